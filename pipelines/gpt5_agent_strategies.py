@@ -68,9 +68,9 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from email.utils import parsedate_to_datetime
 from fnmatch import fnmatchcase
-from functools import cached_property, lru_cache, partial, reduce
+from functools import cached_property, lru_cache, partial
 from importlib import import_module
-from itertools import accumulate, chain, count, groupby, zip_longest
+from itertools import accumulate, chain, count, groupby, pairwise
 from mimetypes import guess_type
 from operator import attrgetter, itemgetter
 from os.path import commonpath, getsize, join, realpath
@@ -199,7 +199,10 @@ def parse_json_object(text: object) -> dict[str, Any] | None:
 
 
 def parse_string_map(text: str) -> Mapping[str, str] | None:
-    """Return the JSON object of texts in a text; {} for an empty text."""
+    """Return the JSON object of texts in a text; None for anything else.
+
+    An empty text stands for an empty object.
+    """
     texts = parse_json_object(text.strip() or "{}")
     if texts is None:
         return None
@@ -226,7 +229,9 @@ def count_entries(value: object, depth: int) -> int:
     """Return about how large a JSON value is: entries and kilobytes, to a depth."""
     if isinstance(value, str):
         return len(value) // _KILOBYTE
-    rows = list(value.values()) if isinstance(value, Mapping) else as_list(value)
+    rows = as_list(value)
+    if isinstance(value, Mapping):
+        rows = list(value.values())
     count = len(rows)
     if depth <= 0:
         return count
@@ -316,6 +321,7 @@ def _entries_match(value: object, schemas: JsonObject) -> bool:
 
 def as_mapping(value: object) -> JsonObject:
     """Return a JSON object, an empty one for anything else."""
+    # A dict is a Mapping, too, but to find that out takes several times as long.
     return value if isinstance(value, (dict, Mapping)) else {}
 
 
@@ -597,8 +603,7 @@ def call_fee(item: JsonObject) -> float:
 
 def container_ids(items: Iterable[JsonObject]) -> set[str]:
     """Return the ids of the containers in which code ran."""
-    ids = {as_text(item.get("container_id")) for item in items}
-    return ids - {""}
+    return set(_texts([item.get("container_id") for item in items]))
 
 
 def container_fees(items: Iterable[JsonObject]) -> float:
@@ -979,34 +984,38 @@ def is_kept_hosted(item: JsonObject) -> bool:
 def is_replayed(item: JsonObject, *, is_ours: bool) -> bool:
     """Say whether later turns send `item`, which an answer stored.
 
-    Only `is_ours` can be decrypted, and configures the model. Unknown types are never
-    sent, nor are messages that are not the model's.
+    `is_ours` says whether its maker is the model family, server and account that will
+    read it: no other item can be decrypted, or configures the model. Unknown types are
+    never sent, nor are messages that are not the model's.
     """
     kind = kind_of(item)
     if is_hosted(item):
         return is_kept_hosted(item) or has_image(item)
     if kind.is_encrypted:
         return is_ours and bool(item.get("encrypted_content"))
-    # Its effort may be one that the other model does not have.
+    # The effort may be one that this model does not have.
     if item_type(item) == CONFIGURATION and not is_ours:
         return False
     is_of_the_model = item.get("role", "assistant") == "assistant"
     return is_of_the_model and kind is not _OTHER_KIND
 
 
-def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
-    """Return `items` without calls, their outputs and their reasoning."""
+def drop_tool_items(items: Iterable[Item]) -> list[Item]:
+    """Return `items` without calls, their outputs, and the reasoning that led to them.
+
+    It is dropped at the end as well: reasoning without its product is refused.
+    """
     kept: list[Item] = []
     for item in items:
         if is_paired(item) or kind_of(item).is_call:
-            drop_last_reasoning(kept)
+            _drop_last_reasoning(kept)
         else:
             kept.append(item)
-    drop_last_reasoning(kept)
+    _drop_last_reasoning(kept)
     return kept
 
 
-def drop_last_reasoning(items: list[Item]) -> None:
+def _drop_last_reasoning(items: list[Item]) -> None:
     """Take the reasoning at the end out of `items`."""
     while items and is_reasoning(items[-1]):
         items.pop()
@@ -1083,6 +1092,10 @@ class ApiError(NamedTuple):
     notice: SafetyNotice = SafetyNotice()
     is_relayed: bool = False
     """Whether it was found in a text, where words of the request may stand."""
+
+    def is_any_of(self, words: Container[str | None]) -> bool:
+        """Say whether its code or its type is one of the `words`."""
+        return self.code in words or self.type in words
 
     @property
     def text(self) -> str:
@@ -1241,15 +1254,7 @@ def read_api_error(wire: object) -> ApiError:
 
     A gateway may hold the API's own body as a text.
     """
-    # Bodies and the live event nest the error, the documented event is flat.
-    while isinstance(wire, Mapping) and isinstance(wire.get("error"), Mapping):
-        wire = wire["error"]
-    fields = {"message": wire} if isinstance(wire, str) else as_mapping(wire)
-    if isinstance(fields.get("error"), str):  # xAI: the code stands beside the words
-        fields = {**fields, "message": fields["error"]}
-    # FastAPI, and so vLLM, lists what does not fit its types.
-    if isinstance(fields.get("detail"), list):
-        fields = _read_detail(fields["detail"])
+    fields = _error_fields(wire)
     message = as_text(fields.get("message") or fields.get("detail"))
     # OpenRouter has the API's body as a text in `metadata.raw` (tailcallhq/forgecode
     # 892), LiteLLM in its own message (BerriAI/litellm 34788). A gateway's own error
@@ -1266,6 +1271,22 @@ def read_api_error(wire: object) -> ApiError:
         message=f"{message} {raw}".strip(),
         notice=_read_notice(fields.get("misalignment")),
     )
+
+
+def _error_fields(wire: object) -> JsonObject:
+    """Return the fields of an error, wherever a server puts them."""
+    # Bodies and the live event nest the error, the documented event is flat.
+    while isinstance(wire, Mapping) and isinstance(wire.get("error"), Mapping):
+        wire = wire["error"]
+    if isinstance(wire, str):
+        return {"message": wire}
+    fields = as_mapping(wire)
+    # FastAPI, and so vLLM, lists what does not fit its types.
+    if isinstance(fields.get("detail"), list):
+        return _read_detail(fields["detail"])
+    if isinstance(fields.get("error"), str):  # xAI: the code stands beside the words
+        return {**fields, "message": fields["error"]}
+    return fields
 
 
 def _read_code(code: object) -> str | None:
@@ -1292,10 +1313,13 @@ def _read_detail(rows: Iterable[object]) -> dict[str, Any]:
     Its `loc` is like `["body", "input", "list[Item]", 3, "Item", "id"]`: each form that
     a value could have has a row, and names of types are in between.
     """
-    most_exact = max(map(as_mapping, rows), key=_length_of_location, default={})
-    location = as_list(most_exact.get("loc"))
-    steps = [f"[{key}]" if isinstance(key, int) else f".{key}" for key in location[1:]]
-    path = "".join(step for step in steps if _PATH_STEP.fullmatch(step))
+    entries = [as_mapping(row) for row in rows]
+    most_exact = max(entries, key=_length_of_location, default={})
+    path = ""
+    for key in as_list(most_exact.get("loc"))[1:]:
+        step = f"[{key}]" if isinstance(key, int) else f".{key}"
+        if _PATH_STEP.fullmatch(step):
+            path += step
     return {"message": most_exact.get("msg"), "param": path[1:]}
 
 
@@ -1391,7 +1415,9 @@ def redact(text: str, secrets: Iterable[str] = ()) -> str:
 
     Secrets of less than six characters are ignored: usual words contain them.
     """
-    known = {form for secret in secrets for form in _forms(secret.strip())}
+    known: set[str] = set()
+    for secret in secrets:
+        known.update(_forms(secret.strip()))
     for form in sorted(known, key=_longest_first):
         parts = [_redact_text(part, form) for part in text.split(_REDACTED)]
         text = _REDACTED.join(parts)
@@ -1439,10 +1465,10 @@ def redact_line(text: str, secrets: Iterable[str] = ()) -> str:
     line = "\\n".join(redact(text, secrets).splitlines())
     if line.isprintable():
         return line
-    return "".join(_printable(character) for character in line)
+    return "".join(_escape_unprintable(character) for character in line)
 
 
-def _printable(character: str) -> str:
+def _escape_unprintable(character: str) -> str:
     if character.isprintable():
         return character
     return ascii(character)[1:-1]  # without its quotes
@@ -1606,7 +1632,7 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "steered": "A newer message replaced this request. Ask again.",
         "no_answer": "The model ended without an answer. Regenerate it, or rephrase the "
         "question.",
-        "only_calls": "The model requested more tool calls than one answer may make, and "
+        "only_calls": "The model requested more tool calls than one answer may make, but "
         "gave no answer. Ask it to answer with what it has.",
         "only_tokens": "The model spent all tokens of this answer on reasoning. Raise "
         "the maximum number of output tokens, or choose a lower effort.",
@@ -1626,9 +1652,9 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         MISALIGNMENT: "OpenAI's safety monitoring stopped this answer{code}, because it "
         "may do something nobody asked for. Its last tool calls were not run; earlier "
         "actions are not undone. Start a new chat to continue.",
-        "cyber_policy": "OpenAI does not answer this, because the answer may help attack "
-        "computers{code}. Rephrase the question, or start a new chat. An administrator "
-        "can apply to OpenAI for access for security work.",
+        "cyber_policy": "OpenAI declined to answer, because the answer could help attack "
+        "computers{code}. Rephrase the question, or start a new chat. For security work, "
+        "an administrator can apply to OpenAI for access.",
         "content_policy_violation": "OpenAI's content filter stopped this answer{code}. "
         "Rephrase the question, or start a new chat.",
         "content_filter": "OpenAI's content filter rejected this chat{code}, so it was "
@@ -1651,13 +1677,13 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "invalid_encrypted_content": "OpenAI could not read the reasoning of an "
         "earlier answer in this chat. Start a new chat.",
         "3": "The model's server redirects requests (HTTP {status}). Redirects are not "
-        "followed, because the key would go along.",
+        "followed, because they would send the key to another address.",
         WRONG_KEY: _WRONG_KEY,
         "401": _WRONG_KEY,
         "403": "This API key may not use {model}. Choose another model, or ask an "
         "administrator to change the rights of the key's project.",
         "404": "There is no Responses API at the address of the model's server.",
-        "407": "The proxy in front of the model's server rejected the request.",
+        "407": "The HTTP proxy rejected the request.",
         "413": "This chat is too large for the model's server. Start a new chat, or "
         "leave out large files and images.",
         "429": _RATE_LIMIT,
@@ -1755,31 +1781,33 @@ ASKED_MODEL = "this model"
 """Stands in a sentence for the id that was asked for, until a run puts it in."""
 
 _WORD_OF_API = re.compile(r"[a-z][a-z_.]*(\[\d{1,5}\][a-z_.]*)*")
-
-
 _ABOUT_A_MODEL = re.compile(r"\b(model|deployment)\b", re.IGNORECASE)
 
 
 def ending_of_incomplete(reason: str | None) -> Ending:
     """Return the ending of a `response.incomplete`."""
     code = api_word(reason)
-    return Ending("incomplete", code, _sentence("incomplete", ApiError(code=code)))
+    sentence = _find_sentence("incomplete", ApiError(code=code))
+    return Ending("incomplete", code, sentence)
 
 
 def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Ending:
     """Return the ending of a `response.failed` or an `error` event."""
-    return Ending(kind, _code(error), failure_sentence(error), failure_fault(error))
+    code = _find_code(error)
+    return Ending(kind, code, failure_sentence(error), failure_fault(error))
 
 
+_OWN_SENTENCE = "-"
+"""In the place of a word of SENTENCES: the exception's own text is shown."""
 _EXCEPTIONS: Mapping[type[ResponsesError], tuple[str, str]] = {
     MalformedEvent: ("malformed", ""),
     AnswerTooLarge: ("malformed", "too_large"),
     ResponseLost: ("cut", "lost"),
-    UnreadableAnswer: ("unreadable", "-"),
-    InvalidRequest: ("invalid", "-"),
-    InvalidSetting: ("invalid", "-"),
+    UnreadableAnswer: ("unreadable", _OWN_SENTENCE),
+    InvalidRequest: ("invalid", _OWN_SENTENCE),
+    InvalidSetting: ("invalid", _OWN_SENTENCE),
 }
-"""Kind and word of the sentence; `-` stands for the exception's own."""
+"""Kind and word of the sentence for each exception."""
 
 
 def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
@@ -1787,22 +1815,22 @@ def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
     if isinstance(error, TimedOut):
         return _ending_without_code(error.kind)
     if isinstance(error, ApiRefused):
-        return Ending("refused", _code(error.error), str(error), error.fault)
-    connection_lost = ("cut", "") if has_begun else ("unreachable", "-")
+        return Ending("refused", _find_code(error.error), str(error), error.fault)
+    connection_lost = ("cut", "") if has_begun else ("unreachable", _OWN_SENTENCE)
     kind, word = _EXCEPTIONS.get(type(error), connection_lost)
-    if word == "-":
+    if word == _OWN_SENTENCE:
         return Ending(kind, sentence=str(error), fault=error.fault)
     return _ending_without_code(kind, word)
 
 
-def _code(error: ApiError) -> str | None:
+def _find_code(error: ApiError) -> str | None:
     """Return the word of the API that says most about the cause, to be shown."""
-    return api_word(_certain_cause(error) or error.code or error.type)
+    return api_word(_find_certain_cause(error) or error.code or error.type)
 
 
 def is_final(error: ApiError) -> bool:
     """Say whether neither a second attempt nor a repair of the request helps."""
-    return any(word in FINAL_CODES for word in _words(error))
+    return any(code in FINAL_CODES for code in _list_codes(error))
 
 
 _MAX_NOTICE = 600
@@ -1819,11 +1847,14 @@ def notice_text(notice: SafetyNotice, secrets: Iterable[str]) -> str:
         ("The server explains", notice.explanation),
         ("It advises", notice.advice),
     ]
-    shown = [f"{lead}: “{_quoted(text, secrets)}”" for lead, text in parts if text]
-    return " ".join(shown)
+    quotes: list[str] = []
+    for lead, text in parts:
+        if text:
+            quotes.append(f"{lead}: “{_plain_line(text, secrets)}”")
+    return " ".join(quotes)
 
 
-def _quoted(text: str, secrets: Iterable[str]) -> str:
+def _plain_line(text: str, secrets: Iterable[str]) -> str:
     """Return a text of the server as one plain line, without secrets and markup."""
     line = " ".join(redact(text[: 2 * _MAX_NOTICE], secrets).split())
     printable = "".join(letter for letter in line if letter.isprintable())
@@ -1835,7 +1866,7 @@ def failure_sentence(error: ApiError) -> str:
     """Return the sentence for an error after the request was accepted."""
     if error.status:
         return refusal_sentence(error.status, error)
-    return _sentence("failed", error)
+    return _find_sentence("failed", error)
 
 
 def failure_fault(error: ApiError) -> SettingFault:
@@ -1848,10 +1879,13 @@ _REFUSAL_SENTENCES = {**SENTENCES["failed"], **SENTENCES["refused"]}
 
 def refusal_sentence(status: int, error: ApiError) -> str:
     """Return the sentence for an HTTP status of 300 or more."""
-    word = _first_known(_refusal_words(status, error), _REFUSAL_SENTENCES)
+    word = _first_known(_list_refusal_words(status, error), _REFUSAL_SENTENCES)
+    code = ""
+    if not word:  # only the sentence for all other causes needs the code
+        code = _fill_in(error.code)
     return _REFUSAL_SENTENCES[word].format(
-        code="" if word else _shown(error.code),
-        param=_shown(error.param, " at {}"),
+        code=code,
+        param=_fill_in(error.param, " at {}"),
         model=ASKED_MODEL,
         status=status,
     )
@@ -1859,18 +1893,18 @@ def refusal_sentence(status: int, error: ApiError) -> str:
 
 def refusal_fault(status: int, error: ApiError) -> SettingFault:
     """Return the settings that can be the cause of an HTTP status of 300 or more."""
-    word = _first_known(_refusal_words(status, error), _REFUSAL_SENTENCES)
+    word = _first_known(_list_refusal_words(status, error), _REFUSAL_SENTENCES)
     return FAULTS.get(("refused", word), NO_FAULT)
 
 
-def _refusal_words(status: int, error: ApiError) -> list[str]:
+def _list_refusal_words(status: int, error: ApiError) -> list[str]:
     """Return the words that a sentence can be found by, the most certain first."""
     if status < 400:
         return ["3"]
     # Whatever code comes with it: the key is wrong.
     if status == 401:
         return ["401"]
-    words = [word for word in _words(error) if word != str(status)]
+    words = [code for code in _list_codes(error) if code != str(status)]
     # Gateways send no code: "The model `x` does not exist"; Azure: "The API deployment
     # for this resource does not exist".
     if status == 404 and _ABOUT_A_MODEL.search(error.message):
@@ -1902,11 +1936,11 @@ def failure_status(failure: Failure) -> str:
     return f"The model's server {cause}."
 
 
-def _sentence(kind: str, error: ApiError) -> str:
+def _find_sentence(kind: str, error: ApiError) -> str:
     """Return the sentence of a kind of ending for the cause that an error names."""
     sentences = SENTENCES[kind]
-    word = _first_known(_words(error), sentences)
-    return sentences[word].format(code=_shown(_code(error)))
+    word = _first_known(_list_codes(error), sentences)
+    return sentences[word].format(code=_fill_in(_find_code(error)))
 
 
 _PHRASES = (
@@ -1935,7 +1969,7 @@ _CERTAIN_PHRASES = (
 """Words that say more than the code: xAI's of a wrong key is `invalid-argument`."""
 
 
-def _certain_cause(error: ApiError) -> str | None:
+def _find_certain_cause(error: ApiError) -> str | None:
     """Return the code that the words of an error mean, whatever its own code says."""
     text = error.message[:_MAX_SEARCHED]
     for phrase, code in _CERTAIN_PHRASES:
@@ -1944,17 +1978,17 @@ def _certain_cause(error: ApiError) -> str | None:
     return None
 
 
-def _words(error: ApiError) -> list[str]:
+def _list_codes(error: ApiError) -> list[str]:
     """Return the codes of an error, the most certain first."""
     text = error.message[:_MAX_SEARCHED]
-    words = [_certain_cause(error), error.code, error.type]
+    codes = [_find_certain_cause(error), error.code, error.type]
     for phrase, code in _PHRASES:
         if re.search(phrase, text, re.IGNORECASE):
-            words.append(code)
-    return [word for word in words if word]
+            codes.append(code)
+    return [code for code in codes if code]
 
 
-def _shown(word: str | None, form: str = " ({})") -> str:
+def _fill_in(word: str | None, form: str = " ({})") -> str:
     """Return a word of the API as a part of a sentence; nothing for any other word."""
     return form.format(word) if api_word(word) else ""
 
@@ -2087,21 +2121,29 @@ def add_usage(first: Usage | None, second: Usage | None) -> Usage | None:
     )
 
 
+def sum_usages(usages: Iterable[Usage]) -> Usage | None:
+    """Return the sum of several responses, None for none."""
+    total: Usage | None = None
+    for usage in usages:
+        total = add_usage(total, usage)
+    return total
+
+
 def read_usage(wire: object, tier: object = "") -> Usage | None:
     """Return the counts of a response's `usage`, or None if it has none."""
     if not isinstance(wire, Mapping):
         return None
     inputs = as_mapping(wire.get("input_tokens_details"))
     outputs = as_mapping(wire.get("output_tokens_details"))
-    input_tokens = _count(wire.get("input_tokens"))
-    output_tokens = _count(wire.get("output_tokens"))
+    input_tokens = _read_count(wire.get("input_tokens"))
+    output_tokens = _read_count(wire.get("output_tokens"))
     return Usage(
         input=input_tokens,
         output=output_tokens,
-        total=_count(wire.get("total_tokens")) or input_tokens + output_tokens,
-        cached=_count(inputs.get("cached_tokens")),
-        cache_writes=_count(inputs.get("cache_write_tokens")),
-        reasoning=_count(outputs.get("reasoning_tokens")),
+        total=_read_count(wire.get("total_tokens")) or input_tokens + output_tokens,
+        cached=_read_count(inputs.get("cached_tokens")),
+        cache_writes=_read_count(inputs.get("cache_write_tokens")),
+        reasoning=_read_count(outputs.get("reasoning_tokens")),
         tier=as_text(tier),
     )
 
@@ -2110,7 +2152,7 @@ _MAX_TOKENS = 10**12
 """A count above that is none."""
 
 
-def _count(value: object) -> int:
+def _read_count(value: object) -> int:
     if isinstance(value, int) and 0 < value < _MAX_TOKENS:
         return value
     return 0
@@ -2248,7 +2290,8 @@ def lower_payload(payload: Mapping[str, Any], kinds: Set[str]) -> dict[str, Any]
     lowered = dict(payload)
     if not kinds:
         return lowered
-    lowered["input"] = [i for i in payload["input"] if item_type(i) not in kinds]
+    items = payload["input"]
+    lowered["input"] = [item for item in items if item_type(item) not in kinds]
     if CONFIGURATION in kinds:
         lowered |= _configured_fields(payload)
     if ADDED_TOOLS in kinds:
@@ -3196,20 +3239,21 @@ _PLAIN_FACTS = ModelFacts()
 
 
 class ResolvedModel(NamedTuple):
-    """What a name stands for.
-
-    `id` is sent as `model`, `name` is for people. Encrypted reasoning is readable
-    inside one `family`. `effort`, `pro`, the mode, and `research` are what the name stood
-    for.
-    """
+    """What a name stands for."""
 
     id: str
+    """Sent as `model`."""
     family: str
+    """Encrypted reasoning is readable inside one family."""
     effort: str | None
+    """The one in the name, if any."""
     facts: ModelFacts
     name: str
+    """For people."""
     pro: bool = False
+    """Whether the name asks for the pro mode."""
     research: bool = False
+    """Whether the name asks for research."""
 
     def lowest_effort(self) -> str | None:
         """Return the cheapest effort known to be accepted."""
@@ -3231,19 +3275,22 @@ def resolve_model(
     """
     if name in overrides:
         return overrides[name]
-    researching = _researching(name, overrides)
-    if researching is not None:
-        return researching
+    in_research_mode = _resolve_research_mode(name, overrides)
+    if in_research_mode is not None:
+        return in_research_mode
     base, _, effort = name.rpartition("-")
     model = overrides.get(base)
     if model and effort in REASONING_EFFORTS and model.takes_effort(effort):
         return model._replace(effort=effort, name=f"{model.name} ({effort})")
     known = _named_model(name)
     if known is None:
-        in_pro_mode = _model_in_pro_mode(name, overrides)
+        in_pro_mode = _resolve_pro_mode(name, overrides)
         if in_pro_mode is not None:
             return in_pro_mode
-    model_id, stated_effort = known or _model_with_effort(name) or (name, None)
+        known = _model_with_effort(name)
+    if known is None:
+        known = (name, None)
+    model_id, stated_effort = known
     return ResolvedModel(
         id=model_id,
         family=_model_family(model_id),
@@ -3257,7 +3304,7 @@ _RESEARCH = "-research"
 _RESEARCH_EFFORTS = ("high", "xhigh", "max")
 
 
-def _researching(
+def _resolve_research_mode(
     name: str, overrides: Mapping[str, ResolvedModel]
 ) -> ResolvedModel | None:
     """Resolve a name with `-research` behind a known model; None for any other.
@@ -3265,7 +3312,7 @@ def _researching(
     The effort is high if the name has none (OpenAI's guide "Web search" recommends
     `high` or `xhigh`). Retired models and those of other vendors have such names, too.
     """
-    if not name.endswith(_RESEARCH) or _is_models_own(name):
+    if not name.endswith(_RESEARCH) or _is_model_id(name):
         return None
     model = resolve_model(name.removesuffix(_RESEARCH), overrides)
     if not model.facts.known_family:
@@ -3276,8 +3323,18 @@ def _researching(
     return model._replace(effort=effort, name=f"{model.name} Research", research=True)
 
 
-def _is_models_own(name: str) -> bool:
+def _is_model_id(name: str) -> bool:
+    """Say whether OpenAI has, or had, a model of that name."""
     return name in CATALOG_FACTS or name in CATALOG_SUCCESSORS
+
+
+def takes_hosted_tool(model: ResolvedModel, kind: str) -> bool:
+    """Say whether a model takes a type of OpenAI's tools.
+
+    Of the types that it lacks the beginnings are compared: one that lacks `web_search`
+    lacks `web_search_preview`, too.
+    """
+    return model.facts.hosted and not kind.startswith(model.facts.lacks)
 
 
 def takes_search_budget(model: ResolvedModel) -> bool:
@@ -3285,16 +3342,16 @@ def takes_search_budget(model: ResolvedModel) -> bool:
 
     It is for "GPT-5+ reasoning web search runs" (OpenAI's changelog, 2026-05-11).
     """
-    version = _GPT_VERSION.match(model.facts.id or model.family)
+    version = read_gpt_version(model.facts.id or model.family)
     if version is None or not model.facts.reasoning:
         return False
-    return int(version["major"]) >= _FIRST_WITH_BUDGET
+    return version >= _FIRST_WITH_BUDGET
 
 
-_FIRST_WITH_BUDGET = 5
+_FIRST_WITH_BUDGET = (5, 0)
 
 
-def _model_in_pro_mode(
+def _resolve_pro_mode(
     name: str, overrides: Mapping[str, ResolvedModel]
 ) -> ResolvedModel | None:
     """Resolve a name with `-pro` behind a model, where that is a mode and no model."""
@@ -3326,8 +3383,9 @@ def _thinking_or_instant(name: str) -> tuple[str, str | None] | None:
         model_id = thinking["model"] + (thinking["size"] or "")
         if model_id not in CATALOG_FACTS:
             return None
-        thinks = CATALOG_FACTS[model_id].default_effort != "none"
-        return model_id, None if thinks else "medium"
+        if CATALOG_FACTS[model_id].default_effort == "none":
+            return model_id, "medium"
+        return model_id, None
     instant = _INSTANT_NAME.match(name)
     if instant:
         model_id = instant["model"]
@@ -3337,7 +3395,7 @@ def _thinking_or_instant(name: str) -> tuple[str, str | None] | None:
     return None
 
 
-def _model_with_effort(name: str) -> tuple[str, str] | None:
+def _model_with_effort(name: str) -> tuple[str, str | None] | None:
     """Resolve a name with an effort at its end.
 
     gpt-5.1-codex-max was a model: a newer one of that name is not the effort max.
@@ -3349,8 +3407,10 @@ def _model_with_effort(name: str) -> tuple[str, str] | None:
         return None
     model_id, _ = _named_model(base) or (base, None)
     facts = _model_facts(model_id)
-    accepted = effort in facts.efforts if facts.efforts else facts.reasoning
-    return (model_id, effort) if accepted else None
+    is_accepted = facts.reasoning
+    if facts.efforts:
+        is_accepted = effort in facts.efforts
+    return (model_id, effort) if is_accepted else None
 
 
 def _model_family(model_id: str) -> str:
@@ -3373,10 +3433,18 @@ def _model_facts(model_id: str) -> ModelFacts:
         return _model_facts(wrapped[1])._replace(prices=None)
     if _O_SERIES_ID.match(model_id):
         return _ASSUMED_OF_O_SERIES
-    version = _GPT_VERSION.match(model_id)
+    version = read_gpt_version(model_id)
     if version:
-        return _facts_of_version(int(version["major"]), int(version["minor"] or 0))
+        return _facts_of_version(version)
     return _PLAIN_FACTS._replace(hosted=True, known_family=False)
+
+
+def read_gpt_version(model_id: str) -> tuple[int, int] | None:
+    """Return the version of a gpt, like (5, 4) for `gpt-5.4-mini`; else None."""
+    match = _GPT_VERSION.match(model_id)
+    if match is None:
+        return None
+    return int(match["major"]), int(match["minor"] or 0)
 
 
 _ASSUMED_OF_O_SERIES = ModelFacts(
@@ -3388,13 +3456,12 @@ _ASSUMED_OF_O_SERIES = ModelFacts(
 )
 
 
-def _facts_of_version(major: int, minor: int) -> ModelFacts:
+def _facts_of_version(version: tuple[int, int]) -> ModelFacts:
     """Return what is assumed of a gpt that the catalog does not have.
 
     What all models have from a version on, newer ones have, too
     (docs/reference/responses-api.md, "Unknown models").
     """
-    version = (major, minor)
     if version < (5, 0):
         return _PLAIN_FACTS
     return ModelFacts(
@@ -3427,7 +3494,7 @@ _SIZES = ("mini", "nano", "pro")
 def _shown_name(model_id: str, effort: str | None) -> str:
     """Return `GPT-5.6 Sol (high)` for `gpt-5.6-sol` with effort high; other ids stay."""
     name = model_id
-    notes = []
+    notes: list[str] = []
     if _GPT_VERSION.match(model_id):
         snapshot = _SNAPSHOT_DATE.search(model_id)
         if snapshot:
@@ -3480,6 +3547,8 @@ _PLACE_IN_WORDS = re.compile(r"(?<![\w.\])}/$>-])" + _LIST_AND_NUMBER + _PATH_IN
 """Behind a name, a dot or a bracket stands the end of another path."""
 _ENDS_LIKE_A_PLACE = re.compile(r"\W(?:input|tools)(?:\[\d*)?\Z")
 """A text that the server could complete: it writes a number behind a key."""
+_MAX_END_OF_PLACE = 20
+"""Characters of a text in which it is looked for: a sign, the name, some digits."""
 _ESCAPED = re.compile(r"(?<!\\)\\+(?:u00|x)([0-9a-fA-F]{2})")
 """Begins with the first backslash: from each of many the rest would be read again."""
 
@@ -3534,17 +3603,16 @@ class OwnTexts:
         """Say whether `words` may be a quote from the request, whole or cut off."""
         if not self._is_complete:
             return True
-        return any(words in form for text in self._texts for form in _readings(text))
+        return any(words in reading for reading in self._readings())
 
     def could_say_place(self, list_name: str, number: str) -> bool:
         """Say whether a place in the words may be a quote, or be completed from one."""
         if self.could_say(f"{list_name}[{number}"):
             return True
-        return any(
-            _ENDS_LIKE_A_PLACE.search(form[-20:])
-            for text in self._texts
-            for form in _readings(text)
-        )
+        for reading in self._readings():
+            if _ENDS_LIKE_A_PLACE.search(reading[-_MAX_END_OF_PLACE:]):
+                return True
+        return False
 
     def could_say_parameter(self, path: str) -> bool:
         """Say whether a body in the request could name `path` as its `param`.
@@ -3555,12 +3623,18 @@ class OwnTexts:
         if not self._is_complete or len(path) > _MAX_PATH:
             return True
         named = re.compile(rf"param\W{{1,12}}{re.escape(path)}")
-        return any(
-            named.search(form)
-            for text in self._texts
-            if path in text
-            for form in _readings(text)
-        )
+        for text in self._texts:
+            if path not in text:
+                continue
+            for reading in _readings(text):
+                if named.search(reading):
+                    return True
+        return False
+
+    def _readings(self) -> Iterator[str]:
+        """Yield all texts in all forms in which a server may show them."""
+        for text in self._texts:
+            yield from _readings(text)
 
 
 def _texts_in(values: Iterable[object]) -> Iterator[str]:
@@ -3586,12 +3660,12 @@ def _readings(text: str) -> Iterator[str]:
     if "%" in text:
         yield unquote(text)
     if "\\" in text:
-        yield _ESCAPED.sub(_unescaped, text)
+        yield _ESCAPED.sub(_unescape, text)
     if "&" in text:
         yield html.unescape(text)
 
 
-def _unescaped(match: re.Match[str]) -> str:
+def _unescape(match: re.Match[str]) -> str:
     return chr(int(match[1], 16))
 
 
@@ -3674,8 +3748,11 @@ class Refusal:
         return OwnTexts(self.sent.asked)
 
     @property
-    def _param(self) -> str:
-        """What the server itself names; not what a body inside of its words names."""
+    def named_parameter(self) -> str:
+        """What the server itself names in `param`, like a place or a parameter's path.
+
+        Not what a body inside of its words names.
+        """
         if self.error.is_relayed:
             return ""
         return self.error.param or ""
@@ -3690,7 +3767,7 @@ class Refusal:
     @cached_property
     def place(self) -> Place | None:
         """The item or tool that is named, by `param` or by words that are its own."""
-        match = _NAMED_PLACE.fullmatch(self._param) or self._place_in_words()
+        match = _NAMED_PLACE.fullmatch(self.named_parameter) or self._place_in_words()
         if match is None:
             return None
         list_name = match[1]
@@ -3703,14 +3780,14 @@ class Refusal:
     @property
     def has_named_place(self) -> bool:
         """Whether the server's own `param` names the place."""
-        return _NAMED_PLACE.fullmatch(self._param) is not None
+        return _NAMED_PLACE.fullmatch(self.named_parameter) is not None
 
     def _place_in_words(self) -> re.Match[str] | None:
         """Return the first place in the words that the request could not have said.
 
         A `param` that names something else is more certain than words.
         """
-        if self._param not in ("", "input", "tools"):
+        if self.named_parameter not in ("", "input", "tools"):
             return None
         words = self.words
         if self.error.is_relayed:
@@ -3725,16 +3802,11 @@ class Refusal:
                 return match
         return None
 
-    @property
-    def named_parameter(self) -> str:
-        """The `param`, which may be the path of a parameter."""
-        return self._param
-
     @cached_property
     def parameter(self) -> str:
         """The path of the parameter that `param` or the words name; empty for none."""
-        if self._param:
-            return self._param
+        if self.named_parameter:
+            return self.named_parameter
         relayed = self.error.param or ""
         if relayed and not self._own.could_say_parameter(relayed):
             return relayed
@@ -3747,9 +3819,9 @@ class Refusal:
     @property
     def tools(self) -> Iterator[Item]:
         """The tools that the words name by what they are, one after the other."""
-        functions = self._names(_FUNCTION_IN_WORDS)
-        kinds = self._names(_HOSTED_TOOL_IN_WORDS)
-        labels = self._names(_SERVER_IN_WORDS)
+        functions = self._find_names(_FUNCTION_IN_WORDS)
+        kinds = self._find_names(_HOSTED_TOOL_IN_WORDS)
+        labels = self._find_names(_SERVER_IN_WORDS)
         named_stores = set(_VECTOR_STORE.findall(self.words))
         if self.error.code == "invalid_value":
             # A tool's own error, as `image_generation_user_error`.
@@ -3766,7 +3838,7 @@ class Refusal:
             if is_named:
                 yield tool
 
-    def _names(self, pattern: re.Pattern[str]) -> set[str]:
+    def _find_names(self, pattern: re.Pattern[str]) -> set[str]:
         """Return the names behind a noun that the request could not have said."""
         names: dict[str, str] = {}
         for match in pattern.finditer(self.words):
@@ -3821,7 +3893,8 @@ _MEDIA = ("input_image", "input_file")
 _MEDIA_GONE = "[An image or file was here. It could not be sent.]"
 _MAX_WORDS_OF_PAIR = 20_000
 """Characters of a call or an output that is sent as words of the model."""
-
+_PLAIN_FIELDS_OF_PAIR = ("type", "call_id", "name", "arguments", "input", "output")
+"""What is left of a call or an output in its plainest form."""
 
 ItemChange = Literal["none", "plain", "leave_out"]
 """What a repair does to an item: only its words are sent, or nothing of it."""
@@ -4105,8 +4178,10 @@ def item_names(items: Iterable[Item]) -> list[str]:
     names: list[str] = []
     for item in items:
         digest = json_digest(item)
-        number = counts[digest]
-        names.append(f"{digest}.{number}" if number else digest)
+        name = digest
+        if counts[digest]:
+            name = f"{digest}.{counts[digest]}"
+        names.append(name)
         counts[digest] += 1
     return names
 
@@ -4134,8 +4209,9 @@ def name_items(items: Sequence[Item], repairs: Iterable[object]) -> list[NamedIt
     if not own:
         return rows
     changed = _apply_changes(rows, _join_changes(rows, own))
-    in_pairs = {id(item) for item in drop_orphans([row.item for row in changed])}
-    return [row for row in changed if id(row.item) in in_pairs]
+    whole = drop_orphans([row.item for row in changed])
+    kept = {id(item) for item in whole}
+    return [row for row in changed if id(row.item) in kept]
 
 
 def _apply_changes(
@@ -4224,23 +4300,22 @@ def _words_of_pair(item: Item) -> Item:
 
 def has_media(item: Item) -> bool:
     """Say whether `item` holds an image or a file."""
-    return any(
-        part.get("type") in _MEDIA
-        for key in ("content", "output")
-        for part in content_parts(item.get(key))
-    )
+    for key in ("content", "output"):
+        for part in content_parts(item.get(key)):
+            if part.get("type") in _MEDIA:
+                return True
+    return False
 
 
 def plain_item(item: Item) -> Item:
     """Return a message, a call or an output with its words alone."""
-    if item_type(item) == "message":
-        return text_message(item.get("role"), message_text(_without_media(item)))
     bare = _without_media(item)
+    if item_type(item) == "message":
+        return text_message(item.get("role"), message_text(bare))
     if isinstance(bare.get("output"), list):
         texts = [part_text(part) for part in content_parts(bare["output"])]
         bare["output"] = "\n".join(texts)
-    names = ("type", "call_id", "name", "arguments", "input", "output")
-    return {key: bare[key] for key in names if key in bare}
+    return {key: bare[key] for key in _PLAIN_FIELDS_OF_PAIR if key in bare}
 
 
 def _without_media(item: Item) -> Item:
@@ -4251,9 +4326,10 @@ def _without_media(item: Item) -> Item:
     return changed
 
 
-def _part_without_media(part: Any) -> Any:
-    is_media = isinstance(part, dict) and part.get("type") in _MEDIA
-    return {"type": "input_text", "text": _MEDIA_GONE} if is_media else part
+def _part_without_media(part: object) -> object:
+    if isinstance(part, dict) and part.get("type") in _MEDIA:
+        return {"type": "input_text", "text": _MEDIA_GONE}
+    return part
 
 
 # --------------------------------------------------------------------------------------
@@ -4359,7 +4435,7 @@ class RequestRepair(ABC):
 Repair = ChatRepair | RequestRepair
 
 
-def refused_message(refused: str) -> str:
+def _refused_message(refused: str) -> str:
     """Return what a person is told of something that is left out."""
     return f"The model's server does not accept {refused}: answering without it."
 
@@ -4376,7 +4452,7 @@ class LeaveOutParameter(RequestRepair):
         """The status line for the person who waits."""
         if self.path == "stream":
             return "The model cannot stream here: the answer arrives all at once."
-        return refused_message(self.path)
+        return _refused_message(self.path)
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
         """Return the body without the parameter."""
@@ -4442,7 +4518,7 @@ class LeaveOutToolChoice(RequestRepair):
     @property
     def message(self) -> str:
         """The status line for the person who waits."""
-        return refused_message("tool_choice")
+        return _refused_message("tool_choice")
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
         """Return the body without the choice, offering no more than it allowed."""
@@ -4468,27 +4544,27 @@ class LeaveOutTool(RequestRepair):
     @property
     def message(self) -> str:
         """The status line for the person who waits."""
-        return refused_message(f"the tool {self.name[:64]}")
+        return _refused_message(f"the tool {self.name[:64]}")
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
         """Return the body without the tool, also without an item that added it."""
         declared = declared_tools(payload)
-        remaining = self._without_it(declared)
+        remaining = self._other_tools(declared)
         if len(remaining) == len(declared):
             return payload
         changed = dict(payload)
         if self._is_added(payload):
             changed = lower_payload(payload, {ADDED_TOOLS})
         choice = _remaining_choice(payload.get("tool_choice"), remaining)
-        return _with_tools(changed, self._without_it(changed["tools"]), choice)
+        return _with_tools(changed, self._other_tools(changed["tools"]), choice)
 
-    def _without_it(self, tools: Sequence[Item]) -> list[Item]:
+    def _other_tools(self, tools: Sequence[Item]) -> list[Item]:
         return [tool for tool in tools if json_digest(tool) != self.digest]
 
     def _is_added(self, payload: Mapping[str, Any]) -> bool:
         """Say whether only an item declares the tool, not the request itself."""
         tools = as_list(payload.get("tools"))
-        return len(self._without_it(tools)) == len(tools)
+        return len(self._other_tools(tools)) == len(tools)
 
 
 def _with_tools(
@@ -4532,16 +4608,18 @@ class LeaveOutField(RequestRepair):
     @property
     def message(self) -> str:
         """The status line for the person who waits."""
-        return refused_message(self.keys[-1][:_MAX_TYPE])
+        return _refused_message(self.keys[-1][:_MAX_TYPE])
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
         """Return the body whose items do not have the field."""
         if not may_lose_field(self.kind, self.keys):
             return payload
-        items = [
-            _without_key(item, self.keys) if item_type(item) == self.kind else item
-            for item in payload["input"]
-        ]
+        items: list[Item] = []
+        for item in payload["input"]:
+            if item_type(item) == self.kind:
+                items.append(_without_key(item, self.keys))
+            else:
+                items.append(item)
         return {**payload, "input": items}
 
 
@@ -4555,6 +4633,7 @@ def may_lose_field(kind: str, keys: Sequence[str]) -> bool:
 
 
 def _without_key(value: Any, keys: Sequence[str]) -> Any:
+    """Return a value without the field at a path of names; each row of a list alike."""
     if isinstance(value, list):
         return [_without_key(row, keys) for row in value]
     if not isinstance(value, dict) or keys[0] not in value:
@@ -4571,32 +4650,33 @@ class LeaveOutStrict(RequestRepair):
     @property
     def message(self) -> str:
         """The status line for the person who waits."""
-        return refused_message("strict")
+        return _refused_message("strict")
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
         """Return the body whose functions do not have the field."""
         changed = dict(payload)
         if payload.get("tools"):
-            changed["tools"] = _not_strict(payload["tools"])
-        changed["input"] = [_with_lax_tools(item) for item in payload["input"]]
+            changed["tools"] = _without_strict(payload["tools"])
+        changed["input"] = [_item_without_strict(item) for item in payload["input"]]
         return changed
 
 
-def _with_lax_tools(item: Item) -> Item:
+def _item_without_strict(item: Item) -> Item:
     """Return an item in whose tools no function says whether it is strict."""
     if item_type(item) != ADDED_TOOLS:
         return item
-    return {**item, "tools": _not_strict(item["tools"])}
+    return {**item, "tools": _without_strict(item["tools"])}
 
 
-def _not_strict(tools: Iterable[Item]) -> list[Item]:
-    lax: list[Item] = []
+def _without_strict(tools: Iterable[Item]) -> list[Item]:
+    """Return tools of which no function says whether it is strict."""
+    changed: list[Item] = []
     for tool in tools:
         if tool.get("type") == "function":
-            lax.append(_without_key(tool, ("strict",)))
+            changed.append(_without_key(tool, ("strict",)))
         else:
-            lax.append(tool)
-    return lax
+            changed.append(tool)
+    return changed
 
 
 @dataclass(frozen=True, slots=True)
@@ -4608,11 +4688,13 @@ class LowerItems(RequestRepair):
     @property
     def message(self) -> str:
         """The status line for the person who waits."""
-        return refused_message(self.kind)
+        return _refused_message(self.kind)
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
         """Return the body without the items."""
-        return lower_payload(payload, {self.kind} & APPENDED)
+        if self.kind not in APPENDED:
+            return payload
+        return lower_payload(payload, {self.kind})
 
 
 @dataclass(frozen=True, slots=True)
@@ -4741,9 +4823,9 @@ def retry_wait(
 
 def is_transient(failure: Failure) -> bool:
     """Say whether the same request may succeed later."""
-    words = {failure.error.code, failure.error.type}
-    is_out_of_credit = (failure.error.code or "").endswith(_NO_CREDIT_SUFFIXES)
-    if is_out_of_credit or words & NO_CREDIT_CODES:
+    error = failure.error
+    is_out_of_credit = (error.code or "").endswith(_NO_CREDIT_SUFFIXES)
+    if is_out_of_credit or error.is_any_of(NO_CREDIT_CODES):
         return False
     # The header `x-should-retry` decides against the status, in both directions.
     if failure.should_retry is not None:
@@ -4751,8 +4833,9 @@ def is_transient(failure: Failure) -> bool:
     # No answer, or a stream that began with an error: only words tell what it was. One
     # without any words, or of the server's own trouble, may pass.
     if failure.status in (None, 200):
-        is_nameless = words == {None} and not failure.error.names_a_place
-        return is_nameless or bool(words & RETRIED_CODES)
+        has_words = error.code is not None or error.type is not None
+        is_nameless = not has_words and not error.names_a_place
+        return is_nameless or error.is_any_of(RETRIED_CODES)
     return failure.status in _RETRIED_STATUS or failure.status >= 500
 
 
@@ -4818,8 +4901,8 @@ class Trial(NamedTuple):
 
 def may_be_repaired(failure: Failure) -> bool:
     """Say whether a failure is about what the request says."""
-    codes = {failure.error.code, failure.error.type}
-    return failure.status not in _OTHER_CAUSES and codes.isdisjoint(_LASTING_CODES)
+    is_about_request = failure.status not in _OTHER_CAUSES
+    return is_about_request and not failure.error.is_any_of(_LASTING_CODES)
 
 
 def find_repair(sent: SentRequest, failure: Failure, done: int = 0) -> Trial | None:
@@ -4835,7 +4918,9 @@ def find_repair(sent: SentRequest, failure: Failure, done: int = 0) -> Trial | N
         for trial in _candidates(refusal, failure):
             if _is_worth_trying(trial.repair, sent):
                 return trial._replace(error=error)
-    return _plain_words(sent, error) if _may_want_plain_words(failure) else None
+    if not _may_want_plain_words(failure):
+        return None
+    return _send_plain_words(sent, error)
 
 
 def last_repair(sent: SentRequest, failure: Failure) -> Trial | None:
@@ -4846,11 +4931,13 @@ def last_repair(sent: SentRequest, failure: Failure) -> Trial | None:
     """
     if failure.status != 200 or not may_be_repaired(failure):
         return None
-    trial = _plain_words(sent, failure.error)
-    return trial._replace(is_lasting=False) if trial else None
+    trial = _send_plain_words(sent, failure.error)
+    if trial is None:
+        return None
+    return trial._replace(is_lasting=False)
 
 
-def _plain_words(sent: SentRequest, error: ApiError) -> Trial | None:
+def _send_plain_words(sent: SentRequest, error: ApiError) -> Trial | None:
     """Return the trial that sends less of the chat; first the one that keeps more."""
     for repair in (PlainItems(sent.last_name), WordsAlone(sent.last_name)):
         if _is_worth_trying(repair, sent):
@@ -4873,7 +4960,7 @@ def _may_want_plain_words(failure: Failure) -> bool:
 def _is_worth_trying(repair: Repair, sent: SentRequest) -> bool:
     """Say whether a repair is new, and changes what was sent.
 
-    Nor does it give back an effort that another repair took away.
+    An effort that an earlier repair took away is not given back.
     """
     if repair in sent.repairs:
         return False
@@ -4891,6 +4978,7 @@ def _candidates(refusal: Refusal, failure: Failure) -> Iterator[Trial]:
         if refusal.error.param == "stream":
             yield Trial(LeaveOutParameter("stream"))
         return
+    # Among the first if the refusal is about reasoning, else the last that is tried.
     if "reasoning" in refusal.error.text.lower():
         yield Trial(LeaveOutPlainReasoning())
     for find in (
@@ -4943,7 +5031,8 @@ def _by_place(refusal: Refusal) -> Iterator[Trial]:
     is_named = refusal.has_named_place
     tool = place.value if place.list_name == "tools" else place.inner_tool
     if tool is not None:
-        if refusal.is_unknown and place.keys[-1:] == ("strict",):
+        is_about_strict = bool(place.keys) and place.keys[-1] == "strict"
+        if refusal.is_unknown and is_about_strict:
             yield Trial(LeaveOutStrict(), is_named=is_named)
         yield _without_tool(refusal, tool, is_named=is_named)
         return
@@ -5000,10 +5089,12 @@ def _by_image_code(refusal: Refusal) -> Iterator[Trial]:
     """Yield the repair of the newest image: its refusal names no place."""
     if refusal.error.code not in IMAGE_CODES:
         return
-    rows = enumerate(refusal.sent.items)
-    numbers = [number for number, row in rows if has_media(row.item)]
-    if numbers:
-        yield from _without_item(refusal, numbers[-1])
+    newest = None
+    for number, row in enumerate(refusal.sent.items):
+        if has_media(row.item):
+            newest = number
+    if newest is not None:
+        yield from _without_item(refusal, newest)
 
 
 def _by_id(refusal: Refusal) -> Iterator[Trial]:
@@ -5158,6 +5249,8 @@ _MAX_FORMAT = 300_000
 model or a chat, and each short question then sends it."""
 _ANSWER_FORMATS = ("text", "json_object", "json_schema")
 _NOT_IN_A_NAME = re.compile(r"[^a-zA-Z0-9_-]")
+_MAX_FORMAT_NAME = 64
+"""Characters of a format's name; the API refuses longer ones, and other signs."""
 
 
 def read_parameters(body: JsonObject) -> tuple[dict[str, Any], list[str]]:
@@ -5240,8 +5333,9 @@ def _with_schema(given: dict[str, Any]) -> Any:
     beside = given.pop("json_schema", None)
     if isinstance(form, str):
         form = {"type": form}
-    is_bare = isinstance(form, Mapping) and form.get("json_schema") is None
-    return {**form, "json_schema": beside} if is_bare else form
+    if isinstance(form, Mapping) and form.get("json_schema") is None:
+        return {**form, "json_schema": beside}
+    return form
 
 
 def _read_format(name: str, value: object) -> dict[str, Any]:
@@ -5257,9 +5351,10 @@ def _read_format(name: str, value: object) -> dict[str, Any]:
         raise parameter_error(name, f"its type is none of {words}")
     if kind != "json_schema":
         return {"type": kind}
-    nested = form.get("json_schema")
-    flat = form if nested is None and "schema" in form else nested
-    return {"type": kind, **_schema_fields(name, flat)}
+    described = form.get("json_schema")
+    if described is None and "schema" in form:  # the API's own, flat form
+        described = form
+    return {"type": kind, **_schema_fields(name, described)}
 
 
 def _schema_fields(name: str, value: object) -> dict[str, Any]:
@@ -5269,15 +5364,17 @@ def _schema_fields(name: str, value: object) -> dict[str, Any]:
     strict, and each of its properties required, while Chat Completions does not
     (recorded: 8 of 8).
     """
-    read = parse_json_object(value) if isinstance(value, str) else value
-    if not isinstance(read, Mapping) or not isinstance(read.get("schema"), Mapping):
+    if isinstance(value, str):
+        value = parse_json_object(value)
+    if not isinstance(value, Mapping) or not isinstance(value.get("schema"), Mapping):
         why = 'json_schema has to be a JSON object with the schema under "schema"'
         raise parameter_error(name, why)
-    title = _NOT_IN_A_NAME.sub("_", str(read.get("name") or "response"))[:64]
-    fields: dict[str, Any] = {"name": title, "schema": read["schema"]}
-    if read.get("description"):
-        fields["description"] = read["description"]
-    strict = read.get("strict")
+    own_name = str(value.get("name") or "response")
+    format_name = _NOT_IN_A_NAME.sub("_", own_name)[:_MAX_FORMAT_NAME]
+    fields: dict[str, Any] = {"name": format_name, "schema": value["schema"]}
+    if value.get("description"):
+        fields["description"] = value["description"]
+    strict = value.get("strict")
     fields["strict"] = strict is not None and read_bool("json_schema.strict", strict)
     return fields
 
@@ -5306,8 +5403,8 @@ def hash_ids(kind: str, user_id: str, chat_id: str) -> dict[str, str | None]:
     cache_key = None
     if kind == "chat":
         cache_key = _hash_id("chat", chat_id)
-    if kind != "off":
-        cache_key = cache_key or _hash_id("cache", user_id)
+    if cache_key is None and kind != "off":  # a chat without an id has its user's key
+        cache_key = _hash_id("cache", user_id)
     return {
         "safety_identifier": _hash_id("user", user_id),
         "prompt_cache_key": cache_key,
@@ -5315,7 +5412,10 @@ def hash_ids(kind: str, user_id: str, chat_id: str) -> dict[str, str | None]:
 
 
 def _hash_id(kind: str, value: str) -> str | None:
-    """Return a stable name for an id, which is random and cannot be guessed."""
+    """Return a stable name for an id, which is random and cannot be guessed.
+
+    A cache key has at most 64 characters.
+    """
     if not value:
         return None
     return hex_digest(f"openai_responses:{kind}:{value}")[:48]
@@ -5644,7 +5744,7 @@ def function_parameters(
 # ---------------------------------------------------------------- valid values
 
 
-def is_json_value(value: object) -> bool:
+def _is_json_value(value: object) -> bool:
     """Say whether JSON can express a value; it has no NaN and no infinity."""
     try:
         json.dumps(value, allow_nan=False)
@@ -5657,7 +5757,7 @@ def is_json_number(value: object) -> bool:
     """Say whether a value is a number that JSON has."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
-    return is_json_value(value)
+    return _is_json_value(value)
 
 
 def _is_schema(value: object) -> bool:
@@ -5677,7 +5777,7 @@ def _is_filled_list(value: object) -> bool:
 
 
 def _is_json_list(value: object) -> bool:
-    return _is_filled_list(value) and is_json_value(value)
+    return _is_filled_list(value) and _is_json_value(value)
 
 
 def _is_text(value: object) -> bool:
@@ -5761,10 +5861,10 @@ _VALID_VALUES: Mapping[str, Callable[[Any], bool]] = {
     **dict.fromkeys(_SCHEMA_LIST_KEYWORDS, _is_filled_list),
     **dict.fromkeys(_SCHEMA_MAP_KEYWORDS, _is_mapping),
     "$comment": _is_text,
-    "const": is_json_value,
+    "const": _is_json_value,
     "contentEncoding": _is_text,
     "contentMediaType": _is_text,
-    "default": is_json_value,
+    "default": _is_json_value,
     "deprecated": _is_flag,
     "description": _is_text,
     "enum": _is_json_list,
@@ -5913,9 +6013,12 @@ def _object_without_choice(root: Schema) -> Schema:
 
 def _all_properties(root: Schema) -> Schema:
     """Return the properties of the root and its options; those of the first count."""
-    parts = joined_schemas(root, partial(schema_parts, root, choose=_choose_all))
+
+    def parts_of(node: JsonObject) -> list[Any]:
+        return schema_parts(root, node, _choose_all)
+
     properties: Schema = {}
-    for part in reversed(parts):
+    for part in reversed(joined_schemas(root, parts_of)):
         properties.update(as_mapping(part.get("properties")))
     return properties
 
@@ -5948,7 +6051,7 @@ def resolve_reference(root: JsonObject, reference: object) -> Any:
     return part
 
 
-def _step_into(part: Any, name: str) -> Any:
+def _step_into(part: object, name: str) -> Any:
     if not isinstance(part, list):
         return as_mapping(part).get(name)
     if name.isdecimal() and int(name) < len(part):
@@ -6014,7 +6117,7 @@ class ToolNames:
 
     def sent_name(self, name: str) -> str:
         """Return the name that the API gets: 1 to 64 letters, digits, `_` and `-`."""
-        return self._sent.get(name) or _allowed_name(name, self._sent)
+        return self._sent_names.get(name) or _allowed_name(name, self._sent_names)
 
     def own_name(self, called: str, others: Collection[str] = ()) -> str:
         """Return the tool's own name for the name that the model used.
@@ -6022,27 +6125,27 @@ class ToolNames:
         A name that neither a tool nor one of the `others` has means the only tool that
         is spelled like it.
         """
-        own = self._own.get(called)
+        own = self._own_names.get(called)
         if own is None and called not in others:
-            own = self._spelled.get(_spelling(called))
+            own = self._names_by_spelling.get(_normalize_spelling(called))
         return own or called
 
     @cached_property
-    def _sent(self) -> Mapping[str, str]:
+    def _sent_names(self) -> Mapping[str, str]:
         known = dict.fromkeys(self.known)
         return {name: _allowed_name(name, known) for name in known}
 
     @cached_property
-    def _own(self) -> Mapping[str, str]:
+    def _own_names(self) -> Mapping[str, str]:
         # Of two with one name, the first counts.
-        return {self._sent[name]: name for name in reversed(self.known)}
+        return {self._sent_names[name]: name for name in reversed(self.known)}
 
     @cached_property
-    def _spelled(self) -> Mapping[str, str]:
+    def _names_by_spelling(self) -> Mapping[str, str]:
         """The known names by their spelling; empty where two are spelled alike."""
         names: dict[str, str] = {}
         for name in dict.fromkeys(self.known):
-            spelling = _spelling(name)
+            spelling = _normalize_spelling(name)
             if spelling in names:
                 names[spelling] = ""  # neither of the two can be meant
             else:
@@ -6079,7 +6182,7 @@ _MAX_CALL_ID = 64
 """Codex's own server issued longer ones, which the API refuses (hermes-agent 72006)."""
 
 
-def _spelling(name: str) -> str:
+def _normalize_spelling(name: str) -> str:
     """Return what two spellings of a name have in common: case and signs do not count."""
     return _FORBIDDEN.sub("_", name.removeprefix(_MODELS_PREFIX)).lower()
 
@@ -6092,12 +6195,11 @@ def fit_calls(items: Sequence[Item]) -> list[Item]:
     accepted is the call with it (recordings of pydantic-ai). Any other namespace is of
     an earlier answer: tools lay in namespaces once, and are now declared without.
     """
-    added = {
-        as_text(tool.get("name"))
-        for item in items
-        if item_type(item) == ADDED_TOOLS
-        for tool in content_parts(item.get("tools"))
-    }
+    added: set[str] = set()
+    for item in items:
+        if item_type(item) == ADDED_TOOLS:
+            tools = content_parts(item.get("tools"))
+            added.update(as_text(tool.get("name")) for tool in tools)
     return [clean_call(_with_own_namespace(item, added)) for item in items]
 
 
@@ -6109,8 +6211,10 @@ def _with_own_namespace(item: Item, added: Collection[str]) -> Item:
     namespace = name if name in added else None
     if item.get("namespace") == namespace:
         return item
-    kept = {key: value for key, value in item.items() if key != "namespace"}
-    return {**kept, "namespace": namespace} if namespace else kept
+    changed = {key: value for key, value in item.items() if key != "namespace"}
+    if namespace:
+        changed["namespace"] = namespace
+    return changed
 
 
 def clean_call(item: Item) -> Item:
@@ -6169,11 +6273,11 @@ def responses_tools(
         else:
             tools.append(_responses_tool(spec, strict, strict_left))
     if left_out:
-        names = ", ".join(map(_spec_name, left_out[:_NAMED_IN_LOG]))
+        names = [_spec_name(spec) for spec in left_out[:_NAMED_IN_LOG]]
         log(
-            f"Tools are left out, because their schemas are too large or too deep: "
-            f"{names} ({len(left_out)} in all). Make the schemas smaller, or offer "
-            "fewer tools."
+            "Tools are left out, because their schemas are too large or too deep: "
+            f"{', '.join(names)} ({len(left_out)} in all). Make the schemas smaller, or "
+            "offer fewer tools."
         )
     return tools
 
@@ -6195,8 +6299,11 @@ def merge_tools(*groups: Sequence[Item]) -> list[Item]:
 
     MCP servers are compared by label, other hosted tools by type.
     """
-    tools = [tool for group in groups for tool in group]
-    return list({tool_identity(tool): tool for tool in tools}.values())
+    merged: dict[object, Item] = {}
+    for group in groups:
+        for tool in group:
+            merged[tool_identity(tool)] = tool
+    return list(merged.values())
 
 
 def responses_tool_choice(
@@ -6211,10 +6318,12 @@ def responses_tool_choice(
     if isinstance(choice, str):
         wanted = _choice_by_name(choice, tools, names)
     elif isinstance(choice, Mapping):
-        wanted = _tool_choice(choice, names)
+        wanted = _flatten_choice(choice, names)
     else:
         raise InvalidRequest("The tool choice is neither a word nor a JSON object.")
-    chosen = wanted["tools"] if wanted["type"] == "allowed_tools" else [wanted]
+    chosen = [wanted]
+    if wanted["type"] == "allowed_tools":
+        chosen = wanted["tools"]
     _check_offered(chosen, tools)
     return wanted
 
@@ -6224,7 +6333,9 @@ def next_tool_choice(choice: object) -> object:
     # A choice that demands a call would make the model call again and again.
     if isinstance(choice, Mapping) and choice.get("type") == "allowed_tools":
         return {**choice, "mode": "auto"}
-    return "none" if choice == "none" else None
+    if choice == "none":
+        return choice
+    return None
 
 
 def _responses_tool(spec: JsonObject, strict: bool, strict_left: JsonBudget) -> Item:
@@ -6243,12 +6354,12 @@ def _responses_tool(spec: JsonObject, strict: bool, strict_left: JsonBudget) -> 
             "A tool has no name. Every function or custom tool needs one."
         )
     if kind == "function":
-        return _function(flat, strict, strict_left)
+        return _function_tool(flat, strict, strict_left)
     known = {key: flat[key] for key in _KEYS_OF_CUSTOM if key in flat}
     return {**known, **_custom_format(flat), "type": kind}
 
 
-def _function(function: JsonObject, strict: bool, strict_left: JsonBudget) -> Item:
+def _function_tool(function: JsonObject, strict: bool, strict_left: JsonBudget) -> Item:
     own = function.get("strict")
     wanted = own if isinstance(own, bool) else strict
     parameters = as_mapping(function.get("parameters"))
@@ -6299,38 +6410,52 @@ def _choice_by_name(choice: str, tools: Sequence[Item], names: ToolNames) -> Ite
     return {"type": "function", "name": sent}
 
 
-def _tool_choice(choice: JsonObject, names: ToolNames) -> Item:
+def _flatten_choice(choice: JsonObject, names: ToolNames) -> Item:
     """Return a choice that is an object in the flat form, with the names as sent."""
     kind = choice.get("type", "function")
-    inner = choice.get(kind) if isinstance(kind, str) else None
-    flat = dict(inner) if isinstance(inner, Mapping) else dict(choice)
-    wanted: Item = {**flat, "type": kind}
+    wanted: Item = dict(choice)
+    if isinstance(kind, str) and isinstance(choice.get(kind), Mapping):
+        wanted = dict(choice[kind])
+    wanted["type"] = kind
     if kind in CALLED_BY_NAME:
         if not isinstance(wanted.get("name"), str):
             raise InvalidRequest("The tool choice names no tool.")
         wanted["name"] = names.sent_name(wanted["name"])
     if kind == "allowed_tools":
         chosen = content_parts(wanted.get("tools"))
-        wanted["tools"] = [_tool_choice(inner_choice, names) for inner_choice in chosen]
+        wanted["tools"] = [_flatten_choice(tool, names) for tool in chosen]
     return wanted
 
 
 def _check_offered(chosen: Sequence[Item], tools: Sequence[Item]) -> None:
     """Raise InvalidRequest for a choice that none of the `tools` answers to."""
-    offered = {key for tool in tools for key in _choice_keys(tool)}
+    offered: set[_ChoiceKey] = set()
+    for tool in tools:
+        key = _choice_key(tool)
+        offered.add(key)
+        offered.add(key._replace(label=""))  # a choice may leave it out
     for wanted in chosen:
-        if _choice_keys(wanted)[0] not in offered:
+        if _choice_key(wanted) not in offered:
             raise InvalidRequest(
                 f"The tool choice asks for {tool_name(wanted)}, which this chat does not have."
             )
 
 
-def _choice_keys(tool: Item) -> Sequence[tuple[str, str, str]]:
-    """Return what identifies a tool in a choice, with its label and without."""
+class _ChoiceKey(NamedTuple):
+    """What identifies a tool in a choice."""
+
+    kind: str
+    label: str
+    name: str
+
+
+def _choice_key(tool: Item) -> _ChoiceKey:
     name = "" if is_hosted_tool(tool) else as_text(tool.get("name"))
-    kind = as_text(tool.get("type"))
-    label = as_text(tool.get("server_label"))
-    return (kind, label, name), (kind, "", name)
+    return _ChoiceKey(
+        kind=as_text(tool.get("type")),
+        label=as_text(tool.get("server_label")),
+        name=name,
+    )
 
 
 # --------------------------------------------------------------------------------------
@@ -6349,6 +6474,7 @@ def _choice_keys(tool: Item) -> Sequence[tuple[str, str, str]]:
 
 
 SAMPLING = {"temperature", "top_p", "top_logprobs"}
+"""What reasoning models reject, or accept only with the effort `none`."""
 
 _MAX_OUTPUT_TOKENS = 128_000
 """For models of which it is not known."""
@@ -6461,9 +6587,9 @@ def build_request(
     if not items:
         raise InvalidRequest("There is no message to answer. Write one and send it.")
     given, _ = read_parameters(body)
-    passed_on, _ = _passed_on(given)
+    passed_on, _ = _check_passed_on(given)
     facts = model.facts
-    effort = _effort(model, given, settings)
+    effort = _choose_effort(model, given, settings)
     effort_in_use = effort or facts.default_effort
     tools = [tool for tool in settings.tools if _takes_tool(effort_in_use, tool)]
     fields: dict[str, Any] = {
@@ -6471,7 +6597,7 @@ def build_request(
         "input": list(items),
         "instructions": instructions or None,
         "stream": settings.stream and given.get("enable_stream", True),
-        "text": _text_object(model, given, settings),
+        "text": _build_text(model, given, settings),
         "tools": tools or None,
         "parallel_tool_calls": settings.parallel_tool_calls,
     }
@@ -6481,9 +6607,9 @@ def build_request(
     # An unknown model reasons if an effort is set.
     with_reasoning = False
     if facts.reasoning or effort is not None:
-        fields["reasoning"] = _reasoning(model, effort, given, settings)
+        fields["reasoning"] = _build_reasoning(model, effort, given, settings)
         with_reasoning = settings.encrypted_reasoning
-    fields["include"] = _include(tools, with_reasoning)
+    fields["include"] = _list_includes(tools, with_reasoning)
     fields |= {**settings.defaults, **passed_on}
     _keep_what_fits(fields, facts, effort_in_use)
     return ResponsesRequest(**fields)
@@ -6504,7 +6630,9 @@ def _keep_what_fits(
         fields["max_output_tokens"] = clamp_number(length, 16, longest, longest)
 
 
-def _effort(model: ResolvedModel, given: JsonObject, settings: Settings) -> str | None:
+def _choose_effort(
+    model: ResolvedModel, given: JsonObject, settings: Settings
+) -> str | None:
     """Return the effort that is asked for, None if the model does not take it.
 
     `max` means the highest of the model.
@@ -6515,15 +6643,21 @@ def _effort(model: ResolvedModel, given: JsonObject, settings: Settings) -> str 
     return asked if asked and model.takes_effort(asked) else None
 
 
-def _passed_on(given: JsonObject) -> tuple[dict[str, Any], list[str]]:
+def _check_passed_on(given: JsonObject) -> tuple[dict[str, Any], list[str]]:
     """Return the caller's keys that the API takes, and what is wrong with others."""
-    kept = {k: with_known_keys(k, given[k]) for k in given.keys() & _PASSED_ON}
+    kept: dict[str, Any] = {}
+    for name, value in given.items():
+        if name in _PASSED_ON:
+            kept[name] = with_known_keys(name, value)
     try:
         ResponsesRequest(model="", input=[], **kept)
     except ValidationError as error:
         reasons = {str(row["loc"][0]): row["msg"] for row in error.errors()}
-        kept = {key: value for key, value in kept.items() if key not in reasons}
-        return kept, [str(parameter_error(*entry)) for entry in reasons.items()]
+        complaints: list[str] = []
+        for name, reason in reasons.items():
+            del kept[name]
+            complaints.append(str(parameter_error(name, reason)))
+        return kept, complaints
     return kept, []
 
 
@@ -6535,9 +6669,11 @@ def _takes_sampling(sampling: str, effort: str | None) -> bool:
     return sampling == "always" or (sampling == "with_none" and effort == "none")
 
 
-def _include(tools: Sequence[Item], with_reasoning: bool) -> list[str] | None:
+def _list_includes(tools: Sequence[Item], with_reasoning: bool) -> list[str] | None:
     """Return what the response is to hold beside its output; None for nothing."""
-    wanted = ["reasoning.encrypted_content"] if with_reasoning else []
+    wanted: list[str] = []
+    if with_reasoning:
+        wanted.append("reasoning.encrypted_content")
     for tool in tools:
         name = tool_kind(tool).include
         if name:
@@ -6545,27 +6681,30 @@ def _include(tools: Sequence[Item], with_reasoning: bool) -> list[str] | None:
     return wanted or None
 
 
-def _reasoning(
+def _build_reasoning(
     model: ResolvedModel, effort: str | None, given: JsonObject, settings: Settings
 ) -> dict[str, Any] | None:
     """Return the `reasoning` of a request; the caller's own keys have priority."""
     facts = model.facts
-    # `auto` means `all_turns` on gpt-5.6 and gpt-6-astra, and the current turn before
-    # (recorded). An effort of `none` has no reasoning to sum up.
+    chosen: dict[str, str] = {}
+    if effort:
+        chosen["effort"] = effort
+    # An effort of `none` has no reasoning to sum up.
     thinks = (effort or facts.default_effort) != "none"
-    ours = {
-        "effort": effort,
-        "summary": facts.summary and thinks and settings.summary,
-        "context": facts.all_turns and settings.encrypted_reasoning and "all_turns",
-        "mode": model.pro and "pro",
-    }
-    chosen = {name: value for name, value in ours.items() if value}
+    if settings.summary and facts.summary and thinks:
+        chosen["summary"] = settings.summary
+    # `auto` means `all_turns` on gpt-5.6 and gpt-6-astra, and the current turn before
+    # (recorded).
+    if facts.all_turns and settings.encrypted_reasoning:
+        chosen["context"] = "all_turns"
+    if model.pro:
+        chosen["mode"] = "pro"
     own = with_known_keys("reasoning", given["reasoning"])
     own.pop("effort", None)
     return {**chosen, **own} or None
 
 
-def _text_object(
+def _build_text(
     model: ResolvedModel, given: JsonObject, settings: Settings
 ) -> dict[str, Any] | None:
     """Return the `text` of a request; only a model that has a verbosity gets one."""
@@ -6592,15 +6731,17 @@ _MAX_PARAMETER_NAME = 40
 def unsent_parameters(
     asked: JsonObject, request: ResponsesRequest
 ) -> tuple[list[str], list[str]]:
-    """Return the caller's parameters that are not sent, like `reasoning.effort`, and a
-    sentence for each value that no API takes.
+    """Return the caller's parameters that are not sent, and complaints about values.
+
+    The former are names like `reasoning.effort`, the latter a sentence for each value
+    that no API takes.
     """
     given, errors = read_parameters(asked)
     # The history says nothing of parameters, and takes long to prepare.
     appended = [item for item in request.input if item_type(item) in APPENDED]
     without_history = request.model_copy(update={"input": appended})
     sent = lower_payload(without_history.payload(), APPENDED)
-    passed_on, complaints = _passed_on(given)
+    passed_on, complaints = _check_passed_on(given)
     asked_length = passed_on.get("max_output_tokens")
     sent_length = request.max_output_tokens
     if asked_length and str(asked_length) != str(sent_length):
@@ -6612,7 +6753,8 @@ def unsent_parameters(
             if inner not in sent.get(key, {}):
                 names.append(f"{key}.{inner}")
     names += [key for key in given if key not in sent and key not in _READ_OTHERWISE]
-    return sorted(name[:_MAX_PARAMETER_NAME] for name in names), errors + complaints
+    shown_names = sorted(name[:_MAX_PARAMETER_NAME] for name in names)
+    return shown_names, errors + complaints
 
 
 _OPENAI_ONLY = (
@@ -6631,8 +6773,12 @@ _ID_PREFIXES = {"reasoning": "rs", "function_call": "fc", "custom_tool_call": "c
 
 def strict_payload(payload: dict[str, Any]) -> dict[str, Any]:
     """Return `payload` for other servers: without OpenAI's own keys, items with ids."""
-    kept = {k: v for k, v in payload.items() if not k.startswith(_OPENAI_ONLY)}
-    return {**kept, "input": [_strict_item(item) for item in payload["input"]]}
+    kept: dict[str, Any] = {}
+    for name, value in payload.items():
+        if not name.startswith(_OPENAI_ONLY):
+            kept[name] = value
+    kept["input"] = [_strict_item(item) for item in payload["input"]]
+    return kept
 
 
 def _strict_item(item: Item) -> Item:
@@ -6711,10 +6857,10 @@ _DELTA = re.compile(rf'"delta":"({_TEXT_INSIDE})"')
 
 def join_delta_runs(text: str) -> str:
     """Return the text of whole events, with each run of deltas joined to one event."""
-    return _DELTA_RUN.sub(_joined_run, text)
+    return _DELTA_RUN.sub(_join_run, text)
 
 
-def _joined_run(run: re.Match[str]) -> str:
+def _join_run(run: re.Match[str]) -> str:
     """Return the first event of a run with the texts of all; else the run as it is."""
     first = run["first"]
     has_one_text = first.count('"delta":') == 1
@@ -6774,10 +6920,15 @@ class EventStreamDecoder:
         self._most_bytes = most_bytes
         self._joins_deltas = joins_deltas
         self._partial_line = bytearray()
+        """The beginning of a line whose end has not come."""
         self._after_cr = False
+        """Whether the last chunk ended with CR: an LF then belongs to the same line."""
         self._event = b""
+        """The name of the event whose lines are being read."""
         self._lines: list[bytes] = []
+        """The data of that event so far."""
         self._size = 0
+        """About what its lines take in memory, other fields and comments included."""
 
     def feed(self, chunk: bytes) -> list[ServerSentEvent]:
         """Return the events that `chunk` completes; it may begin inside of a CRLF.
@@ -6992,7 +7143,7 @@ def _text_identity(event: StreamEvent) -> tuple[int, str, int, str] | None:
 _SCAN_JSON = vars(json.JSONDecoder())["scan_once"]
 """What `raw_decode` calls; without its frame it is a tenth faster."""
 
-_END_OF_STREAM = "[DONE]"
+END_OF_STREAM = "[DONE]"
 """Of Chat Completions; no recorded stream of OpenAI has it."""
 _JSON_SPACE = " \t\n\r"
 """RFC 8259, section 2."""
@@ -7006,7 +7157,7 @@ def parse_event(event: ServerSentEvent) -> StreamEvent:
     Other servers end their streams with `[DONE]`. Thousands of brackets are a
     RecursionError, no value a StopIteration.
     """
-    if event.data == _END_OF_STREAM:
+    if event.data == END_OF_STREAM:
         return None
     text = event.data.strip(_JSON_SPACE)
     try:
@@ -7042,7 +7193,10 @@ _ODD_EVENT = (
 """Errors of text that is not JSON, and of JSON that is not an event."""
 
 
-def _checked(value: object, kind: type) -> Any:
+_Kind = TypeVar("_Kind")
+
+
+def _check_type(value: object, kind: type[_Kind]) -> _Kind:
     """Return a value of a type; raises TypeError for any other."""
     if not isinstance(value, kind):
         raise TypeError
@@ -7052,11 +7206,11 @@ def _checked(value: object, kind: type) -> Any:
 _NO_INDEX = -1
 
 
-def _index(wire: JsonObject) -> int:
+def _read_index(wire: JsonObject) -> int:
     index = wire.get("output_index")
     if index is None:
         return _NO_INDEX
-    return int(_checked(index, int))
+    return _check_type(index, int)
 
 
 def _text_reader(event: type[TextDelta], kind: str, part: str, field: str) -> _Reader:
@@ -7090,28 +7244,28 @@ def _read_annotation(wire: JsonObject) -> StreamEvent:
     if annotation is None:
         return None
     item_id = as_text(wire.get("item_id"))
-    return AnnotationAdded(_index(wire), _checked(annotation, dict), item_id)
+    return AnnotationAdded(_read_index(wire), _check_type(annotation, dict), item_id)
 
 
 def _read_partial_image(wire: JsonObject) -> StreamEvent:
     return PartialImage(
-        _index(wire),
-        _checked(wire["partial_image_b64"], str),
+        _read_index(wire),
+        _check_type(wire["partial_image_b64"], str),
         str(wire.get("output_format") or ""),
         as_text(wire.get("item_id")),
     )
 
 
 def _read_item_added(wire: JsonObject) -> StreamEvent:
-    return ItemAdded(_index(wire), _checked(wire["item"], dict))
+    return ItemAdded(_read_index(wire), _check_type(wire["item"], dict))
 
 
 def _read_item_done(wire: JsonObject) -> StreamEvent:
-    return ItemDone(_index(wire), _checked(wire["item"], dict))
+    return ItemDone(_read_index(wire), _check_type(wire["item"], dict))
 
 
 def _read_final(status: str, wire: JsonObject) -> StreamEvent:
-    return FinalResponse(status, _checked(wire["response"], dict))
+    return FinalResponse(status, _check_type(wire["response"], dict))
 
 
 def _read_error(wire: JsonObject) -> StreamEvent:
@@ -7218,38 +7372,37 @@ class ResponseDone(NamedTuple):
 
 
 class Status(NamedTuple):
-    """A status line for the person who waits.
-
-    `trial` is the repair that is tried after a refusal. `reason` is for the log.
-    `is_retry` says that the same request failed and is sent again. `is_note` says that
-    the line is worth reading later: the last line counts those.
-    """
+    """A status line for the person who waits."""
 
     sentence: str
     trial: Trial | None = None
+    """The repair that is tried after a refusal."""
     reason: str = ""
+    """For the log."""
     is_retry: bool = False
+    """Whether the same request failed and is sent again."""
     is_note: bool = True
+    """Whether the line is worth reading later: the last line counts those."""
 
 
 class Trace(NamedTuple):
-    """What the log needs to know about the last response.
-
-    `request_id` is OpenAI's own, `model` the one that answered, `status` that of HTTP,
-    and `removed` counts the items that the API took out of the input, by reason.
-    `subject` is the item or tool that the error names, with its place. `cache` is
-    the server's diagnosis of the prompt cache, if it was asked for one; `response_id` is
-    there if later requests are to be compared with this response.
-    """
+    """What the log needs to know about the last response."""
 
     request_id: str = ""
+    """OpenAI's own."""
     model: str = ""
+    """The one that answered."""
     status: int | None = None
+    """That of HTTP."""
     error: ApiError = ApiError()
     removed: Mapping[str, int] = MappingProxyType({})
+    """How many items the API took out of the input, by its reasons."""
     subject: str = ""
+    """The item or tool that the error names, with its place."""
     response_id: str = ""
+    """For later requests, which are to be compared with this response."""
     cache: JsonObject = MappingProxyType({})
+    """The server's diagnosis of the prompt cache, if it was asked for one."""
 
 
 class HiddenMessage(NamedTuple):
@@ -7271,66 +7424,50 @@ class RunWork(NamedTuple):
 
 
 class RunDone(NamedTuple):
-    """The last event of every run, however it ended.
-
-    `usages` are those of all responses, `usage` their sum, `last_usage` is that of the
-    last one. `output` holds the finished items of the whole run, outputs of calls among
-    them. `cost` is in US dollars, None if unknown. `usage_note` explains the tokens,
-    `window_share` is how full the model's context window is, in percent.
-    `work` is an agent's, `metadata` what a host stores with the last line.
-    """
+    """The last event of every run, however it ended."""
 
     ending: Ending
     usage: Usage | None = None
+    """The sum of all responses."""
     last_usage: Usage | None = None
+    """That of the last response."""
     output: tuple[Item, ...] = ()
+    """The finished items of the whole run, outputs of calls among them."""
     trace: Trace = Trace()
     cost: float | None = None
+    """In US dollars, None if unknown."""
     usages: tuple[Usage, ...] = ()
+    """Those of all responses."""
     usage_note: str = ""
+    """What explains the tokens."""
     window_share: int = 0
+    """How full the model's context window is, in percent."""
     work: RunWork | None = None
+    """Of an agent."""
     metadata: JsonObject = MappingProxyType({})
+    """What a host stores with the last line."""
 
 
 class ModelAnswer(NamedTuple):
-    """One answer of a model, the last thing that a provider yields.
-
-    `request` is the one that was answered, with its repairs, `items` are the finished
-    ones, each with its index in the run. `usages` are those of all attempts, `last_usage`
-    that of the last one. `has_shown` says whether there is something to see.
-    """
+    """One answer of a model, the last thing that a provider yields."""
 
     ending: Ending
     request: ResponsesRequest
+    """The one that was answered, with its repairs."""
     items: tuple[tuple[int, Item], ...] = ()
+    """The finished ones, each with its index in the run."""
     usages: tuple[Usage, ...] = ()
+    """Those of all attempts."""
     last_usage: Usage | None = None
+    """That of the last attempt."""
     trace: Trace = Trace()
     has_shown: bool = True
+    """Whether there is something to see."""
 
     @property
     def output(self) -> list[Item]:
         """The finished items."""
         return [item for _, item in self.items]
-
-    @property
-    def tool_calls(self) -> list[Item]:
-        """The calls; those of an answer that failed are not made."""
-        if self.ending.is_failure:
-            return []
-        return [item for item in self.output if is_call(item)]
-
-    @property
-    def is_final(self) -> bool:
-        """Whether this is the answer to the user: it calls nothing."""
-        return not self.tool_calls
-
-    @property
-    def text_content(self) -> str:
-        """What the answer says."""
-        messages = [item for item in self.output if item_type(item) == "message"]
-        return "\n\n".join(message_text(message) for message in messages)
 
 
 RunEvent = ItemEvent | ToolOutput | HiddenMessage | ResponseDone | Status | RunDone
@@ -7390,16 +7527,17 @@ class Endpoint:
         return urlsplit(_normalize_base_url(self.base_url)).hostname or ""
 
     def name_server(self, sentence: str) -> str:
-        """Return `sentence` about OpenAI as one about this server.
-
-        A sentence about the address itself must not need a valid one.
-        """
-        if "OpenAI" not in sentence or self._is_openais:
+        """Return `sentence` about OpenAI as one about this server."""
+        # First, because `host` raises for an invalid address, and the sentence about
+        # such an address has to pass.
+        if "OpenAI" not in sentence:
+            return sentence
+        if self._has_openai_host:
             return sentence
         return sentence.replace("OpenAI", self.host)
 
     @property
-    def _is_openais(self) -> bool:
+    def _has_openai_host(self) -> bool:
         return f".{self.host}".endswith(".openai.com")
 
     @property
@@ -7410,7 +7548,7 @@ class Endpoint:
     @property
     def is_openai(self) -> bool:
         """Whether it takes OpenAI's own kinds of input."""
-        if self._is_openais and not self.is_strict:
+        if self._has_openai_host and not self.is_strict:
             return True
         return self.compatibility == "openai" and not self.is_azure
 
@@ -7422,7 +7560,7 @@ class Endpoint:
     @property
     def is_gateway(self) -> bool:
         """Whether it is neither OpenAI's nor Azure's."""
-        return not (self._is_openais or self.is_azure)
+        return not (self._has_openai_host or self.is_azure)
 
     @property
     def is_azure(self) -> bool:
@@ -7472,7 +7610,11 @@ class Endpoint:
 
 @lru_cache(maxsize=32)  # an answer asks for the server's name about ten times
 def _normalize_base_url(text: str) -> str:
-    """`/v1` may be missing, or a slash at the end; what ends in `/responses` is whole."""
+    """Return an address that paths like `/responses` can be added to.
+
+    Administrators leave out the path, or write a slash behind it, or the whole address
+    of the Responses API. Raises InvalidSetting.
+    """
     parts = url_parts(text.strip() or DEFAULT_BASE_URL)
     if parts is None:
         raise InvalidSetting(
@@ -7655,8 +7797,9 @@ class GrowingParts:
         own = [part] if part in self._deltas else []
         had_deltas = bool(own or strays)
         matched, shown = self._match(chain(own, strays), text)
-        for _ in matched[len(own) :]:
-            strays.popleft()
+        for matched_part in matched:
+            if matched_part != part:
+                strays.popleft()  # they match in their order
         if strays and not own and not matched:
             strays.popleft()  # it contradicts this text, and belongs to no other
         return self._rest(part, text, shown, had_deltas=had_deltas)
@@ -7758,14 +7901,7 @@ def new_ulid() -> str:
 class ResponseState:
     """One response, from its first event to its last.
 
-    `_items` are the items as they were announced. A *position* is that of an item in
-    this list; its index in the run is `_first` more. `_ids` has the positions by the ids
-    of the wire, `_latest` by `output_index`. `_open` has the texts of the items that
-    grow, `_ended` the final items, both by position. `_early` has the deltas whose item
-    is not known yet, by its id, or by its `output_index` if the delta has none.
-    `_growing` is the text that the last delta belongs to, and the position of its item.
-    `_known_call_ids` are those of all calls so far, `_own_call_ids` the ids that calls
-    leave with, by those of the wire.
+    A *position* is that of an item in `_items`; its index in the run is `_first` more.
     """
 
     def __init__(
@@ -7783,14 +7919,24 @@ class ResponseState:
         self.trace = Trace()
         self._first = first_index
         self._known_call_ids = set(taken_call_ids)
+        """Those of all calls so far, earlier responses included."""
         self._own_call_ids: dict[str, str] = {}
+        """The ids that calls leave with, by those of the wire."""
         self._items: list[Item] = []
+        """The items as they were announced."""
         self._ids: dict[str, int] = {}
+        """Positions by the ids of the wire."""
         self._latest: dict[int, int] = {}
+        """The position of the last item that came with an `output_index`."""
         self._early: dict[str | int, list[TextDelta]] = {}
+        """Deltas whose item is not known yet, by its id, or by its `output_index` if the
+        delta has none."""
         self._open: dict[int, GrowingParts] = {}
+        """The texts of the items that grow, by position."""
         self._growing = _NO_TEXT
+        """The text that the last delta belongs to, and the position of its item."""
         self._ended: dict[int, Item] = {}
+        """The final items, by position."""
 
     @property
     def items(self) -> list[tuple[int, Item]]:
@@ -7884,6 +8030,7 @@ class ResponseState:
         call_id = as_text(item.get("call_id"))
 
         def fits(known: Item) -> bool:
+            """Say whether it has the same type, and no other `call_id`."""
             if item_type(known) != kind:
                 return False
             known_call_id = as_text(known.get("call_id"))
@@ -7901,7 +8048,8 @@ class ResponseState:
         self._growing = _NO_TEXT
         self._items.append(item)
         self._open[position] = GrowingParts()
-        self._ids.update(dict.fromkeys(ids, position))
+        for item_id in ids:
+            self._ids[item_id] = position
         self._latest[index] = position
         shown = self._with_own_call_id(item)
         events: list[RunEvent] = [ItemAdded(self._first + position, shown)]
@@ -7936,7 +8084,8 @@ class ResponseState:
             rest = self._open[position].end_part(text_place, event.text)
             return events + self._deltas(position, rest)
         self._open[position].grow(text_place, event.text)
-        return [*events, TextDelta(self._first + position, *text_place, event.text)]
+        shown = TextDelta(self._first + position, kind, event.part, event.text)
+        return [*events, shown]
 
     def _end(self, position: int | None, index: int, item: Item) -> list[RunEvent]:
         """Take the final form of an item, and show what its deltas left out."""
@@ -7949,7 +8098,8 @@ class ResponseState:
         if position is None:
             position = len(self._items)
             events = self._start(index, item, _ids(item))
-        self._ids.update(dict.fromkeys(_ids(item), position))
+        for item_id in _ids(item):
+            self._ids[item_id] = position
         rests = self._open.pop(position).end_item(list(item_texts(item)))
         events += self._deltas(position, rests)
         self._growing = _NO_TEXT
@@ -7980,7 +8130,7 @@ class ResponseState:
     ) -> list[RunEvent]:
         """Return the deltas that show what the wire's own deltas did not bring."""
         index = self._first + position
-        return [TextDelta(index, *text_place, text) for text_place, text in rests]
+        return [TextDelta(index, kind, part, text) for (kind, part), text in rests]
 
     def _finish(self, event: FinalResponse) -> list[RunEvent]:
         response = event.response
@@ -8032,6 +8182,7 @@ _OPENED_BY = {
 
 
 def _has_fields(item: Item) -> bool:
+    """Say whether there is an item: citations and sketches fit one of any type."""
     return bool(item)
 
 
@@ -8132,7 +8283,7 @@ def read_models(answer: object) -> dict[str, str]:
         name = as_text(row.get("id"))
         day = as_text(row.get("shutdown_date"))[:_ISO_DATE_LENGTH]
         if _is_chat_model(name):
-            days[name] = day if _date(day) else ""
+            days[name] = day if _parse_date(day) else ""
         if len(days) >= _MAX_MODELS:
             break
     return days
@@ -8155,15 +8306,17 @@ def newest_models(today: str, usable: Collection[str] | None = None) -> list[str
 
     `today` is an ISO date; `usable` holds the ids that the key can use, if known.
     """
-    versioned = []
-    for name in CATALOG_FACTS if usable is None else usable:
+    if usable is None:
+        usable = CATALOG_FACTS.keys()
+    versioned: list[re.Match[str]] = []
+    for name in usable:
         match = _VERSIONED_ID.fullmatch(name)
         if match and _is_offered(match, today):
             versioned.append(match)
     newest: dict[str, re.Match[str]] = {}
-    for match in sorted(versioned, key=_version):
-        newest[match["family"]] = match
-    newest_first = sorted(newest.values(), key=_version, reverse=True)
+    for match in sorted(versioned, key=_age_key):
+        newest[match["family"]] = match  # replaces an older one
+    newest_first = sorted(newest.values(), key=_age_key, reverse=True)
     return [match.string for match in newest_first]
 
 
@@ -8178,7 +8331,7 @@ def _is_offered(match: re.Match[str], today: str) -> bool:
     return facts.shutdown is None or today < facts.shutdown
 
 
-def _version(match: re.Match[str]) -> tuple[tuple[int, ...], str]:
+def _age_key(match: re.Match[str]) -> tuple[tuple[int, ...], str]:
     """Return a key that sorts ids by age; a plain name comes after a longer one."""
     numbers = [int(number) for number in match["version"].split(".")]
     return tuple(numbers), match.string
@@ -8195,11 +8348,11 @@ def retirement_notice(
 
     `answering` is the one that answered, if it was not asked for.
     """
-    ending = _date(model.facts.shutdown)
-    if ending is None or today < ending - timedelta(days=_NOTICE_DAYS):
+    last_day = _parse_date(model.facts.shutdown)
+    if last_day is None or today < last_day - timedelta(days=_NOTICE_DAYS):
         return ""
-    when = "is switched off on" if today < ending else "was switched off on"
-    sentence = f"{model.name} {when} {ending.isoformat()}."
+    verb = "is" if today < last_day else "was"
+    sentence = f"{model.name} {verb} switched off on {last_day.isoformat()}."
     if answering and answering.id != model.id:
         return f"{sentence} {answering.name} answers instead."
     successor = model.facts.successor
@@ -8209,12 +8362,13 @@ def retirement_notice(
 
 
 def replacement(model: ResolvedModel, today: date) -> ResolvedModel | None:
-    """Return what answers for a model of the kind pro that was switched off.
+    """Return what answers for a pro model that was switched off, None for any other.
 
-    Nobody finds its successor by its name: it is the mode pro of a model without it.
+    Its successor is the pro mode of another model, which people would not find in
+    the list of models by the name that they used.
     """
-    ending = _date(model.facts.shutdown)
-    if ending is None or today < ending:
+    last_day = _parse_date(model.facts.shutdown)
+    if last_day is None or today < last_day:
         return None
     successor = resolve_model(model.facts.successor or "")
     return successor if successor.pro else None
@@ -8234,9 +8388,12 @@ def name_asked_model(sentence: str, model_id: str) -> str:
     return f"{named} OpenAI has shut it down and recommends {successor.name}."
 
 
-def _date(text: str | None) -> date | None:
+def _parse_date(text: str | None) -> date | None:
+    """Return the day of an ISO date; None for anything else."""
+    if not text:
+        return None
     try:
-        return date.fromisoformat(text) if text else None
+        return date.fromisoformat(text)
     except ValueError:
         return None
 
@@ -8329,8 +8486,10 @@ class Origin(NamedTuple):
 
     def wire(self) -> dict[str, str]:
         """Return the form in which it is stored."""
-        account = {"account": self.account} if self.account else {}
-        return {"family": self.family, "endpoint": self.endpoint, **account}
+        fields = {"family": self.family, "endpoint": self.endpoint}
+        if self.account:
+            fields["account"] = self.account
+        return fields
 
 
 def origin_at(family: str, endpoint: Endpoint) -> Origin:
@@ -8349,13 +8508,13 @@ def read_origin(wire: object, model: str) -> Origin:
     return Origin(resolve_model(model).family)
 
 
-_REMOTE_SIGN = "mcp"
+_REMOTE_PREFIX = "mcp"
 """How the ids of remote calls begin, and no others."""
 
 
 def is_remote_id(call_id: str) -> bool:
     """Say whether the API made the call itself, at a remote server."""
-    return call_id.startswith(_REMOTE_SIGN)
+    return call_id.startswith(_REMOTE_PREFIX)
 
 
 def remote_name(item: JsonObject) -> str:
@@ -8363,16 +8522,23 @@ def remote_name(item: JsonObject) -> str:
     return ToolNames().sent_name(f"{item.get('server_label')}_{item.get('name')}")
 
 
-def remote_pair(item: JsonObject, output: str = "") -> list[Item]:
-    """Return the call that `item` made or requested, with its output or error."""
-    output = output or _remote_error(item) or str(item.get("output") or "")
-    arguments = str(item.get("arguments") or "{}")
-    return _call_pair(_remote_call_id(item), remote_name(item), arguments, output)
+def remote_pair(item: JsonObject) -> list[Item]:
+    """Return the call that `item` made, with its output or error."""
+    output = _remote_error(item)
+    if not output:
+        output = str(item.get("output") or "")
+    return _remote_call_pair(item, output)
 
 
 def refused_pair(request: JsonObject, why: str) -> list[Item]:
     """Return a call that was denied, with its output."""
-    return remote_pair(request, f"Error: {why}")
+    return _remote_call_pair(request, f"Error: {why}")
+
+
+def _remote_call_pair(item: JsonObject, output: str) -> list[Item]:
+    """Return the call that `item` made or requested, with an output."""
+    arguments = str(item.get("arguments") or "{}")
+    return _call_pair(_remote_call_id(item), remote_name(item), arguments, output)
 
 
 def _call_pair(call_id: str, name: str, arguments: str, output: str) -> list[Item]:
@@ -8414,7 +8580,8 @@ def drop_settled_approvals(items: Sequence[Item]) -> list[Item]:
 def _open_approvals(items: Sequence[Item]) -> set[object]:
     """Return the ids of the approvals behind which the model has done nothing yet.
 
-    Its call for a refused request is none of its acts: the host makes it of the card.
+    A call with the id of a request is none of its acts: the host makes one of the card
+    of a request that was denied.
     """
     requests = {_remote_call_id(item) for item in items if is_approval_request(item)}
     open_ids: set[object] = set()
@@ -8460,18 +8627,20 @@ def _is_remote(item: JsonObject, kind: str) -> bool:
 
 def _remote_call_id(item: JsonObject) -> str:
     own = str(item.get("id") or "")
-    return own if is_remote_id(own) else f"{_REMOTE_SIGN}_{own}"
+    return own if is_remote_id(own) else f"{_REMOTE_PREFIX}_{own}"
 
 
 def _remote_error(item: JsonObject) -> str:
     error = item.get("error")
     if not error:
         return ""
-    fields = error if isinstance(error, Mapping) else {"message": error}
-    content = fields.get("content")
-    text = fields.get("message") or content
-    if isinstance(content, list):
-        text = "\n".join(map(part_text, content_parts(content)))
+    text = error
+    if isinstance(error, Mapping):
+        content = error.get("content")
+        text = error.get("message") or content
+        if isinstance(content, list):
+            texts = [part_text(part) for part in content_parts(content)]
+            text = "\n".join(texts)
     return f"Error: {text or 'the server did not say what went wrong.'}"
 
 
@@ -8486,7 +8655,9 @@ def strip_for_replay(item: Item) -> Item:
     """
     kept = _without(item, _NEVER_REPLAYED)
     if is_hosted(item):
-        return {**kept, **_required_fields(item)} if is_host_returned(item) else kept
+        if is_host_returned(item):
+            kept = {**kept, **_required_fields(item)}
+        return kept
     # "Invalid 'input[39].content': array too long. Expected an array with maximum
     # length 0" (musistudio/claude-code-router 1783, of other servers' reasoning).
     if is_encrypted(item) and kept.get("content"):
@@ -8501,7 +8672,11 @@ def _without(fields: Item, names: Sequence[str]) -> Item:
     """Return an object without nulls and `names`: if it has none, itself."""
     if fields.keys().isdisjoint(names) and None not in fields.values():
         return fields
-    return {k: v for k, v in fields.items() if k not in names and v is not None}
+    return {
+        key: value
+        for key, value in fields.items()
+        if key not in names and value is not None
+    }
 
 
 def replay_items(item: Item) -> list[Item]:
@@ -8510,7 +8685,9 @@ def replay_items(item: Item) -> list[Item]:
         return remote_pair(item)
     if has_plain_reasoning(item):  # its server wants it as it was
         return [{key: value for key, value in item.items() if value not in (None, "")}]
-    return [image_message(item) if has_image(item) else strip_for_replay(item)]
+    if has_image(item):
+        return [image_message(item)]
+    return [strip_for_replay(item)]
 
 
 _MAX_CODE_LENGTH = 20_000
@@ -8563,12 +8740,13 @@ def _required_fields(item: Item) -> Item:
             fields[key] = item[key]
     if fields.get("outputs"):  # images are large and only people need them
         parts = content_parts(fields["outputs"])
-        fields["outputs"] = [p for p in parts if p.get("type") != "image"]
+        fields["outputs"] = [part for part in parts if part.get("type") != "image"]
     # "Unknown parameter: 'input[n].action.sources'", although the API itself sent them
     # (pydantic-ai 2.68.0).
     if item_type(item) == "web_search_call":
         fields["action"] = _without_sources(item["action"])
-    # An approval is named by the id of the request for it.
+    # Only what later turns send gets another id: within a run an approval names the id
+    # of the request for it.
     if "id" in fields and kind.returned == "always":
         fields["id"] = _new_id(str(item["id"]))
     return fields
@@ -8704,10 +8882,6 @@ def _now() -> float:
     return asyncio.get_running_loop().time()
 
 
-def _ignore_waiting(is_waiting: bool) -> None:
-    """Do nothing: nobody shows that the server is silent."""
-
-
 class Deadlines:
     """The limit that is active now, over all attempts of one run.
 
@@ -8718,25 +8892,28 @@ class Deadlines:
     def __init__(
         self,
         timeouts: Timeouts,
-        set_waiting: Callable[[bool], object] = _ignore_waiting,
+        set_waiting: Callable[[bool], object] = ignore_report,
     ) -> None:
         """Start the total limit, if there is one."""
         self.timeouts = timeouts
         self._set_waiting = set_waiting
         self._end = float("inf")
+        """When the total limit is exceeded, by the event loop's clock."""
         if timeouts.total:
             self._end = _now() + timeouts.total
         self.start_attempt()
 
     def start_attempt(self) -> None:
         """Wait for a first event from now on."""
-        self._next = _now() + self.timeouts.first_event
+        self._event_due = _now() + self.timeouts.first_event
+        """When the next event has to be there, by the same clock."""
         self._kind: TimeoutKind = "first_event_timeout"
+        """The limit that `_event_due` comes from."""
         self._set_waiting(True)
 
     def event_arrived(self) -> None:
         """Wait for the next event from now on."""
-        self._next = _now() + self.timeouts.idle
+        self._event_due = _now() + self.timeouts.idle
         self._kind = "idle_timeout"
         self._set_waiting(True)
 
@@ -8756,17 +8933,19 @@ class Deadlines:
 
     def scope(self) -> asyncio.Timeout:
         """Return the scope for one wait; it raises TimeoutError."""
-        return asyncio.timeout_at(min(self._next, self._end))
+        return asyncio.timeout_at(min(self._event_due, self._end))
 
     def timeout_error(self) -> TimedOut:
         """Return the error of the limit that was exceeded."""
-        if self._end <= self._next:
+        if self._end <= self._event_due:
             return TimedOut("total_timeout")
         return TimedOut(self._kind)
 
 
 _DRAIN_SECONDS = 1.0
+"""For the body of a refusal, or the rest of an answer that has ended: people wait."""
 _MAX_ERROR_BODY = 64 * 1024
+"""Bytes of such a body, or rest, that are read."""
 MAX_ANSWER_BYTES = 256 * 1024 * 1024
 """Of one response, by `json_weight`: four times 128,000 tokens with an event for each."""
 
@@ -8811,7 +8990,10 @@ class HttpResponse:
         # Without the exception the reader gives out what had arrived; the next call
         # raises.
         content.set_exception(None)  # type: ignore[arg-type]
-        return content.read_nowait() or await self.read_any()
+        rest = content.read_nowait()
+        if rest:
+            return rest
+        return await self.read_any()
 
     async def read_all(self, most_bytes: int) -> bytearray:
         """Return the body; raises AnswerTooLarge for more than `most_bytes`."""
@@ -8988,29 +9170,33 @@ class Connections:
         redirection is a refusal, because the key would be sent along.
         """
         headers = endpoint.headers()
-        if isinstance(payload, EncodedBody):
-            body: bytes | None = payload.content
+        method = "POST"
+        body: bytes | None = None
+        if payload is None:
+            method = "GET"
+        elif isinstance(payload, EncodedBody):
+            body = payload.content
             headers["Content-Type"] = payload.media_type
         else:
-            body = None if payload is None else await _encode(payload)
+            body = await _encode(payload)
         url = endpoint.url(path)
         with self._pool().lend() as session:
             sent = session.request(
-                "GET" if body is None else "POST",
+                method,
                 url,
                 # aiohttp would send `api-key` and a gateway's own header to another
                 # origin; it drops `Authorization` alone (client.py, 3.14.5).
                 allow_redirects=False,
                 data=body,
                 headers=headers,
-                ssl=self._trusted(endpoint),
+                ssl=self._ssl_context(endpoint),
                 proxy=proxy_for(endpoint, url),
                 timeout=aiohttp.ClientTimeout(sock_connect=deadlines.timeouts.connect),
             )
             with closing(await _receive(sent, endpoint, deadlines)) as response:
                 answer = HttpResponse(response, deadlines)
                 is_good = response.status < _FIRST_BAD_STATUS
-                if body is None:  # a GET that has nothing to return has failed
+                if method == "GET":  # one that has nothing to return has failed
                     is_good = response.status == _STATUS_OK
                 if not is_good:
                     raise await answer.refusal()
@@ -9018,10 +9204,11 @@ class Connections:
                     raise _unreadable_answer(COMPRESSED)
                 yield answer
 
-    def _trusted(self, endpoint: Endpoint) -> ssl.SSLContext | bool:
-        """Return the certificates to trust: one context a file to reuse connections.
+    def _ssl_context(self, endpoint: Endpoint) -> ssl.SSLContext | bool:
+        """Return the certificates to trust: True for those of the system, False for all.
 
-        A file that was changed replaces what was read of it.
+        A file of certificates has one context, because connections are reused only for
+        the same. A file that was changed replaces what was read of it.
         """
         path = endpoint.ca_bundle
         if not (endpoint.verify_ssl and path):
@@ -9046,7 +9233,10 @@ class Connections:
         self._pool().start(work)
 
     async def post_quietly(self, endpoint: Endpoint, path: str) -> None:
-        """Send an empty request, up to three times; ignore the result."""
+        """Send an empty request, up to three times; ignore the result.
+
+        Nobody waits for it, and a cancellation that does not arrive costs money.
+        """
         for wait in (0.0, 0.5, 2.0):
             await asyncio.sleep(wait)
             limits = Deadlines(Timeouts(connect=10, first_event=20))
@@ -9070,6 +9260,7 @@ def _is_final_status(status: int) -> bool:
 
 
 _ITEMS_AT_ONCE = 1000
+"""Items that are encoded before others get the event loop."""
 
 
 async def _encode(payload: JsonObject) -> bytes:
@@ -9097,7 +9288,10 @@ async def _encode(payload: JsonObject) -> bytes:
 async def _receive(
     answer: Awaitable[aiohttp.ClientResponse], endpoint: Endpoint, deadlines: Deadlines
 ) -> aiohttp.ClientResponse:
-    """Return the response; a line break in the key or an odd host is a ValueError."""
+    """Return the response, or raise our error for aiohttp's.
+
+    A line break in the key or an odd host is a ValueError there.
+    """
     scope = deadlines.scope()
     try:
         async with scope:
@@ -9121,7 +9315,7 @@ def _connection_failed(error: Exception, host: str) -> ConnectionFailed:
             sentence = SENTENCES["refused"]["407"]
             fault = SettingFault(("proxy",))
         case aiohttp.ClientConnectorCertificateError() | aiohttp.ClientSSLError():
-            sentence = f"The certificate of {host} is not trusted here."
+            sentence = f"The certificate of {host} is not trusted."
             fault = SettingFault(("base_url", "ca_bundle", "verify_ssl"))
         case _:
             sentence = f"The model's server at {host} cannot be reached. Try again."
@@ -9133,6 +9327,11 @@ def _connection_failed(error: Exception, host: str) -> ConnectionFailed:
 def _unreadable_answer(ending: Ending) -> UnreadableAnswer:
     """Return the error that ends a run so."""
     return UnreadableAnswer(ending.sentence, ending.fault)
+
+
+def _path_step(text: str) -> str:
+    """Return a text as one step of a path; a lone surrogate becomes a question mark."""
+    return quote(text, safe="", errors="replace")
 
 
 async def container_file(
@@ -9147,8 +9346,8 @@ async def container_file(
     `ids` are those of the container and of the file. More than `most_bytes` is an
     AnswerTooLarge; the rest is not read.
     """
-    container, file = (quote(part, "", errors="replace") for part in ids)
-    path = f"/containers/{container}/files/{file}/content"
+    container_id, file_id = ids
+    path = f"/containers/{_path_step(container_id)}/files/{_path_step(file_id)}/content"
     async with connections.request(endpoint, path, None, deadlines) as answer:
         return bytes(await answer.read_all(most_bytes))
 
@@ -9179,38 +9378,32 @@ def _never_spent(_usages: Sequence[Usage], _output: Sequence[Item]) -> str:
 
 
 class Limits(NamedTuple):
-    """How a run behaves towards viewers and towards the server.
-
-    `join_seconds` is the shortest time between two events that show more of an answer.
-    `resuming` limits the requests in a row for the rest of a background response,
-    `poll_seconds` is the wait while the server is still working on one.
-    `most_bytes` limits one response, counted by `json_weight`. `set_waiting` is called
-    with true when the server is waited for or speaks, else with false. `spent` takes the
-    usages of the run so far and the output of each response; it says why the run ends
-    although tools are called, or nothing. `flex_falls_back` allows the standard tier,
-    which costs twice as much, where the flex tier has no capacity.
-    """
+    """How a run behaves towards viewers and towards the server."""
 
     join_seconds: float = 0.05
+    """The shortest time between two events that show more of an answer."""
     timeouts: Timeouts = Timeouts()
     retries: RetryPolicy = RetryPolicy()
-    resuming: RetryPolicy = RetryPolicy(12)
+    resuming: RetryPolicy = RetryPolicy(max_retries=12)
+    """Of the requests in a row for the rest of a background response."""
     poll_seconds: float = 5.0
+    """The wait while the server is still working on a background response."""
     most_bytes: int = MAX_ANSWER_BYTES
+    """Of one response, counted by `json_weight`."""
     set_waiting: Callable[[bool], object] = ignore_report
+    """Called with true when the server is waited for or speaks, else with false."""
     spent: Callable[[Sequence[Usage], Sequence[Item]], str] = _never_spent
+    """Takes the usages of the run so far and the output of each response; returns why
+    the run ends although tools are called, or nothing."""
     flex_falls_back: bool = False
+    """Whether the standard tier, which costs twice as much, may answer where the flex
+    tier has no capacity."""
 
 
 class Attempts:
-    """The attempts at each response of a run: `request`, `response`, and the last `error`.
+    """The attempts at each response of a run.
 
-    This is the provider of the Responses API (`loop/run.py`). `usages` are those of all
-    attempts of the run, `_call_ids` those of all its calls. For each response,
-    `_retries` and `_repaired` count its attempts, and `_thought` is the thought that is
-    on the page before anything else. For each attempt, `has_shown` says whether it
-    showed more than that, `_thinks` whether that thought is (also) its own, and `_held`
-    are its events that are not shown yet.
+    This is the provider of the Responses API (`loop/run.py`).
     """
 
     def __init__(
@@ -9222,7 +9415,9 @@ class Attempts:
         self.limits = limits
         self.deadlines = Deadlines(limits.timeouts, limits.set_waiting)
         self.usages: list[Usage] = []
+        """Those of all attempts of the run."""
         self._call_ids: set[str] = set()
+        """Those of all calls of the run."""
 
     async def generate(
         self, request: ResponsesRequest, first_index: int = 0
@@ -9237,6 +9432,7 @@ class Attempts:
         self._retries = 0
         self._repaired = 0
         self._thought: ItemAdded | None = None
+        """The thought that is on the page before anything else of the response."""
         while True:
             self.response = ResponseState(first_index, self._call_ids)
             async with aclosing(self._attempt()) as events:
@@ -9269,12 +9465,15 @@ class Attempts:
         """
         self.error: ResponsesError | None = None
         self.has_shown = False
+        """Whether the attempt has shown more than the beginning of a thought."""
         self._thinks = False
+        """Whether the thought on the page is also that of this attempt."""
         self._held: list[RunEvent] = []
+        """The events of the attempt that are not shown yet."""
         try:
             async with aclosing(self._send(self.request)) as events:
                 async for event in events:
-                    for shown in self._visible(event):
+                    for shown in self._show_or_hold(event):
                         yield shown
         except ResponsesError as caught:
             self.error = caught
@@ -9298,7 +9497,7 @@ class Attempts:
         if used_up and wants_to_continue:
             self.response.ending = Ending("incomplete", sentence=used_up)
 
-    def _visible(self, event: RunEvent) -> list[RunEvent]:
+    def _show_or_hold(self, event: RunEvent) -> list[RunEvent]:
         """Return what is shown now; the rest waits for the first visible event.
 
         What waits leaves no trace if the request is sent again. Only the beginning of a
@@ -9449,35 +9648,36 @@ _FETCHING_REST = (
 
 
 class _Background:
-    """A background response, and how far it was read.
-
-    `_response_id` is set as soon as the server has named it. `_last_sequence` is the
-    number of the last event, `_last_seen_sequence` what it was when the last request
-    ended; both are -1 before the first. `_error` is that of the last request,
-    `_failures` counts the requests in a row that brought nothing new. `_resumable` says
-    whether the API may still resume the stream, `_is_polling` whether the next request
-    is for the response itself, not for its stream. `_is_cancelled` is set once, also for
-    a response that does not exist any more.
-    """
+    """A background response, and how far it was read."""
 
     def __init__(self, attempts: Attempts) -> None:
         self._attempts = attempts
         loop = asyncio.get_running_loop()
         self._response_id: asyncio.Future[str] = loop.create_future()
+        """Done as soon as the server has named the response."""
         self._last_sequence = -1
+        """The number of the last event; -1 before the first."""
         self._last_seen_sequence = -1
+        """What that was when the last request ended."""
         self._error: ResponsesError | None = None
+        """That of the last request."""
         self._failures = 0
+        """The requests in a row that brought nothing new."""
         self._resumable = True
+        """Whether the API may still resume the stream."""
         self._is_polling = False
+        """Whether the next request is for the response itself, not for its stream."""
         self._is_cancelled = False
+        """Whether nothing is left to cancel, also of a response that is unknown now."""
 
-    def is_new(self, event: ServerSentEvent) -> bool:
+    def take(self, event: ServerSentEvent) -> bool:
         """Note an event that could be read; say whether it is new.
 
         The event is parsed twice; a background run has few events a second.
         """
-        wire = {} if event.data == "[DONE]" else json.loads(event.data)
+        if event.data == END_OF_STREAM:
+            return True
+        wire = json.loads(event.data)
         self.note(wire.get("response"))
         number = wire.get("sequence_number")
         if not isinstance(number, int):
@@ -9643,7 +9843,7 @@ async def _stream_response(
         state.trace = Trace(answer.request_id, status=200)
         if not answer.is_stream:
             response = await answer.response_object()
-            for event in _whole_events(response, state, background):
+            for event in _feed_whole(response, state, background):
                 yield event
             return
         reader = _StreamReader(answer, attempts, background)
@@ -9731,16 +9931,19 @@ class _StreamReader:
         try:
             for wire_event in batch:
                 parsed = parse_event(wire_event)
-                if self._background is None or self._background.is_new(wire_event):
+                if self._background is None or self._background.take(wire_event):
                     yield parsed
         except MalformedEvent as error:
             self._malformed = error
 
 
-def _whole_events(
+def _feed_whole(
     response: JsonObject, state: ResponseState, background: _Background | None
 ) -> list[RunEvent]:
-    """Return the run events of an answer in one piece; none while it is in progress."""
+    """Feed an answer in one piece to its response; return its run events.
+
+    While the server is working on it, there are none.
+    """
     if background is not None:
         background.note(response)
     status = str(response.get("status") or "completed")
@@ -9776,9 +9979,12 @@ def _retriable_failure(
 
 def _is_visible(event: RunEvent) -> bool:
     """Say whether the page draws something for an event."""
+    if isinstance(event, ResponseDone):
+        return False
     if not isinstance(event, ItemAdded | ItemDone):
-        return not isinstance(event, ResponseDone)
-    return has_text(event.item) or item_type(event.item) not in ("message", "reasoning")
+        return True
+    is_text = item_type(event.item) in ("message", "reasoning")
+    return not is_text or has_text(event.item)
 
 
 def _may_run_on_server(error: ResponsesError | None) -> bool:
@@ -9832,6 +10038,14 @@ _TYPES: Mapping[str, Callable[[Any], bool]] = {
 }
 
 
+class _Comparison(NamedTuple):
+    """A value, the part of the schema that it has to match, and its path."""
+
+    value: Any
+    node: Any
+    path: str
+
+
 class _SchemaCheck(NamedTuple):
     """Checks values against the parts of one schema, as long as the budget lasts.
 
@@ -9848,9 +10062,11 @@ class _SchemaCheck(NamedTuple):
 
     def pay_for(self, value: Any, node: JsonObject, path: str = "") -> None:
         """Pay for comparing a value with a part; raises ValueError at the limit."""
-        parts = (node.get(key) for key in _READ_KEYWORDS)
         size = _STEP + len(path)
-        size += sum(len(part) for part in parts if isinstance(part, list | dict))
+        for keyword in _READ_KEYWORDS:
+            part = node.get(keyword)
+            if isinstance(part, list | dict):
+                size += len(part)
         if isinstance(value, list | dict):
             size += len(value)
             if "enum" in node or "const" in node:
@@ -9858,55 +10074,54 @@ class _SchemaCheck(NamedTuple):
                 size *= json_size(value, self.budget.left)
         self.budget.spend(size)
 
-    def error(self, value: Any, node: Any, path: str = "", depth: int = 0) -> str:
+    def find_error(self, value: Any, node: Any, path: str = "", depth: int = 0) -> str:
         """Return the path and the error there; empty if `value` is valid for `node`."""
         if not isinstance(node, Mapping) or depth > _MAX_DEPTH:
             return ""
         compared = (path, id(value), id(node))
         if compared not in self.errors:
             self.errors[compared] = ""  # a schema that refers to itself ends here
-            self.errors[compared] = self._error(value, node, path, depth)
+            self.errors[compared] = self._compare(value, node, path, depth)
         return self.errors[compared]
 
-    def _error(self, value: Any, node: JsonObject, path: str, depth: int) -> str:
+    def _compare(self, value: Any, node: JsonObject, path: str, depth: int) -> str:
         """Compare a value with a node that it was not compared with yet."""
         self.pay_for(value, node, path)
         if value is None and node.get("nullable") is True:
             return ""
         if "$ref" in node:
             target = resolve_reference(self.root, node["$ref"])
-            return self.error(value, target, path, depth + 1)
-        error = _own_error(value, node, path)
+            return self.find_error(value, target, path, depth + 1)
+        error = _find_own_error(value, node, path)
         if error:
             return error
-        for child, child_node, child_path in self._inner(value, node, path):
-            error = self.error(child, child_node, child_path, depth + 1)
+        for inner in self._inner_comparisons(value, node, path):
+            error = self.find_error(inner.value, inner.node, inner.path, depth + 1)
             if error:
                 return error
         options = node.get("anyOf") or node.get("oneOf") or ()
-        if options and all(
-            self.error(value, option, path, depth + 1) for option in options
-        ):
-            return f"{path or 'object'} fits none of its forms"
-        return ""
+        for option in options:
+            if not self.find_error(value, option, path, depth + 1):
+                return ""
+        return f"{path or 'object'} fits none of its forms" if options else ""
 
-    def _inner(
+    def _inner_comparisons(
         self, value: Any, node: JsonObject, path: str
-    ) -> Iterator[tuple[Any, Any, str]]:
-        """Yield each value inside with its schema and its path."""
+    ) -> Iterator[_Comparison]:
+        """Yield what stands inside of a value, and the value with each `allOf`."""
         items = node.get("items")
         if isinstance(value, Mapping):
             yield from self._properties(value, node, path)
         elif isinstance(value, list) and isinstance(items, Mapping):
             for index, entry in enumerate(value):
-                yield entry, items, f"{path}[{index}]"
+                yield _Comparison(entry, items, f"{path}[{index}]")
         for part in node.get("allOf") or ():
-            yield value, part, path
+            yield _Comparison(value, part, path)
 
     def _properties(
         self, value: JsonObject, node: JsonObject, path: str
-    ) -> Iterator[tuple[Any, Any, str]]:
-        """Yield the listed properties that an object has, with schemas and paths.
+    ) -> Iterator[_Comparison]:
+        """Yield the listed properties that an object has.
 
         A lenient check skips the nulls of optional ones.
         """
@@ -9917,66 +10132,66 @@ class _SchemaCheck(NamedTuple):
                 continue
             may_be_null = self.lenient and name not in required
             if value[name] is not None or not may_be_null:
-                yield value[name], properties[name], _joined(path, name)
+                own_path = _join_path(path, name)
+                yield _Comparison(value[name], properties[name], own_path)
 
 
-def _own_error(value: Any, node: JsonObject, path: str) -> str:
+def _find_own_error(value: Any, node: JsonObject, path: str) -> str:
     """Return the error of a value itself: its type, its choice, its missing keys."""
     shown_path = path or "object"
     kinds = json_types(node.get("type"))
     if kinds and not any(_TYPES[kind](value) for kind in kinds):
-        return f"{shown_path} must be {_listed(kinds)}"
+        return f"{shown_path} must be {_join_with_or(kinds)}"
     allowed = [node["const"]] if "const" in node else node.get("enum")
-    if isinstance(allowed, Sequence) and not _is_among(value, allowed):
+    if isinstance(allowed, Sequence) and not _is_one_of(value, allowed):
         # One more than is shown: the list then says that there are others.
         first_choices = allowed[: _MAX_SHOWN_CHOICES + 1]
-        words = _listed([_quote(choice) for choice in first_choices])
+        words = _join_with_or([_quote(choice) for choice in first_choices])
         return f"{shown_path} must be one of {words}"
     if not isinstance(value, Mapping):
         return ""
-    return _missing_key(value, node.get("required") or (), path)
+    return _find_missing_key(value, node.get("required") or (), path)
 
 
-def _missing_key(value: JsonObject, required: Sequence[Any], path: str) -> str:
+def _find_missing_key(value: JsonObject, required: Sequence[object], path: str) -> str:
+    """Return the error of the first required key that is missing, if any."""
     for name in required:
         if name not in value:
-            return f"{_joined(path, str(name))} is missing"
+            return f"{_join_path(path, str(name))} is missing"
     return ""
 
 
-def _is_among(value: Any, choices: Sequence[Any]) -> bool:
-    return any(_same(value, choice) for choice in choices)
+def _is_one_of(value: object, choices: Sequence[object]) -> bool:
+    """Compare as JSON does: true is not 1."""
+    for choice in choices:
+        is_same_kind = isinstance(value, bool) is isinstance(choice, bool)
+        if is_same_kind and value == choice:
+            return True
+    return False
 
 
-def _joined(path: str, name: str) -> str:
+def _join_path(path: str, name: str) -> str:
     return f"{path}.{name}" if path else name
 
 
-def _listed(words: Sequence[str]) -> str:
+def _join_with_or(words: Sequence[str]) -> str:
     """Return words as a list with "or"; long ones and long lists end in dots."""
-    shown = [_shortened(word) for word in words[:_MAX_SHOWN_CHOICES]]
+    shown = [_shorten(word) for word in words[:_MAX_SHOWN_CHOICES]]
     listed = " or ".join(shown)
     return f"{listed} ..." if len(words) > _MAX_SHOWN_CHOICES else listed
 
 
-def _shortened(word: str) -> str:
+def _shorten(word: str) -> str:
     if len(word) <= _MAX_SHOWN_CHARACTERS:
         return word
     return word[: _MAX_SHOWN_CHARACTERS - 3] + "..."
 
 
-def _quote(value: Any) -> str:
+def _quote(value: object) -> str:
     """Return a value as a model reads it, with the beginning of a long text."""
     if isinstance(value, str):
         return repr(value[:_MAX_SHOWN_CHARACTERS])
     return short_repr(value)
-
-
-def _same(value: Any, other: Any) -> bool:
-    """Compare as JSON does: true is not 1."""
-    if isinstance(value, bool) is not isinstance(other, bool):
-        return False
-    return bool(value == other)
 
 
 def check_arguments(
@@ -9996,7 +10211,7 @@ def check_arguments(
         json_size(schema, LARGEST_SCHEMA)  # raises ValueError for a larger one
         check = _SchemaCheck(schema, JsonBudget(_MAX_WORK), {})
         kept = _drop_nulls(arguments, schema, check, 0)
-        error = check.error(kept, schema)
+        error = check.find_error(kept, schema)
     complaint = f"The argument {error}." if error else None
     return kept, complaint
 
@@ -10005,7 +10220,7 @@ def _drop_nulls(value: Any, node: Any, check: _SchemaCheck, depth: int) -> Any:
     """Return a value without the nulls that mean "not given", at any depth."""
     if depth > _MAX_DEPTH or not isinstance(value, Mapping | list):
         return value
-    forms = joined_schemas(node, partial(_applicable_parts, value, check))
+    forms = _applicable_schemas(value, node, check)
     if isinstance(value, Mapping):
         return _drop_property_nulls(value, forms, check, depth)
     items = {"allOf": [form["items"] for form in forms if "items" in form]}
@@ -10026,7 +10241,7 @@ def _drop_property_nulls(
     kept: dict[Any, Any] = {}
     for name, entry in value.items():
         may_be_dropped = entry is None and name in known and name not in required
-        if may_be_dropped and null_check.error(None, known[name]):
+        if may_be_dropped and null_check.find_error(None, known[name]):
             continue
         kept[name] = _drop_nulls(entry, known.get(name), check, depth + 1)
     return kept
@@ -10045,19 +10260,22 @@ def _known_properties(
     return known
 
 
-def _applicable_parts(value: Any, check: _SchemaCheck, node: JsonObject) -> list[Any]:
-    """Return what a part of a schema joins to itself; of a choice, one option."""
-    check.pay_for(value, node)
-    return schema_parts(check.root, node, partial(_chosen_option, value, check))
+def _applicable_schemas(value: Any, node: Any, check: _SchemaCheck) -> list[JsonObject]:
+    """Return a schema and all that it joins to itself; of a choice, one option."""
 
+    def choose(options: list[Any]) -> list[Any]:
+        """Return the option that the value fits; all options if it fits none."""
+        lenient = check._replace(errors={}, lenient=True)
+        for option in options:
+            if not lenient.find_error(value, option):
+                return [option]
+        return options
 
-def _chosen_option(value: Any, check: _SchemaCheck, options: list[Any]) -> list[Any]:
-    """Return the option that a value fits; all options if it fits none."""
-    lenient = check._replace(errors={}, lenient=True)
-    for option in options:
-        if not lenient.error(value, option):
-            return [option]
-    return options
+    def parts_of(part: JsonObject) -> list[Any]:
+        check.pay_for(value, part)
+        return schema_parts(check.root, part, choose)
+
+    return joined_schemas(node, parts_of)
 
 
 # --------------------------------------------------------------------------------------
@@ -10103,12 +10321,7 @@ class EarlierSpending(NamedTuple):
 class Spending:
     """What a run has taken so far, compared with its budget.
 
-    `usages` has one entry for each response; all earlier rounds together are the first
-    one. `usage` is the sum without earlier rounds. `last_usage` is that of the last
-    response, `delegated_usage` that of tasks since it was last taken. `_parent` is the
-    spending of the run that delegated this task, `_stop` the end of a run that was
-    stopped. `_started_at` moves ahead by each pause: the time so far is what is between
-    it and now, in seconds of the event loop's clock.
+    `parent` is the spending of the run that delegated this task.
     """
 
     def __init__(self, budget: Budget, parent: Self | None = None) -> None:
@@ -10116,15 +10329,21 @@ class Spending:
         self.rounds = 0
         self.calls = 0
         self.usage: Usage | None = None
+        """The sum without earlier rounds."""
         self.last_usage: Usage | None = None
+        """That of the last response."""
         self.usages: list[Usage] = []
+        """One for each response; all earlier rounds together are the first one."""
+        self.delegated_usage: Usage | None = None
+        """That of tasks since it was last taken."""
         self._budget = budget
         self._parent = parent
         self._stop: RunDone | None = None
-        self.delegated_usage: Usage | None = None
+        """The end of a run that was stopped."""
         self._earlier_usage: Usage | None = None
         self._now = asyncio.get_running_loop().time
         self._started_at = self._now()
+        """By the event loop's clock; each pause moves it ahead by its length."""
         self._paused_at = 0.0
         self._pauses = 0
 
@@ -10212,17 +10431,17 @@ class Spending:
             if self._pauses == 0:
                 self._started_at += self._now() - self._paused_at
 
-    def limit_of_round(self, number: int) -> SpentLimit | None:
-        """Return the limit that keeps a response from calling tools, if any."""
-        if number > self._budget.rounds:
+    def limit_of_round(self) -> SpentLimit | None:
+        """Return the limit that keeps the last round from calling tools, if any."""
+        if self.rounds > self._budget.rounds:
             return "rounds"
         return self._spent_limit()
 
-    def limit_of_calls(self, number: int) -> SpentLimit | None:
-        """Return the limit that refuses the calls of a round, if any."""
+    def limit_of_calls(self) -> SpentLimit | None:
+        """Return the limit that refuses the calls of the last round, if any."""
         max_rounds = self._budget.rounds
-        is_last_of_many = number == max_rounds and max_rounds > 1
-        if is_last_of_many or number > max_rounds:
+        is_last_of_many = self.rounds == max_rounds and max_rounds > 1
+        if is_last_of_many or self.rounds > max_rounds:
             return "rounds"
         return self._spent_limit()
 
@@ -10395,8 +10614,11 @@ class CallLimits(NamedTuple):
 
     at_once: int = 8
     seconds: float = 120.0
+    """Of one call."""
     batch_seconds: float = 600.0
+    """Of all calls of a response together."""
     characters: int = 100_000
+    """Of each text of an output."""
     own: Sequence[tuple[str, float]] = ()
     """Seconds by patterns of names; the first match replaces both limits above."""
 
@@ -10434,7 +10656,7 @@ class CallTexts(NamedTuple):
 
     def refuse(self, call: Item, limit: SpentLimit) -> ToolResult:
         """Return the result of a call that a limit keeps from being made."""
-        return ToolResult(self.describe(_name(call), limit), failed=True)
+        return ToolResult(self.describe(_called_name(call), limit), failed=True)
 
 
 class Verdict(NamedTuple):
@@ -10483,22 +10705,21 @@ class CallJudge(Protocol):
 
 
 class Toolset(NamedTuple):
-    """What a run needs to answer calls and approval requests itself.
-
-    `log` takes lines about failed tools. `carries_reasoning` says whether the model gets
-    its reasoning again between its calls. Unless it `runs_calls`, calls are left to the
-    host. Without a `judge` every call is made that the approver allows.
-    """
+    """What a run needs to answer calls and approval requests itself."""
 
     tools: CallableTools
     approver: Approver = Approver()
     limits: CallLimits = CallLimits()
     log: Callable[[str], object] = ignore_report
+    """Takes lines about failed tools."""
     budget: Budget = Budget()
     carries_reasoning: bool = True
+    """Whether the model gets its reasoning again between its calls."""
     runs_calls: bool = True
+    """Whether calls run here; if not, all are left to the host."""
     texts: CallTexts = CallTexts()
     judge: CallJudge | None = None
+    """Without one every call is made that the approver allows."""
 
 
 def output_item(call: Item, answer: ToolResult) -> Item:
@@ -10561,7 +10782,7 @@ def _result_of(call: _StartedCall, limits: CallLimits) -> ToolResult:
     if call.task.done() and not call.task.cancelled():
         return call.task.result()
     why = f"was stopped: the tools took over {limits.batch_seconds:g} s."
-    return tool_error(f"{_name(call.item)} {why}")
+    return tool_error(f"{_called_name(call.item)} {why}")
 
 
 def _cancel(calls: Iterable[_StartedCall]) -> None:
@@ -10645,9 +10866,9 @@ def _check_call(call: Item, tools: CallableTools) -> _ReadyCall | ToolResult:
     If a tool passes calls on, its own arguments are checked, then those of the tool
     that it names.
     """
-    name = _name(call)
+    name = _called_name(call)
     try:
-        arguments = _arguments(call)
+        arguments = _read_arguments(call)
     except ValueError:
         why = "its arguments are not valid JSON. Send them again, whole."
         return tool_error(f"{name} was not called: {why}")
@@ -10679,7 +10900,7 @@ def _ready_call(
     return _ReadyCall(name, checked, tools.call_kind(name))
 
 
-def _arguments(call: Item) -> object:
+def _read_arguments(call: Item) -> object:
     """Return the arguments of a call; raises ValueError for invalid JSON."""
     if item_type(call) == "custom_tool_call":
         return {"input": call.get("input") or ""}
@@ -10714,28 +10935,31 @@ async def _call_tool(ready: _ReadyCall, toolset: Toolset) -> ToolResult:
         return ToolResult(toolset.texts.failed.replace("{tool}", name), failed=True)
 
 
-def _cap_output(output: Any, characters: int) -> Any:
-    """Return the output with at most so many `characters` of each of its texts.
-
-    A longer text keeps its beginning and its end, with a note between them.
-    """
+def _cap_output(output: str | list[Item], characters: int) -> str | list[Item]:
+    """Return the output with at most so many `characters` of each of its texts."""
     if isinstance(output, list):
         return [_cap_part(part, characters) for part in output]
-    if not isinstance(output, str) or len(output) <= characters:
-        return output
-    half = characters // 2
-    note = f"\n[... {len(output) - 2 * half} characters are cut here ...]\n"
-    return output[:half] + note + output[len(output) - half :]
+    return _cap_text(output, characters)
 
 
 def _cap_part(part: Item, characters: int) -> Item:
     """Return a part of an output, its text capped."""
-    if "text" not in part:
+    text = part.get("text")
+    if not isinstance(text, str):
         return part
-    return {**part, "text": _cap_output(part["text"], characters)}
+    return {**part, "text": _cap_text(text, characters)}
 
 
-def _name(call: Item) -> str:
+def _cap_text(text: str, characters: int) -> str:
+    """Return a text; a longer one keeps its beginning and its end, with a note."""
+    if len(text) <= characters:
+        return text
+    half = characters // 2
+    note = f"\n[... {len(text) - 2 * half} characters are cut here ...]\n"
+    return text[:half] + note + text[len(text) - half :]
+
+
+def _called_name(call: Item) -> str:
     return str(call.get("name") or "")
 
 
@@ -10859,12 +11083,14 @@ def trials_that_helped(trials: Sequence[Trial]) -> list[Trial]:
     A trial was in vain if the same refusal came again and something else removed it.
     Of several things of one kind, such as two images, the refusal may be the same.
     """
+    if not trials:
+        return []
     helped: list[Trial] = []
-    for number, trial in enumerate(trials, 1):
-        if number == len(trials):
-            helped.append(trial._replace(helped_at_once=True))
-        elif not _was_in_vain(trial, trials[number]):
+    for trial, following in pairwise(trials):
+        if not _was_in_vain(trial, following):
             helped.append(trial)
+    # The request with the last one was accepted.
+    helped.append(trials[-1]._replace(helped_at_once=True))
     return helped
 
 
@@ -10881,16 +11107,14 @@ def _was_in_vain(trial: Trial, following: Trial) -> bool:
 
 
 class RunTrials:
-    """The repairs on trial in a run.
-
-    `confirmed` holds those that helped, in their order, over all responses of the run;
-    `_open` those of a request that the server has not accepted yet.
-    """
+    """The repairs on trial in a run."""
 
     def __init__(self) -> None:
         """Begin a run."""
         self.confirmed: list[Trial] = []
+        """Those that helped, in their order, over all responses of the run."""
         self._open: list[Trial] = []
+        """Those of a request that the server has not accepted yet."""
 
     def note(self, event: RunEvent) -> list[Trial]:
         """Note an event; return the trials that it shows to have helped."""
@@ -11029,15 +11253,7 @@ async def run_rounds(
 
 
 class _Rounds:
-    """The rounds of a run; each is a response and the outputs of its calls.
-
-    `request` is the next one, None at the end. `_answer` is the last response,
-    `_inputs` are the input items that answer its calls, `_may_call` says whether it was
-    allowed to call tools, and `_had_output` whether the run had items before it.
-    `_output` and `_usages` are those of the whole run. `_held` are events of calls that
-    wait for the judgment. `_was_limited` says whether a limit has kept a call from being
-    made.
-    """
+    """The rounds of a run; each is a response and the outputs of its calls."""
 
     def __init__(
         self,
@@ -11047,18 +11263,27 @@ class _Rounds:
         spending: Spending,
     ) -> None:
         self.request: ResponsesRequest | None = request
+        """The next one, None at the end."""
         self._provider = provider
         self._toolset = toolset
         self._spending = spending
         self._answer = ModelAnswer(COMPLETED, request)
+        """The last response."""
         self._inputs: list[Item] = []
+        """The input items that answer its calls."""
         self._output: list[Item] = []
+        """The items of the whole run."""
         self._next_index = 0
         self._usages: list[Usage] = []
+        """Those of the whole run."""
         self._had_output = False
+        """Whether the run had items before the last response."""
         self._may_call = True
+        """Whether the last response was allowed to call tools."""
         self._was_limited = False
+        """Whether a limit has kept a call from being made."""
         self._held: list[RunEvent] = []
+        """Events of calls that wait for the judgment."""
 
     async def respond(self, request: ResponsesRequest) -> RoundEvents:
         """Request a response; yield its events, but hold back calls for the judge.
@@ -11068,7 +11293,7 @@ class _Rounds:
         """
         self.request = None
         number = self._spending.begin_round()
-        limit = self._spending.limit_of_round(number)
+        limit = self._spending.limit_of_round()
         self._may_call = limit is None and not self._was_limited
         if request.tools and not self._may_call:
             request = request.model_copy(update={"tool_choice": "none"})
@@ -11138,7 +11363,7 @@ class _Rounds:
         The API accepts the answer to an approval request only with the reasoning before
         that request, so it is sent again even where the toolset carries none.
         """
-        limit = self._spending.limit_of_calls(self._spending.rounds)
+        limit = self._spending.limit_of_calls()
         judgment = await self._judge(calls, limit, toolset)
         for event in self._release(judgment.question):
             yield event
@@ -11165,7 +11390,7 @@ class _Rounds:
         """
         self.request = None
         with self._provider.paused():
-            limit = self._spending.limit_of_calls(self._spending.rounds)
+            limit = self._spending.limit_of_calls()
             judgment = await self._judge(calls, limit, toolset)
             shown_calls = [judgment.question] if judgment.question else calls
             for call in shown_calls:
@@ -11191,11 +11416,13 @@ class _Rounds:
         with self._spending.pause():  # a judge takes time only if it asks a person
             judgment = await toolset.judge.judge(allowed)
         judged = {verdict.call["call_id"]: verdict for verdict in judgment.verdicts}
-        verdicts = [
-            judged[verdict.call["call_id"]] if verdict.is_made else verdict
-            for verdict in verdicts
-        ]
-        return Judgment(verdicts, judgment.question)
+        final: list[Verdict] = []
+        for verdict in verdicts:
+            if verdict.is_made:
+                final.append(judged[verdict.call["call_id"]])
+            else:
+                final.append(verdict)
+        return Judgment(final, judgment.question)
 
     def _apply_budget(
         self, calls: Sequence[Item], limit: SpentLimit | None, texts: CallTexts
@@ -11240,7 +11467,7 @@ class _Rounds:
             number=self._spending.rounds,
             items=answer.items,
             judgment=judgment,
-            usage=reduce(add_usage, answer.usages, None),
+            usage=sum_usages(answer.usages),
             is_failure=answer.ending.is_failure,
         )
 
@@ -11281,7 +11508,7 @@ class _Rounds:
         if judgment.is_open or not self._may_call or self._spending.stopped:
             return
         items = [*received, *self._inputs]
-        self.request = next_request(self._answer.request, items)
+        self.request = _next_request(self._answer.request, items)
 
     def _show_call(self, call: Item) -> Iterator[RunEvent]:
         """Yield the events of a call that no response of this run contains."""
@@ -11328,9 +11555,11 @@ class _Rounds:
             ending = stopped.ending
             trace = stopped.trace
         has_text = self._had_output or answer.has_shown
+        if not has_text:
+            ending = ending.without_text()
         return RunDone(
-            ending=ending if has_text else ending.without_text(),
-            usage=reduce(add_usage, self._usages, None),
+            ending=ending,
+            usage=sum_usages(self._usages),
             last_usage=answer.last_usage,
             output=tuple(self._output),
             trace=trace,
@@ -11348,7 +11577,7 @@ def _refuse(call: Item, why: str) -> ToolResult:
     return tool_error(f"{call.get('name')} {why}")
 
 
-def next_request(request: ResponsesRequest, items: Iterable[Item]) -> ResponsesRequest:
+def _next_request(request: ResponsesRequest, items: Iterable[Item]) -> ResponsesRequest:
     """Return the request that follows `request`: it has the new `items` in its input.
 
     A tool that had to be called has been called, so it is not required again.
@@ -11427,6 +11656,7 @@ class RecentTexts:
         """Start empty."""
         self._now = now
         self._ends: dict[int, float] = {}
+        """Until when each text counts, by its hash."""
 
     def __contains__(self, text: str) -> bool:
         """Say whether `text` was added."""
@@ -11577,8 +11807,8 @@ def derive_key(secret: str, purpose: str) -> bytes:
 
 def signer(secret: str, purpose: str) -> Sign:
     """Return what signs values for one purpose."""
-    key = derive_key(secret, purpose)
-    return partial(_signature, hmac.new(key, digestmod="sha256"))
+    keyed = hmac.new(derive_key(secret, purpose), digestmod="sha256")
+    return partial(_signature, keyed)
 
 
 def sign_object(
@@ -11589,7 +11819,9 @@ def sign_object(
     if sign is None:
         return bare
     value = [*scope, bare]
-    return {**bare, _FIELD: sign(value, False) + sign(value, True)}
+    in_order = sign(value, False)
+    with_sorted_names = sign(value, True)
+    return {**bare, _FIELD: in_order + with_sorted_names}
 
 
 def is_signed(fields: Mapping[str, Any], sign: Sign | None, *scope: object) -> bool:
@@ -11603,9 +11835,11 @@ def is_signed(fields: Mapping[str, Any], sign: Sign | None, *scope: object) -> b
         return False
     value = [*scope, _without_signature(fields)]
     try:
-        if hmac.compare_digest(sign(value, False), signature[:_HALF]):
+        in_order = sign(value, False)
+        if hmac.compare_digest(in_order, signature[:_HALF]):
             return True
-        return hmac.compare_digest(sign(value, True), signature[-_HALF:])
+        with_sorted_names = sign(value, True)
+        return hmac.compare_digest(with_sorted_names, signature[-_HALF:])
     except (RecursionError, TypeError, ValueError):
         return False
 
@@ -11616,9 +11850,10 @@ def _without_signature(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 def _signature(keyed: hmac.HMAC, value: object, is_sorted: bool) -> str:
     """Return half of the signature of a JSON value."""
-    signed = keyed.copy()
-    signed.update(_sorted_json(value) if is_sorted else _ordered_json(value))
-    return signed.hexdigest()[:_HALF]
+    text = _sorted_json(value) if is_sorted else _ordered_json(value)
+    signature = keyed.copy()
+    signature.update(text)
+    return signature.hexdigest()[:_HALF]
 
 
 def _ordered_json(value: object) -> bytes:
@@ -11653,10 +11888,20 @@ TOOL_IMAGES_PREFIX = "Here are the images from the tool results above."
 """The beginning of the user message that the host makes of the images of tools."""
 
 
-def read_call_tool(arguments: JsonObject) -> tuple[Any, dict[str, Any]] | None:
-    """Return the name and the arguments in a call of `call_tool`, None if invalid."""
+class InnerCall(NamedTuple):
+    """What a call of `call_tool` asks for."""
+
+    name: Any
+    """As the model wrote it: maybe not even a text."""
+    arguments: dict[str, Any]
+
+
+def read_call_tool(arguments: JsonObject) -> InnerCall | None:
+    """Return the call inside of a call of `call_tool`, None if invalid."""
     params = parse_json_object(arguments.get("params"))
-    return None if params is None else (arguments.get("tool_name"), params)
+    if params is None:
+        return None
+    return InnerCall(arguments.get("tool_name"), params)
 
 
 # --------------------------------------------------------------------------------------
@@ -11760,7 +12005,7 @@ def parse_messages(
     texts = [_plain_text(message.get("content")) for message in head]
     instructions = "\n\n".join(text for text in texts if text)
     others = messages[len(head) :]
-    newest = _newest(others)
+    newest = _newest_messages(others)
     parts: list[ChatPart] = []
     if len(newest) < len(others):
         parts.append(_LEFT_OUT_PART)
@@ -11797,7 +12042,7 @@ def cut_notice(parts: Sequence[ChatPart]) -> str:
     return LEFT_OUT if _LEFT_OUT_PART in parts[:2] else ""
 
 
-def _newest(messages: Sequence[JsonObject]) -> Sequence[JsonObject]:
+def _newest_messages(messages: Sequence[JsonObject]) -> Sequence[JsonObject]:
     """Return the messages that one request can hold, from a question on.
 
     Many go at once, so that the requests after it begin with the same bytes. What an
@@ -11861,18 +12106,17 @@ def _chat_parts(message: JsonObject, detail: str) -> Iterator[ChatPart]:
 
 
 def _calls(tool_calls: object) -> Iterator[ToolCall]:
+    """Yield the calls of an assistant's message."""
     for call in content_parts(tool_calls):
         call_id = str(call.get("id"))
-        is_custom = "function" not in call
-        called = call.get("custom" if is_custom else "function")
-        if not isinstance(called, dict):
-            continue
-        name = str(called.get("name"))
-        if is_custom:
-            arguments = str(called.get("input") or "")
-        else:
-            arguments = str(called.get("arguments") or "{}")
-        yield ToolCall(call_id, name, arguments, is_custom)
+        function = call.get("function")
+        custom = call.get("custom")
+        if isinstance(function, dict):
+            arguments = str(function.get("arguments") or "{}")
+            yield ToolCall(call_id, str(function.get("name")), arguments)
+        elif "function" not in call and isinstance(custom, dict):
+            text = str(custom.get("input") or "")
+            yield ToolCall(call_id, str(custom.get("name")), text, is_custom=True)
 
 
 def _output(content: object) -> str | list[Item]:
@@ -11891,6 +12135,7 @@ def _input_message(role: str, content: object, detail: str) -> Item:
 
 
 def _input_part(part: object, detail: str) -> Item:
+    """Return a part of a content in the API's form; raises InvalidRequest."""
     if not isinstance(part, dict):
         return {"type": "input_text", "text": str(part or "")}
     match part.get("type"):
@@ -11909,11 +12154,15 @@ def _input_part(part: object, detail: str) -> Item:
 
 
 def _image_part(wire: JsonObject, default: str) -> Item:
-    """Return an image; both forms keep the address and the detail."""
-    inner = wire.get("image_url")
-    chat_form = inner if isinstance(inner, Mapping) else {"url": inner}
-    detail = chat_form.get("detail") or wire.get("detail") or default
-    source = _without_null({"image_url": chat_form.get("url")})
+    """Return an image; both forms keep the address and the detail.
+
+    Chat Completions have both in an object, the Responses API has them beside each
+    other.
+    """
+    given = wire.get("image_url")
+    inner = given if isinstance(given, Mapping) else {"url": given}
+    detail = inner.get("detail") or wire.get("detail") or default
+    source = given_values({"image_url": inner.get("url")})
     return {"type": "input_image", "detail": detail, **source}
 
 
@@ -11928,14 +12177,11 @@ def _file_part(wire: object) -> Item:
     """
     given = as_mapping(wire)
     kept = {key: given[key] for key in given if key in _KEYS_OF_FILE}
-    return {"type": "input_file", **_without_null(kept)}
-
-
-def _without_null(fields: Item) -> Item:
-    return {key: value for key, value in fields.items() if value is not None}
+    return {"type": "input_file", **given_values(kept)}
 
 
 def _plain_text(content: object) -> str:
+    """Return the text of a content; images and files are left out."""
     if isinstance(content, str):
         return content
     parts = [as_mapping(part) for part in as_list(content)]
@@ -11958,10 +12204,11 @@ def attach_stored_messages(
 
     `rows` are the messages of the chat's row, by id. A developer's can only be made by
     somebody who edits the row: they are left out. Raises InvalidRequest if that is not
-    possible. How to answer again is in the request alone.
+    possible.
     """
     users = user_messages(parts)
     if metadata.get("regeneration_message_id") and users:
+        # The last one says how to answer again, and is in the request alone.
         users.popitem()
     question_id = str(metadata.get("user_message_id") or "")
     answer_id = str(metadata.get("message_id") or "")
@@ -11971,6 +12218,7 @@ def attach_stored_messages(
     # is.
     branch = list(_stored_branch(rows, question_id, answer_id, hidden))
     result = list(parts)
+    # Both from the end; either may lack the oldest ones.
     for position, stored in zip(reversed(users), branch, strict=False):
         result[position] = users[position]._replace(stored=stored)
     if not hidden:
@@ -12178,7 +12426,9 @@ def _without_encrypted(record: Record) -> Record:
 
 def stored_repairs(values: Iterable[object]) -> tuple[ChatRepair, ...]:
     """Return the repairs in the values of a chat's keys, each once."""
-    rows = [row for v in values for row in as_list(as_mapping(v).get("repairs"))]
+    rows: list[object] = []
+    for value in values:
+        rows += as_list(as_mapping(value).get("repairs"))
     return tuple(read_chat_repairs(rows))
 
 
@@ -12216,10 +12466,12 @@ def _read_record(ulid: str, wire: JsonObject, sign: Sign | None) -> Record | Non
 
 
 def _read_payload(value: object) -> tuple[Item, ...]:
-    """Return the items of a record; nothing if one of them is none."""
+    """Return the items of a record; nothing if anything else is among them."""
     rows = value if isinstance(value, list) else [value]
-    items = [row for row in rows if isinstance(row, dict) and row.get("type")]
-    return tuple(items) if len(items) == len(rows) else ()
+    for row in rows:
+        if not isinstance(row, dict) or not row.get("type"):
+            return ()
+    return tuple(rows)
 
 
 def _keep_unsigned_safe(payload: Sequence[Item]) -> tuple[Item, ...]:
@@ -12287,7 +12539,7 @@ MAX_STORED_KB = 4096
 _KEPT_SHARE = 0.75
 """What is left of a chat that is too large: more, and each answer would remove something
 and change the beginning of the next request."""
-_STAYS = ("__v", "dead", "repairs")
+_KEYS_OF_DELETED = ("__v", "dead", "repairs")
 """What is left in the value of a deleted message."""
 
 
@@ -12317,7 +12569,7 @@ def prune(
 
 def _without_items(value: JsonObject) -> dict[str, Any]:
     """Return what is left of the value of a deleted message."""
-    return {name: value[name] for name in _STAYS if name in value}
+    return {name: value[name] for name in _KEYS_OF_DELETED if name in value}
 
 
 def stored_size(value: object) -> int:
@@ -12341,24 +12593,31 @@ def _prune_oldest(
     # More goes than has to, or the next answer would remove something again, and each
     # removal changes the beginning of a request.
     excess += int(max_characters * (1 - _KEPT_SHARE))
-    ages = [
-        (_oldest_time(value), order, key)
-        for order, (key, value) in enumerate(values.items())
-        if as_mapping(value.get("items"))
-    ]
+    ages: list[tuple[int, str]] = []
+    for key, value in values.items():
+        if as_mapping(value.get("items")):
+            ages.append((_oldest_time(value), key))
+    # Of the same time the one that was written first: sorting keeps their order.
+    ages.sort(key=itemgetter(0))
     pruned: dict[str, Any] = {}
-    for _, _, key in sorted(ages):
+    for _, key in ages:
         if excess <= 0:
             break
-        pruned[key] = {n: value for n, value in values[key].items() if n != "items"}
-        excess -= sizes[key] - stored_size(pruned[key])
+        emptied = dict(values[key])
+        del emptied["items"]
+        pruned[key] = emptied
+        excess -= sizes[key] - stored_size(emptied)
     return pruned
 
 
 def _oldest_time(value: object) -> int:
     """Return when the first record of a value was written; 0 if nobody knows."""
-    times = [wire.get("created_at") for _, wire in _wires_in(value)]
-    return min([time for time in times if isinstance(time, int)], default=0)
+    times: list[int] = []
+    for _, wire in _wires_in(value):
+        created_at = wire.get("created_at")
+        if isinstance(created_at, int):
+            times.append(created_at)
+    return min(times, default=0)
 
 
 # --------------------------------------------------------------------------------------
@@ -12389,11 +12648,18 @@ _ITEM = "openai_responses.item"
 _TURN = "openai_responses.turn"
 
 
+class ShownItem(NamedTuple):
+    """An item of a response, and what the page shows of it."""
+
+    item: Item
+    shown: str | int
+    """Its text; only the length of it if the item is stored without."""
+
+
 class DetailTurn(NamedTuple):
     """A response as it came back, with its notes."""
 
-    items: Sequence[tuple[Item, str | int]]
-    """With the text that the host has for each, or its length if the item has none."""
+    items: Sequence[ShownItem]
     origin: Origin
     notes: Mapping[str, Any]
 
@@ -12412,12 +12678,11 @@ def write_details(
     """
     head = {"type": _TURN, "origin": origin.wire(), "notes": dict(notes), "index": 0}
     named = {"format": _FORMAT, "turn": name}
-    entries = [
-        _entry(replayed, shown)
-        for item, shown in items
-        for replayed in replay_output([item], with_reasoning=True)
-        if not has_plain_reasoning(replayed)
-    ]
+    entries: list[Item] = []
+    for item, shown in items:
+        for replayed in replay_output([item], with_reasoning=True):
+            if not has_plain_reasoning(replayed):
+                entries.append(_entry(replayed, shown))
     carried = [
         {**entry, **named, "index": index} for index, entry in enumerate(entries, 1)
     ]
@@ -12430,19 +12695,21 @@ def read_details(details: object, sign: Sign | None) -> list[DetailTurn]:
     for entry in content_parts(details):
         if isinstance(entry.get("index"), int):
             turns.setdefault(str(entry.get("turn")), []).append(entry)
-    for turn in turns.values():
-        turn.sort(key=itemgetter("index"))
-    read = [_read_turn(turn, sign) for turn in turns.values()]
-    return [turn for turn in read if turn is not None]
+    read: list[DetailTurn] = []
+    for entries in turns.values():
+        entries.sort(key=itemgetter("index"))
+        turn = _read_turn(entries, sign)
+        if turn is not None:
+            read.append(turn)
+    return read
 
 
 def _entry(item: Item, shown: str) -> Item:
     """Return the entry of an item; a message in its short form has no type."""
     if is_reasoning(item):
-        rest = {
-            name: value for name, value in item.items() if name != "encrypted_content"
-        }
-        return {"type": _REASONING, "data": item["encrypted_content"], "item": rest}
+        rest = dict(item)
+        encrypted = rest.pop("encrypted_content")
+        return {"type": _REASONING, "data": encrypted, "item": rest}
     typed = {"type": item_type(item), **item}
     kept = omit_shown_text(typed, shown)
     has_text = kept is typed
@@ -12477,38 +12744,36 @@ def _read_turn(entries: Sequence[Item], sign: Sign | None) -> DetailTurn | None:
     return _detail_turn(head, _items_of_others(carried, sign), notes)
 
 
-def _detail_turn(
-    head: Item, items: Sequence[tuple[Item, str | int]], notes: object
-) -> DetailTurn:
+def _detail_turn(head: Item, items: Sequence[ShownItem], notes: object) -> DetailTurn:
     origin = read_origin(head.get("origin"), "")
     return DetailTurn(items, origin, as_mapping(notes))
 
 
-def _items_of_others(
-    carried: Sequence[Item], sign: Sign | None
-) -> list[tuple[Item, str | int]]:
+def _items_of_others(carried: Sequence[Item], sign: Sign | None) -> list[ShownItem]:
     """Return what is used of entries without a common signature.
 
     Of an entry of somebody else the place in the shown text is used.
     """
-    items = [_carried_item(entry) for entry in carried]
-    safe_items = keep_unsigned_safe([item for item, _ in items])
-    used: list[tuple[Item, str | int]] = []
-    for entry, (item, shown), safe in zip(carried, items, safe_items, strict=True):
+    own_items = [_carried_item(entry) for entry in carried]
+    safe_items = keep_unsigned_safe([own.item for own in own_items])
+    used: list[ShownItem] = []
+    for entry, own, safe in zip(carried, own_items, safe_items, strict=True):
         if is_signed(entry, sign):
-            used.append((item, shown))
+            used.append(own)
         elif safe:
-            used.append((safe, _length(shown) if shown else shown))
+            used.append(ShownItem(safe, _length(own.shown)))
     return used
 
 
-def _carried_item(entry: Item) -> tuple[Item, str | int]:
+def _carried_item(entry: Item) -> ShownItem:
     """Return the item of an entry, and its text or the length of that."""
     item = entry["item"]
     shown = entry.get("shown")
+    if not isinstance(shown, str | int):
+        shown = ""
     if entry["type"] == _REASONING:
         item = {**item, "encrypted_content": entry["data"]}
-    return item, shown if isinstance(shown, str | int) else ""
+    return ShownItem(item, shown)
 
 
 def _length(shown: str | int) -> int:
@@ -12545,7 +12810,10 @@ def _name_records(
     content: str, turns: Sequence[DetailTurn], records: dict[str, Record]
 ) -> Iterator[AssistantText]:
     """Yield the pieces of a text behind their records, which are added."""
-    shown_texts = [shown for turn in turns for _, shown in turn.items if shown]
+    shown_texts: list[str | int] = []
+    for turn in turns:
+        shown_texts += [item.shown for item in turn.items if item.shown]
+    # Each record with a shown text takes the next one; what is left has no record.
     texts = iter(_split_text(content if content.strip() else "", shown_texts))
     for turn in turns:
         for payload, shown in _payloads_of(turn):
@@ -12846,10 +13114,11 @@ def take_out_code(
             start = position + len(inserted)
     pieces.append(whole[start:])
     remaining = "".join(pieces).split(_BETWEEN)
-    cleaned = [
-        before if before == after else after.strip()
-        for before, after in zip(texts, remaining, strict=True)
-    ]
+    cleaned: list[str] = []
+    for before, after in zip(texts, remaining, strict=True):
+        # A text without code keeps the white space at its ends.
+        text = before if before == after else after.strip()
+        cleaned.append(text)
     return cleaned, deleted
 
 
@@ -12916,7 +13185,8 @@ def split_at_markers(text: str, ulid: str = "") -> list[MarkedText]:
     `ulid` is in a marker before the text. Without a marker its ends are the model's own.
     """
     if not any(sign in text for sign in _SIGNS):
-        return [MarkedText(ulid, text.strip() if ulid else text)]
+        only_text = text.strip() if ulid else text
+        return [MarkedText(ulid, only_text)]
     pieces: list[MarkedText] = []
     start = 0
     for match in _MARKER.finditer(text):
@@ -12998,10 +13268,9 @@ def build_input(
     """Return the input of a request; without a `reader` no reasoning is sent.
 
     A compaction that the `repairs` leave out replaces nothing: what it stood for is
-    sent again.
-    Without `with_tools` runs that are over do not include what tools did. The result is
-    always valid: calls and outputs come in pairs, and reasoning only with its encrypted
-    content and directly before its product.
+    sent again. Without `with_tools` runs that are over do not include what tools did.
+    The result is always valid: calls and outputs come in pairs, and reasoning only with
+    its encrypted content and directly before its product.
     """
     items: list[Item] = []
     run: list[AssistantPart] = []
@@ -13011,7 +13280,9 @@ def build_input(
             run.append(part)
             continue
         ended_run = _RunHistory(run, unused, reader).items()
-        items += ended_run if with_tools else drop_hosted_tool_items(ended_run)
+        if not with_tools:
+            ended_run = drop_tool_items(ended_run)
+        items += ended_run
         items.append(part.item)
         run = []
     items += _RunHistory(run, unused, reader).items()
@@ -13044,6 +13315,16 @@ def tool_message_item(returned: ToolMessage, call_types: Mapping[str, str]) -> I
 
 
 AssistantPart = AssistantText | ToolCall | ToolMessage
+
+
+class _CallPlace(NamedTuple):
+    """Where a call stands: in which record, and the index behind it there."""
+
+    ulid: str
+    end: int
+
+
+_NO_PLACE = _CallPlace("", 0)
 
 
 class _PlacedCall(NamedTuple):
@@ -13108,14 +13389,14 @@ class _RunHistory:
                 self._shown[piece.ulid] = record.shown
 
     @cached_property
-    def _ends(self) -> dict[str, tuple[str, int]]:
-        """The record of each call, and the index behind it there, by the call's id."""
-        ends: dict[str, tuple[str, int]] = {}
+    def _call_places(self) -> dict[str, _CallPlace]:
+        """Where each call stands in the records, by its id."""
+        places: dict[str, _CallPlace] = {}
         for ulid, items in self._items.items():
             for end, item in enumerate(items, 1):
                 if is_call(item):
-                    ends[str(item.get("call_id"))] = (ulid, end)
-        return ends
+                    places[str(item.get("call_id"))] = _CallPlace(ulid, end)
+        return places
 
     def _take_out_code(self) -> None:
         """Remove the host's text for code, and code whose card was deleted."""
@@ -13124,20 +13405,20 @@ class _RunHistory:
             codes += [item for item in items if "code" in item and is_code(item)]
         if not codes:
             return
-        texts = [
-            piece.text if isinstance(piece, MarkedText) else ""
-            for piece in self._pieces
-        ]
+        texts = [_text_of(piece) for piece in self._pieces]
         cleaned, deleted = take_out_code(texts, codes)
         self._replace_texts(cleaned)
         self._remove_items(deleted)
 
     def _replace_texts(self, texts: Sequence[str]) -> None:
         """Give the texts of the run other words; `texts` has one for each piece."""
-        self._pieces = [
-            MarkedText(piece.ulid, text) if isinstance(piece, MarkedText) else piece
-            for piece, text in zip(self._pieces, texts, strict=True)
-        ]
+        pieces: list[_Piece] = []
+        for piece, text in zip(self._pieces, texts, strict=True):
+            if isinstance(piece, MarkedText):
+                pieces.append(MarkedText(piece.ulid, text))
+            else:
+                pieces.append(piece)
+        self._pieces = pieces
 
     def _remove_items(self, deleted: Iterable[Item]) -> None:
         """Remove these items, and no others that are equal."""
@@ -13153,9 +13434,9 @@ class _RunHistory:
         has_remote = False
         for piece in self._pieces:
             if isinstance(piece, MarkedText):
-                items += self._text(piece)
+                items += self._place_text(piece)
             elif isinstance(piece, ToolCall):
-                call = self._call(piece)
+                call = self._place_call(piece)
                 call_types.setdefault(piece.call_id, call.item["type"])
                 items += [*call.before, call.item, *call.behind]
             else:
@@ -13163,13 +13444,13 @@ class _RunHistory:
                 has_remote |= is_remote_id(piece.call_id)
         return reorder_remote_outputs(items) if has_remote else items
 
-    def _call(self, call: ToolCall) -> _PlacedCall:
+    def _place_call(self, call: ToolCall) -> _PlacedCall:
         """Return a call in its stored bytes, between the items stored around it.
 
         Behind the last call of a response stands the compaction that ended it. The
         outputs came later: they are not compacted.
         """
-        ulid, end = self._ends.get(call.call_id, ("", 0))
+        ulid, end = self._call_places.get(call.call_id, _NO_PLACE)
         items = self._take_items(ulid, end)
         if not items:
             return _PlacedCall([], _call_item(call), [])
@@ -13194,7 +13475,7 @@ class _RunHistory:
         self._taken[ulid] = max(start, end)
         return items[start:end]
 
-    def _text(self, piece: MarkedText) -> list[Item]:
+    def _place_text(self, piece: MarkedText) -> list[Item]:
         """Return the items at a marker, and the text behind it as a message.
 
         The message that is stored there is the model's own form of the text.
@@ -13206,8 +13487,8 @@ class _RunHistory:
             if piece.text and shown and shown == text_digest(piece.text):
                 return items
             # Open WebUI joins neighboring messages and drops `phase`
-            # (utils/misc.py:408).
-            # The host does not return the text of commentary.
+            # (utils/misc.py:408). It does not return the text of commentary, so the text
+            # at its marker is another one.
             is_hidden = is_commentary(items[-1]) and message_text(items[-1])
             if shown or not is_hidden:
                 message = items.pop()
@@ -13240,9 +13521,13 @@ def _marked_texts(assistant_text: AssistantText) -> list[MarkedText]:
     """Return the text of a message in pieces, each behind the marker of a record."""
     ulids = assistant_text.ulids or ("",)
     in_front = [MarkedText(ulid, "") for ulid in ulids[:-1]]
-    return in_front + split_at_markers(
-        _strip_old_blocks(assistant_text.text), ulids[-1]
-    )
+    text = _strip_old_blocks(assistant_text.text)
+    return in_front + split_at_markers(text, ulids[-1])
+
+
+def _text_of(piece: _Piece) -> str:
+    """Return the text of a piece; empty for calls and outputs."""
+    return piece.text if isinstance(piece, MarkedText) else ""
 
 
 def _message_item(kept: Item | None, shown: str) -> Item:
@@ -13497,9 +13782,10 @@ class Citations:
         return (event,)
 
     def _feed_other(self, event: RunEvent) -> Iterator[CitedEvent]:
+        """Yield an event that is not a delta, with what it completes."""
         match event:
             case AnnotationAdded():
-                self._name(event.annotation)
+                self._note_name(event.annotation)
                 yield event
                 yield from self._sources(ended=False)
             case ItemDone() if item_type(event.item) == "message":
@@ -13533,7 +13819,7 @@ class Citations:
         growing = self._growing.pop(index, None)
         if growing is None:
             return ""
-        return self._linked(growing.buffer.rest())
+        return self._number_links(growing.buffer.rest())
 
     def _shown_text(self, ended: ItemDone) -> str:
         """Return the whole text of a message as it is shown."""
@@ -13566,9 +13852,9 @@ class Citations:
             before = self._take_held(index)
             growing = _GrowingPart(event.part, HoldbackBuffer(_OPEN_LINK))
             self._growing[index] = growing
-        return before + self._linked(growing.buffer.feed(event.text))
+        return before + self._number_links(growing.buffer.feed(event.text))
 
-    def _linked(self, text: str) -> str:
+    def _number_links(self, text: str) -> str:
         """Return a text in which links to pages of a search are numbers."""
         if _TRACKED not in text:
             return text
@@ -13589,10 +13875,14 @@ class Citations:
             number = f"[{self._number(url)}]"
             start = link.start()
             end = link.end()
-            names_site = "." in label and " " not in label
+            # Slices, because a link may be the first or the last of the text.
+            is_in_parentheses = (
+                text[start - 1 : start] == "(" and text[end : end + 1] == ")"
+            )
             # A label like `zuerich.ch` only repeats the address; any other is a part of the
             # sentence, and stays.
-            if text[start - 1 : start] == "(" and text[end : end + 1] == ")":
+            names_site = "." in label and " " not in label
+            if is_in_parentheses:
                 edits.append(_Edit(start - 1, end + 1, number))
             elif names_site:
                 edits.append(_Edit(start, end, number))
@@ -13605,29 +13895,33 @@ class Citations:
         text = part_text(part)
         annotations = content_parts(part.get("annotations"))
         if not annotations:
-            return self._linked(text)
+            return self._number_links(text)
         for annotation in annotations:
-            self._name(annotation)
+            self._note_name(annotation)
         keys = {_key(annotation) for annotation in annotations}
-        edits = self._edit_links(text, keys)
-        starts = [edit.start for edit in edits]
-        ends = [float("-inf"), *(edit.end for edit in edits)]
+        link_edits = self._edit_links(text, keys)
+        starts = [edit.start for edit in link_edits]
+        edits = list(link_edits)
         for annotation in annotations:
             key = _key(annotation)
             start, end = _range(annotation, text)
-            # The last link that begins in front of it has not ended: it is the link.
-            is_link = "url" in annotation and start < ends[bisect(starts, start)]
+            # An annotation that begins inside of a link is about that link, which has
+            # got its number.
+            links_before = bisect(starts, start)
+            is_in_link = links_before > 0 and start < link_edits[links_before - 1].end
+            is_link = "url" in annotation and is_in_link
             if key and not is_link:
                 edits.append(_Edit(end, end, f"[{self._number(key)}]"))
         return strip_tracking(_apply_edits(text, _without_repeats(edits)))
 
     def _number(self, key: str) -> int:
+        """Return the number of a source; a new one waits to be shown."""
         if key not in self._numbers:
             self._numbers[key] = len(self._numbers) + 1
             self._waiting.append(key)
         return self._numbers[key]
 
-    def _name(self, annotation: Item) -> None:
+    def _note_name(self, annotation: Item) -> None:
         """Remember the name of a source."""
         name = annotation.get("title") or annotation.get("filename")
         key = _key(annotation)
@@ -13636,13 +13930,16 @@ class Citations:
 
 
 def source_keys(sources: object) -> list[str]:
-    """Return the keys by which the page tells the host's sources apart, each once."""
+    """Return the keys by which the page tells the host's sources apart, each once.
+
+    Each document of a source is one, by the metadata at its place, if there is any.
+    """
     keys: list[str] = []
     for source in content_parts(sources):
         own_id = value_at(source, "source", "id")
-        documents = as_list(source.get("document"))
         metadata = as_list(source.get("metadata"))
-        for _, row in zip_longest(documents, metadata[: len(documents)]):
+        for index in range(len(as_list(source.get("document")))):
+            row = metadata[index] if index < len(metadata) else None
             keys.append(str(value_at(row, "source") or own_id or "N/A"))
     return list(dict.fromkeys(keys))
 
@@ -13719,7 +14016,8 @@ def chat_annotations(item: Item, before: int) -> list[Item]:
     """
     annotations: list[Item] = []
     for part in content_parts(item.get("content")):
-        find_position = _position_finder(part_text(part))
+        text = part_text(part)
+        find_position = _position_finder(text)
         for annotation in content_parts(part.get("annotations")):
             if annotation.get("type") != "url_citation":
                 continue
@@ -13730,7 +14028,7 @@ def chat_annotations(item: Item, before: int) -> list[Item]:
                 "end_index": before + find_position(annotation.get("end_index")),
             }
             annotations.append({"type": "url_citation", "url_citation": cited})
-        before += find_position(None)
+        before += find_position(len(text))
     return annotations
 
 
@@ -14062,11 +14360,10 @@ def _answer_messages(ended: RunDone) -> list[Item]:
     """Return the messages that are the answer; commentary only if that is all."""
     messages = [item for item in ended.output if item_type(item) == "message"]
     closing = closing_commentary(ended.output)
-    answer = [
-        message
-        for message in messages
-        if not is_commentary(message) or message == closing
-    ]
+    answer: list[Item] = []
+    for message in messages:
+        if not is_commentary(message) or message == closing:
+            answer.append(message)
     return answer or messages
 
 
@@ -14086,14 +14383,17 @@ def _annotations(ended: RunDone) -> list[Item]:
 
 def _message(ended: RunDone) -> dict[str, Any]:
     """Return the message of a run, with the fields that it has anything for."""
+    message: dict[str, Any] = {"role": "assistant", "content": completion_text(ended)}
     optional = {
         "reasoning_content": _progress(ended),
         "annotations": _annotations(ended),
         "images": [_chat_image(item) for item in ended.output if has_image(item)],
         "tool_calls": [chat_tool_call(call) for call in open_calls(ended.output)],
     }
-    message = {"role": "assistant", "content": completion_text(ended)}
-    return message | {name: value for name, value in optional.items() if value}
+    for name, value in optional.items():
+        if value:
+            message[name] = value
+    return message
 
 
 def _progress(ended: RunDone) -> str:
@@ -14205,8 +14505,11 @@ def reasoning_host_item(item: Item, seconds: int) -> Item:
 def _without_secrets(item: Item) -> Item:
     """Remove fields that readers of the chat cannot use and others should not get."""
     # Open WebUI stores items as they come, and a shared chat shows the row to others.
-    hidden = "encrypted_content"
-    return {k: v for k, v in item.items() if k != hidden and v is not None}
+    kept: Item = {}
+    for name, value in item.items():
+        if name != "encrypted_content" and value is not None:
+            kept[name] = value
+    return kept
 
 
 def _text_part(text: str) -> Item:
@@ -14237,10 +14540,15 @@ class OutputItems:
         self.items: list[Item] = []
         self.files: list[Item] = []
         self._turn_start = 0
+        """The index of the first item of the current response."""
         self._files_due = 0
+        """How many files there must be before the page is shown all of them again."""
         self._answered: set[object] = set()
+        """The ids of the calls that have an output."""
         self._open_calls: dict[object, int] = {}
+        """The indexes of the others, by the ids of the calls."""
         self._records: dict[object, int] = {}
+        """The indexes of records, by their ids."""
 
     def begin(self, item: Item) -> Chunk:
         """Return the event of a new item at the last place."""
@@ -14340,7 +14648,9 @@ class OutputItems:
 
         `index` is that of the item whose text follows.
         """
-        before = "" if index is None else self.items[index].get("id") or ""
+        before = ""
+        if index is not None:
+            before = self.items[index].get("id") or ""
         record = {**stored.item, "before": before}
         earlier = self._records.setdefault(record["id"], len(self.items))
         if earlier < len(self.items):
@@ -14938,6 +15248,11 @@ def comma_list(text: str) -> list[str]:
     return list(dict.fromkeys(word for word in words if word))
 
 
+def fits_pattern(name: str, patterns: Iterable[str]) -> bool:
+    """Say whether a name fits one of the patterns, like `gpt-5*`."""
+    return any(fnmatchcase(name, pattern) for pattern in patterns)
+
+
 _MAX_SHOWN_WORDS = 5
 _MAX_WORD_CHARACTERS = 40
 """Both limit a message, because an administrator may paste anything."""
@@ -15125,7 +15440,8 @@ def fault_advice(fault: SettingFault, shell: Shell) -> str:
         case "likely":
             return f"An administrator has to check {valves} in {shell.valves}."
         case "possible":
-            return f"If it lasts, an administrator has to check {valves} in {shell.valves}."
+            checked = f"{valves} in {shell.valves}"
+            return f"If the problem persists, an administrator has to check {checked}."
 
 
 def error_message(error: ResponsesError, shell: Shell) -> str:
@@ -15207,9 +15523,12 @@ def read_rules(text: str, shell: Shell) -> ReadRules:
         f"TOOL_APPROVAL contains {quoted}, which is not a rule, so a person is asked "
         "about every call of a tool"
     )
-    asked = [(pattern, "ask" if rule == "auto" else rule) for pattern, rule in rules]
+    stricter: list[tuple[str, Approval]] = []
+    for pattern, approval in rules:
+        stricter.append((pattern, "deny" if approval == "deny" else "ask"))
+    stricter.append(("*", "ask"))
     message = valve_message(problem, shell, "`delete_*=ask`")
-    return ReadRules([*asked, ("*", "ask")], message)
+    return ReadRules(stricter, message)
 
 
 def _read_approval(word: str) -> Approval | None:
@@ -15269,8 +15588,8 @@ def _read_entries(
         is_pattern = _PATTERN.fullmatch(pattern) and pattern not in _ANSWERS
         if value is not None and is_pattern:
             rows.append((pattern, value))
-        else:
-            unread = unread or entry
+        elif not unread:
+            unread = entry
     return rows, unread
 
 
@@ -15398,11 +15717,11 @@ def report_failure(
     trace = ended.trace
     error = trace.error
     code = api_word(error.code or ended.ending.code)
-    group = api_word(error.type)
+    error_type = api_word(error.type)
     param = api_word(error.param)
     answer = server_message(log, f"{trace.subject} {error.message}".strip())
     log.warn(
-        f"{ended.ending.kind}: HTTP {trace.status}, code {code}, type {group}, "
+        f"{ended.ending.kind}: HTTP {trace.status}, code {code}, type {error_type}, "
         f"param {param}, {_ids_in_log(trace)}. {answer}",
     )
     ending = advised_ending(ended.ending, shell)
@@ -15507,12 +15826,11 @@ class ContextSource(NamedTuple):
 def read_context(context: object) -> list[ContextSource]:
     """Return the entries of a context, each once: a text, an object, or a list."""
     rows = context if isinstance(context, list) else [context]
-    unique_rows = {
-        json.dumps(row, sort_keys=True, default=str): row
-        for row in rows
-        if row is not None
-    }
-    sources: dict[ContextSource, None] = {}  # in their order, each once
+    unique_rows: dict[str, object] = {}  # a row that comes twice has one number
+    for row in rows:
+        if row is not None:
+            unique_rows[json.dumps(row, sort_keys=True, default=str)] = row
+    sources: dict[ContextSource, None] = {}  # two rows may say the same
     for number, row in enumerate(unique_rows.values(), 1):
         source = _read_entry(f"Context {number}", row)
         if source.text.strip():
@@ -15561,8 +15879,9 @@ def _first_text_field(row: Mapping[str, Any], keys: tuple[str, ...]) -> str:
 
 
 class RunMetadata(NamedTuple):
-    """The figures of an answer over all its rounds; `price` is in US dollars, 0 if
-    unknown, `latency` in seconds.
+    """The figures of an answer over all its rounds.
+
+    `price` is in US dollars, 0 if unknown, `latency` in seconds.
     """
 
     strategy: str
@@ -15578,12 +15897,13 @@ class RunMetadata(NamedTuple):
 
     def describe(self, notes: int = 0) -> str:
         """Return the line that people read; `notes` are the lines above it."""
+        usage = self.usage if self.usage.total else None
         figures = AnswerFigures(
             seconds=self.latency,
             is_failure=self.ending != "completed",
             rounds=self.rounds,
             tool_calls=self.tool_calls,
-            usage=self.usage if self.usage.total else None,
+            usage=usage,
             cost=self.price or None,
             notes=notes,
             window_share=self.window_share,
@@ -15665,7 +15985,6 @@ BUILT_IN_GUIDES: Mapping[str, Guide] = {
 
 
 PolicyStyle = Literal["full", "lean", "auto"]
-POLICY_STYLES: Sequence[PolicyStyle] = ("full", "lean", "auto")
 ChosenStyle = Literal["full", "lean"]
 
 _DEFAULT_INSTRUCTION = "You are a helpful GPT-5 agent."
@@ -15721,8 +16040,6 @@ _FIRST_LEAN_VERSION = (5, 5)
 """From this version on short policies work better (docs/reference/responses-api.md,
 "Short policies")."""
 
-_GPT_PATTERN = re.compile(r"gpt-(\d)(?:\.(\d{1,2}))?(?!\d)")  # Azure spells 3.5 as 35
-
 
 def build_system_instruction(
     base_instruction: str,
@@ -15759,11 +16076,10 @@ def choose_style(style: PolicyStyle, family: str) -> ChosenStyle:
     """Return the style for a family of models; only newer GPTs get `lean`."""
     if style != "auto":
         return style
-    match = _GPT_PATTERN.match(family)
-    if match is None:
+    version = read_gpt_version(family)
+    if version is None or version < _FIRST_LEAN_VERSION:
         return "full"
-    version = (int(match[1]), int(match[2] or 0))
-    return "lean" if version >= _FIRST_LEAN_VERSION else "full"
+    return "lean"
 
 
 def _wrap_in_tag(text: str, tag: str) -> str:
@@ -15967,16 +16283,19 @@ class GuardedTools:
         problem = _option_error(arguments, schema) or invalid
         if problem:
             return f"tool arguments validation error: {problem}"
-        has_failed = self._signature(name, arguments) in self._failed
-        return _TOOL_REPEATED_TEXT if has_failed else None
+        if self._signature(name, arguments) in self._failed:
+            return _TOOL_REPEATED_TEXT
+        return None
 
     async def judge(self, calls: Sequence[Item]) -> Judgment:
         """Refuse the calls that may not be made; all others are made here."""
         verdicts: list[Verdict] = []
         for call in calls:
             why = self.refusal(call)
-            refusal = ToolResult(why, failed=True) if why else None
-            verdicts.append(Verdict(call, refusal))
+            if why:
+                verdicts.append(Verdict(call, ToolResult(why, failed=True)))
+            else:
+                verdicts.append(Verdict(call))
         return Judgment(verdicts)
 
     def failed_calls(self) -> list[Item]:
@@ -16060,7 +16379,7 @@ def _read_options(node: object) -> list[str]:
     return [_option_text(option) for option in as_list(options)]
 
 
-def _option_text(value: Any) -> str:
+def _option_text(value: object) -> str:
     """Return a value in the form in which options are compared."""
     if isinstance(value, Mapping) and "value" in value:
         return _option_text(value["value"])
@@ -16126,14 +16445,14 @@ _DEFAULT_WINDOW_TURNS = 10
 _WINDOW_PATTERN = re.compile(r"sliding-window(?::([1-9]\d{0,3}))?")
 
 
-class _MemoryWindow(NamedTuple):
+class MemoryWindow(NamedTuple):
     """The messages that remain, and a note about the others."""
 
     messages: Sequence[Message]
     note: str = ""
 
 
-def apply_memory_policy(messages: Sequence[Message], policy: str) -> _MemoryWindow:
+def apply_memory_policy(messages: Sequence[Message], policy: str) -> MemoryWindow:
     """Return what a memory policy leaves of a chat, in whole turns.
 
     A turn is a message of the user with all that follows it. System messages before the
@@ -16142,17 +16461,18 @@ def apply_memory_policy(messages: Sequence[Message], policy: str) -> _MemoryWind
     window = _parse_window(policy.strip())
     starts = find_turn_starts(messages)
     if window == 0 or len(starts) <= window:
-        return _MemoryWindow(messages)
-    head = [
-        message for message in messages[: starts[0]] if message.get("role") == "system"
+        return MemoryWindow(messages)
+    before_first_turn = messages[: starts[0]]
+    system = [
+        message for message in before_first_turn if message.get("role") == "system"
     ]
+    remembered = messages[starts[-window] :]
     dropped = len(starts) - window
     turns = "1 earlier turn was" if dropped == 1 else f"{dropped} earlier turns were"
-    return _MemoryWindow(
-        [*head, *messages[starts[-window] :]],
-        f"The memory holds {window} turns, so {turns} left out. The model no longer "
-        "knows them, and because the beginning of the chat changed, its cached prompt "
-        "and its earlier reasoning are lost.",
+    return MemoryWindow(
+        [*system, *remembered],
+        f"The agent remembers {window} turns, so {turns} left out. Because the beginning "
+        "of the chat changed, its cached prompt and its earlier reasoning are lost.",
     )
 
 
@@ -16162,9 +16482,7 @@ def build_memory_items(guide: Guide) -> list[Item]:
     if not texts:
         return []
     listed = "\n".join(f"- {text}" for text in texts)
-    text = f"<memories>\n{listed}\n</memories>"
-    part = {"type": "input_text", "text": text}
-    return [{"type": "message", "role": "developer", "content": [part]}]
+    return [text_message("developer", f"<memories>\n{listed}\n</memories>")]
 
 
 def find_turn_starts(messages: Sequence[Message]) -> list[int]:
@@ -16186,9 +16504,11 @@ def find_turn_starts(messages: Sequence[Message]) -> list[int]:
 def _has_tool_images(message: Message) -> bool:
     """Say whether a message is the host's own with the images of tools."""
     content = message.get("content")
-    first = content[0] if isinstance(content, list) and content else content
-    text = first.get("text") if isinstance(first, Mapping) else first
-    return as_text(text).startswith(TOOL_IMAGES_PREFIX)
+    if isinstance(content, list) and content:
+        content = content[0]
+    if isinstance(content, Mapping):
+        content = content.get("text")
+    return as_text(content).startswith(TOOL_IMAGES_PREFIX)
 
 
 def _parse_window(policy: str) -> int:
@@ -16336,7 +16656,7 @@ class ShownPart:
 
     def start_event(self) -> ItemAdded:
         """Return the start event."""
-        return ItemAdded(self.index, self._item("in_progress", ""))
+        return ItemAdded(self.index, self._build_item("in_progress", ""))
 
     def add_text(self, text: str) -> TextDelta:
         """Add more text; return its event."""
@@ -16346,7 +16666,7 @@ class ShownPart:
 
     def end_event(self) -> ItemDone:
         """Return the end event, which contains the type and the whole text again."""
-        return ItemDone(self.index, self._item("completed", self.text.rstrip()))
+        return ItemDone(self.index, self._build_item("completed", self.text.rstrip()))
 
     def events(self, text: str) -> Iterator[RunEvent]:
         """Yield the whole part at once."""
@@ -16355,13 +16675,16 @@ class ShownPart:
             yield self.add_text(text)
         yield self.end_event()
 
-    def _item(self, status: str, text: str) -> Item:
+    def _build_item(self, status: str, text: str) -> Item:
         """Return the reasoning or the message that the part is shown as."""
         if self.is_thought:
+            summary: list[Item] = []
+            if text:
+                summary.append({"type": "summary_text", "text": text})
             return {
                 "id": f"rs_{self.id}",
                 "type": "reasoning",
-                "summary": [{"type": "summary_text", "text": text}] if text else [],
+                "summary": summary,
                 "status": status,
             }
         return {
@@ -16432,7 +16755,7 @@ class ThinkTagParser:
             is_closing = bool(tag[1])
             self._is_thought = not is_closing
         spans.append(TextSpan(self._is_thought, text[start:end]))
-        self._previous = text[:end][-1:]
+        self._previous = text[max(0, end - 1) : end]  # empty at the very beginning
         self._held = text[end:]
         return _join_spans(spans)
 
@@ -16482,8 +16805,7 @@ def answer_text(text: str) -> str:
 class _MessageParts:
     """Shows a message as thoughts and answer texts.
 
-    Text that is held back waits for `release` or `become_thought`. While `is_held`,
-    `_held` has the spans that wait; `_parts` are those on the page.
+    Text that is held back waits for `release` or `become_thought`.
     """
 
     def __init__(
@@ -16503,7 +16825,9 @@ class _MessageParts:
         self._shows_thoughts = shows_thoughts
         self._parser = ThinkTagParser()
         self._held: list[TextSpan] = []
+        """The spans that wait while `is_held`."""
         self._parts: list[ShownPart] = []
+        """The parts on the page."""
         self._is_complete = False
 
     @property
@@ -16597,7 +16921,7 @@ class _MessageParts:
             return
         last = self._parts[-1]
         text = message_text(self._item)
-        is_one_part = parse_spans(text) == [TextSpan(False, text)]
+        is_one_part = parse_spans(text) == [TextSpan(is_thought=False, text=text)]
         if is_one_part and not last.is_thought:
             last.text = text
             yield ItemDone(last.index, self._item)
@@ -16606,23 +16930,22 @@ class _MessageParts:
 
 
 class ThoughtFilter:
-    """Shows one run, over all its rounds, under its own indexes.
-
-    `_indexes` are those that other items have here, by those of the run. Of the current
-    round, `_may_call` says whether the model may call tools, `_has_called` whether it
-    has, and `_has_thought` whether it brought reasoning; `_messages` are those of the
-    round by their indexes in the run.
-    """
+    """Shows one run, over all its rounds, under its own indexes."""
 
     def __init__(self, *, shows_thoughts: bool) -> None:
         """Start before the first round."""
         self._shows_thoughts = shows_thoughts
         self._may_call = False
+        """Whether the model may call tools in this round."""
         self._has_called = False
+        """Whether it has called one."""
         self._has_thought = False
+        """Whether this round brought reasoning."""
         self._next_index = 0
         self._indexes: dict[int, int] = {}
+        """The indexes of items that are not messages, by those in the run."""
         self._messages: dict[int, _MessageParts] = {}
+        """The messages of this round, by their indexes in the run."""
 
     def begin_round(self, *, may_call: bool) -> None:
         """Prepare for another answer of the model."""
@@ -16702,7 +17025,8 @@ class ThoughtFilter:
 
     def _announce_call(self, call: Item) -> Iterator[RunEvent]:
         """Yield a thought about a call."""
-        thought = ShownPart(self._new_index(), str(call.get("call_id")), True)
+        call_id = str(call.get("call_id"))
+        thought = ShownPart(self._new_index(), call_id, is_thought=True)
         yield from thought.events(announcement(call))
 
     def _close(self) -> Iterator[RunEvent]:
@@ -17196,7 +17520,7 @@ def _find_bwrap() -> str:
     path = find_program("bwrap")
     if os.stat(path).st_mode & stat.S_ISUID:
         raise SandboxUnavailable(
-            "bwrap is setuid root, and so more than it needs to be"
+            "bwrap is setuid root, which gives it more privileges than it needs"
         )
     return path
 
@@ -17279,7 +17603,7 @@ _PASS = 0x7FFF0000
 def _build_seccomp_filter(machine: str) -> bytes:
     """Return the filter for a machine as `uname` names it; raises SandboxUnavailable."""
     if machine not in _ARCHITECTURES:
-        raise SandboxUnavailable(f"no filter of system calls is known for {machine}")
+        raise SandboxUnavailable(f"there is no system call filter for {machine}")
     column = list(_ARCHITECTURES).index(machine)
     calls = {name: numbers[column] for name, numbers in _REFUSED_CALLS.items()}
     refuse = _encode_instruction(_RETURN, _REFUSE)
@@ -19769,7 +20093,7 @@ def build_confirmation_request(call: Item, *, chat: str = "") -> ToolCallRequest
 def _describe_coverage(name: str, arguments: Mapping[str, Any]) -> str:
     """Return what an approval for the chat allows; empty if it cannot be shown."""
     target = _find_target(arguments)
-    condition = "whatever it is given"
+    condition = "with any arguments"
     if target:
         condition = f"with {one_line_json(target)}"
     text = f"Make every call of {name} in this chat, {condition}."
@@ -21938,14 +22262,16 @@ def _check_answer(response: aiohttp.ClientResponse) -> None:
     """Raise HostFileError for an answer that is not read."""
     if 300 <= response.status < 400:
         raise HostFileError(
-            f"Open WebUI redirects requests (HTTP {response.status}), which is not "
-            "followed, because the key would be sent along. An administrator has to "
-            "check its address in OPEN_WEBUI_URL."
+            f"Open WebUI redirects requests (HTTP {response.status}). Redirects are not "
+            "followed, because they would send the key to another address. An "
+            "administrator has to check the address in OPEN_WEBUI_URL."
         )
     if response.status != 200:
         raise HostFileError(f"Open WebUI answered with HTTP {response.status}.")
     if response.headers.get("Content-Encoding", "identity") != "identity":
-        raise HostFileError("Open WebUI sent a compressed answer, unasked.")
+        raise HostFileError(
+            "Open WebUI sent a compressed answer, which cannot be read."
+        )
 
 
 async def _read_body(response: aiohttp.ClientResponse) -> bytes:
@@ -22293,7 +22619,7 @@ class Valves(BaseModel):
         default=False,
         description="Let the model run Python and keep files in a sandbox without "
         "network access. If no sandbox works on this server, no such tool is offered, "
-        "and the log and administrators' answers say why.",
+        "and the log and a notice above administrators' answers say why.",
     )
     SANDBOX_OPTIONS: str = Field(
         default="",

@@ -127,7 +127,10 @@ def parse_json_object(text: object) -> dict[str, Any] | None:
 
 
 def parse_string_map(text: str) -> Mapping[str, str] | None:
-    """Return the JSON object of texts in a text; {} for an empty text."""
+    """Return the JSON object of texts in a text; None for anything else.
+
+    An empty text stands for an empty object.
+    """
     texts = parse_json_object(text.strip() or "{}")
     if texts is None:
         return None
@@ -154,7 +157,9 @@ def count_entries(value: object, depth: int) -> int:
     """Return about how large a JSON value is: entries and kilobytes, to a depth."""
     if isinstance(value, str):
         return len(value) // _KILOBYTE
-    rows = list(value.values()) if isinstance(value, Mapping) else as_list(value)
+    rows = as_list(value)
+    if isinstance(value, Mapping):
+        rows = list(value.values())
     count = len(rows)
     if depth <= 0:
         return count
@@ -244,6 +249,7 @@ def _entries_match(value: object, schemas: JsonObject) -> bool:
 
 def as_mapping(value: object) -> JsonObject:
     """Return a JSON object, an empty one for anything else."""
+    # A dict is a Mapping, too, but to find that out takes several times as long.
     return value if isinstance(value, (dict, Mapping)) else {}
 
 
@@ -354,6 +360,10 @@ class ApiError(NamedTuple):
     notice: SafetyNotice = SafetyNotice()
     is_relayed: bool = False
     """Whether it was found in a text, where words of the request may stand."""
+
+    def is_any_of(self, words: Container[str | None]) -> bool:
+        """Say whether its code or its type is one of the `words`."""
+        return self.code in words or self.type in words
 
     @property
     def text(self) -> str:
@@ -512,15 +522,7 @@ def read_api_error(wire: object) -> ApiError:
 
     A gateway may hold the API's own body as a text.
     """
-    # Bodies and the live event nest the error, the documented event is flat.
-    while isinstance(wire, Mapping) and isinstance(wire.get("error"), Mapping):
-        wire = wire["error"]
-    fields = {"message": wire} if isinstance(wire, str) else as_mapping(wire)
-    if isinstance(fields.get("error"), str):  # xAI: the code stands beside the words
-        fields = {**fields, "message": fields["error"]}
-    # FastAPI, and so vLLM, lists what does not fit its types.
-    if isinstance(fields.get("detail"), list):
-        fields = _read_detail(fields["detail"])
+    fields = _error_fields(wire)
     message = as_text(fields.get("message") or fields.get("detail"))
     # OpenRouter has the API's body as a text in `metadata.raw` (tailcallhq/forgecode
     # 892), LiteLLM in its own message (BerriAI/litellm 34788). A gateway's own error
@@ -537,6 +539,22 @@ def read_api_error(wire: object) -> ApiError:
         message=f"{message} {raw}".strip(),
         notice=_read_notice(fields.get("misalignment")),
     )
+
+
+def _error_fields(wire: object) -> JsonObject:
+    """Return the fields of an error, wherever a server puts them."""
+    # Bodies and the live event nest the error, the documented event is flat.
+    while isinstance(wire, Mapping) and isinstance(wire.get("error"), Mapping):
+        wire = wire["error"]
+    if isinstance(wire, str):
+        return {"message": wire}
+    fields = as_mapping(wire)
+    # FastAPI, and so vLLM, lists what does not fit its types.
+    if isinstance(fields.get("detail"), list):
+        return _read_detail(fields["detail"])
+    if isinstance(fields.get("error"), str):  # xAI: the code stands beside the words
+        return {**fields, "message": fields["error"]}
+    return fields
 
 
 def _read_code(code: object) -> str | None:
@@ -563,10 +581,13 @@ def _read_detail(rows: Iterable[object]) -> dict[str, Any]:
     Its `loc` is like `["body", "input", "list[Item]", 3, "Item", "id"]`: each form that
     a value could have has a row, and names of types are in between.
     """
-    most_exact = max(map(as_mapping, rows), key=_length_of_location, default={})
-    location = as_list(most_exact.get("loc"))
-    steps = [f"[{key}]" if isinstance(key, int) else f".{key}" for key in location[1:]]
-    path = "".join(step for step in steps if _PATH_STEP.fullmatch(step))
+    entries = [as_mapping(row) for row in rows]
+    most_exact = max(entries, key=_length_of_location, default={})
+    path = ""
+    for key in as_list(most_exact.get("loc"))[1:]:
+        step = f"[{key}]" if isinstance(key, int) else f".{key}"
+        if _PATH_STEP.fullmatch(step):
+            path += step
     return {"message": most_exact.get("msg"), "param": path[1:]}
 
 
@@ -662,7 +683,9 @@ def redact(text: str, secrets: Iterable[str] = ()) -> str:
 
     Secrets of less than six characters are ignored: usual words contain them.
     """
-    known = {form for secret in secrets for form in _forms(secret.strip())}
+    known: set[str] = set()
+    for secret in secrets:
+        known.update(_forms(secret.strip()))
     for form in sorted(known, key=_longest_first):
         parts = [_redact_text(part, form) for part in text.split(_REDACTED)]
         text = _REDACTED.join(parts)
@@ -710,10 +733,10 @@ def redact_line(text: str, secrets: Iterable[str] = ()) -> str:
     line = "\\n".join(redact(text, secrets).splitlines())
     if line.isprintable():
         return line
-    return "".join(_printable(character) for character in line)
+    return "".join(_escape_unprintable(character) for character in line)
 
 
-def _printable(character: str) -> str:
+def _escape_unprintable(character: str) -> str:
     if character.isprintable():
         return character
     return ascii(character)[1:-1]  # without its quotes
@@ -827,16 +850,17 @@ class Endpoint:
         return urlsplit(_normalize_base_url(self.base_url)).hostname or ""
 
     def name_server(self, sentence: str) -> str:
-        """Return `sentence` about OpenAI as one about this server.
-
-        A sentence about the address itself must not need a valid one.
-        """
-        if "OpenAI" not in sentence or self._is_openais:
+        """Return `sentence` about OpenAI as one about this server."""
+        # First, because `host` raises for an invalid address, and the sentence about
+        # such an address has to pass.
+        if "OpenAI" not in sentence:
+            return sentence
+        if self._has_openai_host:
             return sentence
         return sentence.replace("OpenAI", self.host)
 
     @property
-    def _is_openais(self) -> bool:
+    def _has_openai_host(self) -> bool:
         return f".{self.host}".endswith(".openai.com")
 
     @property
@@ -847,7 +871,7 @@ class Endpoint:
     @property
     def is_openai(self) -> bool:
         """Whether it takes OpenAI's own kinds of input."""
-        if self._is_openais and not self.is_strict:
+        if self._has_openai_host and not self.is_strict:
             return True
         return self.compatibility == "openai" and not self.is_azure
 
@@ -859,7 +883,7 @@ class Endpoint:
     @property
     def is_gateway(self) -> bool:
         """Whether it is neither OpenAI's nor Azure's."""
-        return not (self._is_openais or self.is_azure)
+        return not (self._has_openai_host or self.is_azure)
 
     @property
     def is_azure(self) -> bool:
@@ -909,7 +933,11 @@ class Endpoint:
 
 @lru_cache(maxsize=32)  # an answer asks for the server's name about ten times
 def _normalize_base_url(text: str) -> str:
-    """`/v1` may be missing, or a slash at the end; what ends in `/responses` is whole."""
+    """Return an address that paths like `/responses` can be added to.
+
+    Administrators leave out the path, or write a slash behind it, or the whole address
+    of the Responses API. Raises InvalidSetting.
+    """
     parts = url_parts(text.strip() or DEFAULT_BASE_URL)
     if parts is None:
         raise InvalidSetting(
@@ -1013,6 +1041,7 @@ class EntraTokens:
         """Know none yet."""
         self._credential: Any = None
         self._known: dict[str, tuple[str, int]] = {}
+        """The token of each scope, and its last second."""
         self._lock = asyncio.Lock()
 
     async def token(self, scope: str) -> str:
@@ -1056,8 +1085,8 @@ class EntraTokens:
         except Exception as error:  # whatever the package and its network raise
             reason = redact(" ".join(str(error).split()))[:_MAX_REASON_CHARACTERS]
             raise InvalidRequest(
-                "Microsoft Entra ID gave this server no token. An administrator has to "
-                f"look at the identity of this server. It said: {reason}"
+                "Microsoft Entra ID issued no token for this server. An administrator "
+                f"has to check this server's identity. The reason given: {reason}"
             ) from None
         return str(token.token), int(token.expires_on)
 
@@ -1173,7 +1202,7 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "steered": "A newer message replaced this request. Ask again.",
         "no_answer": "The model ended without an answer. Regenerate it, or rephrase the "
         "question.",
-        "only_calls": "The model requested more tool calls than one answer may make, and "
+        "only_calls": "The model requested more tool calls than one answer may make, but "
         "gave no answer. Ask it to answer with what it has.",
         "only_tokens": "The model spent all tokens of this answer on reasoning. Raise "
         "the maximum number of output tokens, or choose a lower effort.",
@@ -1193,9 +1222,9 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         MISALIGNMENT: "OpenAI's safety monitoring stopped this answer{code}, because it "
         "may do something nobody asked for. Its last tool calls were not run; earlier "
         "actions are not undone. Start a new chat to continue.",
-        "cyber_policy": "OpenAI does not answer this, because the answer may help attack "
-        "computers{code}. Rephrase the question, or start a new chat. An administrator "
-        "can apply to OpenAI for access for security work.",
+        "cyber_policy": "OpenAI declined to answer, because the answer could help attack "
+        "computers{code}. Rephrase the question, or start a new chat. For security work, "
+        "an administrator can apply to OpenAI for access.",
         "content_policy_violation": "OpenAI's content filter stopped this answer{code}. "
         "Rephrase the question, or start a new chat.",
         "content_filter": "OpenAI's content filter rejected this chat{code}, so it was "
@@ -1218,13 +1247,13 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "invalid_encrypted_content": "OpenAI could not read the reasoning of an "
         "earlier answer in this chat. Start a new chat.",
         "3": "The model's server redirects requests (HTTP {status}). Redirects are not "
-        "followed, because the key would go along.",
+        "followed, because they would send the key to another address.",
         WRONG_KEY: _WRONG_KEY,
         "401": _WRONG_KEY,
         "403": "This API key may not use {model}. Choose another model, or ask an "
         "administrator to change the rights of the key's project.",
         "404": "There is no Responses API at the address of the model's server.",
-        "407": "The proxy in front of the model's server rejected the request.",
+        "407": "The HTTP proxy rejected the request.",
         "413": "This chat is too large for the model's server. Start a new chat, or "
         "leave out large files and images.",
         "429": _RATE_LIMIT,
@@ -1322,31 +1351,33 @@ ASKED_MODEL = "this model"
 """Stands in a sentence for the id that was asked for, until a run puts it in."""
 
 _WORD_OF_API = re.compile(r"[a-z][a-z_.]*(\[\d{1,5}\][a-z_.]*)*")
-
-
 _ABOUT_A_MODEL = re.compile(r"\b(model|deployment)\b", re.IGNORECASE)
 
 
 def ending_of_incomplete(reason: str | None) -> Ending:
     """Return the ending of a `response.incomplete`."""
     code = api_word(reason)
-    return Ending("incomplete", code, _sentence("incomplete", ApiError(code=code)))
+    sentence = _find_sentence("incomplete", ApiError(code=code))
+    return Ending("incomplete", code, sentence)
 
 
 def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Ending:
     """Return the ending of a `response.failed` or an `error` event."""
-    return Ending(kind, _code(error), failure_sentence(error), failure_fault(error))
+    code = _find_code(error)
+    return Ending(kind, code, failure_sentence(error), failure_fault(error))
 
 
+_OWN_SENTENCE = "-"
+"""In the place of a word of SENTENCES: the exception's own text is shown."""
 _EXCEPTIONS: Mapping[type[ResponsesError], tuple[str, str]] = {
     MalformedEvent: ("malformed", ""),
     AnswerTooLarge: ("malformed", "too_large"),
     ResponseLost: ("cut", "lost"),
-    UnreadableAnswer: ("unreadable", "-"),
-    InvalidRequest: ("invalid", "-"),
-    InvalidSetting: ("invalid", "-"),
+    UnreadableAnswer: ("unreadable", _OWN_SENTENCE),
+    InvalidRequest: ("invalid", _OWN_SENTENCE),
+    InvalidSetting: ("invalid", _OWN_SENTENCE),
 }
-"""Kind and word of the sentence; `-` stands for the exception's own."""
+"""Kind and word of the sentence for each exception."""
 
 
 def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
@@ -1354,22 +1385,22 @@ def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
     if isinstance(error, TimedOut):
         return _ending_without_code(error.kind)
     if isinstance(error, ApiRefused):
-        return Ending("refused", _code(error.error), str(error), error.fault)
-    connection_lost = ("cut", "") if has_begun else ("unreachable", "-")
+        return Ending("refused", _find_code(error.error), str(error), error.fault)
+    connection_lost = ("cut", "") if has_begun else ("unreachable", _OWN_SENTENCE)
     kind, word = _EXCEPTIONS.get(type(error), connection_lost)
-    if word == "-":
+    if word == _OWN_SENTENCE:
         return Ending(kind, sentence=str(error), fault=error.fault)
     return _ending_without_code(kind, word)
 
 
-def _code(error: ApiError) -> str | None:
+def _find_code(error: ApiError) -> str | None:
     """Return the word of the API that says most about the cause, to be shown."""
-    return api_word(_certain_cause(error) or error.code or error.type)
+    return api_word(_find_certain_cause(error) or error.code or error.type)
 
 
 def is_final(error: ApiError) -> bool:
     """Say whether neither a second attempt nor a repair of the request helps."""
-    return any(word in FINAL_CODES for word in _words(error))
+    return any(code in FINAL_CODES for code in _list_codes(error))
 
 
 _MAX_NOTICE = 600
@@ -1386,11 +1417,14 @@ def notice_text(notice: SafetyNotice, secrets: Iterable[str]) -> str:
         ("The server explains", notice.explanation),
         ("It advises", notice.advice),
     ]
-    shown = [f"{lead}: “{_quoted(text, secrets)}”" for lead, text in parts if text]
-    return " ".join(shown)
+    quotes: list[str] = []
+    for lead, text in parts:
+        if text:
+            quotes.append(f"{lead}: “{_plain_line(text, secrets)}”")
+    return " ".join(quotes)
 
 
-def _quoted(text: str, secrets: Iterable[str]) -> str:
+def _plain_line(text: str, secrets: Iterable[str]) -> str:
     """Return a text of the server as one plain line, without secrets and markup."""
     line = " ".join(redact(text[: 2 * _MAX_NOTICE], secrets).split())
     printable = "".join(letter for letter in line if letter.isprintable())
@@ -1402,7 +1436,7 @@ def failure_sentence(error: ApiError) -> str:
     """Return the sentence for an error after the request was accepted."""
     if error.status:
         return refusal_sentence(error.status, error)
-    return _sentence("failed", error)
+    return _find_sentence("failed", error)
 
 
 def failure_fault(error: ApiError) -> SettingFault:
@@ -1415,10 +1449,13 @@ _REFUSAL_SENTENCES = {**SENTENCES["failed"], **SENTENCES["refused"]}
 
 def refusal_sentence(status: int, error: ApiError) -> str:
     """Return the sentence for an HTTP status of 300 or more."""
-    word = _first_known(_refusal_words(status, error), _REFUSAL_SENTENCES)
+    word = _first_known(_list_refusal_words(status, error), _REFUSAL_SENTENCES)
+    code = ""
+    if not word:  # only the sentence for all other causes needs the code
+        code = _fill_in(error.code)
     return _REFUSAL_SENTENCES[word].format(
-        code="" if word else _shown(error.code),
-        param=_shown(error.param, " at {}"),
+        code=code,
+        param=_fill_in(error.param, " at {}"),
         model=ASKED_MODEL,
         status=status,
     )
@@ -1426,18 +1463,18 @@ def refusal_sentence(status: int, error: ApiError) -> str:
 
 def refusal_fault(status: int, error: ApiError) -> SettingFault:
     """Return the settings that can be the cause of an HTTP status of 300 or more."""
-    word = _first_known(_refusal_words(status, error), _REFUSAL_SENTENCES)
+    word = _first_known(_list_refusal_words(status, error), _REFUSAL_SENTENCES)
     return FAULTS.get(("refused", word), NO_FAULT)
 
 
-def _refusal_words(status: int, error: ApiError) -> list[str]:
+def _list_refusal_words(status: int, error: ApiError) -> list[str]:
     """Return the words that a sentence can be found by, the most certain first."""
     if status < 400:
         return ["3"]
     # Whatever code comes with it: the key is wrong.
     if status == 401:
         return ["401"]
-    words = [word for word in _words(error) if word != str(status)]
+    words = [code for code in _list_codes(error) if code != str(status)]
     # Gateways send no code: "The model `x` does not exist"; Azure: "The API deployment
     # for this resource does not exist".
     if status == 404 and _ABOUT_A_MODEL.search(error.message):
@@ -1469,11 +1506,11 @@ def failure_status(failure: Failure) -> str:
     return f"The model's server {cause}."
 
 
-def _sentence(kind: str, error: ApiError) -> str:
+def _find_sentence(kind: str, error: ApiError) -> str:
     """Return the sentence of a kind of ending for the cause that an error names."""
     sentences = SENTENCES[kind]
-    word = _first_known(_words(error), sentences)
-    return sentences[word].format(code=_shown(_code(error)))
+    word = _first_known(_list_codes(error), sentences)
+    return sentences[word].format(code=_fill_in(_find_code(error)))
 
 
 _PHRASES = (
@@ -1502,7 +1539,7 @@ _CERTAIN_PHRASES = (
 """Words that say more than the code: xAI's of a wrong key is `invalid-argument`."""
 
 
-def _certain_cause(error: ApiError) -> str | None:
+def _find_certain_cause(error: ApiError) -> str | None:
     """Return the code that the words of an error mean, whatever its own code says."""
     text = error.message[:_MAX_SEARCHED]
     for phrase, code in _CERTAIN_PHRASES:
@@ -1511,17 +1548,17 @@ def _certain_cause(error: ApiError) -> str | None:
     return None
 
 
-def _words(error: ApiError) -> list[str]:
+def _list_codes(error: ApiError) -> list[str]:
     """Return the codes of an error, the most certain first."""
     text = error.message[:_MAX_SEARCHED]
-    words = [_certain_cause(error), error.code, error.type]
+    codes = [_find_certain_cause(error), error.code, error.type]
     for phrase, code in _PHRASES:
         if re.search(phrase, text, re.IGNORECASE):
-            words.append(code)
-    return [word for word in words if word]
+            codes.append(code)
+    return [code for code in codes if code]
 
 
-def _shown(word: str | None, form: str = " ({})") -> str:
+def _fill_in(word: str | None, form: str = " ({})") -> str:
     """Return a word of the API as a part of a sentence; nothing for any other word."""
     return form.format(word) if api_word(word) else ""
 
@@ -2536,20 +2573,21 @@ _PLAIN_FACTS = ModelFacts()
 
 
 class ResolvedModel(NamedTuple):
-    """What a name stands for.
-
-    `id` is sent as `model`, `name` is for people. Encrypted reasoning is readable
-    inside one `family`. `effort`, `pro`, the mode, and `research` are what the name stood
-    for.
-    """
+    """What a name stands for."""
 
     id: str
+    """Sent as `model`."""
     family: str
+    """Encrypted reasoning is readable inside one family."""
     effort: str | None
+    """The one in the name, if any."""
     facts: ModelFacts
     name: str
+    """For people."""
     pro: bool = False
+    """Whether the name asks for the pro mode."""
     research: bool = False
+    """Whether the name asks for research."""
 
     def lowest_effort(self) -> str | None:
         """Return the cheapest effort known to be accepted."""
@@ -2571,19 +2609,22 @@ def resolve_model(
     """
     if name in overrides:
         return overrides[name]
-    researching = _researching(name, overrides)
-    if researching is not None:
-        return researching
+    in_research_mode = _resolve_research_mode(name, overrides)
+    if in_research_mode is not None:
+        return in_research_mode
     base, _, effort = name.rpartition("-")
     model = overrides.get(base)
     if model and effort in REASONING_EFFORTS and model.takes_effort(effort):
         return model._replace(effort=effort, name=f"{model.name} ({effort})")
     known = _named_model(name)
     if known is None:
-        in_pro_mode = _model_in_pro_mode(name, overrides)
+        in_pro_mode = _resolve_pro_mode(name, overrides)
         if in_pro_mode is not None:
             return in_pro_mode
-    model_id, stated_effort = known or _model_with_effort(name) or (name, None)
+        known = _model_with_effort(name)
+    if known is None:
+        known = (name, None)
+    model_id, stated_effort = known
     return ResolvedModel(
         id=model_id,
         family=_model_family(model_id),
@@ -2597,7 +2638,7 @@ _RESEARCH = "-research"
 _RESEARCH_EFFORTS = ("high", "xhigh", "max")
 
 
-def _researching(
+def _resolve_research_mode(
     name: str, overrides: Mapping[str, ResolvedModel]
 ) -> ResolvedModel | None:
     """Resolve a name with `-research` behind a known model; None for any other.
@@ -2605,7 +2646,7 @@ def _researching(
     The effort is high if the name has none (OpenAI's guide "Web search" recommends
     `high` or `xhigh`). Retired models and those of other vendors have such names, too.
     """
-    if not name.endswith(_RESEARCH) or _is_models_own(name):
+    if not name.endswith(_RESEARCH) or _is_model_id(name):
         return None
     model = resolve_model(name.removesuffix(_RESEARCH), overrides)
     if not model.facts.known_family:
@@ -2616,8 +2657,18 @@ def _researching(
     return model._replace(effort=effort, name=f"{model.name} Research", research=True)
 
 
-def _is_models_own(name: str) -> bool:
+def _is_model_id(name: str) -> bool:
+    """Say whether OpenAI has, or had, a model of that name."""
     return name in CATALOG_FACTS or name in CATALOG_SUCCESSORS
+
+
+def takes_hosted_tool(model: ResolvedModel, kind: str) -> bool:
+    """Say whether a model takes a type of OpenAI's tools.
+
+    Of the types that it lacks the beginnings are compared: one that lacks `web_search`
+    lacks `web_search_preview`, too.
+    """
+    return model.facts.hosted and not kind.startswith(model.facts.lacks)
 
 
 def takes_search_budget(model: ResolvedModel) -> bool:
@@ -2625,16 +2676,16 @@ def takes_search_budget(model: ResolvedModel) -> bool:
 
     It is for "GPT-5+ reasoning web search runs" (OpenAI's changelog, 2026-05-11).
     """
-    version = _GPT_VERSION.match(model.facts.id or model.family)
+    version = read_gpt_version(model.facts.id or model.family)
     if version is None or not model.facts.reasoning:
         return False
-    return int(version["major"]) >= _FIRST_WITH_BUDGET
+    return version >= _FIRST_WITH_BUDGET
 
 
-_FIRST_WITH_BUDGET = 5
+_FIRST_WITH_BUDGET = (5, 0)
 
 
-def _model_in_pro_mode(
+def _resolve_pro_mode(
     name: str, overrides: Mapping[str, ResolvedModel]
 ) -> ResolvedModel | None:
     """Resolve a name with `-pro` behind a model, where that is a mode and no model."""
@@ -2666,8 +2717,9 @@ def _thinking_or_instant(name: str) -> tuple[str, str | None] | None:
         model_id = thinking["model"] + (thinking["size"] or "")
         if model_id not in CATALOG_FACTS:
             return None
-        thinks = CATALOG_FACTS[model_id].default_effort != "none"
-        return model_id, None if thinks else "medium"
+        if CATALOG_FACTS[model_id].default_effort == "none":
+            return model_id, "medium"
+        return model_id, None
     instant = _INSTANT_NAME.match(name)
     if instant:
         model_id = instant["model"]
@@ -2677,7 +2729,7 @@ def _thinking_or_instant(name: str) -> tuple[str, str | None] | None:
     return None
 
 
-def _model_with_effort(name: str) -> tuple[str, str] | None:
+def _model_with_effort(name: str) -> tuple[str, str | None] | None:
     """Resolve a name with an effort at its end.
 
     gpt-5.1-codex-max was a model: a newer one of that name is not the effort max.
@@ -2689,8 +2741,10 @@ def _model_with_effort(name: str) -> tuple[str, str] | None:
         return None
     model_id, _ = _named_model(base) or (base, None)
     facts = _model_facts(model_id)
-    accepted = effort in facts.efforts if facts.efforts else facts.reasoning
-    return (model_id, effort) if accepted else None
+    is_accepted = facts.reasoning
+    if facts.efforts:
+        is_accepted = effort in facts.efforts
+    return (model_id, effort) if is_accepted else None
 
 
 def _model_family(model_id: str) -> str:
@@ -2713,10 +2767,18 @@ def _model_facts(model_id: str) -> ModelFacts:
         return _model_facts(wrapped[1])._replace(prices=None)
     if _O_SERIES_ID.match(model_id):
         return _ASSUMED_OF_O_SERIES
-    version = _GPT_VERSION.match(model_id)
+    version = read_gpt_version(model_id)
     if version:
-        return _facts_of_version(int(version["major"]), int(version["minor"] or 0))
+        return _facts_of_version(version)
     return _PLAIN_FACTS._replace(hosted=True, known_family=False)
+
+
+def read_gpt_version(model_id: str) -> tuple[int, int] | None:
+    """Return the version of a gpt, like (5, 4) for `gpt-5.4-mini`; else None."""
+    match = _GPT_VERSION.match(model_id)
+    if match is None:
+        return None
+    return int(match["major"]), int(match["minor"] or 0)
 
 
 _ASSUMED_OF_O_SERIES = ModelFacts(
@@ -2728,13 +2790,12 @@ _ASSUMED_OF_O_SERIES = ModelFacts(
 )
 
 
-def _facts_of_version(major: int, minor: int) -> ModelFacts:
+def _facts_of_version(version: tuple[int, int]) -> ModelFacts:
     """Return what is assumed of a gpt that the catalog does not have.
 
     What all models have from a version on, newer ones have, too
     (docs/reference/responses-api.md, "Unknown models").
     """
-    version = (major, minor)
     if version < (5, 0):
         return _PLAIN_FACTS
     return ModelFacts(
@@ -2767,7 +2828,7 @@ _SIZES = ("mini", "nano", "pro")
 def _shown_name(model_id: str, effort: str | None) -> str:
     """Return `GPT-5.6 Sol (high)` for `gpt-5.6-sol` with effort high; other ids stay."""
     name = model_id
-    notes = []
+    notes: list[str] = []
     if _GPT_VERSION.match(model_id):
         snapshot = _SNAPSHOT_DATE.search(model_id)
         if snapshot:
@@ -3050,8 +3111,7 @@ def call_fee(item: JsonObject) -> float:
 
 def container_ids(items: Iterable[JsonObject]) -> set[str]:
     """Return the ids of the containers in which code ran."""
-    ids = {as_text(item.get("container_id")) for item in items}
-    return ids - {""}
+    return set(_texts([item.get("container_id") for item in items]))
 
 
 def container_fees(items: Iterable[JsonObject]) -> float:
@@ -3432,34 +3492,38 @@ def is_kept_hosted(item: JsonObject) -> bool:
 def is_replayed(item: JsonObject, *, is_ours: bool) -> bool:
     """Say whether later turns send `item`, which an answer stored.
 
-    Only `is_ours` can be decrypted, and configures the model. Unknown types are never
-    sent, nor are messages that are not the model's.
+    `is_ours` says whether its maker is the model family, server and account that will
+    read it: no other item can be decrypted, or configures the model. Unknown types are
+    never sent, nor are messages that are not the model's.
     """
     kind = kind_of(item)
     if is_hosted(item):
         return is_kept_hosted(item) or has_image(item)
     if kind.is_encrypted:
         return is_ours and bool(item.get("encrypted_content"))
-    # Its effort may be one that the other model does not have.
+    # The effort may be one that this model does not have.
     if item_type(item) == CONFIGURATION and not is_ours:
         return False
     is_of_the_model = item.get("role", "assistant") == "assistant"
     return is_of_the_model and kind is not _OTHER_KIND
 
 
-def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
-    """Return `items` without calls, their outputs and their reasoning."""
+def drop_tool_items(items: Iterable[Item]) -> list[Item]:
+    """Return `items` without calls, their outputs, and the reasoning that led to them.
+
+    It is dropped at the end as well: reasoning without its product is refused.
+    """
     kept: list[Item] = []
     for item in items:
         if is_paired(item) or kind_of(item).is_call:
-            drop_last_reasoning(kept)
+            _drop_last_reasoning(kept)
         else:
             kept.append(item)
-    drop_last_reasoning(kept)
+    _drop_last_reasoning(kept)
     return kept
 
 
-def drop_last_reasoning(items: list[Item]) -> None:
+def _drop_last_reasoning(items: list[Item]) -> None:
     """Take the reasoning at the end out of `items`."""
     while items and is_reasoning(items[-1]):
         items.pop()
@@ -3528,21 +3592,29 @@ def add_usage(first: Usage | None, second: Usage | None) -> Usage | None:
     )
 
 
+def sum_usages(usages: Iterable[Usage]) -> Usage | None:
+    """Return the sum of several responses, None for none."""
+    total: Usage | None = None
+    for usage in usages:
+        total = add_usage(total, usage)
+    return total
+
+
 def read_usage(wire: object, tier: object = "") -> Usage | None:
     """Return the counts of a response's `usage`, or None if it has none."""
     if not isinstance(wire, Mapping):
         return None
     inputs = as_mapping(wire.get("input_tokens_details"))
     outputs = as_mapping(wire.get("output_tokens_details"))
-    input_tokens = _count(wire.get("input_tokens"))
-    output_tokens = _count(wire.get("output_tokens"))
+    input_tokens = _read_count(wire.get("input_tokens"))
+    output_tokens = _read_count(wire.get("output_tokens"))
     return Usage(
         input=input_tokens,
         output=output_tokens,
-        total=_count(wire.get("total_tokens")) or input_tokens + output_tokens,
-        cached=_count(inputs.get("cached_tokens")),
-        cache_writes=_count(inputs.get("cache_write_tokens")),
-        reasoning=_count(outputs.get("reasoning_tokens")),
+        total=_read_count(wire.get("total_tokens")) or input_tokens + output_tokens,
+        cached=_read_count(inputs.get("cached_tokens")),
+        cache_writes=_read_count(inputs.get("cache_write_tokens")),
+        reasoning=_read_count(outputs.get("reasoning_tokens")),
         tier=as_text(tier),
     )
 
@@ -3551,7 +3623,7 @@ _MAX_TOKENS = 10**12
 """A count above that is none."""
 
 
-def _count(value: object) -> int:
+def _read_count(value: object) -> int:
     if isinstance(value, int) and 0 < value < _MAX_TOKENS:
         return value
     return 0
@@ -3844,6 +3916,40 @@ class Administration(Protocol):
 
 
 # --------------------------------------------------------------------------------------
+# shells.valve_words
+#
+# Valves that hold a list of words.
+# --------------------------------------------------------------------------------------
+
+
+def comma_list(text: str) -> list[str]:
+    """Return the words of a list separated by commas, each of them once."""
+    words = (word.strip() for word in text.split(","))
+    return list(dict.fromkeys(word for word in words if word))
+
+
+def fits_pattern(name: str, patterns: Iterable[str]) -> bool:
+    """Say whether a name fits one of the patterns, like `gpt-5*`."""
+    return any(fnmatchcase(name, pattern) for pattern in patterns)
+
+
+_MAX_SHOWN_WORDS = 5
+_MAX_WORD_CHARACTERS = 40
+"""Both limit a message, because an administrator may paste anything."""
+
+
+def unknown_words(
+    valve: str, words: Iterable[str], known: Collection[str], advice: str
+) -> str:
+    """Return the message about unknown words of a valve; empty if all are known."""
+    unknown = {word[:_MAX_WORD_CHARACTERS] for word in words}.difference(known)
+    if not unknown:
+        return ""
+    shown = ", ".join(sorted(unknown)[:_MAX_SHOWN_WORDS])
+    return f"{valve} contains unknown names: {shown}. {advice}"
+
+
+# --------------------------------------------------------------------------------------
 # owui_host.lookup
 #
 # The only module that imports `open_webui`.
@@ -3917,9 +4023,13 @@ async def chosen_models(keys: Sequence[str]) -> set[str]:
     chosen: set[str] = set()
     for key in keys:
         model_id = await config.get(key, "")
-        if model_id:
-            row = await models.get_model_by_id(model_id)
-            chosen |= {model_id, str(getattr(row, "base_model_id", None) or model_id)}
+        if not model_id:
+            continue
+        chosen.add(model_id)
+        row = await models.get_model_by_id(model_id)
+        base_id = getattr(row, "base_model_id", None)
+        if base_id:
+            chosen.add(str(base_id))
     return chosen
 
 
@@ -4015,9 +4125,7 @@ class EndpointEntry(BaseModel):
 
     def is_for(self, groups: Collection[str], models: Collection[str]) -> bool:
         """Say whether it is for a member of `groups` and a model with these names."""
-        is_for_model = any(
-            fnmatchcase(model, pattern) for model in models for pattern in self.models
-        )
+        is_for_model = any(fits_pattern(model, self.models) for model in models)
         is_for_user = not self.groups or any(name in groups for name in self.groups)
         return is_for_model and is_for_user
 
@@ -4028,10 +4136,17 @@ class EndpointEntry(BaseModel):
 
     def valves(self) -> dict[str, str]:
         """Return what replaces valves of the pipe, with nothing of another account."""
-        given = {name.upper(): text for name, text in self if isinstance(text, str)}
+        valves: dict[str, str] = {}
+        for name, value in self:
+            # The texts have the names of valves. The lists say whom the entry is for,
+            # and without an own `base_url` or `compatibility` the valve holds.
+            if isinstance(value, str):
+                valves[name.upper()] = value
+        valves["API_KEY"] = self.key
         # Headers may hold another key, and vector stores belong to another account.
-        unset = {"EXTRA_HEADERS": "", "FILE_SEARCH_VECTOR_STORES": ""}
-        return {**given, "API_KEY": self.key, **unset}
+        valves["EXTRA_HEADERS"] = ""
+        valves["FILE_SEARCH_VECTOR_STORES"] = ""
+        return valves
 
 
 @lru_cache(maxsize=8)
@@ -4053,13 +4168,17 @@ class EndpointChoice:
     """Where one call is answered: the first of the entries that are left."""
 
     def __init__(
-        self, entries: Sequence[EndpointEntry], base_url: str, down: dict[str, float]
+        self,
+        entries: Sequence[EndpointEntry],
+        base_url: str,
+        down: dict[str, float],
+        problem: str = "",
     ) -> None:
         """Take the entries for the call; those that failed a moment ago are the last.
 
         `down` has the times until which an account counts as one that fails.
         """
-        self.problem = ""
+        self.problem = problem
         """Why nothing can be sent; then there are no entries."""
         self._base_url = base_url
         self._down = down
@@ -4076,10 +4195,10 @@ class EndpointChoice:
         an account.
         """
         chosen, *others = self._entries
-        if self._reads(chosen, host, scope_id):
+        if self._can_read(chosen, host, scope_id):
             return False
         for entry in others:
-            if self._reads(entry, host, scope_id) and not self._is_down(entry):
+            if self._can_read(entry, host, scope_id) and not self._is_down(entry):
                 self._entries.remove(entry)
                 self._entries.insert(0, entry)
                 return True
@@ -4087,8 +4206,9 @@ class EndpointChoice:
 
     def lost_reasoning_notice(self, host: str, scope_id: str) -> str:
         """Return what to say if the entry cannot read a chat's reasoning, or nothing."""
-        can_read = self._reads(self._entries[0], host, scope_id)
-        return "" if can_read else _OTHER_ACCOUNT
+        if self._can_read(self._entries[0], host, scope_id):
+            return ""
+        return _OTHER_ACCOUNT
 
     def mark_failed(self, kind: str, code: str | None, status: int) -> str:
         """Choose the next entry after a failure; return what to say, or nothing.
@@ -4103,7 +4223,7 @@ class EndpointChoice:
             return ""
         is_missing = code == "model_not_found" or status in (403, 404)
         may_work_elsewhere = is_missing or code in _ABOUT_ONE_REQUEST
-        if _is_down(kind, code, status):
+        if _account_fails(kind, code, status):
             self._note_failure(self._entries[0].at(self._base_url).account())
         elif not may_work_elsewhere:
             return ""
@@ -4115,7 +4235,7 @@ class EndpointChoice:
     def _note_failure(self, account: str) -> None:
         """Remember for a minute that an account fails, and forget older failures."""
         now = monotonic_seconds()
-        for other, end in [*self._down.items()]:
+        for other, end in list(self._down.items()):
             if end <= now:
                 del self._down[other]
         self._down[account] = now + _DOWN_SECONDS
@@ -4124,15 +4244,15 @@ class EndpointChoice:
         account = entry.at(self._base_url).account()
         return monotonic_seconds() < self._down.get(account, 0)
 
-    def _reads(self, entry: EndpointEntry, host: str, scope_id: str) -> bool:
+    def _can_read(self, entry: EndpointEntry, host: str, scope_id: str) -> bool:
         """Say whether an entry can read what a server and an account encrypted."""
         endpoint = entry.at(self._base_url)
-        is_server = host in ("", endpoint.host)
-        is_account = scope_id in ("", endpoint.reasoning_scope_id())
-        return is_server and is_account
+        is_same_server = host in ("", endpoint.host)
+        is_same_account = scope_id in ("", endpoint.reasoning_scope_id())
+        return is_same_server and is_same_account
 
 
-def _is_down(kind: str, code: str | None, status: int) -> bool:
+def _account_fails(kind: str, code: str | None, status: int) -> bool:
     """Say whether other requests to the same account would fail as well."""
     if code in _ABOUT_ONE_REQUEST:
         return False
@@ -4146,14 +4266,22 @@ def endpoint_trials(
     """Return each entry of ENDPOINTS_JSON (see `CallAccount.endpoint_trials`)."""
     trials: list[EndpointTrial] = []
     for entry in read_endpoints(text) or ():
-        fitting = [
-            model
-            for model in models
-            if entry.is_for(entry.groups, {model, resolve_model(model).id})
-        ]
-        chosen = next(iter([*fitting, *models]), "")
-        trials.append(EndpointTrial(chosen, EndpointChoice([entry], base_url, {})))
+        model = _trial_model(entry, models)
+        trials.append(EndpointTrial(model, EndpointChoice([entry], base_url, {})))
     return trials
+
+
+def _trial_model(entry: EndpointEntry, models: Sequence[str]) -> str:
+    """Return the first model that an entry is for, or the first of all, if any."""
+    for model in models:
+        if entry.is_for(entry.groups, _model_names(model)):
+            return model
+    return models[0] if models else ""
+
+
+def _model_names(model: str) -> set[str]:
+    """Return the names of a model that an entry can state: as listed, and the API's."""
+    return {model, resolve_model(model).id}
 
 
 async def choose_endpoints(
@@ -4166,17 +4294,17 @@ async def choose_endpoints(
     entries = read_endpoints(text)
     base_url = facts["base_url"]
     if entries is None:
-        choice = EndpointChoice([], base_url, down)
-        choice.problem = _UNREADABLE
-        return choice
+        return EndpointChoice([], base_url, down, _UNREADABLE)
     if not entries or facts["has_own_key"]:
         return None
-    has_groups = any(entry.groups for entry in entries)
-    groups = await user_groups(facts["user_id"]) if has_groups else set[str]()
-    model = facts["model"]
-    names = {model, resolve_model(model).id}
+    groups: set[str] = set()
+    if any(entry.groups for entry in entries):
+        groups = await user_groups(facts["user_id"])
+    names = _model_names(facts["model"])
     usable = [entry for entry in entries if entry.is_for(groups, names)]
-    return EndpointChoice(usable, base_url, down) if usable else None
+    if not usable:
+        return None
+    return EndpointChoice(usable, base_url, down)
 
 
 # --------------------------------------------------------------------------------------
@@ -4211,31 +4339,44 @@ class LimitRule(BaseModel):
     unreadable: bool = False
 
 
+class ReadLimits(NamedTuple):
+    """The rules of USER_LIMITS_JSON, and the message about errors in them."""
+
+    rules: Sequence[LimitRule] | None
+    """None if nothing is to be counted."""
+    problem: str = ""
+
+
+_MAX_NAMED = 9
+"""Rules that the message names."""
+
+
 @lru_cache(maxsize=8)
-def read_limits(text: str) -> tuple[Sequence[LimitRule] | None, str]:
-    """Return the rules, and what is wrong with them; None if nothing is to be counted.
+def read_limits(text: str) -> ReadLimits:
+    """Return the rules, and what is wrong with them.
 
     A rule that cannot be read stays, and names as few users as it surely names.
     """
     if not text.strip():
-        return None, ""
+        return ReadLimits(None)
     rules = [_read_rule(row) for row in _read_rows(text)]
     numbers = [str(number) for number, rule in enumerate(rules, 1) if rule.unreadable]
     if not numbers:
-        return rules, ""
+        return ReadLimits(rules)
     named = ", ".join(numbers[:_MAX_NAMED])
-    return rules, (
+    problem = (
         f"Rule {named} of USER_LIMITS_JSON cannot be read, so users that it names get no "
         "answers. An administrator has to correct it in the valves of the filter, for "
         'example `[{"role": "user", "money": 5, "per": "month"}]`.'
     )
-
-
-_MAX_NAMED = 9
+    return ReadLimits(rules, problem)
 
 
 def _read_rows(text: str) -> list[object]:
-    """Return the entries of a JSON list; what is none is one entry, which is no rule."""
+    """Return the entries of a JSON list.
+
+    Any other text is one entry, which cannot be read as a rule.
+    """
     try:
         rows = load_json(text)
     except ValueError:
@@ -4256,7 +4397,7 @@ def _read_rule(row: object) -> LimitRule:
 
 
 def _unreadable_rule(given: JsonObject) -> LimitRule:
-    """Return a rule that closes the server for those whom it surely names."""
+    """Return a rule that blocks those whom it surely names."""
     user = given.get("user")
     group = given.get("group")
     role = given.get("role")
@@ -4353,14 +4494,14 @@ _ADD = (
     "ON CONFLICT (user_id, day, model) DO UPDATE SET "
     + ", ".join(f"{name} = old.{name} + excluded.{name}" for name in _COUNTS)
 )
-OWN_ROWS = f"SELECT * FROM {_TABLE} WHERE user_id = :user_id AND day >= :day"
-ALL_ROWS = (
+_ROWS_OF_USER = f"SELECT * FROM {_TABLE} WHERE user_id = :user_id AND day >= :day"
+_ROWS_OF_ALL = (
     f"SELECT COALESCE(email, user_id), '', model, SUM({'), SUM('.join(_COUNTS)}) "
     f'FROM {_TABLE} LEFT JOIN {{schema}}"user" ON id = user_id WHERE day >= :day '
     "GROUP BY email, user_id, model ORDER BY SUM(money) DESC LIMIT :most"
 )
 """With the addresses of users as far as they exist, the most expensive first."""
-_NOT_COUNTED = "Usage is not counted: Open WebUI's database answers {}."
+_NOT_COUNTED = "Usage is not counted: Open WebUI's database reports {}."
 
 
 _MAX_DUE = 10_000
@@ -4387,12 +4528,16 @@ class UsageTable:
         self._due: dict[tuple[str, str, str], UsageRow] = {}
         self._writer: asyncio.Task[None] | None = None
 
-    def add(self, *rows: UsageRow) -> None:
-        """Add rows soon; nobody waits for it."""
-        for row in rows:
-            self._add_due(row)
+    def add(self, row: UsageRow) -> None:
+        """Add a row soon; nobody waits for it."""
+        self._add_due(row)
+        self._start_writer()
+
+    def _start_writer(self) -> asyncio.Task[None]:
+        """Return the task that writes what is due, a new one if none is at work."""
         if self._writer is None or self._writer.done():
             self._writer = asyncio.create_task(self._write())
+        return self._writer
 
     def _add_due(self, row: UsageRow) -> None:
         """Keep a row until it is written, in one with what the user had before.
@@ -4404,14 +4549,14 @@ class UsageTable:
         earlier = self._due.pop(key, None)
         self._due[key] = _sum_rows(earlier, row) if earlier else row
         if len(self._due) > _MAX_DUE:
-            del self._due[next(iter(self._due))]
+            oldest = next(iter(self._due))
+            del self._due[oldest]
 
     async def _write(self) -> None:
         """Write what is due, until nothing is or the database refuses it."""
         while self._due:
-            rows = sorted(
-                self._due.values()
-            )  # in one order: servers never wait crosswise
+            # In one order: two servers never wait for each other's rows.
+            rows = sorted(self._due.values())
             self._due = {}
             self.problem = ""
             try:
@@ -4424,34 +4569,39 @@ class UsageTable:
 
     async def flush(self) -> None:
         """Wait until what is due was written, or could not be."""
-        self.add()
-        if self._writer:
-            await asyncio.wait([self._writer])
+        await asyncio.wait([self._start_writer()])
 
-    async def rows(self, sql: str, **values: object) -> list[UsageRow]:
-        """Return rows of the table, as soon as ours are written.
+    async def user_rows(self, user_id: str, since: str) -> list[UsageRow]:
+        """Return the rows of a user from a day on.
 
-        A user's own rows count also while nothing can be written.
+        What could not be written yet counts, too.
         """
+        stored = await self._select(_ROWS_OF_USER, user_id=user_id, day=since)
+        due = [row for row in self._due.values() if row.user_id == user_id]
+        return stored + due
+
+    async def all_rows(self, since: str, most: int) -> list[UsageRow]:
+        """Return what each user had of each model from a day on, up to `most` rows."""
+        return await self._select(_ROWS_OF_ALL, day=since, most=most)
+
+    async def _select(self, sql: str, **values: object) -> list[UsageRow]:
+        """Return rows of the table, as soon as ours are written."""
         await self.flush()
-        stored = await run_sql((_CREATE, {}), (sql, values))
-        due = [
-            row for row in self._due.values() if row.user_id == values.get("user_id")
-        ]
-        return [_read_row(row) for row in stored] + due
+        rows = await run_sql((_CREATE, {}), (sql, values))
+        return [_read_row(row) for row in rows]
 
 
 def _read_row(row: Sequence[object]) -> UsageRow:
     """Return a row of the table."""
-    user_id, day, model, requests, read, cached, written, money = row
+    user_id, day, model, requests, input_tokens, cached, output_tokens, money = row
     return UsageRow(
         user_id=str(user_id),
         day=str(day),
         model=str(model),
         requests=_whole_number(requests),
-        input=_whole_number(read),
+        input=_whole_number(input_tokens),
         cached=_whole_number(cached),
-        output=_whole_number(written),
+        output=_whole_number(output_tokens),
         money=_whole_number(money),
     )
 
@@ -4479,7 +4629,7 @@ _MAX_LISTED = 5000
 """Lines of the CSV."""
 _SUMS = ("US dollars", "requests", "input tokens", "cached input", "output tokens")
 """The dollars first: a phone shows the first columns."""
-_RULE = ("---", *("---:" for _ in _SUMS))
+_HEAD_RULE = ["---"] + ["---:"] * len(_SUMS)
 """Below the head of a table in Markdown; numbers stand on the right."""
 
 
@@ -4516,25 +4666,24 @@ class UsageReport:
         `left` are the lines about what the user may still use.
         """
         groups = await self._own_rows()
-        own = [_sums(name, rows) for name, rows in groups.items()]
-        yield _table(("Your use (UTC)", *_SUMS), own)
+        own_sums = [_sum_cells(name, rows) for name, rows in groups.items()]
+        yield _table(("Your use (UTC)", *_SUMS), own_sums)
         yield "".join(f"\n- {line}" for line in left)
         if self._facts["role"] != "admin":
             return
         since = (self._today - timedelta(command.days - 1)).isoformat()
-        rows = await self._table.rows(ALL_ROWS, day=since, most=_MAX_LISTED)
+        rows = await self._table.all_rows(since, _MAX_LISTED)
         head = (f"All users since {since}", *_SUMS)
-        every = [_sums(f"{row.user_id}, {row.model}", [row]) for row in rows]
+        all_sums = [_sum_cells(f"{row.user_id}, {row.model}", [row]) for row in rows]
         if command.as_csv:
-            yield _csv(head, every)
+            yield _csv(head, all_sums)
         else:
-            yield _table(head, every[:_MAX_SHOWN])
+            yield _table(head, all_sums[:_MAX_SHOWN])
 
     async def _own_rows(self) -> dict[str, list[UsageRow]]:
         """Return the rows of each period, and of each model this month."""
         user_id = self._facts["user_id"]
-        day = longest_ago(self._today)
-        rows = await self._table.rows(OWN_ROWS, user_id=user_id, day=day)
+        rows = await self._table.user_rows(user_id, longest_ago(self._today))
         groups: dict[str, list[UsageRow]] = {}
         for period, name in PERIODS.items():
             start = period_start(period, self._today).isoformat()
@@ -4547,7 +4696,7 @@ class UsageReport:
 _Cells = Sequence[str | int]
 
 
-def _sums(name: str, rows: Sequence[UsageRow]) -> _Cells:
+def _sum_cells(name: str, rows: Sequence[UsageRow]) -> _Cells:
     """Return the cells of a line: a name, and what rows come to."""
     dollars = sum(row.money for row in rows) / 1_000_000
     return (
@@ -4562,7 +4711,7 @@ def _sums(name: str, rows: Sequence[UsageRow]) -> _Cells:
 
 def _table(head: _Cells, rows: Sequence[_Cells]) -> str:
     """Return a table in Markdown."""
-    return "\n".join(_line(cells) for cells in (head, _RULE, *rows))
+    return "\n".join(_table_line(cells) for cells in (head, _HEAD_RULE, *rows))
 
 
 def _csv(head: _Cells, rows: Sequence[_Cells]) -> str:
@@ -4575,9 +4724,13 @@ _NOT_PLAIN = re.compile(r"[^\w.,:/@+=*()' -]")
 """Whoever signs up writes an address: it must be neither Markdown nor a new line."""
 
 
-def _line(cells: _Cells) -> str:
-    texts = (f"{cell:,}" if isinstance(cell, int) else cell for cell in cells)
-    return f"| {' | '.join(_NOT_PLAIN.sub(' ', text) for text in texts)} |"
+def _table_line(cells: _Cells) -> str:
+    """Return a line of a table in Markdown; numbers have commas."""
+    texts: list[str] = []
+    for cell in cells:
+        text = f"{cell:,}" if isinstance(cell, int) else cell
+        texts.append(_NOT_PLAIN.sub(" ", text))
+    return f"| {' | '.join(texts)} |"
 
 
 def _csv_line(cells: _Cells) -> str:
@@ -4630,7 +4783,7 @@ class UserLimits:
     problems: Sequence[str] = ()
     """What is wrong with the rules, for administrators."""
     today: date = field(default_factory=utc_today)
-    refused: str = ""
+    effort_refusal: str = ""
     """Why no effort of the model may be used, once that is known."""
     has_given_model: bool = False
     """Whether an administrator chose the model: the one for tasks."""
@@ -4641,7 +4794,7 @@ class UserLimits:
         return self.facts["role"] == "admin"
 
     @property
-    def _counts(self) -> bool:
+    def _is_counted(self) -> bool:
         """Whether the call costs the administrator: a user's own key may not."""
         return self.table is not None and not self.facts["user_pays"]
 
@@ -4658,24 +4811,30 @@ class UserLimits:
         if not self.is_admin and any(rule.unreadable for rule in self.rules):
             return _NOT_READ
         has_money = any(rule.money is not None for rule in self.rules)
-        if self._counts and has_money and not has_price:
+        if self._is_counted and has_money and not has_price:
             return _NO_PRICE.format(model)
-        return self._used_up(1) or self.refused or self._model_refusal(model)
+        reached = self._reached_limit(1)
+        if reached:
+            return reached
+        return self.effort_refusal or self._model_refusal(model)
 
     def _model_refusal(self, model: str) -> str:
         """Return why a model is not allowed, or nothing.
 
-        A caller who asks for the mode pro has another model than the listed one.
+        A rule can name it as the API does, or as the pipe lists it. But a caller who
+        asks for the mode pro has another model than the listed one.
         """
         if self.has_given_model:
             return ""
         listed = self.facts["model"]
         resolved = resolve_model(listed)
         names = [model.lower()]
-        if resolved.pro or model != f"{resolved.id}-pro":
+        asks_for_pro = model == f"{resolved.id}-pro" and not resolved.pro
+        if not asks_for_pro:
             names.append(listed.lower())
         for patterns in self._allowed("models"):
-            if not _matches(names, patterns):
+            lower_patterns = [pattern.lower() for pattern in patterns]
+            if not any(fits_pattern(name, lower_patterns) for name in names):
                 allowed = ", ".join(patterns) or "none"
                 return f"{model} is not available to you. You may use: {allowed}."
         return ""
@@ -4704,7 +4863,7 @@ class UserLimits:
         if not known or not allowed or asked in usable:
             return ""
         if not usable:
-            self.refused = _NO_EFFORT
+            self.effort_refusal = _NO_EFFORT
             return ""
         rank = known.index(asked) if asked in known else len(known)
         lower = [effort for effort in usable if known.index(effort) < rank]
@@ -4712,7 +4871,7 @@ class UserLimits:
 
     def count(self, model: str, counts: ResponseCounts, cost: float | None) -> str:
         """Count responses (see `Account.count_responses`)."""
-        if self._counts and self.table and counts.requests:
+        if self._is_counted and self.table and counts.requests:
             row = UsageRow(
                 user_id=self.facts["user_id"],
                 day=self.today.isoformat(),
@@ -4725,11 +4884,11 @@ class UserLimits:
             )
             self.rows.append(row)
             self.table.add(row)
-        return self._used_up(_OVERDRAFT)
+        return self._reached_limit(_OVERDRAFT)
 
     def _budgets(self) -> Iterator[_Budget]:
         """Yield what each rule limits; nothing where the call is not counted."""
-        if not self._counts:
+        if not self._is_counted:
             return
         for rule in self.rules:
             start = period_start(rule.per, self.today).isoformat()
@@ -4741,10 +4900,17 @@ class UserLimits:
                 tokens = sum(row.input + row.output for row in rows)
                 yield _Budget(rule, rule.tokens, tokens, _format_tokens)
 
-    def _used_up(self, share: float) -> str:
-        """Return the message about a limit that is reached; the longest one counts."""
-        # A limit of 0 is reached from the beginning: it forbids.
-        reached = [b for b in self._budgets() if b.used >= b.limit * share]
+    def _reached_limit(self, share: float) -> str:
+        """Return the message about a limit that is reached, or nothing.
+
+        It is reached with this `share` of it. Of several the one with the longest
+        period is named.
+        """
+        reached: list[_Budget] = []
+        for budget in self._budgets():
+            # A limit of 0 is reached from the beginning: it forbids.
+            if budget.used >= budget.limit * share:
+                reached.append(budget)
         if not reached:
             return ""
         rule, limit, used, as_text = max(reached, key=_budget_days)
@@ -4755,7 +4921,7 @@ class UserLimits:
 
     def notices(self) -> list[str]:
         """Return what is left, if a rule wants it shown."""
-        return self._left(all_rules=False)
+        return self._remaining_lines(all_rules=False)
 
     def complaints(self) -> list[str]:
         """Return what is wrong with the rules or their table, for administrators."""
@@ -4766,8 +4932,8 @@ class UserLimits:
             problems.append(self.table.problem)
         return [problem for problem in problems if problem]
 
-    def _left(self, *, all_rules: bool) -> list[str]:
-        """Return a line for each limit: of all, or of those that are to be shown."""
+    def _remaining_lines(self, *, all_rules: bool) -> list[str]:
+        """Return what is left of each limit: of all, or of those to be shown."""
         lines: list[str] = []
         for rule, limit, used, as_text in self._budgets():
             if rule.show or all_rules:
@@ -4783,12 +4949,7 @@ class UserLimits:
         if command is None:
             return None
         report = UsageReport(self.table, self.facts, self.today)
-        return report.lines(command, self._left(all_rules=True))
-
-
-def _matches(names: Sequence[str], patterns: Sequence[str]) -> bool:
-    """Say whether one of the names, in small letters, fits one of the patterns."""
-    return any(fnmatchcase(n, p.lower()) for n in names for p in patterns)
+        return report.lines(command, self._remaining_lines(all_rules=True))
 
 
 def _is_in_all(word: str, lists: Sequence[Sequence[str]]) -> bool:
@@ -4810,48 +4971,55 @@ async def read_user_limits(
 
     Raises what the host's database raises.
     """
-    every_rule, problem = read_limits(text)
-    if every_rule is None:
+    all_rules, problem = read_limits(text)
+    if all_rules is None:
         return UserLimits(facts=facts)
     today = utc_today()
     user_id = facts["user_id"]
     names = {user_id, facts["email"]}
-    has_groups = any(rule.group for rule in every_rule)
-    groups = await user_groups(user_id) if has_groups else set[str]()
-    rules = rules_of(every_rule, names, groups, facts["role"])
+    groups: set[str] = set()
+    if any(rule.group for rule in all_rules):
+        groups = await user_groups(user_id)
+    rules = rules_of(all_rules, names, groups, facts["role"])
     rows: list[UsageRow] = []
     if any(rule.per for rule in rules) and not facts["user_pays"]:
-        rows = await table.rows(OWN_ROWS, user_id=user_id, day=longest_ago(today))
+        rows = await table.user_rows(user_id, longest_ago(today))
     return UserLimits(
-        rules,
-        rows,
-        facts,
-        table,
-        [problem],
-        today,
+        rules=rules,
+        rows=rows,
+        facts=facts,
+        table=table,
+        problems=[problem],
+        today=today,
         has_given_model=await _has_given_model(facts),
     )
 
 
-_TASK_SETTINGS = {
-    **dict.fromkeys(
-        (
-            "title_generation",
-            "follow_up_generation",
-            "tags_generation",
-            "emoji_generation",
-            "query_generation",
-            "image_prompt_generation",
-            "autocomplete_generation",
-            "function_calling",
-        ),
-        ("task.model.external", "task.model.default"),
-    ),
-    "context_compaction": ("chat.context_compaction.model",),
-}
-"""The settings of the host that choose the model of a task (routers/tasks.py:81,
-utils/context_compaction.py:406 of 0.12.4). For any other task, such as the merging of
-answers, the client names it."""
+_TASK_SETTINGS = ("task.model.external", "task.model.default")
+_TASKS_WITH_SETTINGS = (
+    "title_generation",
+    "follow_up_generation",
+    "tags_generation",
+    "emoji_generation",
+    "query_generation",
+    "image_prompt_generation",
+    "autocomplete_generation",
+    "function_calling",
+)
+_COMPACTION_SETTINGS = ("chat.context_compaction.model",)
+
+
+def _model_settings(task: str) -> Sequence[str]:
+    """Return the settings of the host that choose the model of a task.
+
+    They are read in routers/tasks.py:81 and utils/context_compaction.py:406 of 0.12.4.
+    For any other task, such as the merging of answers, the client names the model.
+    """
+    if task == "context_compaction":
+        return _COMPACTION_SETTINGS
+    if task in _TASKS_WITH_SETTINGS:
+        return _TASK_SETTINGS
+    return ()
 
 
 async def _has_given_model(facts: CallFacts) -> bool:
@@ -4860,7 +5028,7 @@ async def _has_given_model(facts: CallFacts) -> bool:
     Where nobody chose one, or the chosen one no longer exists, the host takes the model
     that the client names.
     """
-    settings = _TASK_SETTINGS.get(facts["task"], ())
+    settings = _model_settings(facts["task"])
     return facts["host_model"] in await chosen_models(settings)
 
 
@@ -4972,11 +5140,11 @@ def _current(span: _Span) -> AbstractContextManager[object]:
     return context
 
 
-def _exported(name: str) -> str:
-    """Return a name that can be exported.
+def _exportable_name(name: str) -> str:
+    """Return a name that can be exported: not too long, and without lone surrogates.
 
-    One with half a character (a lone surrogate) would end the export of all spans that
-    wait with it, those of others too.
+    Half a character would end the export of all spans that wait with it, those of
+    others too.
     """
     return name[:_MAX_NAME].encode("utf-8", "replace").decode()
 
@@ -4988,7 +5156,7 @@ class ServerWords:
         """Know none yet."""
         self._known: set[str] = set()
 
-    def known(self, word: str) -> str:
+    def known_or_other(self, word: str) -> str:
         """Return a word, or that for all others if there are too many."""
         if word in self._known:
             return word
@@ -5027,7 +5195,7 @@ class Telemetry:
             return events
         attributes = _run_attributes(self._facts, model, address)
         self._run = _Run(self._words, attributes)
-        return self._run.observed(events, describe)
+        return self._run.observe(events, describe)
 
     async def observe_tool(
         self,
@@ -5039,7 +5207,7 @@ class Telemetry:
         if not exports_telemetry():
             return await work
         # A model writes the name of the tool that it calls.
-        name = _exported(name)
+        name = _exportable_name(name)
         attributes: _Attributes = {
             "gen_ai.operation.name": "execute_tool",
             "gen_ai.tool.name": name,
@@ -5095,7 +5263,7 @@ class _Run:
         self._output_tokens += counts.output
         self._cost += cost
 
-    async def observed(
+    async def observe(
         self,
         events: AsyncGenerator[_RunEvent, None],
         describe: Callable[[_RunEvent], EventWords],
@@ -5139,10 +5307,12 @@ class _Run:
 
     def _note_end(self, end: EventWords) -> None:
         """Note how the run ended."""
-        word = self._words.known(end.code) if end.code else end.kind
+        word = self._words.known_or_other(end.code) if end.code else end.kind
         self._span.set_attribute("gen_ai.response.finish_reasons", [word])
         if end.model:
-            self._span.set_attribute("gen_ai.response.model", _exported(end.model))
+            self._span.set_attribute(
+                "gen_ai.response.model", _exportable_name(end.model)
+            )
         self._error = "" if end.kind in ("completed", "incomplete") else word
 
     def _note_usage(self) -> None:
@@ -5194,7 +5364,7 @@ def _run_attributes(facts: CallFacts, model: str, address: str) -> _Attributes:
     attributes: _Attributes = {
         "gen_ai.operation.name": "chat",
         "gen_ai.provider.name": "azure.ai.openai" if is_azure else "openai",
-        "gen_ai.request.model": _exported(model),
+        "gen_ai.request.model": _exportable_name(model),
         "server.address": address,
     }
     if facts["task"]:
@@ -5234,7 +5404,7 @@ class Account(NamedTuple):
     def count_responses(
         self, model: str, counts: ResponseCounts, cost: float | None
     ) -> str:
-        """Count responses; return why a run ends that would go on, or nothing.
+        """Count responses; return why the run ends, or an empty text.
 
         An unknown cost, in US dollars, counts as none.
         """
@@ -5261,10 +5431,13 @@ class Account(NamedTuple):
         return await self.telemetry.observe_tool(name, work, has_failed)
 
     async def entra_token(self, base_url: str, scope: str) -> tuple[str, str]:
-        """Return a token of Microsoft Entra ID, or else what is wrong."""
-        scope = scope.strip() or entra_scope(Endpoint(base_url, ""))
+        """Return a token of Microsoft Entra ID and an empty text, or the problem.
+
+        Without a `scope` it is that of the server.
+        """
+        token_scope = scope.strip() or entra_scope(Endpoint(base_url, ""))
         try:
-            token = await self.tokens.token(scope)
+            token = await self.tokens.token(token_scope)
         except InvalidRequest as error:
             return "", str(error)
         return token, ""
@@ -5318,12 +5491,21 @@ def agent_facts(user: JsonObject, model: str) -> CallFacts:
     }
 
 
-def agent_names(
-    model: JsonObject, request: HostRequest | None
-) -> tuple[str, str] | None:
-    """Return the id of a Pipelines server's model, and its name without the server's.
+class AgentModel(NamedTuple):
+    """A model of a Pipelines server."""
 
-    None for other models. A model of the workspace has only the id of its base.
+    id: str
+    """As the host lists it, with the server's id in front."""
+    name: str
+    """As the server lists it."""
+
+
+def find_agent_model(
+    model: JsonObject, request: HostRequest | None
+) -> AgentModel | None:
+    """Return the model of a Pipelines server that the host asks; None for others.
+
+    `model` is the host's `__model__`. One of the workspace has only the id of its base.
     """
     base_id = as_mapping(model.get("info")).get("base_model_id")
     if base_id:
@@ -5333,7 +5515,7 @@ def agent_names(
     if "pipeline" not in model:
         return None
     model_id = str(model.get("id"))
-    return model_id, model_id.split(".", 1)[-1]
+    return AgentModel(model_id, model_id.split(".", 1)[-1])
 
 
 def is_legacy(metadata: JsonObject) -> bool:
@@ -5368,17 +5550,19 @@ def usage_row(user_id: object, model: str, usage: JsonObject) -> UsageRow:
     A cost that is not reported counts as none.
     """
     details = as_mapping(usage.get("input_tokens_details"))
-    read = _number(usage, "input_tokens") or _number(usage, "prompt_tokens")
-    written = _number(usage, "output_tokens") or _number(usage, "completion_tokens")
+    input_tokens = _number(usage, "input_tokens") or _number(usage, "prompt_tokens")
+    output_tokens = _number(usage, "output_tokens") or _number(
+        usage, "completion_tokens"
+    )
     dollars = min(_number(usage, "cost"), _MAX_DOLLARS)
     return UsageRow(
         user_id=str(user_id),
         day=utc_today().isoformat(),
         model=model,
         requests=1,
-        input=int(read),
+        input=int(input_tokens),
         cached=int(_number(details, "cached_tokens")),
-        output=int(written),
+        output=int(output_tokens),
         money=round(dollars * 1_000_000),
     )
 
@@ -5406,10 +5590,10 @@ def _number(counts: JsonObject, name: str) -> float:
 # --------------------------------------------------------------------------------------
 
 
-_SECONDS = 60.0
+_CHECK_SECONDS = 60.0
 _MAX_LOOKED_UP = 100
 """Of users, and of groups: each is one or two questions to the database."""
-_MAX_CHECKED_NAMES = 9
+_MAX_SHOWN_NAMES = 9
 
 
 class NameCheck:
@@ -5431,22 +5615,29 @@ class NameCheck:
         if texts != self._texts or now > self._until:
             self._problem = await _find_problem(limits, endpoints)
             self._texts = texts
-            self._until = now + _SECONDS
+            self._until = now + _CHECK_SECONDS
         return self._problem
 
 
 async def _find_problem(limits: str, endpoints: str) -> str:
-    rules = read_limits(limits)[0] or ()
-    entries = read_endpoints(endpoints) or ()
-    users = _each_once(rule.user for rule in rules)
-    groups = _each_once(rule.group for rule in rules)
-    of_entries = _each_once(name for entry in entries for name in entry.groups)
-    groups = _each_once([*groups, *of_entries])
-    unknown = [g for g in groups[:_MAX_LOOKED_UP] if not await has_group(g)]
-    unknown += [u for u in users[:_MAX_LOOKED_UP] if not await has_user(u)]
+    """Return the message about names that Open WebUI does not know, or nothing."""
+    users: list[str] = []
+    groups: list[str] = []
+    for rule in read_limits(limits).rules or ():
+        users.append(rule.user)
+        groups.append(rule.group)
+    for entry in read_endpoints(endpoints) or ():
+        groups += entry.groups
+    unknown: list[str] = []
+    for group in _each_once(groups)[:_MAX_LOOKED_UP]:
+        if not await has_group(group):
+            unknown.append(group)
+    for user in _each_once(users)[:_MAX_LOOKED_UP]:
+        if not await has_user(user):
+            unknown.append(user)
     if not unknown:
         return ""
-    named = ", ".join(unknown[:_MAX_CHECKED_NAMES])
+    named = ", ".join(unknown[:_MAX_SHOWN_NAMES])
     return (
         f"The valves of the filter name {named}, but Open WebUI has no such group or "
         "user. These rules apply to nobody; anyone who signs up with such an address "
@@ -5473,7 +5664,7 @@ _OTHER_ID = (
     "apply. Install it with the id " + _FILTER_ID + "."
 )
 _NOT_KNOWN = (
-    "Your usage cannot be read at the moment (Open WebUI's database answers {}), so "
+    "Your usage cannot be read at the moment (Open WebUI's database reports {}), so "
     "nothing is sent. Try again; if the problem persists, tell an administrator."
 )
 
@@ -5504,7 +5695,7 @@ class Filter:
         """Settings of the administrator."""
 
         priority: int = Field(
-            default=0, description="When this filter runs, among others."
+            default=0, description="Filters with a lower number run earlier."
         )
         USER_LIMITS_JSON: str = Field(
             default="",
@@ -5515,7 +5706,7 @@ class Filter:
         ENDPOINTS_JSON: str = Field(
             default="",
             description="Other addresses and keys for some groups and models, as a JSON "
-            "list of which the first that fits is used (docs/gateways.md): "
+            "list; the first entry that matches is used (docs/gateways.md): "
             '`[{"groups": ["staff"], "base_url": "https://eu.api.openai.com/v1", '
             '"api_key": "..."}]`.',
             json_schema_extra={"input": {"type": "password"}},
@@ -5562,12 +5753,11 @@ class Filter:
         if __id__ != _FILTER_ID and user.get("role") == "admin" and __event_emitter__:
             warning = {"type": "warning", "content": _OTHER_ID.format(__id__)}
             await __event_emitter__({"type": "notification", "data": warning})
-        names = agent_names(__model__ or {}, __request__)
-        if names is None:
+        model = find_agent_model(__model__ or {}, __request__)
+        if model is None:
             return body
-        model_id, listed = names
-        limits = await self._agent_limits(agent_facts(user, listed))
-        refusal = limits.refusal(model_id, has_price=True)
+        limits = await self._agent_limits(agent_facts(user, model.name))
+        refusal = limits.refusal(model.id, has_price=True)
         if not refusal and limits.has_amounts and not body["stream"]:
             refusal = _NO_STREAM
         if not refusal and limits.has_amounts and is_legacy(__metadata__ or {}):
@@ -5600,9 +5790,8 @@ class Filter:
         usage = event.get("usage")
         if not isinstance(usage, dict) or not self.valves.USER_LIMITS_JSON.strip():
             return event
-        names = agent_names(__model__ or {}, __request__)
-        if names:
-            _, listed = names
+        model = find_agent_model(__model__ or {}, __request__)
+        if model:
             user_id = (__user__ or {}).get("id")
-            self._usage.add(usage_row(user_id, listed, usage))
+            self._usage.add(usage_row(user_id, model.name, usage))
         return event

@@ -4,7 +4,7 @@ author: The authors of OpenAI Responses Manifold
 version: 1.0.0
 required_open_webui_version: 0.11.4
 license: MIT
-description: Sets how long the model thinks. The gear beside the switch has the choice.
+description: Sets how long the model thinks. Choose with the gear next to the switch.
 
 Built by scripts/bundle.py from pipes/; do not edit. Each module follows those that
 it imports; the last one has the class Filter.
@@ -21,8 +21,7 @@ from pydantic import BaseModel, Field
 #
 # Open WebUI shows a filter with `toggle` as a switch beside the chat input and calls its
 # `inlet` only while the switch is on. What the switch means goes into `__metadata__`,
-# under a key that reaches no other provider. The three filters know nothing else of the
-# pipe.
+# under a key that reaches no other provider. The filters know nothing else of the pipe.
 # --------------------------------------------------------------------------------------
 
 
@@ -48,7 +47,7 @@ class Switch:
         """Settings of the administrator."""
 
         priority: int = Field(
-            default=0, description="When this filter runs, among others."
+            default=0, description="Filters with a lower number run earlier."
         )
 
     def __init__(self, drawing: str) -> None:

@@ -61,10 +61,10 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from email.utils import parsedate_to_datetime
 from fnmatch import fnmatchcase
-from functools import cached_property, lru_cache, partial, reduce
+from functools import cached_property, lru_cache, partial
 from importlib import import_module
 from io import BytesIO
-from itertools import accumulate, chain, groupby, islice, zip_longest
+from itertools import accumulate, chain, groupby, islice, pairwise
 from operator import attrgetter, itemgetter
 from pathlib import Path
 from reprlib import repr as short_repr
@@ -179,7 +179,10 @@ def parse_json_object(text: object) -> dict[str, Any] | None:
 
 
 def parse_string_map(text: str) -> Mapping[str, str] | None:
-    """Return the JSON object of texts in a text; {} for an empty text."""
+    """Return the JSON object of texts in a text; None for anything else.
+
+    An empty text stands for an empty object.
+    """
     texts = parse_json_object(text.strip() or "{}")
     if texts is None:
         return None
@@ -206,7 +209,9 @@ def count_entries(value: object, depth: int) -> int:
     """Return about how large a JSON value is: entries and kilobytes, to a depth."""
     if isinstance(value, str):
         return len(value) // _KILOBYTE
-    rows = list(value.values()) if isinstance(value, Mapping) else as_list(value)
+    rows = as_list(value)
+    if isinstance(value, Mapping):
+        rows = list(value.values())
     count = len(rows)
     if depth <= 0:
         return count
@@ -296,6 +301,7 @@ def _entries_match(value: object, schemas: JsonObject) -> bool:
 
 def as_mapping(value: object) -> JsonObject:
     """Return a JSON object, an empty one for anything else."""
+    # A dict is a Mapping, too, but to find that out takes several times as long.
     return value if isinstance(value, (dict, Mapping)) else {}
 
 
@@ -367,6 +373,10 @@ class ApiError(NamedTuple):
     notice: SafetyNotice = SafetyNotice()
     is_relayed: bool = False
     """Whether it was found in a text, where words of the request may stand."""
+
+    def is_any_of(self, words: Container[str | None]) -> bool:
+        """Say whether its code or its type is one of the `words`."""
+        return self.code in words or self.type in words
 
     @property
     def text(self) -> str:
@@ -525,15 +535,7 @@ def read_api_error(wire: object) -> ApiError:
 
     A gateway may hold the API's own body as a text.
     """
-    # Bodies and the live event nest the error, the documented event is flat.
-    while isinstance(wire, Mapping) and isinstance(wire.get("error"), Mapping):
-        wire = wire["error"]
-    fields = {"message": wire} if isinstance(wire, str) else as_mapping(wire)
-    if isinstance(fields.get("error"), str):  # xAI: the code stands beside the words
-        fields = {**fields, "message": fields["error"]}
-    # FastAPI, and so vLLM, lists what does not fit its types.
-    if isinstance(fields.get("detail"), list):
-        fields = _read_detail(fields["detail"])
+    fields = _error_fields(wire)
     message = as_text(fields.get("message") or fields.get("detail"))
     # OpenRouter has the API's body as a text in `metadata.raw` (tailcallhq/forgecode
     # 892), LiteLLM in its own message (BerriAI/litellm 34788). A gateway's own error
@@ -550,6 +552,22 @@ def read_api_error(wire: object) -> ApiError:
         message=f"{message} {raw}".strip(),
         notice=_read_notice(fields.get("misalignment")),
     )
+
+
+def _error_fields(wire: object) -> JsonObject:
+    """Return the fields of an error, wherever a server puts them."""
+    # Bodies and the live event nest the error, the documented event is flat.
+    while isinstance(wire, Mapping) and isinstance(wire.get("error"), Mapping):
+        wire = wire["error"]
+    if isinstance(wire, str):
+        return {"message": wire}
+    fields = as_mapping(wire)
+    # FastAPI, and so vLLM, lists what does not fit its types.
+    if isinstance(fields.get("detail"), list):
+        return _read_detail(fields["detail"])
+    if isinstance(fields.get("error"), str):  # xAI: the code stands beside the words
+        return {**fields, "message": fields["error"]}
+    return fields
 
 
 def _read_code(code: object) -> str | None:
@@ -576,10 +594,13 @@ def _read_detail(rows: Iterable[object]) -> dict[str, Any]:
     Its `loc` is like `["body", "input", "list[Item]", 3, "Item", "id"]`: each form that
     a value could have has a row, and names of types are in between.
     """
-    most_exact = max(map(as_mapping, rows), key=_length_of_location, default={})
-    location = as_list(most_exact.get("loc"))
-    steps = [f"[{key}]" if isinstance(key, int) else f".{key}" for key in location[1:]]
-    path = "".join(step for step in steps if _PATH_STEP.fullmatch(step))
+    entries = [as_mapping(row) for row in rows]
+    most_exact = max(entries, key=_length_of_location, default={})
+    path = ""
+    for key in as_list(most_exact.get("loc"))[1:]:
+        step = f"[{key}]" if isinstance(key, int) else f".{key}"
+        if _PATH_STEP.fullmatch(step):
+            path += step
     return {"message": most_exact.get("msg"), "param": path[1:]}
 
 
@@ -675,7 +696,9 @@ def redact(text: str, secrets: Iterable[str] = ()) -> str:
 
     Secrets of less than six characters are ignored: usual words contain them.
     """
-    known = {form for secret in secrets for form in _forms(secret.strip())}
+    known: set[str] = set()
+    for secret in secrets:
+        known.update(_forms(secret.strip()))
     for form in sorted(known, key=_longest_first):
         parts = [_redact_text(part, form) for part in text.split(_REDACTED)]
         text = _REDACTED.join(parts)
@@ -723,10 +746,10 @@ def redact_line(text: str, secrets: Iterable[str] = ()) -> str:
     line = "\\n".join(redact(text, secrets).splitlines())
     if line.isprintable():
         return line
-    return "".join(_printable(character) for character in line)
+    return "".join(_escape_unprintable(character) for character in line)
 
 
-def _printable(character: str) -> str:
+def _escape_unprintable(character: str) -> str:
     if character.isprintable():
         return character
     return ascii(character)[1:-1]  # without its quotes
@@ -890,7 +913,7 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "steered": "A newer message replaced this request. Ask again.",
         "no_answer": "The model ended without an answer. Regenerate it, or rephrase the "
         "question.",
-        "only_calls": "The model requested more tool calls than one answer may make, and "
+        "only_calls": "The model requested more tool calls than one answer may make, but "
         "gave no answer. Ask it to answer with what it has.",
         "only_tokens": "The model spent all tokens of this answer on reasoning. Raise "
         "the maximum number of output tokens, or choose a lower effort.",
@@ -910,9 +933,9 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         MISALIGNMENT: "OpenAI's safety monitoring stopped this answer{code}, because it "
         "may do something nobody asked for. Its last tool calls were not run; earlier "
         "actions are not undone. Start a new chat to continue.",
-        "cyber_policy": "OpenAI does not answer this, because the answer may help attack "
-        "computers{code}. Rephrase the question, or start a new chat. An administrator "
-        "can apply to OpenAI for access for security work.",
+        "cyber_policy": "OpenAI declined to answer, because the answer could help attack "
+        "computers{code}. Rephrase the question, or start a new chat. For security work, "
+        "an administrator can apply to OpenAI for access.",
         "content_policy_violation": "OpenAI's content filter stopped this answer{code}. "
         "Rephrase the question, or start a new chat.",
         "content_filter": "OpenAI's content filter rejected this chat{code}, so it was "
@@ -935,13 +958,13 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "invalid_encrypted_content": "OpenAI could not read the reasoning of an "
         "earlier answer in this chat. Start a new chat.",
         "3": "The model's server redirects requests (HTTP {status}). Redirects are not "
-        "followed, because the key would go along.",
+        "followed, because they would send the key to another address.",
         WRONG_KEY: _WRONG_KEY,
         "401": _WRONG_KEY,
         "403": "This API key may not use {model}. Choose another model, or ask an "
         "administrator to change the rights of the key's project.",
         "404": "There is no Responses API at the address of the model's server.",
-        "407": "The proxy in front of the model's server rejected the request.",
+        "407": "The HTTP proxy rejected the request.",
         "413": "This chat is too large for the model's server. Start a new chat, or "
         "leave out large files and images.",
         "429": _RATE_LIMIT,
@@ -1039,31 +1062,33 @@ ASKED_MODEL = "this model"
 """Stands in a sentence for the id that was asked for, until a run puts it in."""
 
 _WORD_OF_API = re.compile(r"[a-z][a-z_.]*(\[\d{1,5}\][a-z_.]*)*")
-
-
 _ABOUT_A_MODEL = re.compile(r"\b(model|deployment)\b", re.IGNORECASE)
 
 
 def ending_of_incomplete(reason: str | None) -> Ending:
     """Return the ending of a `response.incomplete`."""
     code = api_word(reason)
-    return Ending("incomplete", code, _sentence("incomplete", ApiError(code=code)))
+    sentence = _find_sentence("incomplete", ApiError(code=code))
+    return Ending("incomplete", code, sentence)
 
 
 def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Ending:
     """Return the ending of a `response.failed` or an `error` event."""
-    return Ending(kind, _code(error), failure_sentence(error), failure_fault(error))
+    code = _find_code(error)
+    return Ending(kind, code, failure_sentence(error), failure_fault(error))
 
 
+_OWN_SENTENCE = "-"
+"""In the place of a word of SENTENCES: the exception's own text is shown."""
 _EXCEPTIONS: Mapping[type[ResponsesError], tuple[str, str]] = {
     MalformedEvent: ("malformed", ""),
     AnswerTooLarge: ("malformed", "too_large"),
     ResponseLost: ("cut", "lost"),
-    UnreadableAnswer: ("unreadable", "-"),
-    InvalidRequest: ("invalid", "-"),
-    InvalidSetting: ("invalid", "-"),
+    UnreadableAnswer: ("unreadable", _OWN_SENTENCE),
+    InvalidRequest: ("invalid", _OWN_SENTENCE),
+    InvalidSetting: ("invalid", _OWN_SENTENCE),
 }
-"""Kind and word of the sentence; `-` stands for the exception's own."""
+"""Kind and word of the sentence for each exception."""
 
 
 def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
@@ -1071,22 +1096,22 @@ def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
     if isinstance(error, TimedOut):
         return _ending_without_code(error.kind)
     if isinstance(error, ApiRefused):
-        return Ending("refused", _code(error.error), str(error), error.fault)
-    connection_lost = ("cut", "") if has_begun else ("unreachable", "-")
+        return Ending("refused", _find_code(error.error), str(error), error.fault)
+    connection_lost = ("cut", "") if has_begun else ("unreachable", _OWN_SENTENCE)
     kind, word = _EXCEPTIONS.get(type(error), connection_lost)
-    if word == "-":
+    if word == _OWN_SENTENCE:
         return Ending(kind, sentence=str(error), fault=error.fault)
     return _ending_without_code(kind, word)
 
 
-def _code(error: ApiError) -> str | None:
+def _find_code(error: ApiError) -> str | None:
     """Return the word of the API that says most about the cause, to be shown."""
-    return api_word(_certain_cause(error) or error.code or error.type)
+    return api_word(_find_certain_cause(error) or error.code or error.type)
 
 
 def is_final(error: ApiError) -> bool:
     """Say whether neither a second attempt nor a repair of the request helps."""
-    return any(word in FINAL_CODES for word in _words(error))
+    return any(code in FINAL_CODES for code in _list_codes(error))
 
 
 _MAX_NOTICE = 600
@@ -1103,11 +1128,14 @@ def notice_text(notice: SafetyNotice, secrets: Iterable[str]) -> str:
         ("The server explains", notice.explanation),
         ("It advises", notice.advice),
     ]
-    shown = [f"{lead}: “{_quoted(text, secrets)}”" for lead, text in parts if text]
-    return " ".join(shown)
+    quotes: list[str] = []
+    for lead, text in parts:
+        if text:
+            quotes.append(f"{lead}: “{_plain_line(text, secrets)}”")
+    return " ".join(quotes)
 
 
-def _quoted(text: str, secrets: Iterable[str]) -> str:
+def _plain_line(text: str, secrets: Iterable[str]) -> str:
     """Return a text of the server as one plain line, without secrets and markup."""
     line = " ".join(redact(text[: 2 * _MAX_NOTICE], secrets).split())
     printable = "".join(letter for letter in line if letter.isprintable())
@@ -1119,7 +1147,7 @@ def failure_sentence(error: ApiError) -> str:
     """Return the sentence for an error after the request was accepted."""
     if error.status:
         return refusal_sentence(error.status, error)
-    return _sentence("failed", error)
+    return _find_sentence("failed", error)
 
 
 def failure_fault(error: ApiError) -> SettingFault:
@@ -1132,10 +1160,13 @@ _REFUSAL_SENTENCES = {**SENTENCES["failed"], **SENTENCES["refused"]}
 
 def refusal_sentence(status: int, error: ApiError) -> str:
     """Return the sentence for an HTTP status of 300 or more."""
-    word = _first_known(_refusal_words(status, error), _REFUSAL_SENTENCES)
+    word = _first_known(_list_refusal_words(status, error), _REFUSAL_SENTENCES)
+    code = ""
+    if not word:  # only the sentence for all other causes needs the code
+        code = _fill_in(error.code)
     return _REFUSAL_SENTENCES[word].format(
-        code="" if word else _shown(error.code),
-        param=_shown(error.param, " at {}"),
+        code=code,
+        param=_fill_in(error.param, " at {}"),
         model=ASKED_MODEL,
         status=status,
     )
@@ -1143,18 +1174,18 @@ def refusal_sentence(status: int, error: ApiError) -> str:
 
 def refusal_fault(status: int, error: ApiError) -> SettingFault:
     """Return the settings that can be the cause of an HTTP status of 300 or more."""
-    word = _first_known(_refusal_words(status, error), _REFUSAL_SENTENCES)
+    word = _first_known(_list_refusal_words(status, error), _REFUSAL_SENTENCES)
     return FAULTS.get(("refused", word), NO_FAULT)
 
 
-def _refusal_words(status: int, error: ApiError) -> list[str]:
+def _list_refusal_words(status: int, error: ApiError) -> list[str]:
     """Return the words that a sentence can be found by, the most certain first."""
     if status < 400:
         return ["3"]
     # Whatever code comes with it: the key is wrong.
     if status == 401:
         return ["401"]
-    words = [word for word in _words(error) if word != str(status)]
+    words = [code for code in _list_codes(error) if code != str(status)]
     # Gateways send no code: "The model `x` does not exist"; Azure: "The API deployment
     # for this resource does not exist".
     if status == 404 and _ABOUT_A_MODEL.search(error.message):
@@ -1186,11 +1217,11 @@ def failure_status(failure: Failure) -> str:
     return f"The model's server {cause}."
 
 
-def _sentence(kind: str, error: ApiError) -> str:
+def _find_sentence(kind: str, error: ApiError) -> str:
     """Return the sentence of a kind of ending for the cause that an error names."""
     sentences = SENTENCES[kind]
-    word = _first_known(_words(error), sentences)
-    return sentences[word].format(code=_shown(_code(error)))
+    word = _first_known(_list_codes(error), sentences)
+    return sentences[word].format(code=_fill_in(_find_code(error)))
 
 
 _PHRASES = (
@@ -1219,7 +1250,7 @@ _CERTAIN_PHRASES = (
 """Words that say more than the code: xAI's of a wrong key is `invalid-argument`."""
 
 
-def _certain_cause(error: ApiError) -> str | None:
+def _find_certain_cause(error: ApiError) -> str | None:
     """Return the code that the words of an error mean, whatever its own code says."""
     text = error.message[:_MAX_SEARCHED]
     for phrase, code in _CERTAIN_PHRASES:
@@ -1228,17 +1259,17 @@ def _certain_cause(error: ApiError) -> str | None:
     return None
 
 
-def _words(error: ApiError) -> list[str]:
+def _list_codes(error: ApiError) -> list[str]:
     """Return the codes of an error, the most certain first."""
     text = error.message[:_MAX_SEARCHED]
-    words = [_certain_cause(error), error.code, error.type]
+    codes = [_find_certain_cause(error), error.code, error.type]
     for phrase, code in _PHRASES:
         if re.search(phrase, text, re.IGNORECASE):
-            words.append(code)
-    return [word for word in words if word]
+            codes.append(code)
+    return [code for code in codes if code]
 
 
-def _shown(word: str | None, form: str = " ({})") -> str:
+def _fill_in(word: str | None, form: str = " ({})") -> str:
     """Return a word of the API as a part of a sentence; nothing for any other word."""
     return form.format(word) if api_word(word) else ""
 
@@ -1526,8 +1557,7 @@ def call_fee(item: JsonObject) -> float:
 
 def container_ids(items: Iterable[JsonObject]) -> set[str]:
     """Return the ids of the containers in which code ran."""
-    ids = {as_text(item.get("container_id")) for item in items}
-    return ids - {""}
+    return set(_texts([item.get("container_id") for item in items]))
 
 
 def container_fees(items: Iterable[JsonObject]) -> float:
@@ -1908,34 +1938,38 @@ def is_kept_hosted(item: JsonObject) -> bool:
 def is_replayed(item: JsonObject, *, is_ours: bool) -> bool:
     """Say whether later turns send `item`, which an answer stored.
 
-    Only `is_ours` can be decrypted, and configures the model. Unknown types are never
-    sent, nor are messages that are not the model's.
+    `is_ours` says whether its maker is the model family, server and account that will
+    read it: no other item can be decrypted, or configures the model. Unknown types are
+    never sent, nor are messages that are not the model's.
     """
     kind = kind_of(item)
     if is_hosted(item):
         return is_kept_hosted(item) or has_image(item)
     if kind.is_encrypted:
         return is_ours and bool(item.get("encrypted_content"))
-    # Its effort may be one that the other model does not have.
+    # The effort may be one that this model does not have.
     if item_type(item) == CONFIGURATION and not is_ours:
         return False
     is_of_the_model = item.get("role", "assistant") == "assistant"
     return is_of_the_model and kind is not _OTHER_KIND
 
 
-def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
-    """Return `items` without calls, their outputs and their reasoning."""
+def drop_tool_items(items: Iterable[Item]) -> list[Item]:
+    """Return `items` without calls, their outputs, and the reasoning that led to them.
+
+    It is dropped at the end as well: reasoning without its product is refused.
+    """
     kept: list[Item] = []
     for item in items:
         if is_paired(item) or kind_of(item).is_call:
-            drop_last_reasoning(kept)
+            _drop_last_reasoning(kept)
         else:
             kept.append(item)
-    drop_last_reasoning(kept)
+    _drop_last_reasoning(kept)
     return kept
 
 
-def drop_last_reasoning(items: list[Item]) -> None:
+def _drop_last_reasoning(items: list[Item]) -> None:
     """Take the reasoning at the end out of `items`."""
     while items and is_reasoning(items[-1]):
         items.pop()
@@ -2079,21 +2113,29 @@ def add_usage(first: Usage | None, second: Usage | None) -> Usage | None:
     )
 
 
+def sum_usages(usages: Iterable[Usage]) -> Usage | None:
+    """Return the sum of several responses, None for none."""
+    total: Usage | None = None
+    for usage in usages:
+        total = add_usage(total, usage)
+    return total
+
+
 def read_usage(wire: object, tier: object = "") -> Usage | None:
     """Return the counts of a response's `usage`, or None if it has none."""
     if not isinstance(wire, Mapping):
         return None
     inputs = as_mapping(wire.get("input_tokens_details"))
     outputs = as_mapping(wire.get("output_tokens_details"))
-    input_tokens = _count(wire.get("input_tokens"))
-    output_tokens = _count(wire.get("output_tokens"))
+    input_tokens = _read_count(wire.get("input_tokens"))
+    output_tokens = _read_count(wire.get("output_tokens"))
     return Usage(
         input=input_tokens,
         output=output_tokens,
-        total=_count(wire.get("total_tokens")) or input_tokens + output_tokens,
-        cached=_count(inputs.get("cached_tokens")),
-        cache_writes=_count(inputs.get("cache_write_tokens")),
-        reasoning=_count(outputs.get("reasoning_tokens")),
+        total=_read_count(wire.get("total_tokens")) or input_tokens + output_tokens,
+        cached=_read_count(inputs.get("cached_tokens")),
+        cache_writes=_read_count(inputs.get("cache_write_tokens")),
+        reasoning=_read_count(outputs.get("reasoning_tokens")),
         tier=as_text(tier),
     )
 
@@ -2102,7 +2144,7 @@ _MAX_TOKENS = 10**12
 """A count above that is none."""
 
 
-def _count(value: object) -> int:
+def _read_count(value: object) -> int:
     if isinstance(value, int) and 0 < value < _MAX_TOKENS:
         return value
     return 0
@@ -2240,7 +2282,8 @@ def lower_payload(payload: Mapping[str, Any], kinds: Set[str]) -> dict[str, Any]
     lowered = dict(payload)
     if not kinds:
         return lowered
-    lowered["input"] = [i for i in payload["input"] if item_type(i) not in kinds]
+    items = payload["input"]
+    lowered["input"] = [item for item in items if item_type(item) not in kinds]
     if CONFIGURATION in kinds:
         lowered |= _configured_fields(payload)
     if ADDED_TOOLS in kinds:
@@ -3188,20 +3231,21 @@ _PLAIN_FACTS = ModelFacts()
 
 
 class ResolvedModel(NamedTuple):
-    """What a name stands for.
-
-    `id` is sent as `model`, `name` is for people. Encrypted reasoning is readable
-    inside one `family`. `effort`, `pro`, the mode, and `research` are what the name stood
-    for.
-    """
+    """What a name stands for."""
 
     id: str
+    """Sent as `model`."""
     family: str
+    """Encrypted reasoning is readable inside one family."""
     effort: str | None
+    """The one in the name, if any."""
     facts: ModelFacts
     name: str
+    """For people."""
     pro: bool = False
+    """Whether the name asks for the pro mode."""
     research: bool = False
+    """Whether the name asks for research."""
 
     def lowest_effort(self) -> str | None:
         """Return the cheapest effort known to be accepted."""
@@ -3223,19 +3267,22 @@ def resolve_model(
     """
     if name in overrides:
         return overrides[name]
-    researching = _researching(name, overrides)
-    if researching is not None:
-        return researching
+    in_research_mode = _resolve_research_mode(name, overrides)
+    if in_research_mode is not None:
+        return in_research_mode
     base, _, effort = name.rpartition("-")
     model = overrides.get(base)
     if model and effort in REASONING_EFFORTS and model.takes_effort(effort):
         return model._replace(effort=effort, name=f"{model.name} ({effort})")
     known = _named_model(name)
     if known is None:
-        in_pro_mode = _model_in_pro_mode(name, overrides)
+        in_pro_mode = _resolve_pro_mode(name, overrides)
         if in_pro_mode is not None:
             return in_pro_mode
-    model_id, stated_effort = known or _model_with_effort(name) or (name, None)
+        known = _model_with_effort(name)
+    if known is None:
+        known = (name, None)
+    model_id, stated_effort = known
     return ResolvedModel(
         id=model_id,
         family=_model_family(model_id),
@@ -3249,7 +3296,7 @@ _RESEARCH = "-research"
 _RESEARCH_EFFORTS = ("high", "xhigh", "max")
 
 
-def _researching(
+def _resolve_research_mode(
     name: str, overrides: Mapping[str, ResolvedModel]
 ) -> ResolvedModel | None:
     """Resolve a name with `-research` behind a known model; None for any other.
@@ -3257,7 +3304,7 @@ def _researching(
     The effort is high if the name has none (OpenAI's guide "Web search" recommends
     `high` or `xhigh`). Retired models and those of other vendors have such names, too.
     """
-    if not name.endswith(_RESEARCH) or _is_models_own(name):
+    if not name.endswith(_RESEARCH) or _is_model_id(name):
         return None
     model = resolve_model(name.removesuffix(_RESEARCH), overrides)
     if not model.facts.known_family:
@@ -3268,8 +3315,18 @@ def _researching(
     return model._replace(effort=effort, name=f"{model.name} Research", research=True)
 
 
-def _is_models_own(name: str) -> bool:
+def _is_model_id(name: str) -> bool:
+    """Say whether OpenAI has, or had, a model of that name."""
     return name in CATALOG_FACTS or name in CATALOG_SUCCESSORS
+
+
+def takes_hosted_tool(model: ResolvedModel, kind: str) -> bool:
+    """Say whether a model takes a type of OpenAI's tools.
+
+    Of the types that it lacks the beginnings are compared: one that lacks `web_search`
+    lacks `web_search_preview`, too.
+    """
+    return model.facts.hosted and not kind.startswith(model.facts.lacks)
 
 
 def takes_search_budget(model: ResolvedModel) -> bool:
@@ -3277,16 +3334,16 @@ def takes_search_budget(model: ResolvedModel) -> bool:
 
     It is for "GPT-5+ reasoning web search runs" (OpenAI's changelog, 2026-05-11).
     """
-    version = _GPT_VERSION.match(model.facts.id or model.family)
+    version = read_gpt_version(model.facts.id or model.family)
     if version is None or not model.facts.reasoning:
         return False
-    return int(version["major"]) >= _FIRST_WITH_BUDGET
+    return version >= _FIRST_WITH_BUDGET
 
 
-_FIRST_WITH_BUDGET = 5
+_FIRST_WITH_BUDGET = (5, 0)
 
 
-def _model_in_pro_mode(
+def _resolve_pro_mode(
     name: str, overrides: Mapping[str, ResolvedModel]
 ) -> ResolvedModel | None:
     """Resolve a name with `-pro` behind a model, where that is a mode and no model."""
@@ -3318,8 +3375,9 @@ def _thinking_or_instant(name: str) -> tuple[str, str | None] | None:
         model_id = thinking["model"] + (thinking["size"] or "")
         if model_id not in CATALOG_FACTS:
             return None
-        thinks = CATALOG_FACTS[model_id].default_effort != "none"
-        return model_id, None if thinks else "medium"
+        if CATALOG_FACTS[model_id].default_effort == "none":
+            return model_id, "medium"
+        return model_id, None
     instant = _INSTANT_NAME.match(name)
     if instant:
         model_id = instant["model"]
@@ -3329,7 +3387,7 @@ def _thinking_or_instant(name: str) -> tuple[str, str | None] | None:
     return None
 
 
-def _model_with_effort(name: str) -> tuple[str, str] | None:
+def _model_with_effort(name: str) -> tuple[str, str | None] | None:
     """Resolve a name with an effort at its end.
 
     gpt-5.1-codex-max was a model: a newer one of that name is not the effort max.
@@ -3341,8 +3399,10 @@ def _model_with_effort(name: str) -> tuple[str, str] | None:
         return None
     model_id, _ = _named_model(base) or (base, None)
     facts = _model_facts(model_id)
-    accepted = effort in facts.efforts if facts.efforts else facts.reasoning
-    return (model_id, effort) if accepted else None
+    is_accepted = facts.reasoning
+    if facts.efforts:
+        is_accepted = effort in facts.efforts
+    return (model_id, effort) if is_accepted else None
 
 
 def _model_family(model_id: str) -> str:
@@ -3365,10 +3425,18 @@ def _model_facts(model_id: str) -> ModelFacts:
         return _model_facts(wrapped[1])._replace(prices=None)
     if _O_SERIES_ID.match(model_id):
         return _ASSUMED_OF_O_SERIES
-    version = _GPT_VERSION.match(model_id)
+    version = read_gpt_version(model_id)
     if version:
-        return _facts_of_version(int(version["major"]), int(version["minor"] or 0))
+        return _facts_of_version(version)
     return _PLAIN_FACTS._replace(hosted=True, known_family=False)
+
+
+def read_gpt_version(model_id: str) -> tuple[int, int] | None:
+    """Return the version of a gpt, like (5, 4) for `gpt-5.4-mini`; else None."""
+    match = _GPT_VERSION.match(model_id)
+    if match is None:
+        return None
+    return int(match["major"]), int(match["minor"] or 0)
 
 
 _ASSUMED_OF_O_SERIES = ModelFacts(
@@ -3380,13 +3448,12 @@ _ASSUMED_OF_O_SERIES = ModelFacts(
 )
 
 
-def _facts_of_version(major: int, minor: int) -> ModelFacts:
+def _facts_of_version(version: tuple[int, int]) -> ModelFacts:
     """Return what is assumed of a gpt that the catalog does not have.
 
     What all models have from a version on, newer ones have, too
     (docs/reference/responses-api.md, "Unknown models").
     """
-    version = (major, minor)
     if version < (5, 0):
         return _PLAIN_FACTS
     return ModelFacts(
@@ -3419,7 +3486,7 @@ _SIZES = ("mini", "nano", "pro")
 def _shown_name(model_id: str, effort: str | None) -> str:
     """Return `GPT-5.6 Sol (high)` for `gpt-5.6-sol` with effort high; other ids stay."""
     name = model_id
-    notes = []
+    notes: list[str] = []
     if _GPT_VERSION.match(model_id):
         snapshot = _SNAPSHOT_DATE.search(model_id)
         if snapshot:
@@ -3472,6 +3539,8 @@ _PLACE_IN_WORDS = re.compile(r"(?<![\w.\])}/$>-])" + _LIST_AND_NUMBER + _PATH_IN
 """Behind a name, a dot or a bracket stands the end of another path."""
 _ENDS_LIKE_A_PLACE = re.compile(r"\W(?:input|tools)(?:\[\d*)?\Z")
 """A text that the server could complete: it writes a number behind a key."""
+_MAX_END_OF_PLACE = 20
+"""Characters of a text in which it is looked for: a sign, the name, some digits."""
 _ESCAPED = re.compile(r"(?<!\\)\\+(?:u00|x)([0-9a-fA-F]{2})")
 """Begins with the first backslash: from each of many the rest would be read again."""
 
@@ -3526,17 +3595,16 @@ class OwnTexts:
         """Say whether `words` may be a quote from the request, whole or cut off."""
         if not self._is_complete:
             return True
-        return any(words in form for text in self._texts for form in _readings(text))
+        return any(words in reading for reading in self._readings())
 
     def could_say_place(self, list_name: str, number: str) -> bool:
         """Say whether a place in the words may be a quote, or be completed from one."""
         if self.could_say(f"{list_name}[{number}"):
             return True
-        return any(
-            _ENDS_LIKE_A_PLACE.search(form[-20:])
-            for text in self._texts
-            for form in _readings(text)
-        )
+        for reading in self._readings():
+            if _ENDS_LIKE_A_PLACE.search(reading[-_MAX_END_OF_PLACE:]):
+                return True
+        return False
 
     def could_say_parameter(self, path: str) -> bool:
         """Say whether a body in the request could name `path` as its `param`.
@@ -3547,12 +3615,18 @@ class OwnTexts:
         if not self._is_complete or len(path) > _MAX_PATH:
             return True
         named = re.compile(rf"param\W{{1,12}}{re.escape(path)}")
-        return any(
-            named.search(form)
-            for text in self._texts
-            if path in text
-            for form in _readings(text)
-        )
+        for text in self._texts:
+            if path not in text:
+                continue
+            for reading in _readings(text):
+                if named.search(reading):
+                    return True
+        return False
+
+    def _readings(self) -> Iterator[str]:
+        """Yield all texts in all forms in which a server may show them."""
+        for text in self._texts:
+            yield from _readings(text)
 
 
 def _texts_in(values: Iterable[object]) -> Iterator[str]:
@@ -3578,12 +3652,12 @@ def _readings(text: str) -> Iterator[str]:
     if "%" in text:
         yield unquote(text)
     if "\\" in text:
-        yield _ESCAPED.sub(_unescaped, text)
+        yield _ESCAPED.sub(_unescape, text)
     if "&" in text:
         yield html.unescape(text)
 
 
-def _unescaped(match: re.Match[str]) -> str:
+def _unescape(match: re.Match[str]) -> str:
     return chr(int(match[1], 16))
 
 
@@ -3666,8 +3740,11 @@ class Refusal:
         return OwnTexts(self.sent.asked)
 
     @property
-    def _param(self) -> str:
-        """What the server itself names; not what a body inside of its words names."""
+    def named_parameter(self) -> str:
+        """What the server itself names in `param`, like a place or a parameter's path.
+
+        Not what a body inside of its words names.
+        """
         if self.error.is_relayed:
             return ""
         return self.error.param or ""
@@ -3682,7 +3759,7 @@ class Refusal:
     @cached_property
     def place(self) -> Place | None:
         """The item or tool that is named, by `param` or by words that are its own."""
-        match = _NAMED_PLACE.fullmatch(self._param) or self._place_in_words()
+        match = _NAMED_PLACE.fullmatch(self.named_parameter) or self._place_in_words()
         if match is None:
             return None
         list_name = match[1]
@@ -3695,14 +3772,14 @@ class Refusal:
     @property
     def has_named_place(self) -> bool:
         """Whether the server's own `param` names the place."""
-        return _NAMED_PLACE.fullmatch(self._param) is not None
+        return _NAMED_PLACE.fullmatch(self.named_parameter) is not None
 
     def _place_in_words(self) -> re.Match[str] | None:
         """Return the first place in the words that the request could not have said.
 
         A `param` that names something else is more certain than words.
         """
-        if self._param not in ("", "input", "tools"):
+        if self.named_parameter not in ("", "input", "tools"):
             return None
         words = self.words
         if self.error.is_relayed:
@@ -3717,16 +3794,11 @@ class Refusal:
                 return match
         return None
 
-    @property
-    def named_parameter(self) -> str:
-        """The `param`, which may be the path of a parameter."""
-        return self._param
-
     @cached_property
     def parameter(self) -> str:
         """The path of the parameter that `param` or the words name; empty for none."""
-        if self._param:
-            return self._param
+        if self.named_parameter:
+            return self.named_parameter
         relayed = self.error.param or ""
         if relayed and not self._own.could_say_parameter(relayed):
             return relayed
@@ -3739,9 +3811,9 @@ class Refusal:
     @property
     def tools(self) -> Iterator[Item]:
         """The tools that the words name by what they are, one after the other."""
-        functions = self._names(_FUNCTION_IN_WORDS)
-        kinds = self._names(_HOSTED_TOOL_IN_WORDS)
-        labels = self._names(_SERVER_IN_WORDS)
+        functions = self._find_names(_FUNCTION_IN_WORDS)
+        kinds = self._find_names(_HOSTED_TOOL_IN_WORDS)
+        labels = self._find_names(_SERVER_IN_WORDS)
         named_stores = set(_VECTOR_STORE.findall(self.words))
         if self.error.code == "invalid_value":
             # A tool's own error, as `image_generation_user_error`.
@@ -3758,7 +3830,7 @@ class Refusal:
             if is_named:
                 yield tool
 
-    def _names(self, pattern: re.Pattern[str]) -> set[str]:
+    def _find_names(self, pattern: re.Pattern[str]) -> set[str]:
         """Return the names behind a noun that the request could not have said."""
         names: dict[str, str] = {}
         for match in pattern.finditer(self.words):
@@ -3813,7 +3885,8 @@ _MEDIA = ("input_image", "input_file")
 _MEDIA_GONE = "[An image or file was here. It could not be sent.]"
 _MAX_WORDS_OF_PAIR = 20_000
 """Characters of a call or an output that is sent as words of the model."""
-
+_PLAIN_FIELDS_OF_PAIR = ("type", "call_id", "name", "arguments", "input", "output")
+"""What is left of a call or an output in its plainest form."""
 
 ItemChange = Literal["none", "plain", "leave_out"]
 """What a repair does to an item: only its words are sent, or nothing of it."""
@@ -4097,8 +4170,10 @@ def item_names(items: Iterable[Item]) -> list[str]:
     names: list[str] = []
     for item in items:
         digest = json_digest(item)
-        number = counts[digest]
-        names.append(f"{digest}.{number}" if number else digest)
+        name = digest
+        if counts[digest]:
+            name = f"{digest}.{counts[digest]}"
+        names.append(name)
         counts[digest] += 1
     return names
 
@@ -4126,8 +4201,9 @@ def name_items(items: Sequence[Item], repairs: Iterable[object]) -> list[NamedIt
     if not own:
         return rows
     changed = _apply_changes(rows, _join_changes(rows, own))
-    in_pairs = {id(item) for item in drop_orphans([row.item for row in changed])}
-    return [row for row in changed if id(row.item) in in_pairs]
+    whole = drop_orphans([row.item for row in changed])
+    kept = {id(item) for item in whole}
+    return [row for row in changed if id(row.item) in kept]
 
 
 def _apply_changes(
@@ -4216,23 +4292,22 @@ def _words_of_pair(item: Item) -> Item:
 
 def has_media(item: Item) -> bool:
     """Say whether `item` holds an image or a file."""
-    return any(
-        part.get("type") in _MEDIA
-        for key in ("content", "output")
-        for part in content_parts(item.get(key))
-    )
+    for key in ("content", "output"):
+        for part in content_parts(item.get(key)):
+            if part.get("type") in _MEDIA:
+                return True
+    return False
 
 
 def plain_item(item: Item) -> Item:
     """Return a message, a call or an output with its words alone."""
-    if item_type(item) == "message":
-        return text_message(item.get("role"), message_text(_without_media(item)))
     bare = _without_media(item)
+    if item_type(item) == "message":
+        return text_message(item.get("role"), message_text(bare))
     if isinstance(bare.get("output"), list):
         texts = [part_text(part) for part in content_parts(bare["output"])]
         bare["output"] = "\n".join(texts)
-    names = ("type", "call_id", "name", "arguments", "input", "output")
-    return {key: bare[key] for key in names if key in bare}
+    return {key: bare[key] for key in _PLAIN_FIELDS_OF_PAIR if key in bare}
 
 
 def _without_media(item: Item) -> Item:
@@ -4243,9 +4318,10 @@ def _without_media(item: Item) -> Item:
     return changed
 
 
-def _part_without_media(part: Any) -> Any:
-    is_media = isinstance(part, dict) and part.get("type") in _MEDIA
-    return {"type": "input_text", "text": _MEDIA_GONE} if is_media else part
+def _part_without_media(part: object) -> object:
+    if isinstance(part, dict) and part.get("type") in _MEDIA:
+        return {"type": "input_text", "text": _MEDIA_GONE}
+    return part
 
 
 # --------------------------------------------------------------------------------------
@@ -4351,7 +4427,7 @@ class RequestRepair(ABC):
 Repair = ChatRepair | RequestRepair
 
 
-def refused_message(refused: str) -> str:
+def _refused_message(refused: str) -> str:
     """Return what a person is told of something that is left out."""
     return f"The model's server does not accept {refused}: answering without it."
 
@@ -4368,7 +4444,7 @@ class LeaveOutParameter(RequestRepair):
         """The status line for the person who waits."""
         if self.path == "stream":
             return "The model cannot stream here: the answer arrives all at once."
-        return refused_message(self.path)
+        return _refused_message(self.path)
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
         """Return the body without the parameter."""
@@ -4434,7 +4510,7 @@ class LeaveOutToolChoice(RequestRepair):
     @property
     def message(self) -> str:
         """The status line for the person who waits."""
-        return refused_message("tool_choice")
+        return _refused_message("tool_choice")
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
         """Return the body without the choice, offering no more than it allowed."""
@@ -4460,27 +4536,27 @@ class LeaveOutTool(RequestRepair):
     @property
     def message(self) -> str:
         """The status line for the person who waits."""
-        return refused_message(f"the tool {self.name[:64]}")
+        return _refused_message(f"the tool {self.name[:64]}")
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
         """Return the body without the tool, also without an item that added it."""
         declared = declared_tools(payload)
-        remaining = self._without_it(declared)
+        remaining = self._other_tools(declared)
         if len(remaining) == len(declared):
             return payload
         changed = dict(payload)
         if self._is_added(payload):
             changed = lower_payload(payload, {ADDED_TOOLS})
         choice = _remaining_choice(payload.get("tool_choice"), remaining)
-        return _with_tools(changed, self._without_it(changed["tools"]), choice)
+        return _with_tools(changed, self._other_tools(changed["tools"]), choice)
 
-    def _without_it(self, tools: Sequence[Item]) -> list[Item]:
+    def _other_tools(self, tools: Sequence[Item]) -> list[Item]:
         return [tool for tool in tools if json_digest(tool) != self.digest]
 
     def _is_added(self, payload: Mapping[str, Any]) -> bool:
         """Say whether only an item declares the tool, not the request itself."""
         tools = as_list(payload.get("tools"))
-        return len(self._without_it(tools)) == len(tools)
+        return len(self._other_tools(tools)) == len(tools)
 
 
 def _with_tools(
@@ -4524,16 +4600,18 @@ class LeaveOutField(RequestRepair):
     @property
     def message(self) -> str:
         """The status line for the person who waits."""
-        return refused_message(self.keys[-1][:_MAX_TYPE])
+        return _refused_message(self.keys[-1][:_MAX_TYPE])
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
         """Return the body whose items do not have the field."""
         if not may_lose_field(self.kind, self.keys):
             return payload
-        items = [
-            _without_key(item, self.keys) if item_type(item) == self.kind else item
-            for item in payload["input"]
-        ]
+        items: list[Item] = []
+        for item in payload["input"]:
+            if item_type(item) == self.kind:
+                items.append(_without_key(item, self.keys))
+            else:
+                items.append(item)
         return {**payload, "input": items}
 
 
@@ -4547,6 +4625,7 @@ def may_lose_field(kind: str, keys: Sequence[str]) -> bool:
 
 
 def _without_key(value: Any, keys: Sequence[str]) -> Any:
+    """Return a value without the field at a path of names; each row of a list alike."""
     if isinstance(value, list):
         return [_without_key(row, keys) for row in value]
     if not isinstance(value, dict) or keys[0] not in value:
@@ -4563,32 +4642,33 @@ class LeaveOutStrict(RequestRepair):
     @property
     def message(self) -> str:
         """The status line for the person who waits."""
-        return refused_message("strict")
+        return _refused_message("strict")
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
         """Return the body whose functions do not have the field."""
         changed = dict(payload)
         if payload.get("tools"):
-            changed["tools"] = _not_strict(payload["tools"])
-        changed["input"] = [_with_lax_tools(item) for item in payload["input"]]
+            changed["tools"] = _without_strict(payload["tools"])
+        changed["input"] = [_item_without_strict(item) for item in payload["input"]]
         return changed
 
 
-def _with_lax_tools(item: Item) -> Item:
+def _item_without_strict(item: Item) -> Item:
     """Return an item in whose tools no function says whether it is strict."""
     if item_type(item) != ADDED_TOOLS:
         return item
-    return {**item, "tools": _not_strict(item["tools"])}
+    return {**item, "tools": _without_strict(item["tools"])}
 
 
-def _not_strict(tools: Iterable[Item]) -> list[Item]:
-    lax: list[Item] = []
+def _without_strict(tools: Iterable[Item]) -> list[Item]:
+    """Return tools of which no function says whether it is strict."""
+    changed: list[Item] = []
     for tool in tools:
         if tool.get("type") == "function":
-            lax.append(_without_key(tool, ("strict",)))
+            changed.append(_without_key(tool, ("strict",)))
         else:
-            lax.append(tool)
-    return lax
+            changed.append(tool)
+    return changed
 
 
 @dataclass(frozen=True, slots=True)
@@ -4600,11 +4680,13 @@ class LowerItems(RequestRepair):
     @property
     def message(self) -> str:
         """The status line for the person who waits."""
-        return refused_message(self.kind)
+        return _refused_message(self.kind)
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
         """Return the body without the items."""
-        return lower_payload(payload, {self.kind} & APPENDED)
+        if self.kind not in APPENDED:
+            return payload
+        return lower_payload(payload, {self.kind})
 
 
 @dataclass(frozen=True, slots=True)
@@ -4733,9 +4815,9 @@ def retry_wait(
 
 def is_transient(failure: Failure) -> bool:
     """Say whether the same request may succeed later."""
-    words = {failure.error.code, failure.error.type}
-    is_out_of_credit = (failure.error.code or "").endswith(_NO_CREDIT_SUFFIXES)
-    if is_out_of_credit or words & NO_CREDIT_CODES:
+    error = failure.error
+    is_out_of_credit = (error.code or "").endswith(_NO_CREDIT_SUFFIXES)
+    if is_out_of_credit or error.is_any_of(NO_CREDIT_CODES):
         return False
     # The header `x-should-retry` decides against the status, in both directions.
     if failure.should_retry is not None:
@@ -4743,8 +4825,9 @@ def is_transient(failure: Failure) -> bool:
     # No answer, or a stream that began with an error: only words tell what it was. One
     # without any words, or of the server's own trouble, may pass.
     if failure.status in (None, 200):
-        is_nameless = words == {None} and not failure.error.names_a_place
-        return is_nameless or bool(words & RETRIED_CODES)
+        has_words = error.code is not None or error.type is not None
+        is_nameless = not has_words and not error.names_a_place
+        return is_nameless or error.is_any_of(RETRIED_CODES)
     return failure.status in _RETRIED_STATUS or failure.status >= 500
 
 
@@ -4810,8 +4893,8 @@ class Trial(NamedTuple):
 
 def may_be_repaired(failure: Failure) -> bool:
     """Say whether a failure is about what the request says."""
-    codes = {failure.error.code, failure.error.type}
-    return failure.status not in _OTHER_CAUSES and codes.isdisjoint(_LASTING_CODES)
+    is_about_request = failure.status not in _OTHER_CAUSES
+    return is_about_request and not failure.error.is_any_of(_LASTING_CODES)
 
 
 def find_repair(sent: SentRequest, failure: Failure, done: int = 0) -> Trial | None:
@@ -4827,7 +4910,9 @@ def find_repair(sent: SentRequest, failure: Failure, done: int = 0) -> Trial | N
         for trial in _candidates(refusal, failure):
             if _is_worth_trying(trial.repair, sent):
                 return trial._replace(error=error)
-    return _plain_words(sent, error) if _may_want_plain_words(failure) else None
+    if not _may_want_plain_words(failure):
+        return None
+    return _send_plain_words(sent, error)
 
 
 def last_repair(sent: SentRequest, failure: Failure) -> Trial | None:
@@ -4838,11 +4923,13 @@ def last_repair(sent: SentRequest, failure: Failure) -> Trial | None:
     """
     if failure.status != 200 or not may_be_repaired(failure):
         return None
-    trial = _plain_words(sent, failure.error)
-    return trial._replace(is_lasting=False) if trial else None
+    trial = _send_plain_words(sent, failure.error)
+    if trial is None:
+        return None
+    return trial._replace(is_lasting=False)
 
 
-def _plain_words(sent: SentRequest, error: ApiError) -> Trial | None:
+def _send_plain_words(sent: SentRequest, error: ApiError) -> Trial | None:
     """Return the trial that sends less of the chat; first the one that keeps more."""
     for repair in (PlainItems(sent.last_name), WordsAlone(sent.last_name)):
         if _is_worth_trying(repair, sent):
@@ -4865,7 +4952,7 @@ def _may_want_plain_words(failure: Failure) -> bool:
 def _is_worth_trying(repair: Repair, sent: SentRequest) -> bool:
     """Say whether a repair is new, and changes what was sent.
 
-    Nor does it give back an effort that another repair took away.
+    An effort that an earlier repair took away is not given back.
     """
     if repair in sent.repairs:
         return False
@@ -4883,6 +4970,7 @@ def _candidates(refusal: Refusal, failure: Failure) -> Iterator[Trial]:
         if refusal.error.param == "stream":
             yield Trial(LeaveOutParameter("stream"))
         return
+    # Among the first if the refusal is about reasoning, else the last that is tried.
     if "reasoning" in refusal.error.text.lower():
         yield Trial(LeaveOutPlainReasoning())
     for find in (
@@ -4935,7 +5023,8 @@ def _by_place(refusal: Refusal) -> Iterator[Trial]:
     is_named = refusal.has_named_place
     tool = place.value if place.list_name == "tools" else place.inner_tool
     if tool is not None:
-        if refusal.is_unknown and place.keys[-1:] == ("strict",):
+        is_about_strict = bool(place.keys) and place.keys[-1] == "strict"
+        if refusal.is_unknown and is_about_strict:
             yield Trial(LeaveOutStrict(), is_named=is_named)
         yield _without_tool(refusal, tool, is_named=is_named)
         return
@@ -4992,10 +5081,12 @@ def _by_image_code(refusal: Refusal) -> Iterator[Trial]:
     """Yield the repair of the newest image: its refusal names no place."""
     if refusal.error.code not in IMAGE_CODES:
         return
-    rows = enumerate(refusal.sent.items)
-    numbers = [number for number, row in rows if has_media(row.item)]
-    if numbers:
-        yield from _without_item(refusal, numbers[-1])
+    newest = None
+    for number, row in enumerate(refusal.sent.items):
+        if has_media(row.item):
+            newest = number
+    if newest is not None:
+        yield from _without_item(refusal, newest)
 
 
 def _by_id(refusal: Refusal) -> Iterator[Trial]:
@@ -5150,6 +5241,8 @@ _MAX_FORMAT = 300_000
 model or a chat, and each short question then sends it."""
 _ANSWER_FORMATS = ("text", "json_object", "json_schema")
 _NOT_IN_A_NAME = re.compile(r"[^a-zA-Z0-9_-]")
+_MAX_FORMAT_NAME = 64
+"""Characters of a format's name; the API refuses longer ones, and other signs."""
 
 
 def read_parameters(body: JsonObject) -> tuple[dict[str, Any], list[str]]:
@@ -5232,8 +5325,9 @@ def _with_schema(given: dict[str, Any]) -> Any:
     beside = given.pop("json_schema", None)
     if isinstance(form, str):
         form = {"type": form}
-    is_bare = isinstance(form, Mapping) and form.get("json_schema") is None
-    return {**form, "json_schema": beside} if is_bare else form
+    if isinstance(form, Mapping) and form.get("json_schema") is None:
+        return {**form, "json_schema": beside}
+    return form
 
 
 def _read_format(name: str, value: object) -> dict[str, Any]:
@@ -5249,9 +5343,10 @@ def _read_format(name: str, value: object) -> dict[str, Any]:
         raise parameter_error(name, f"its type is none of {words}")
     if kind != "json_schema":
         return {"type": kind}
-    nested = form.get("json_schema")
-    flat = form if nested is None and "schema" in form else nested
-    return {"type": kind, **_schema_fields(name, flat)}
+    described = form.get("json_schema")
+    if described is None and "schema" in form:  # the API's own, flat form
+        described = form
+    return {"type": kind, **_schema_fields(name, described)}
 
 
 def _schema_fields(name: str, value: object) -> dict[str, Any]:
@@ -5261,15 +5356,17 @@ def _schema_fields(name: str, value: object) -> dict[str, Any]:
     strict, and each of its properties required, while Chat Completions does not
     (recorded: 8 of 8).
     """
-    read = parse_json_object(value) if isinstance(value, str) else value
-    if not isinstance(read, Mapping) or not isinstance(read.get("schema"), Mapping):
+    if isinstance(value, str):
+        value = parse_json_object(value)
+    if not isinstance(value, Mapping) or not isinstance(value.get("schema"), Mapping):
         why = 'json_schema has to be a JSON object with the schema under "schema"'
         raise parameter_error(name, why)
-    title = _NOT_IN_A_NAME.sub("_", str(read.get("name") or "response"))[:64]
-    fields: dict[str, Any] = {"name": title, "schema": read["schema"]}
-    if read.get("description"):
-        fields["description"] = read["description"]
-    strict = read.get("strict")
+    own_name = str(value.get("name") or "response")
+    format_name = _NOT_IN_A_NAME.sub("_", own_name)[:_MAX_FORMAT_NAME]
+    fields: dict[str, Any] = {"name": format_name, "schema": value["schema"]}
+    if value.get("description"):
+        fields["description"] = value["description"]
+    strict = value.get("strict")
     fields["strict"] = strict is not None and read_bool("json_schema.strict", strict)
     return fields
 
@@ -5298,8 +5395,8 @@ def hash_ids(kind: str, user_id: str, chat_id: str) -> dict[str, str | None]:
     cache_key = None
     if kind == "chat":
         cache_key = _hash_id("chat", chat_id)
-    if kind != "off":
-        cache_key = cache_key or _hash_id("cache", user_id)
+    if cache_key is None and kind != "off":  # a chat without an id has its user's key
+        cache_key = _hash_id("cache", user_id)
     return {
         "safety_identifier": _hash_id("user", user_id),
         "prompt_cache_key": cache_key,
@@ -5307,7 +5404,10 @@ def hash_ids(kind: str, user_id: str, chat_id: str) -> dict[str, str | None]:
 
 
 def _hash_id(kind: str, value: str) -> str | None:
-    """Return a stable name for an id, which is random and cannot be guessed."""
+    """Return a stable name for an id, which is random and cannot be guessed.
+
+    A cache key has at most 64 characters.
+    """
     if not value:
         return None
     return hex_digest(f"openai_responses:{kind}:{value}")[:48]
@@ -5636,7 +5736,7 @@ def function_parameters(
 # ---------------------------------------------------------------- valid values
 
 
-def is_json_value(value: object) -> bool:
+def _is_json_value(value: object) -> bool:
     """Say whether JSON can express a value; it has no NaN and no infinity."""
     try:
         json.dumps(value, allow_nan=False)
@@ -5649,7 +5749,7 @@ def is_json_number(value: object) -> bool:
     """Say whether a value is a number that JSON has."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
-    return is_json_value(value)
+    return _is_json_value(value)
 
 
 def _is_schema(value: object) -> bool:
@@ -5669,7 +5769,7 @@ def _is_filled_list(value: object) -> bool:
 
 
 def _is_json_list(value: object) -> bool:
-    return _is_filled_list(value) and is_json_value(value)
+    return _is_filled_list(value) and _is_json_value(value)
 
 
 def _is_text(value: object) -> bool:
@@ -5753,10 +5853,10 @@ _VALID_VALUES: Mapping[str, Callable[[Any], bool]] = {
     **dict.fromkeys(_SCHEMA_LIST_KEYWORDS, _is_filled_list),
     **dict.fromkeys(_SCHEMA_MAP_KEYWORDS, _is_mapping),
     "$comment": _is_text,
-    "const": is_json_value,
+    "const": _is_json_value,
     "contentEncoding": _is_text,
     "contentMediaType": _is_text,
-    "default": is_json_value,
+    "default": _is_json_value,
     "deprecated": _is_flag,
     "description": _is_text,
     "enum": _is_json_list,
@@ -5905,9 +6005,12 @@ def _object_without_choice(root: Schema) -> Schema:
 
 def _all_properties(root: Schema) -> Schema:
     """Return the properties of the root and its options; those of the first count."""
-    parts = joined_schemas(root, partial(schema_parts, root, choose=_choose_all))
+
+    def parts_of(node: JsonObject) -> list[Any]:
+        return schema_parts(root, node, _choose_all)
+
     properties: Schema = {}
-    for part in reversed(parts):
+    for part in reversed(joined_schemas(root, parts_of)):
         properties.update(as_mapping(part.get("properties")))
     return properties
 
@@ -5940,7 +6043,7 @@ def resolve_reference(root: JsonObject, reference: object) -> Any:
     return part
 
 
-def _step_into(part: Any, name: str) -> Any:
+def _step_into(part: object, name: str) -> Any:
     if not isinstance(part, list):
         return as_mapping(part).get(name)
     if name.isdecimal() and int(name) < len(part):
@@ -6006,7 +6109,7 @@ class ToolNames:
 
     def sent_name(self, name: str) -> str:
         """Return the name that the API gets: 1 to 64 letters, digits, `_` and `-`."""
-        return self._sent.get(name) or _allowed_name(name, self._sent)
+        return self._sent_names.get(name) or _allowed_name(name, self._sent_names)
 
     def own_name(self, called: str, others: Collection[str] = ()) -> str:
         """Return the tool's own name for the name that the model used.
@@ -6014,27 +6117,27 @@ class ToolNames:
         A name that neither a tool nor one of the `others` has means the only tool that
         is spelled like it.
         """
-        own = self._own.get(called)
+        own = self._own_names.get(called)
         if own is None and called not in others:
-            own = self._spelled.get(_spelling(called))
+            own = self._names_by_spelling.get(_normalize_spelling(called))
         return own or called
 
     @cached_property
-    def _sent(self) -> Mapping[str, str]:
+    def _sent_names(self) -> Mapping[str, str]:
         known = dict.fromkeys(self.known)
         return {name: _allowed_name(name, known) for name in known}
 
     @cached_property
-    def _own(self) -> Mapping[str, str]:
+    def _own_names(self) -> Mapping[str, str]:
         # Of two with one name, the first counts.
-        return {self._sent[name]: name for name in reversed(self.known)}
+        return {self._sent_names[name]: name for name in reversed(self.known)}
 
     @cached_property
-    def _spelled(self) -> Mapping[str, str]:
+    def _names_by_spelling(self) -> Mapping[str, str]:
         """The known names by their spelling; empty where two are spelled alike."""
         names: dict[str, str] = {}
         for name in dict.fromkeys(self.known):
-            spelling = _spelling(name)
+            spelling = _normalize_spelling(name)
             if spelling in names:
                 names[spelling] = ""  # neither of the two can be meant
             else:
@@ -6071,7 +6174,7 @@ _MAX_CALL_ID = 64
 """Codex's own server issued longer ones, which the API refuses (hermes-agent 72006)."""
 
 
-def _spelling(name: str) -> str:
+def _normalize_spelling(name: str) -> str:
     """Return what two spellings of a name have in common: case and signs do not count."""
     return _FORBIDDEN.sub("_", name.removeprefix(_MODELS_PREFIX)).lower()
 
@@ -6084,12 +6187,11 @@ def fit_calls(items: Sequence[Item]) -> list[Item]:
     accepted is the call with it (recordings of pydantic-ai). Any other namespace is of
     an earlier answer: tools lay in namespaces once, and are now declared without.
     """
-    added = {
-        as_text(tool.get("name"))
-        for item in items
-        if item_type(item) == ADDED_TOOLS
-        for tool in content_parts(item.get("tools"))
-    }
+    added: set[str] = set()
+    for item in items:
+        if item_type(item) == ADDED_TOOLS:
+            tools = content_parts(item.get("tools"))
+            added.update(as_text(tool.get("name")) for tool in tools)
     return [clean_call(_with_own_namespace(item, added)) for item in items]
 
 
@@ -6101,8 +6203,10 @@ def _with_own_namespace(item: Item, added: Collection[str]) -> Item:
     namespace = name if name in added else None
     if item.get("namespace") == namespace:
         return item
-    kept = {key: value for key, value in item.items() if key != "namespace"}
-    return {**kept, "namespace": namespace} if namespace else kept
+    changed = {key: value for key, value in item.items() if key != "namespace"}
+    if namespace:
+        changed["namespace"] = namespace
+    return changed
 
 
 def clean_call(item: Item) -> Item:
@@ -6161,11 +6265,11 @@ def responses_tools(
         else:
             tools.append(_responses_tool(spec, strict, strict_left))
     if left_out:
-        names = ", ".join(map(_spec_name, left_out[:_NAMED_IN_LOG]))
+        names = [_spec_name(spec) for spec in left_out[:_NAMED_IN_LOG]]
         log(
-            f"Tools are left out, because their schemas are too large or too deep: "
-            f"{names} ({len(left_out)} in all). Make the schemas smaller, or offer "
-            "fewer tools."
+            "Tools are left out, because their schemas are too large or too deep: "
+            f"{', '.join(names)} ({len(left_out)} in all). Make the schemas smaller, or "
+            "offer fewer tools."
         )
     return tools
 
@@ -6187,8 +6291,11 @@ def merge_tools(*groups: Sequence[Item]) -> list[Item]:
 
     MCP servers are compared by label, other hosted tools by type.
     """
-    tools = [tool for group in groups for tool in group]
-    return list({tool_identity(tool): tool for tool in tools}.values())
+    merged: dict[object, Item] = {}
+    for group in groups:
+        for tool in group:
+            merged[tool_identity(tool)] = tool
+    return list(merged.values())
 
 
 def responses_tool_choice(
@@ -6203,10 +6310,12 @@ def responses_tool_choice(
     if isinstance(choice, str):
         wanted = _choice_by_name(choice, tools, names)
     elif isinstance(choice, Mapping):
-        wanted = _tool_choice(choice, names)
+        wanted = _flatten_choice(choice, names)
     else:
         raise InvalidRequest("The tool choice is neither a word nor a JSON object.")
-    chosen = wanted["tools"] if wanted["type"] == "allowed_tools" else [wanted]
+    chosen = [wanted]
+    if wanted["type"] == "allowed_tools":
+        chosen = wanted["tools"]
     _check_offered(chosen, tools)
     return wanted
 
@@ -6216,7 +6325,9 @@ def next_tool_choice(choice: object) -> object:
     # A choice that demands a call would make the model call again and again.
     if isinstance(choice, Mapping) and choice.get("type") == "allowed_tools":
         return {**choice, "mode": "auto"}
-    return "none" if choice == "none" else None
+    if choice == "none":
+        return choice
+    return None
 
 
 def _responses_tool(spec: JsonObject, strict: bool, strict_left: JsonBudget) -> Item:
@@ -6235,12 +6346,12 @@ def _responses_tool(spec: JsonObject, strict: bool, strict_left: JsonBudget) -> 
             "A tool has no name. Every function or custom tool needs one."
         )
     if kind == "function":
-        return _function(flat, strict, strict_left)
+        return _function_tool(flat, strict, strict_left)
     known = {key: flat[key] for key in _KEYS_OF_CUSTOM if key in flat}
     return {**known, **_custom_format(flat), "type": kind}
 
 
-def _function(function: JsonObject, strict: bool, strict_left: JsonBudget) -> Item:
+def _function_tool(function: JsonObject, strict: bool, strict_left: JsonBudget) -> Item:
     own = function.get("strict")
     wanted = own if isinstance(own, bool) else strict
     parameters = as_mapping(function.get("parameters"))
@@ -6291,38 +6402,52 @@ def _choice_by_name(choice: str, tools: Sequence[Item], names: ToolNames) -> Ite
     return {"type": "function", "name": sent}
 
 
-def _tool_choice(choice: JsonObject, names: ToolNames) -> Item:
+def _flatten_choice(choice: JsonObject, names: ToolNames) -> Item:
     """Return a choice that is an object in the flat form, with the names as sent."""
     kind = choice.get("type", "function")
-    inner = choice.get(kind) if isinstance(kind, str) else None
-    flat = dict(inner) if isinstance(inner, Mapping) else dict(choice)
-    wanted: Item = {**flat, "type": kind}
+    wanted: Item = dict(choice)
+    if isinstance(kind, str) and isinstance(choice.get(kind), Mapping):
+        wanted = dict(choice[kind])
+    wanted["type"] = kind
     if kind in CALLED_BY_NAME:
         if not isinstance(wanted.get("name"), str):
             raise InvalidRequest("The tool choice names no tool.")
         wanted["name"] = names.sent_name(wanted["name"])
     if kind == "allowed_tools":
         chosen = content_parts(wanted.get("tools"))
-        wanted["tools"] = [_tool_choice(inner_choice, names) for inner_choice in chosen]
+        wanted["tools"] = [_flatten_choice(tool, names) for tool in chosen]
     return wanted
 
 
 def _check_offered(chosen: Sequence[Item], tools: Sequence[Item]) -> None:
     """Raise InvalidRequest for a choice that none of the `tools` answers to."""
-    offered = {key for tool in tools for key in _choice_keys(tool)}
+    offered: set[_ChoiceKey] = set()
+    for tool in tools:
+        key = _choice_key(tool)
+        offered.add(key)
+        offered.add(key._replace(label=""))  # a choice may leave it out
     for wanted in chosen:
-        if _choice_keys(wanted)[0] not in offered:
+        if _choice_key(wanted) not in offered:
             raise InvalidRequest(
                 f"The tool choice asks for {tool_name(wanted)}, which this chat does not have."
             )
 
 
-def _choice_keys(tool: Item) -> Sequence[tuple[str, str, str]]:
-    """Return what identifies a tool in a choice, with its label and without."""
+class _ChoiceKey(NamedTuple):
+    """What identifies a tool in a choice."""
+
+    kind: str
+    label: str
+    name: str
+
+
+def _choice_key(tool: Item) -> _ChoiceKey:
     name = "" if is_hosted_tool(tool) else as_text(tool.get("name"))
-    kind = as_text(tool.get("type"))
-    label = as_text(tool.get("server_label"))
-    return (kind, label, name), (kind, "", name)
+    return _ChoiceKey(
+        kind=as_text(tool.get("type")),
+        label=as_text(tool.get("server_label")),
+        name=name,
+    )
 
 
 # --------------------------------------------------------------------------------------
@@ -6341,6 +6466,7 @@ def _choice_keys(tool: Item) -> Sequence[tuple[str, str, str]]:
 
 
 SAMPLING = {"temperature", "top_p", "top_logprobs"}
+"""What reasoning models reject, or accept only with the effort `none`."""
 
 _MAX_OUTPUT_TOKENS = 128_000
 """For models of which it is not known."""
@@ -6453,9 +6579,9 @@ def build_request(
     if not items:
         raise InvalidRequest("There is no message to answer. Write one and send it.")
     given, _ = read_parameters(body)
-    passed_on, _ = _passed_on(given)
+    passed_on, _ = _check_passed_on(given)
     facts = model.facts
-    effort = _effort(model, given, settings)
+    effort = _choose_effort(model, given, settings)
     effort_in_use = effort or facts.default_effort
     tools = [tool for tool in settings.tools if _takes_tool(effort_in_use, tool)]
     fields: dict[str, Any] = {
@@ -6463,7 +6589,7 @@ def build_request(
         "input": list(items),
         "instructions": instructions or None,
         "stream": settings.stream and given.get("enable_stream", True),
-        "text": _text_object(model, given, settings),
+        "text": _build_text(model, given, settings),
         "tools": tools or None,
         "parallel_tool_calls": settings.parallel_tool_calls,
     }
@@ -6473,9 +6599,9 @@ def build_request(
     # An unknown model reasons if an effort is set.
     with_reasoning = False
     if facts.reasoning or effort is not None:
-        fields["reasoning"] = _reasoning(model, effort, given, settings)
+        fields["reasoning"] = _build_reasoning(model, effort, given, settings)
         with_reasoning = settings.encrypted_reasoning
-    fields["include"] = _include(tools, with_reasoning)
+    fields["include"] = _list_includes(tools, with_reasoning)
     fields |= {**settings.defaults, **passed_on}
     _keep_what_fits(fields, facts, effort_in_use)
     return ResponsesRequest(**fields)
@@ -6496,7 +6622,9 @@ def _keep_what_fits(
         fields["max_output_tokens"] = clamp_number(length, 16, longest, longest)
 
 
-def _effort(model: ResolvedModel, given: JsonObject, settings: Settings) -> str | None:
+def _choose_effort(
+    model: ResolvedModel, given: JsonObject, settings: Settings
+) -> str | None:
     """Return the effort that is asked for, None if the model does not take it.
 
     `max` means the highest of the model.
@@ -6507,15 +6635,21 @@ def _effort(model: ResolvedModel, given: JsonObject, settings: Settings) -> str 
     return asked if asked and model.takes_effort(asked) else None
 
 
-def _passed_on(given: JsonObject) -> tuple[dict[str, Any], list[str]]:
+def _check_passed_on(given: JsonObject) -> tuple[dict[str, Any], list[str]]:
     """Return the caller's keys that the API takes, and what is wrong with others."""
-    kept = {k: with_known_keys(k, given[k]) for k in given.keys() & _PASSED_ON}
+    kept: dict[str, Any] = {}
+    for name, value in given.items():
+        if name in _PASSED_ON:
+            kept[name] = with_known_keys(name, value)
     try:
         ResponsesRequest(model="", input=[], **kept)
     except ValidationError as error:
         reasons = {str(row["loc"][0]): row["msg"] for row in error.errors()}
-        kept = {key: value for key, value in kept.items() if key not in reasons}
-        return kept, [str(parameter_error(*entry)) for entry in reasons.items()]
+        complaints: list[str] = []
+        for name, reason in reasons.items():
+            del kept[name]
+            complaints.append(str(parameter_error(name, reason)))
+        return kept, complaints
     return kept, []
 
 
@@ -6527,9 +6661,11 @@ def _takes_sampling(sampling: str, effort: str | None) -> bool:
     return sampling == "always" or (sampling == "with_none" and effort == "none")
 
 
-def _include(tools: Sequence[Item], with_reasoning: bool) -> list[str] | None:
+def _list_includes(tools: Sequence[Item], with_reasoning: bool) -> list[str] | None:
     """Return what the response is to hold beside its output; None for nothing."""
-    wanted = ["reasoning.encrypted_content"] if with_reasoning else []
+    wanted: list[str] = []
+    if with_reasoning:
+        wanted.append("reasoning.encrypted_content")
     for tool in tools:
         name = tool_kind(tool).include
         if name:
@@ -6537,27 +6673,30 @@ def _include(tools: Sequence[Item], with_reasoning: bool) -> list[str] | None:
     return wanted or None
 
 
-def _reasoning(
+def _build_reasoning(
     model: ResolvedModel, effort: str | None, given: JsonObject, settings: Settings
 ) -> dict[str, Any] | None:
     """Return the `reasoning` of a request; the caller's own keys have priority."""
     facts = model.facts
-    # `auto` means `all_turns` on gpt-5.6 and gpt-6-astra, and the current turn before
-    # (recorded). An effort of `none` has no reasoning to sum up.
+    chosen: dict[str, str] = {}
+    if effort:
+        chosen["effort"] = effort
+    # An effort of `none` has no reasoning to sum up.
     thinks = (effort or facts.default_effort) != "none"
-    ours = {
-        "effort": effort,
-        "summary": facts.summary and thinks and settings.summary,
-        "context": facts.all_turns and settings.encrypted_reasoning and "all_turns",
-        "mode": model.pro and "pro",
-    }
-    chosen = {name: value for name, value in ours.items() if value}
+    if settings.summary and facts.summary and thinks:
+        chosen["summary"] = settings.summary
+    # `auto` means `all_turns` on gpt-5.6 and gpt-6-astra, and the current turn before
+    # (recorded).
+    if facts.all_turns and settings.encrypted_reasoning:
+        chosen["context"] = "all_turns"
+    if model.pro:
+        chosen["mode"] = "pro"
     own = with_known_keys("reasoning", given["reasoning"])
     own.pop("effort", None)
     return {**chosen, **own} or None
 
 
-def _text_object(
+def _build_text(
     model: ResolvedModel, given: JsonObject, settings: Settings
 ) -> dict[str, Any] | None:
     """Return the `text` of a request; only a model that has a verbosity gets one."""
@@ -6584,15 +6723,17 @@ _MAX_PARAMETER_NAME = 40
 def unsent_parameters(
     asked: JsonObject, request: ResponsesRequest
 ) -> tuple[list[str], list[str]]:
-    """Return the caller's parameters that are not sent, like `reasoning.effort`, and a
-    sentence for each value that no API takes.
+    """Return the caller's parameters that are not sent, and complaints about values.
+
+    The former are names like `reasoning.effort`, the latter a sentence for each value
+    that no API takes.
     """
     given, errors = read_parameters(asked)
     # The history says nothing of parameters, and takes long to prepare.
     appended = [item for item in request.input if item_type(item) in APPENDED]
     without_history = request.model_copy(update={"input": appended})
     sent = lower_payload(without_history.payload(), APPENDED)
-    passed_on, complaints = _passed_on(given)
+    passed_on, complaints = _check_passed_on(given)
     asked_length = passed_on.get("max_output_tokens")
     sent_length = request.max_output_tokens
     if asked_length and str(asked_length) != str(sent_length):
@@ -6604,7 +6745,8 @@ def unsent_parameters(
             if inner not in sent.get(key, {}):
                 names.append(f"{key}.{inner}")
     names += [key for key in given if key not in sent and key not in _READ_OTHERWISE]
-    return sorted(name[:_MAX_PARAMETER_NAME] for name in names), errors + complaints
+    shown_names = sorted(name[:_MAX_PARAMETER_NAME] for name in names)
+    return shown_names, errors + complaints
 
 
 _OPENAI_ONLY = (
@@ -6623,8 +6765,12 @@ _ID_PREFIXES = {"reasoning": "rs", "function_call": "fc", "custom_tool_call": "c
 
 def strict_payload(payload: dict[str, Any]) -> dict[str, Any]:
     """Return `payload` for other servers: without OpenAI's own keys, items with ids."""
-    kept = {k: v for k, v in payload.items() if not k.startswith(_OPENAI_ONLY)}
-    return {**kept, "input": [_strict_item(item) for item in payload["input"]]}
+    kept: dict[str, Any] = {}
+    for name, value in payload.items():
+        if not name.startswith(_OPENAI_ONLY):
+            kept[name] = value
+    kept["input"] = [_strict_item(item) for item in payload["input"]]
+    return kept
 
 
 def _strict_item(item: Item) -> Item:
@@ -6703,10 +6849,10 @@ _DELTA = re.compile(rf'"delta":"({_TEXT_INSIDE})"')
 
 def join_delta_runs(text: str) -> str:
     """Return the text of whole events, with each run of deltas joined to one event."""
-    return _DELTA_RUN.sub(_joined_run, text)
+    return _DELTA_RUN.sub(_join_run, text)
 
 
-def _joined_run(run: re.Match[str]) -> str:
+def _join_run(run: re.Match[str]) -> str:
     """Return the first event of a run with the texts of all; else the run as it is."""
     first = run["first"]
     has_one_text = first.count('"delta":') == 1
@@ -6766,10 +6912,15 @@ class EventStreamDecoder:
         self._most_bytes = most_bytes
         self._joins_deltas = joins_deltas
         self._partial_line = bytearray()
+        """The beginning of a line whose end has not come."""
         self._after_cr = False
+        """Whether the last chunk ended with CR: an LF then belongs to the same line."""
         self._event = b""
+        """The name of the event whose lines are being read."""
         self._lines: list[bytes] = []
+        """The data of that event so far."""
         self._size = 0
+        """About what its lines take in memory, other fields and comments included."""
 
     def feed(self, chunk: bytes) -> list[ServerSentEvent]:
         """Return the events that `chunk` completes; it may begin inside of a CRLF.
@@ -6984,7 +7135,7 @@ def _text_identity(event: StreamEvent) -> tuple[int, str, int, str] | None:
 _SCAN_JSON = vars(json.JSONDecoder())["scan_once"]
 """What `raw_decode` calls; without its frame it is a tenth faster."""
 
-_END_OF_STREAM = "[DONE]"
+END_OF_STREAM = "[DONE]"
 """Of Chat Completions; no recorded stream of OpenAI has it."""
 _JSON_SPACE = " \t\n\r"
 """RFC 8259, section 2."""
@@ -6998,7 +7149,7 @@ def parse_event(event: ServerSentEvent) -> StreamEvent:
     Other servers end their streams with `[DONE]`. Thousands of brackets are a
     RecursionError, no value a StopIteration.
     """
-    if event.data == _END_OF_STREAM:
+    if event.data == END_OF_STREAM:
         return None
     text = event.data.strip(_JSON_SPACE)
     try:
@@ -7034,7 +7185,10 @@ _ODD_EVENT = (
 """Errors of text that is not JSON, and of JSON that is not an event."""
 
 
-def _checked(value: object, kind: type) -> Any:
+_Kind = TypeVar("_Kind")
+
+
+def _check_type(value: object, kind: type[_Kind]) -> _Kind:
     """Return a value of a type; raises TypeError for any other."""
     if not isinstance(value, kind):
         raise TypeError
@@ -7044,11 +7198,11 @@ def _checked(value: object, kind: type) -> Any:
 _NO_INDEX = -1
 
 
-def _index(wire: JsonObject) -> int:
+def _read_index(wire: JsonObject) -> int:
     index = wire.get("output_index")
     if index is None:
         return _NO_INDEX
-    return int(_checked(index, int))
+    return _check_type(index, int)
 
 
 def _text_reader(event: type[TextDelta], kind: str, part: str, field: str) -> _Reader:
@@ -7082,28 +7236,28 @@ def _read_annotation(wire: JsonObject) -> StreamEvent:
     if annotation is None:
         return None
     item_id = as_text(wire.get("item_id"))
-    return AnnotationAdded(_index(wire), _checked(annotation, dict), item_id)
+    return AnnotationAdded(_read_index(wire), _check_type(annotation, dict), item_id)
 
 
 def _read_partial_image(wire: JsonObject) -> StreamEvent:
     return PartialImage(
-        _index(wire),
-        _checked(wire["partial_image_b64"], str),
+        _read_index(wire),
+        _check_type(wire["partial_image_b64"], str),
         str(wire.get("output_format") or ""),
         as_text(wire.get("item_id")),
     )
 
 
 def _read_item_added(wire: JsonObject) -> StreamEvent:
-    return ItemAdded(_index(wire), _checked(wire["item"], dict))
+    return ItemAdded(_read_index(wire), _check_type(wire["item"], dict))
 
 
 def _read_item_done(wire: JsonObject) -> StreamEvent:
-    return ItemDone(_index(wire), _checked(wire["item"], dict))
+    return ItemDone(_read_index(wire), _check_type(wire["item"], dict))
 
 
 def _read_final(status: str, wire: JsonObject) -> StreamEvent:
-    return FinalResponse(status, _checked(wire["response"], dict))
+    return FinalResponse(status, _check_type(wire["response"], dict))
 
 
 def _read_error(wire: JsonObject) -> StreamEvent:
@@ -7210,38 +7364,37 @@ class ResponseDone(NamedTuple):
 
 
 class Status(NamedTuple):
-    """A status line for the person who waits.
-
-    `trial` is the repair that is tried after a refusal. `reason` is for the log.
-    `is_retry` says that the same request failed and is sent again. `is_note` says that
-    the line is worth reading later: the last line counts those.
-    """
+    """A status line for the person who waits."""
 
     sentence: str
     trial: Trial | None = None
+    """The repair that is tried after a refusal."""
     reason: str = ""
+    """For the log."""
     is_retry: bool = False
+    """Whether the same request failed and is sent again."""
     is_note: bool = True
+    """Whether the line is worth reading later: the last line counts those."""
 
 
 class Trace(NamedTuple):
-    """What the log needs to know about the last response.
-
-    `request_id` is OpenAI's own, `model` the one that answered, `status` that of HTTP,
-    and `removed` counts the items that the API took out of the input, by reason.
-    `subject` is the item or tool that the error names, with its place. `cache` is
-    the server's diagnosis of the prompt cache, if it was asked for one; `response_id` is
-    there if later requests are to be compared with this response.
-    """
+    """What the log needs to know about the last response."""
 
     request_id: str = ""
+    """OpenAI's own."""
     model: str = ""
+    """The one that answered."""
     status: int | None = None
+    """That of HTTP."""
     error: ApiError = ApiError()
     removed: Mapping[str, int] = MappingProxyType({})
+    """How many items the API took out of the input, by its reasons."""
     subject: str = ""
+    """The item or tool that the error names, with its place."""
     response_id: str = ""
+    """For later requests, which are to be compared with this response."""
     cache: JsonObject = MappingProxyType({})
+    """The server's diagnosis of the prompt cache, if it was asked for one."""
 
 
 class HiddenMessage(NamedTuple):
@@ -7263,66 +7416,50 @@ class RunWork(NamedTuple):
 
 
 class RunDone(NamedTuple):
-    """The last event of every run, however it ended.
-
-    `usages` are those of all responses, `usage` their sum, `last_usage` is that of the
-    last one. `output` holds the finished items of the whole run, outputs of calls among
-    them. `cost` is in US dollars, None if unknown. `usage_note` explains the tokens,
-    `window_share` is how full the model's context window is, in percent.
-    `work` is an agent's, `metadata` what a host stores with the last line.
-    """
+    """The last event of every run, however it ended."""
 
     ending: Ending
     usage: Usage | None = None
+    """The sum of all responses."""
     last_usage: Usage | None = None
+    """That of the last response."""
     output: tuple[Item, ...] = ()
+    """The finished items of the whole run, outputs of calls among them."""
     trace: Trace = Trace()
     cost: float | None = None
+    """In US dollars, None if unknown."""
     usages: tuple[Usage, ...] = ()
+    """Those of all responses."""
     usage_note: str = ""
+    """What explains the tokens."""
     window_share: int = 0
+    """How full the model's context window is, in percent."""
     work: RunWork | None = None
+    """Of an agent."""
     metadata: JsonObject = MappingProxyType({})
+    """What a host stores with the last line."""
 
 
 class ModelAnswer(NamedTuple):
-    """One answer of a model, the last thing that a provider yields.
-
-    `request` is the one that was answered, with its repairs, `items` are the finished
-    ones, each with its index in the run. `usages` are those of all attempts, `last_usage`
-    that of the last one. `has_shown` says whether there is something to see.
-    """
+    """One answer of a model, the last thing that a provider yields."""
 
     ending: Ending
     request: ResponsesRequest
+    """The one that was answered, with its repairs."""
     items: tuple[tuple[int, Item], ...] = ()
+    """The finished ones, each with its index in the run."""
     usages: tuple[Usage, ...] = ()
+    """Those of all attempts."""
     last_usage: Usage | None = None
+    """That of the last attempt."""
     trace: Trace = Trace()
     has_shown: bool = True
+    """Whether there is something to see."""
 
     @property
     def output(self) -> list[Item]:
         """The finished items."""
         return [item for _, item in self.items]
-
-    @property
-    def tool_calls(self) -> list[Item]:
-        """The calls; those of an answer that failed are not made."""
-        if self.ending.is_failure:
-            return []
-        return [item for item in self.output if is_call(item)]
-
-    @property
-    def is_final(self) -> bool:
-        """Whether this is the answer to the user: it calls nothing."""
-        return not self.tool_calls
-
-    @property
-    def text_content(self) -> str:
-        """What the answer says."""
-        messages = [item for item in self.output if item_type(item) == "message"]
-        return "\n\n".join(message_text(message) for message in messages)
 
 
 RunEvent = ItemEvent | ToolOutput | HiddenMessage | ResponseDone | Status | RunDone
@@ -7409,16 +7546,17 @@ class Endpoint:
         return urlsplit(_normalize_base_url(self.base_url)).hostname or ""
 
     def name_server(self, sentence: str) -> str:
-        """Return `sentence` about OpenAI as one about this server.
-
-        A sentence about the address itself must not need a valid one.
-        """
-        if "OpenAI" not in sentence or self._is_openais:
+        """Return `sentence` about OpenAI as one about this server."""
+        # First, because `host` raises for an invalid address, and the sentence about
+        # such an address has to pass.
+        if "OpenAI" not in sentence:
+            return sentence
+        if self._has_openai_host:
             return sentence
         return sentence.replace("OpenAI", self.host)
 
     @property
-    def _is_openais(self) -> bool:
+    def _has_openai_host(self) -> bool:
         return f".{self.host}".endswith(".openai.com")
 
     @property
@@ -7429,7 +7567,7 @@ class Endpoint:
     @property
     def is_openai(self) -> bool:
         """Whether it takes OpenAI's own kinds of input."""
-        if self._is_openais and not self.is_strict:
+        if self._has_openai_host and not self.is_strict:
             return True
         return self.compatibility == "openai" and not self.is_azure
 
@@ -7441,7 +7579,7 @@ class Endpoint:
     @property
     def is_gateway(self) -> bool:
         """Whether it is neither OpenAI's nor Azure's."""
-        return not (self._is_openais or self.is_azure)
+        return not (self._has_openai_host or self.is_azure)
 
     @property
     def is_azure(self) -> bool:
@@ -7491,7 +7629,11 @@ class Endpoint:
 
 @lru_cache(maxsize=32)  # an answer asks for the server's name about ten times
 def _normalize_base_url(text: str) -> str:
-    """`/v1` may be missing, or a slash at the end; what ends in `/responses` is whole."""
+    """Return an address that paths like `/responses` can be added to.
+
+    Administrators leave out the path, or write a slash behind it, or the whole address
+    of the Responses API. Raises InvalidSetting.
+    """
     parts = url_parts(text.strip() or DEFAULT_BASE_URL)
     if parts is None:
         raise InvalidSetting(
@@ -7682,10 +7824,6 @@ def _now() -> float:
     return asyncio.get_running_loop().time()
 
 
-def _ignore_waiting(is_waiting: bool) -> None:
-    """Do nothing: nobody shows that the server is silent."""
-
-
 class Deadlines:
     """The limit that is active now, over all attempts of one run.
 
@@ -7696,25 +7834,28 @@ class Deadlines:
     def __init__(
         self,
         timeouts: Timeouts,
-        set_waiting: Callable[[bool], object] = _ignore_waiting,
+        set_waiting: Callable[[bool], object] = ignore_report,
     ) -> None:
         """Start the total limit, if there is one."""
         self.timeouts = timeouts
         self._set_waiting = set_waiting
         self._end = float("inf")
+        """When the total limit is exceeded, by the event loop's clock."""
         if timeouts.total:
             self._end = _now() + timeouts.total
         self.start_attempt()
 
     def start_attempt(self) -> None:
         """Wait for a first event from now on."""
-        self._next = _now() + self.timeouts.first_event
+        self._event_due = _now() + self.timeouts.first_event
+        """When the next event has to be there, by the same clock."""
         self._kind: TimeoutKind = "first_event_timeout"
+        """The limit that `_event_due` comes from."""
         self._set_waiting(True)
 
     def event_arrived(self) -> None:
         """Wait for the next event from now on."""
-        self._next = _now() + self.timeouts.idle
+        self._event_due = _now() + self.timeouts.idle
         self._kind = "idle_timeout"
         self._set_waiting(True)
 
@@ -7734,17 +7875,19 @@ class Deadlines:
 
     def scope(self) -> asyncio.Timeout:
         """Return the scope for one wait; it raises TimeoutError."""
-        return asyncio.timeout_at(min(self._next, self._end))
+        return asyncio.timeout_at(min(self._event_due, self._end))
 
     def timeout_error(self) -> TimedOut:
         """Return the error of the limit that was exceeded."""
-        if self._end <= self._next:
+        if self._end <= self._event_due:
             return TimedOut("total_timeout")
         return TimedOut(self._kind)
 
 
 _DRAIN_SECONDS = 1.0
+"""For the body of a refusal, or the rest of an answer that has ended: people wait."""
 _MAX_ERROR_BODY = 64 * 1024
+"""Bytes of such a body, or rest, that are read."""
 MAX_ANSWER_BYTES = 256 * 1024 * 1024
 """Of one response, by `json_weight`: four times 128,000 tokens with an event for each."""
 
@@ -7789,7 +7932,10 @@ class HttpResponse:
         # Without the exception the reader gives out what had arrived; the next call
         # raises.
         content.set_exception(None)  # type: ignore[arg-type]
-        return content.read_nowait() or await self.read_any()
+        rest = content.read_nowait()
+        if rest:
+            return rest
+        return await self.read_any()
 
     async def read_all(self, most_bytes: int) -> bytearray:
         """Return the body; raises AnswerTooLarge for more than `most_bytes`."""
@@ -7966,29 +8112,33 @@ class Connections:
         redirection is a refusal, because the key would be sent along.
         """
         headers = endpoint.headers()
-        if isinstance(payload, EncodedBody):
-            body: bytes | None = payload.content
+        method = "POST"
+        body: bytes | None = None
+        if payload is None:
+            method = "GET"
+        elif isinstance(payload, EncodedBody):
+            body = payload.content
             headers["Content-Type"] = payload.media_type
         else:
-            body = None if payload is None else await _encode(payload)
+            body = await _encode(payload)
         url = endpoint.url(path)
         with self._pool().lend() as session:
             sent = session.request(
-                "GET" if body is None else "POST",
+                method,
                 url,
                 # aiohttp would send `api-key` and a gateway's own header to another
                 # origin; it drops `Authorization` alone (client.py, 3.14.5).
                 allow_redirects=False,
                 data=body,
                 headers=headers,
-                ssl=self._trusted(endpoint),
+                ssl=self._ssl_context(endpoint),
                 proxy=proxy_for(endpoint, url),
                 timeout=aiohttp.ClientTimeout(sock_connect=deadlines.timeouts.connect),
             )
             with closing(await _receive(sent, endpoint, deadlines)) as response:
                 answer = HttpResponse(response, deadlines)
                 is_good = response.status < _FIRST_BAD_STATUS
-                if body is None:  # a GET that has nothing to return has failed
+                if method == "GET":  # one that has nothing to return has failed
                     is_good = response.status == _STATUS_OK
                 if not is_good:
                     raise await answer.refusal()
@@ -7996,10 +8146,11 @@ class Connections:
                     raise _unreadable_answer(COMPRESSED)
                 yield answer
 
-    def _trusted(self, endpoint: Endpoint) -> ssl.SSLContext | bool:
-        """Return the certificates to trust: one context a file to reuse connections.
+    def _ssl_context(self, endpoint: Endpoint) -> ssl.SSLContext | bool:
+        """Return the certificates to trust: True for those of the system, False for all.
 
-        A file that was changed replaces what was read of it.
+        A file of certificates has one context, because connections are reused only for
+        the same. A file that was changed replaces what was read of it.
         """
         path = endpoint.ca_bundle
         if not (endpoint.verify_ssl and path):
@@ -8024,7 +8175,10 @@ class Connections:
         self._pool().start(work)
 
     async def post_quietly(self, endpoint: Endpoint, path: str) -> None:
-        """Send an empty request, up to three times; ignore the result."""
+        """Send an empty request, up to three times; ignore the result.
+
+        Nobody waits for it, and a cancellation that does not arrive costs money.
+        """
         for wait in (0.0, 0.5, 2.0):
             await asyncio.sleep(wait)
             limits = Deadlines(Timeouts(connect=10, first_event=20))
@@ -8048,6 +8202,7 @@ def _is_final_status(status: int) -> bool:
 
 
 _ITEMS_AT_ONCE = 1000
+"""Items that are encoded before others get the event loop."""
 
 
 async def _encode(payload: JsonObject) -> bytes:
@@ -8075,7 +8230,10 @@ async def _encode(payload: JsonObject) -> bytes:
 async def _receive(
     answer: Awaitable[aiohttp.ClientResponse], endpoint: Endpoint, deadlines: Deadlines
 ) -> aiohttp.ClientResponse:
-    """Return the response; a line break in the key or an odd host is a ValueError."""
+    """Return the response, or raise our error for aiohttp's.
+
+    A line break in the key or an odd host is a ValueError there.
+    """
     scope = deadlines.scope()
     try:
         async with scope:
@@ -8099,7 +8257,7 @@ def _connection_failed(error: Exception, host: str) -> ConnectionFailed:
             sentence = SENTENCES["refused"]["407"]
             fault = SettingFault(("proxy",))
         case aiohttp.ClientConnectorCertificateError() | aiohttp.ClientSSLError():
-            sentence = f"The certificate of {host} is not trusted here."
+            sentence = f"The certificate of {host} is not trusted."
             fault = SettingFault(("base_url", "ca_bundle", "verify_ssl"))
         case _:
             sentence = f"The model's server at {host} cannot be reached. Try again."
@@ -8111,6 +8269,11 @@ def _connection_failed(error: Exception, host: str) -> ConnectionFailed:
 def _unreadable_answer(ending: Ending) -> UnreadableAnswer:
     """Return the error that ends a run so."""
     return UnreadableAnswer(ending.sentence, ending.fault)
+
+
+def _path_step(text: str) -> str:
+    """Return a text as one step of a path; a lone surrogate becomes a question mark."""
+    return quote(text, safe="", errors="replace")
 
 
 async def container_file(
@@ -8125,8 +8288,8 @@ async def container_file(
     `ids` are those of the container and of the file. More than `most_bytes` is an
     AnswerTooLarge; the rest is not read.
     """
-    container, file = (quote(part, "", errors="replace") for part in ids)
-    path = f"/containers/{container}/files/{file}/content"
+    container_id, file_id = ids
+    path = f"/containers/{_path_step(container_id)}/files/{_path_step(file_id)}/content"
     async with connections.request(endpoint, path, None, deadlines) as answer:
         return bytes(await answer.read_all(most_bytes))
 
@@ -8201,8 +8364,10 @@ class Origin(NamedTuple):
 
     def wire(self) -> dict[str, str]:
         """Return the form in which it is stored."""
-        account = {"account": self.account} if self.account else {}
-        return {"family": self.family, "endpoint": self.endpoint, **account}
+        fields = {"family": self.family, "endpoint": self.endpoint}
+        if self.account:
+            fields["account"] = self.account
+        return fields
 
 
 def origin_at(family: str, endpoint: Endpoint) -> Origin:
@@ -8221,13 +8386,13 @@ def read_origin(wire: object, model: str) -> Origin:
     return Origin(resolve_model(model).family)
 
 
-_REMOTE_SIGN = "mcp"
+_REMOTE_PREFIX = "mcp"
 """How the ids of remote calls begin, and no others."""
 
 
 def is_remote_id(call_id: str) -> bool:
     """Say whether the API made the call itself, at a remote server."""
-    return call_id.startswith(_REMOTE_SIGN)
+    return call_id.startswith(_REMOTE_PREFIX)
 
 
 def remote_name(item: JsonObject) -> str:
@@ -8235,16 +8400,23 @@ def remote_name(item: JsonObject) -> str:
     return ToolNames().sent_name(f"{item.get('server_label')}_{item.get('name')}")
 
 
-def remote_pair(item: JsonObject, output: str = "") -> list[Item]:
-    """Return the call that `item` made or requested, with its output or error."""
-    output = output or _remote_error(item) or str(item.get("output") or "")
-    arguments = str(item.get("arguments") or "{}")
-    return _call_pair(_remote_call_id(item), remote_name(item), arguments, output)
+def remote_pair(item: JsonObject) -> list[Item]:
+    """Return the call that `item` made, with its output or error."""
+    output = _remote_error(item)
+    if not output:
+        output = str(item.get("output") or "")
+    return _remote_call_pair(item, output)
 
 
 def refused_pair(request: JsonObject, why: str) -> list[Item]:
     """Return a call that was denied, with its output."""
-    return remote_pair(request, f"Error: {why}")
+    return _remote_call_pair(request, f"Error: {why}")
+
+
+def _remote_call_pair(item: JsonObject, output: str) -> list[Item]:
+    """Return the call that `item` made or requested, with an output."""
+    arguments = str(item.get("arguments") or "{}")
+    return _call_pair(_remote_call_id(item), remote_name(item), arguments, output)
 
 
 def _call_pair(call_id: str, name: str, arguments: str, output: str) -> list[Item]:
@@ -8286,7 +8458,8 @@ def drop_settled_approvals(items: Sequence[Item]) -> list[Item]:
 def _open_approvals(items: Sequence[Item]) -> set[object]:
     """Return the ids of the approvals behind which the model has done nothing yet.
 
-    Its call for a refused request is none of its acts: the host makes it of the card.
+    A call with the id of a request is none of its acts: the host makes one of the card
+    of a request that was denied.
     """
     requests = {_remote_call_id(item) for item in items if is_approval_request(item)}
     open_ids: set[object] = set()
@@ -8332,18 +8505,20 @@ def _is_remote(item: JsonObject, kind: str) -> bool:
 
 def _remote_call_id(item: JsonObject) -> str:
     own = str(item.get("id") or "")
-    return own if is_remote_id(own) else f"{_REMOTE_SIGN}_{own}"
+    return own if is_remote_id(own) else f"{_REMOTE_PREFIX}_{own}"
 
 
 def _remote_error(item: JsonObject) -> str:
     error = item.get("error")
     if not error:
         return ""
-    fields = error if isinstance(error, Mapping) else {"message": error}
-    content = fields.get("content")
-    text = fields.get("message") or content
-    if isinstance(content, list):
-        text = "\n".join(map(part_text, content_parts(content)))
+    text = error
+    if isinstance(error, Mapping):
+        content = error.get("content")
+        text = error.get("message") or content
+        if isinstance(content, list):
+            texts = [part_text(part) for part in content_parts(content)]
+            text = "\n".join(texts)
     return f"Error: {text or 'the server did not say what went wrong.'}"
 
 
@@ -8358,7 +8533,9 @@ def strip_for_replay(item: Item) -> Item:
     """
     kept = _without(item, _NEVER_REPLAYED)
     if is_hosted(item):
-        return {**kept, **_required_fields(item)} if is_host_returned(item) else kept
+        if is_host_returned(item):
+            kept = {**kept, **_required_fields(item)}
+        return kept
     # "Invalid 'input[39].content': array too long. Expected an array with maximum
     # length 0" (musistudio/claude-code-router 1783, of other servers' reasoning).
     if is_encrypted(item) and kept.get("content"):
@@ -8373,7 +8550,11 @@ def _without(fields: Item, names: Sequence[str]) -> Item:
     """Return an object without nulls and `names`: if it has none, itself."""
     if fields.keys().isdisjoint(names) and None not in fields.values():
         return fields
-    return {k: v for k, v in fields.items() if k not in names and v is not None}
+    return {
+        key: value
+        for key, value in fields.items()
+        if key not in names and value is not None
+    }
 
 
 def replay_items(item: Item) -> list[Item]:
@@ -8382,7 +8563,9 @@ def replay_items(item: Item) -> list[Item]:
         return remote_pair(item)
     if has_plain_reasoning(item):  # its server wants it as it was
         return [{key: value for key, value in item.items() if value not in (None, "")}]
-    return [image_message(item) if has_image(item) else strip_for_replay(item)]
+    if has_image(item):
+        return [image_message(item)]
+    return [strip_for_replay(item)]
 
 
 _MAX_CODE_LENGTH = 20_000
@@ -8435,12 +8618,13 @@ def _required_fields(item: Item) -> Item:
             fields[key] = item[key]
     if fields.get("outputs"):  # images are large and only people need them
         parts = content_parts(fields["outputs"])
-        fields["outputs"] = [p for p in parts if p.get("type") != "image"]
+        fields["outputs"] = [part for part in parts if part.get("type") != "image"]
     # "Unknown parameter: 'input[n].action.sources'", although the API itself sent them
     # (pydantic-ai 2.68.0).
     if item_type(item) == "web_search_call":
         fields["action"] = _without_sources(item["action"])
-    # An approval is named by the id of the request for it.
+    # Only what later turns send gets another id: within a run an approval names the id
+    # of the request for it.
     if "id" in fields and kind.returned == "always":
         fields["id"] = _new_id(str(item["id"]))
     return fields
@@ -8486,6 +8670,7 @@ class RecentTexts:
         """Start empty."""
         self._now = now
         self._ends: dict[int, float] = {}
+        """Until when each text counts, by its hash."""
 
     def __contains__(self, text: str) -> bool:
         """Say whether `text` was added."""
@@ -8621,12 +8806,14 @@ def trials_that_helped(trials: Sequence[Trial]) -> list[Trial]:
     A trial was in vain if the same refusal came again and something else removed it.
     Of several things of one kind, such as two images, the refusal may be the same.
     """
+    if not trials:
+        return []
     helped: list[Trial] = []
-    for number, trial in enumerate(trials, 1):
-        if number == len(trials):
-            helped.append(trial._replace(helped_at_once=True))
-        elif not _was_in_vain(trial, trials[number]):
+    for trial, following in pairwise(trials):
+        if not _was_in_vain(trial, following):
             helped.append(trial)
+    # The request with the last one was accepted.
+    helped.append(trials[-1]._replace(helped_at_once=True))
     return helped
 
 
@@ -8677,8 +8864,9 @@ def _upload_fields(endpoint: Endpoint) -> Mapping[str, str]:
     Azure does not know the purpose `user_data`; its guide "Responses API" uses
     `assistants` instead.
     """
+    purpose = "assistants" if endpoint.is_azure else "user_data"
     return {
-        "purpose": "assistants" if endpoint.is_azure else "user_data",
+        "purpose": purpose,
         "expires_after[anchor]": "created_at",
         "expires_after[seconds]": str(UPLOAD_SECONDS),
     }
@@ -8689,6 +8877,7 @@ def _multipart_body(file: Upload, fields: Mapping[str, str]) -> EncodedBody:
     boundary = hex_digest(f"{file.name} {len(file.content)}")
     while boundary.encode() in file.content:
         boundary = hex_digest(boundary)
+    name_field = f'name="file"; filename="{_quoted_name(file.name)}"'
     lines: list[bytes] = []
     for name, value in fields.items():
         lines += [
@@ -8699,8 +8888,7 @@ def _multipart_body(file: Upload, fields: Mapping[str, str]) -> EncodedBody:
         ]
     lines += [
         f"--{boundary}".encode(),
-        f'Content-Disposition: form-data; name="file"; '
-        f'filename="{_quoted_name(file.name)}"'.encode(errors="replace"),
+        f"Content-Disposition: form-data; {name_field}".encode(errors="replace"),
         b"Content-Type: application/octet-stream",
         b"",
         file.content,
@@ -8759,7 +8947,7 @@ def read_models(answer: object) -> dict[str, str]:
         name = as_text(row.get("id"))
         day = as_text(row.get("shutdown_date"))[:_ISO_DATE_LENGTH]
         if _is_chat_model(name):
-            days[name] = day if _date(day) else ""
+            days[name] = day if _parse_date(day) else ""
         if len(days) >= _MAX_MODELS:
             break
     return days
@@ -8782,15 +8970,17 @@ def newest_models(today: str, usable: Collection[str] | None = None) -> list[str
 
     `today` is an ISO date; `usable` holds the ids that the key can use, if known.
     """
-    versioned = []
-    for name in CATALOG_FACTS if usable is None else usable:
+    if usable is None:
+        usable = CATALOG_FACTS.keys()
+    versioned: list[re.Match[str]] = []
+    for name in usable:
         match = _VERSIONED_ID.fullmatch(name)
         if match and _is_offered(match, today):
             versioned.append(match)
     newest: dict[str, re.Match[str]] = {}
-    for match in sorted(versioned, key=_version):
-        newest[match["family"]] = match
-    newest_first = sorted(newest.values(), key=_version, reverse=True)
+    for match in sorted(versioned, key=_age_key):
+        newest[match["family"]] = match  # replaces an older one
+    newest_first = sorted(newest.values(), key=_age_key, reverse=True)
     return [match.string for match in newest_first]
 
 
@@ -8805,7 +8995,7 @@ def _is_offered(match: re.Match[str], today: str) -> bool:
     return facts.shutdown is None or today < facts.shutdown
 
 
-def _version(match: re.Match[str]) -> tuple[tuple[int, ...], str]:
+def _age_key(match: re.Match[str]) -> tuple[tuple[int, ...], str]:
     """Return a key that sorts ids by age; a plain name comes after a longer one."""
     numbers = [int(number) for number in match["version"].split(".")]
     return tuple(numbers), match.string
@@ -8822,11 +9012,11 @@ def retirement_notice(
 
     `answering` is the one that answered, if it was not asked for.
     """
-    ending = _date(model.facts.shutdown)
-    if ending is None or today < ending - timedelta(days=_NOTICE_DAYS):
+    last_day = _parse_date(model.facts.shutdown)
+    if last_day is None or today < last_day - timedelta(days=_NOTICE_DAYS):
         return ""
-    when = "is switched off on" if today < ending else "was switched off on"
-    sentence = f"{model.name} {when} {ending.isoformat()}."
+    verb = "is" if today < last_day else "was"
+    sentence = f"{model.name} {verb} switched off on {last_day.isoformat()}."
     if answering and answering.id != model.id:
         return f"{sentence} {answering.name} answers instead."
     successor = model.facts.successor
@@ -8836,12 +9026,13 @@ def retirement_notice(
 
 
 def replacement(model: ResolvedModel, today: date) -> ResolvedModel | None:
-    """Return what answers for a model of the kind pro that was switched off.
+    """Return what answers for a pro model that was switched off, None for any other.
 
-    Nobody finds its successor by its name: it is the mode pro of a model without it.
+    Its successor is the pro mode of another model, which people would not find in
+    the list of models by the name that they used.
     """
-    ending = _date(model.facts.shutdown)
-    if ending is None or today < ending:
+    last_day = _parse_date(model.facts.shutdown)
+    if last_day is None or today < last_day:
         return None
     successor = resolve_model(model.facts.successor or "")
     return successor if successor.pro else None
@@ -8861,9 +9052,12 @@ def name_asked_model(sentence: str, model_id: str) -> str:
     return f"{named} OpenAI has shut it down and recommends {successor.name}."
 
 
-def _date(text: str | None) -> date | None:
+def _parse_date(text: str | None) -> date | None:
+    """Return the day of an ISO date; None for anything else."""
+    if not text:
+        return None
     try:
-        return date.fromisoformat(text) if text else None
+        return date.fromisoformat(text)
     except ValueError:
         return None
 
@@ -8989,8 +9183,9 @@ class GrowingParts:
         own = [part] if part in self._deltas else []
         had_deltas = bool(own or strays)
         matched, shown = self._match(chain(own, strays), text)
-        for _ in matched[len(own) :]:
-            strays.popleft()
+        for matched_part in matched:
+            if matched_part != part:
+                strays.popleft()  # they match in their order
         if strays and not own and not matched:
             strays.popleft()  # it contradicts this text, and belongs to no other
         return self._rest(part, text, shown, had_deltas=had_deltas)
@@ -9065,14 +9260,7 @@ class GrowingParts:
 class ResponseState:
     """One response, from its first event to its last.
 
-    `_items` are the items as they were announced. A *position* is that of an item in
-    this list; its index in the run is `_first` more. `_ids` has the positions by the ids
-    of the wire, `_latest` by `output_index`. `_open` has the texts of the items that
-    grow, `_ended` the final items, both by position. `_early` has the deltas whose item
-    is not known yet, by its id, or by its `output_index` if the delta has none.
-    `_growing` is the text that the last delta belongs to, and the position of its item.
-    `_known_call_ids` are those of all calls so far, `_own_call_ids` the ids that calls
-    leave with, by those of the wire.
+    A *position* is that of an item in `_items`; its index in the run is `_first` more.
     """
 
     def __init__(
@@ -9090,14 +9278,24 @@ class ResponseState:
         self.trace = Trace()
         self._first = first_index
         self._known_call_ids = set(taken_call_ids)
+        """Those of all calls so far, earlier responses included."""
         self._own_call_ids: dict[str, str] = {}
+        """The ids that calls leave with, by those of the wire."""
         self._items: list[Item] = []
+        """The items as they were announced."""
         self._ids: dict[str, int] = {}
+        """Positions by the ids of the wire."""
         self._latest: dict[int, int] = {}
+        """The position of the last item that came with an `output_index`."""
         self._early: dict[str | int, list[TextDelta]] = {}
+        """Deltas whose item is not known yet, by its id, or by its `output_index` if the
+        delta has none."""
         self._open: dict[int, GrowingParts] = {}
+        """The texts of the items that grow, by position."""
         self._growing = _NO_TEXT
+        """The text that the last delta belongs to, and the position of its item."""
         self._ended: dict[int, Item] = {}
+        """The final items, by position."""
 
     @property
     def items(self) -> list[tuple[int, Item]]:
@@ -9191,6 +9389,7 @@ class ResponseState:
         call_id = as_text(item.get("call_id"))
 
         def fits(known: Item) -> bool:
+            """Say whether it has the same type, and no other `call_id`."""
             if item_type(known) != kind:
                 return False
             known_call_id = as_text(known.get("call_id"))
@@ -9208,7 +9407,8 @@ class ResponseState:
         self._growing = _NO_TEXT
         self._items.append(item)
         self._open[position] = GrowingParts()
-        self._ids.update(dict.fromkeys(ids, position))
+        for item_id in ids:
+            self._ids[item_id] = position
         self._latest[index] = position
         shown = self._with_own_call_id(item)
         events: list[RunEvent] = [ItemAdded(self._first + position, shown)]
@@ -9243,7 +9443,8 @@ class ResponseState:
             rest = self._open[position].end_part(text_place, event.text)
             return events + self._deltas(position, rest)
         self._open[position].grow(text_place, event.text)
-        return [*events, TextDelta(self._first + position, *text_place, event.text)]
+        shown = TextDelta(self._first + position, kind, event.part, event.text)
+        return [*events, shown]
 
     def _end(self, position: int | None, index: int, item: Item) -> list[RunEvent]:
         """Take the final form of an item, and show what its deltas left out."""
@@ -9256,7 +9457,8 @@ class ResponseState:
         if position is None:
             position = len(self._items)
             events = self._start(index, item, _ids(item))
-        self._ids.update(dict.fromkeys(_ids(item), position))
+        for item_id in _ids(item):
+            self._ids[item_id] = position
         rests = self._open.pop(position).end_item(list(item_texts(item)))
         events += self._deltas(position, rests)
         self._growing = _NO_TEXT
@@ -9287,7 +9489,7 @@ class ResponseState:
     ) -> list[RunEvent]:
         """Return the deltas that show what the wire's own deltas did not bring."""
         index = self._first + position
-        return [TextDelta(index, *text_place, text) for text_place, text in rests]
+        return [TextDelta(index, kind, part, text) for (kind, part), text in rests]
 
     def _finish(self, event: FinalResponse) -> list[RunEvent]:
         response = event.response
@@ -9339,6 +9541,7 @@ _OPENED_BY = {
 
 
 def _has_fields(item: Item) -> bool:
+    """Say whether there is an item: citations and sketches fit one of any type."""
     return bool(item)
 
 
@@ -9421,38 +9624,32 @@ def _never_spent(_usages: Sequence[Usage], _output: Sequence[Item]) -> str:
 
 
 class Limits(NamedTuple):
-    """How a run behaves towards viewers and towards the server.
-
-    `join_seconds` is the shortest time between two events that show more of an answer.
-    `resuming` limits the requests in a row for the rest of a background response,
-    `poll_seconds` is the wait while the server is still working on one.
-    `most_bytes` limits one response, counted by `json_weight`. `set_waiting` is called
-    with true when the server is waited for or speaks, else with false. `spent` takes the
-    usages of the run so far and the output of each response; it says why the run ends
-    although tools are called, or nothing. `flex_falls_back` allows the standard tier,
-    which costs twice as much, where the flex tier has no capacity.
-    """
+    """How a run behaves towards viewers and towards the server."""
 
     join_seconds: float = 0.05
+    """The shortest time between two events that show more of an answer."""
     timeouts: Timeouts = Timeouts()
     retries: RetryPolicy = RetryPolicy()
-    resuming: RetryPolicy = RetryPolicy(12)
+    resuming: RetryPolicy = RetryPolicy(max_retries=12)
+    """Of the requests in a row for the rest of a background response."""
     poll_seconds: float = 5.0
+    """The wait while the server is still working on a background response."""
     most_bytes: int = MAX_ANSWER_BYTES
+    """Of one response, counted by `json_weight`."""
     set_waiting: Callable[[bool], object] = ignore_report
+    """Called with true when the server is waited for or speaks, else with false."""
     spent: Callable[[Sequence[Usage], Sequence[Item]], str] = _never_spent
+    """Takes the usages of the run so far and the output of each response; returns why
+    the run ends although tools are called, or nothing."""
     flex_falls_back: bool = False
+    """Whether the standard tier, which costs twice as much, may answer where the flex
+    tier has no capacity."""
 
 
 class Attempts:
-    """The attempts at each response of a run: `request`, `response`, and the last `error`.
+    """The attempts at each response of a run.
 
-    This is the provider of the Responses API (`loop/run.py`). `usages` are those of all
-    attempts of the run, `_call_ids` those of all its calls. For each response,
-    `_retries` and `_repaired` count its attempts, and `_thought` is the thought that is
-    on the page before anything else. For each attempt, `has_shown` says whether it
-    showed more than that, `_thinks` whether that thought is (also) its own, and `_held`
-    are its events that are not shown yet.
+    This is the provider of the Responses API (`loop/run.py`).
     """
 
     def __init__(
@@ -9464,7 +9661,9 @@ class Attempts:
         self.limits = limits
         self.deadlines = Deadlines(limits.timeouts, limits.set_waiting)
         self.usages: list[Usage] = []
+        """Those of all attempts of the run."""
         self._call_ids: set[str] = set()
+        """Those of all calls of the run."""
 
     async def generate(
         self, request: ResponsesRequest, first_index: int = 0
@@ -9479,6 +9678,7 @@ class Attempts:
         self._retries = 0
         self._repaired = 0
         self._thought: ItemAdded | None = None
+        """The thought that is on the page before anything else of the response."""
         while True:
             self.response = ResponseState(first_index, self._call_ids)
             async with aclosing(self._attempt()) as events:
@@ -9511,12 +9711,15 @@ class Attempts:
         """
         self.error: ResponsesError | None = None
         self.has_shown = False
+        """Whether the attempt has shown more than the beginning of a thought."""
         self._thinks = False
+        """Whether the thought on the page is also that of this attempt."""
         self._held: list[RunEvent] = []
+        """The events of the attempt that are not shown yet."""
         try:
             async with aclosing(self._send(self.request)) as events:
                 async for event in events:
-                    for shown in self._visible(event):
+                    for shown in self._show_or_hold(event):
                         yield shown
         except ResponsesError as caught:
             self.error = caught
@@ -9540,7 +9743,7 @@ class Attempts:
         if used_up and wants_to_continue:
             self.response.ending = Ending("incomplete", sentence=used_up)
 
-    def _visible(self, event: RunEvent) -> list[RunEvent]:
+    def _show_or_hold(self, event: RunEvent) -> list[RunEvent]:
         """Return what is shown now; the rest waits for the first visible event.
 
         What waits leaves no trace if the request is sent again. Only the beginning of a
@@ -9691,35 +9894,36 @@ _FETCHING_REST = (
 
 
 class _Background:
-    """A background response, and how far it was read.
-
-    `_response_id` is set as soon as the server has named it. `_last_sequence` is the
-    number of the last event, `_last_seen_sequence` what it was when the last request
-    ended; both are -1 before the first. `_error` is that of the last request,
-    `_failures` counts the requests in a row that brought nothing new. `_resumable` says
-    whether the API may still resume the stream, `_is_polling` whether the next request
-    is for the response itself, not for its stream. `_is_cancelled` is set once, also for
-    a response that does not exist any more.
-    """
+    """A background response, and how far it was read."""
 
     def __init__(self, attempts: Attempts) -> None:
         self._attempts = attempts
         loop = asyncio.get_running_loop()
         self._response_id: asyncio.Future[str] = loop.create_future()
+        """Done as soon as the server has named the response."""
         self._last_sequence = -1
+        """The number of the last event; -1 before the first."""
         self._last_seen_sequence = -1
+        """What that was when the last request ended."""
         self._error: ResponsesError | None = None
+        """That of the last request."""
         self._failures = 0
+        """The requests in a row that brought nothing new."""
         self._resumable = True
+        """Whether the API may still resume the stream."""
         self._is_polling = False
+        """Whether the next request is for the response itself, not for its stream."""
         self._is_cancelled = False
+        """Whether nothing is left to cancel, also of a response that is unknown now."""
 
-    def is_new(self, event: ServerSentEvent) -> bool:
+    def take(self, event: ServerSentEvent) -> bool:
         """Note an event that could be read; say whether it is new.
 
         The event is parsed twice; a background run has few events a second.
         """
-        wire = {} if event.data == "[DONE]" else json.loads(event.data)
+        if event.data == END_OF_STREAM:
+            return True
+        wire = json.loads(event.data)
         self.note(wire.get("response"))
         number = wire.get("sequence_number")
         if not isinstance(number, int):
@@ -9885,7 +10089,7 @@ async def _stream_response(
         state.trace = Trace(answer.request_id, status=200)
         if not answer.is_stream:
             response = await answer.response_object()
-            for event in _whole_events(response, state, background):
+            for event in _feed_whole(response, state, background):
                 yield event
             return
         reader = _StreamReader(answer, attempts, background)
@@ -9973,16 +10177,19 @@ class _StreamReader:
         try:
             for wire_event in batch:
                 parsed = parse_event(wire_event)
-                if self._background is None or self._background.is_new(wire_event):
+                if self._background is None or self._background.take(wire_event):
                     yield parsed
         except MalformedEvent as error:
             self._malformed = error
 
 
-def _whole_events(
+def _feed_whole(
     response: JsonObject, state: ResponseState, background: _Background | None
 ) -> list[RunEvent]:
-    """Return the run events of an answer in one piece; none while it is in progress."""
+    """Feed an answer in one piece to its response; return its run events.
+
+    While the server is working on it, there are none.
+    """
     if background is not None:
         background.note(response)
     status = str(response.get("status") or "completed")
@@ -10018,9 +10225,12 @@ def _retriable_failure(
 
 def _is_visible(event: RunEvent) -> bool:
     """Say whether the page draws something for an event."""
+    if isinstance(event, ResponseDone):
+        return False
     if not isinstance(event, ItemAdded | ItemDone):
-        return not isinstance(event, ResponseDone)
-    return has_text(event.item) or item_type(event.item) not in ("message", "reasoning")
+        return True
+    is_text = item_type(event.item) in ("message", "reasoning")
+    return not is_text or has_text(event.item)
 
 
 def _may_run_on_server(error: ResponsesError | None) -> bool:
@@ -10074,6 +10284,14 @@ _TYPES: Mapping[str, Callable[[Any], bool]] = {
 }
 
 
+class _Comparison(NamedTuple):
+    """A value, the part of the schema that it has to match, and its path."""
+
+    value: Any
+    node: Any
+    path: str
+
+
 class _SchemaCheck(NamedTuple):
     """Checks values against the parts of one schema, as long as the budget lasts.
 
@@ -10090,9 +10308,11 @@ class _SchemaCheck(NamedTuple):
 
     def pay_for(self, value: Any, node: JsonObject, path: str = "") -> None:
         """Pay for comparing a value with a part; raises ValueError at the limit."""
-        parts = (node.get(key) for key in _READ_KEYWORDS)
         size = _STEP + len(path)
-        size += sum(len(part) for part in parts if isinstance(part, list | dict))
+        for keyword in _READ_KEYWORDS:
+            part = node.get(keyword)
+            if isinstance(part, list | dict):
+                size += len(part)
         if isinstance(value, list | dict):
             size += len(value)
             if "enum" in node or "const" in node:
@@ -10100,55 +10320,54 @@ class _SchemaCheck(NamedTuple):
                 size *= json_size(value, self.budget.left)
         self.budget.spend(size)
 
-    def error(self, value: Any, node: Any, path: str = "", depth: int = 0) -> str:
+    def find_error(self, value: Any, node: Any, path: str = "", depth: int = 0) -> str:
         """Return the path and the error there; empty if `value` is valid for `node`."""
         if not isinstance(node, Mapping) or depth > _MAX_DEPTH:
             return ""
         compared = (path, id(value), id(node))
         if compared not in self.errors:
             self.errors[compared] = ""  # a schema that refers to itself ends here
-            self.errors[compared] = self._error(value, node, path, depth)
+            self.errors[compared] = self._compare(value, node, path, depth)
         return self.errors[compared]
 
-    def _error(self, value: Any, node: JsonObject, path: str, depth: int) -> str:
+    def _compare(self, value: Any, node: JsonObject, path: str, depth: int) -> str:
         """Compare a value with a node that it was not compared with yet."""
         self.pay_for(value, node, path)
         if value is None and node.get("nullable") is True:
             return ""
         if "$ref" in node:
             target = resolve_reference(self.root, node["$ref"])
-            return self.error(value, target, path, depth + 1)
-        error = _own_error(value, node, path)
+            return self.find_error(value, target, path, depth + 1)
+        error = _find_own_error(value, node, path)
         if error:
             return error
-        for child, child_node, child_path in self._inner(value, node, path):
-            error = self.error(child, child_node, child_path, depth + 1)
+        for inner in self._inner_comparisons(value, node, path):
+            error = self.find_error(inner.value, inner.node, inner.path, depth + 1)
             if error:
                 return error
         options = node.get("anyOf") or node.get("oneOf") or ()
-        if options and all(
-            self.error(value, option, path, depth + 1) for option in options
-        ):
-            return f"{path or 'object'} fits none of its forms"
-        return ""
+        for option in options:
+            if not self.find_error(value, option, path, depth + 1):
+                return ""
+        return f"{path or 'object'} fits none of its forms" if options else ""
 
-    def _inner(
+    def _inner_comparisons(
         self, value: Any, node: JsonObject, path: str
-    ) -> Iterator[tuple[Any, Any, str]]:
-        """Yield each value inside with its schema and its path."""
+    ) -> Iterator[_Comparison]:
+        """Yield what stands inside of a value, and the value with each `allOf`."""
         items = node.get("items")
         if isinstance(value, Mapping):
             yield from self._properties(value, node, path)
         elif isinstance(value, list) and isinstance(items, Mapping):
             for index, entry in enumerate(value):
-                yield entry, items, f"{path}[{index}]"
+                yield _Comparison(entry, items, f"{path}[{index}]")
         for part in node.get("allOf") or ():
-            yield value, part, path
+            yield _Comparison(value, part, path)
 
     def _properties(
         self, value: JsonObject, node: JsonObject, path: str
-    ) -> Iterator[tuple[Any, Any, str]]:
-        """Yield the listed properties that an object has, with schemas and paths.
+    ) -> Iterator[_Comparison]:
+        """Yield the listed properties that an object has.
 
         A lenient check skips the nulls of optional ones.
         """
@@ -10159,66 +10378,66 @@ class _SchemaCheck(NamedTuple):
                 continue
             may_be_null = self.lenient and name not in required
             if value[name] is not None or not may_be_null:
-                yield value[name], properties[name], _joined(path, name)
+                own_path = _join_path(path, name)
+                yield _Comparison(value[name], properties[name], own_path)
 
 
-def _own_error(value: Any, node: JsonObject, path: str) -> str:
+def _find_own_error(value: Any, node: JsonObject, path: str) -> str:
     """Return the error of a value itself: its type, its choice, its missing keys."""
     shown_path = path or "object"
     kinds = json_types(node.get("type"))
     if kinds and not any(_TYPES[kind](value) for kind in kinds):
-        return f"{shown_path} must be {_listed(kinds)}"
+        return f"{shown_path} must be {_join_with_or(kinds)}"
     allowed = [node["const"]] if "const" in node else node.get("enum")
-    if isinstance(allowed, Sequence) and not _is_among(value, allowed):
+    if isinstance(allowed, Sequence) and not _is_one_of(value, allowed):
         # One more than is shown: the list then says that there are others.
         first_choices = allowed[: _MAX_SHOWN_CHOICES + 1]
-        words = _listed([_quote(choice) for choice in first_choices])
+        words = _join_with_or([_quote(choice) for choice in first_choices])
         return f"{shown_path} must be one of {words}"
     if not isinstance(value, Mapping):
         return ""
-    return _missing_key(value, node.get("required") or (), path)
+    return _find_missing_key(value, node.get("required") or (), path)
 
 
-def _missing_key(value: JsonObject, required: Sequence[Any], path: str) -> str:
+def _find_missing_key(value: JsonObject, required: Sequence[object], path: str) -> str:
+    """Return the error of the first required key that is missing, if any."""
     for name in required:
         if name not in value:
-            return f"{_joined(path, str(name))} is missing"
+            return f"{_join_path(path, str(name))} is missing"
     return ""
 
 
-def _is_among(value: Any, choices: Sequence[Any]) -> bool:
-    return any(_same(value, choice) for choice in choices)
+def _is_one_of(value: object, choices: Sequence[object]) -> bool:
+    """Compare as JSON does: true is not 1."""
+    for choice in choices:
+        is_same_kind = isinstance(value, bool) is isinstance(choice, bool)
+        if is_same_kind and value == choice:
+            return True
+    return False
 
 
-def _joined(path: str, name: str) -> str:
+def _join_path(path: str, name: str) -> str:
     return f"{path}.{name}" if path else name
 
 
-def _listed(words: Sequence[str]) -> str:
+def _join_with_or(words: Sequence[str]) -> str:
     """Return words as a list with "or"; long ones and long lists end in dots."""
-    shown = [_shortened(word) for word in words[:_MAX_SHOWN_CHOICES]]
+    shown = [_shorten(word) for word in words[:_MAX_SHOWN_CHOICES]]
     listed = " or ".join(shown)
     return f"{listed} ..." if len(words) > _MAX_SHOWN_CHOICES else listed
 
 
-def _shortened(word: str) -> str:
+def _shorten(word: str) -> str:
     if len(word) <= _MAX_SHOWN_CHARACTERS:
         return word
     return word[: _MAX_SHOWN_CHARACTERS - 3] + "..."
 
 
-def _quote(value: Any) -> str:
+def _quote(value: object) -> str:
     """Return a value as a model reads it, with the beginning of a long text."""
     if isinstance(value, str):
         return repr(value[:_MAX_SHOWN_CHARACTERS])
     return short_repr(value)
-
-
-def _same(value: Any, other: Any) -> bool:
-    """Compare as JSON does: true is not 1."""
-    if isinstance(value, bool) is not isinstance(other, bool):
-        return False
-    return bool(value == other)
 
 
 def check_arguments(
@@ -10238,7 +10457,7 @@ def check_arguments(
         json_size(schema, LARGEST_SCHEMA)  # raises ValueError for a larger one
         check = _SchemaCheck(schema, JsonBudget(_MAX_WORK), {})
         kept = _drop_nulls(arguments, schema, check, 0)
-        error = check.error(kept, schema)
+        error = check.find_error(kept, schema)
     complaint = f"The argument {error}." if error else None
     return kept, complaint
 
@@ -10247,7 +10466,7 @@ def _drop_nulls(value: Any, node: Any, check: _SchemaCheck, depth: int) -> Any:
     """Return a value without the nulls that mean "not given", at any depth."""
     if depth > _MAX_DEPTH or not isinstance(value, Mapping | list):
         return value
-    forms = joined_schemas(node, partial(_applicable_parts, value, check))
+    forms = _applicable_schemas(value, node, check)
     if isinstance(value, Mapping):
         return _drop_property_nulls(value, forms, check, depth)
     items = {"allOf": [form["items"] for form in forms if "items" in form]}
@@ -10268,7 +10487,7 @@ def _drop_property_nulls(
     kept: dict[Any, Any] = {}
     for name, entry in value.items():
         may_be_dropped = entry is None and name in known and name not in required
-        if may_be_dropped and null_check.error(None, known[name]):
+        if may_be_dropped and null_check.find_error(None, known[name]):
             continue
         kept[name] = _drop_nulls(entry, known.get(name), check, depth + 1)
     return kept
@@ -10287,19 +10506,22 @@ def _known_properties(
     return known
 
 
-def _applicable_parts(value: Any, check: _SchemaCheck, node: JsonObject) -> list[Any]:
-    """Return what a part of a schema joins to itself; of a choice, one option."""
-    check.pay_for(value, node)
-    return schema_parts(check.root, node, partial(_chosen_option, value, check))
+def _applicable_schemas(value: Any, node: Any, check: _SchemaCheck) -> list[JsonObject]:
+    """Return a schema and all that it joins to itself; of a choice, one option."""
 
+    def choose(options: list[Any]) -> list[Any]:
+        """Return the option that the value fits; all options if it fits none."""
+        lenient = check._replace(errors={}, lenient=True)
+        for option in options:
+            if not lenient.find_error(value, option):
+                return [option]
+        return options
 
-def _chosen_option(value: Any, check: _SchemaCheck, options: list[Any]) -> list[Any]:
-    """Return the option that a value fits; all options if it fits none."""
-    lenient = check._replace(errors={}, lenient=True)
-    for option in options:
-        if not lenient.error(value, option):
-            return [option]
-    return options
+    def parts_of(part: JsonObject) -> list[Any]:
+        check.pay_for(value, part)
+        return schema_parts(check.root, part, choose)
+
+    return joined_schemas(node, parts_of)
 
 
 # --------------------------------------------------------------------------------------
@@ -10345,12 +10567,7 @@ class EarlierSpending(NamedTuple):
 class Spending:
     """What a run has taken so far, compared with its budget.
 
-    `usages` has one entry for each response; all earlier rounds together are the first
-    one. `usage` is the sum without earlier rounds. `last_usage` is that of the last
-    response, `delegated_usage` that of tasks since it was last taken. `_parent` is the
-    spending of the run that delegated this task, `_stop` the end of a run that was
-    stopped. `_started_at` moves ahead by each pause: the time so far is what is between
-    it and now, in seconds of the event loop's clock.
+    `parent` is the spending of the run that delegated this task.
     """
 
     def __init__(self, budget: Budget, parent: Self | None = None) -> None:
@@ -10358,15 +10575,21 @@ class Spending:
         self.rounds = 0
         self.calls = 0
         self.usage: Usage | None = None
+        """The sum without earlier rounds."""
         self.last_usage: Usage | None = None
+        """That of the last response."""
         self.usages: list[Usage] = []
+        """One for each response; all earlier rounds together are the first one."""
+        self.delegated_usage: Usage | None = None
+        """That of tasks since it was last taken."""
         self._budget = budget
         self._parent = parent
         self._stop: RunDone | None = None
-        self.delegated_usage: Usage | None = None
+        """The end of a run that was stopped."""
         self._earlier_usage: Usage | None = None
         self._now = asyncio.get_running_loop().time
         self._started_at = self._now()
+        """By the event loop's clock; each pause moves it ahead by its length."""
         self._paused_at = 0.0
         self._pauses = 0
 
@@ -10454,17 +10677,17 @@ class Spending:
             if self._pauses == 0:
                 self._started_at += self._now() - self._paused_at
 
-    def limit_of_round(self, number: int) -> SpentLimit | None:
-        """Return the limit that keeps a response from calling tools, if any."""
-        if number > self._budget.rounds:
+    def limit_of_round(self) -> SpentLimit | None:
+        """Return the limit that keeps the last round from calling tools, if any."""
+        if self.rounds > self._budget.rounds:
             return "rounds"
         return self._spent_limit()
 
-    def limit_of_calls(self, number: int) -> SpentLimit | None:
-        """Return the limit that refuses the calls of a round, if any."""
+    def limit_of_calls(self) -> SpentLimit | None:
+        """Return the limit that refuses the calls of the last round, if any."""
         max_rounds = self._budget.rounds
-        is_last_of_many = number == max_rounds and max_rounds > 1
-        if is_last_of_many or number > max_rounds:
+        is_last_of_many = self.rounds == max_rounds and max_rounds > 1
+        if is_last_of_many or self.rounds > max_rounds:
             return "rounds"
         return self._spent_limit()
 
@@ -10637,8 +10860,11 @@ class CallLimits(NamedTuple):
 
     at_once: int = 8
     seconds: float = 120.0
+    """Of one call."""
     batch_seconds: float = 600.0
+    """Of all calls of a response together."""
     characters: int = 100_000
+    """Of each text of an output."""
     own: Sequence[tuple[str, float]] = ()
     """Seconds by patterns of names; the first match replaces both limits above."""
 
@@ -10676,7 +10902,7 @@ class CallTexts(NamedTuple):
 
     def refuse(self, call: Item, limit: SpentLimit) -> ToolResult:
         """Return the result of a call that a limit keeps from being made."""
-        return ToolResult(self.describe(_name(call), limit), failed=True)
+        return ToolResult(self.describe(_called_name(call), limit), failed=True)
 
 
 class Verdict(NamedTuple):
@@ -10725,22 +10951,21 @@ class CallJudge(Protocol):
 
 
 class Toolset(NamedTuple):
-    """What a run needs to answer calls and approval requests itself.
-
-    `log` takes lines about failed tools. `carries_reasoning` says whether the model gets
-    its reasoning again between its calls. Unless it `runs_calls`, calls are left to the
-    host. Without a `judge` every call is made that the approver allows.
-    """
+    """What a run needs to answer calls and approval requests itself."""
 
     tools: CallableTools
     approver: Approver = Approver()
     limits: CallLimits = CallLimits()
     log: Callable[[str], object] = ignore_report
+    """Takes lines about failed tools."""
     budget: Budget = Budget()
     carries_reasoning: bool = True
+    """Whether the model gets its reasoning again between its calls."""
     runs_calls: bool = True
+    """Whether calls run here; if not, all are left to the host."""
     texts: CallTexts = CallTexts()
     judge: CallJudge | None = None
+    """Without one every call is made that the approver allows."""
 
 
 def output_item(call: Item, answer: ToolResult) -> Item:
@@ -10803,7 +11028,7 @@ def _result_of(call: _StartedCall, limits: CallLimits) -> ToolResult:
     if call.task.done() and not call.task.cancelled():
         return call.task.result()
     why = f"was stopped: the tools took over {limits.batch_seconds:g} s."
-    return tool_error(f"{_name(call.item)} {why}")
+    return tool_error(f"{_called_name(call.item)} {why}")
 
 
 def _cancel(calls: Iterable[_StartedCall]) -> None:
@@ -10887,9 +11112,9 @@ def _check_call(call: Item, tools: CallableTools) -> _ReadyCall | ToolResult:
     If a tool passes calls on, its own arguments are checked, then those of the tool
     that it names.
     """
-    name = _name(call)
+    name = _called_name(call)
     try:
-        arguments = _arguments(call)
+        arguments = _read_arguments(call)
     except ValueError:
         why = "its arguments are not valid JSON. Send them again, whole."
         return tool_error(f"{name} was not called: {why}")
@@ -10921,7 +11146,7 @@ def _ready_call(
     return _ReadyCall(name, checked, tools.call_kind(name))
 
 
-def _arguments(call: Item) -> object:
+def _read_arguments(call: Item) -> object:
     """Return the arguments of a call; raises ValueError for invalid JSON."""
     if item_type(call) == "custom_tool_call":
         return {"input": call.get("input") or ""}
@@ -10956,28 +11181,31 @@ async def _call_tool(ready: _ReadyCall, toolset: Toolset) -> ToolResult:
         return ToolResult(toolset.texts.failed.replace("{tool}", name), failed=True)
 
 
-def _cap_output(output: Any, characters: int) -> Any:
-    """Return the output with at most so many `characters` of each of its texts.
-
-    A longer text keeps its beginning and its end, with a note between them.
-    """
+def _cap_output(output: str | list[Item], characters: int) -> str | list[Item]:
+    """Return the output with at most so many `characters` of each of its texts."""
     if isinstance(output, list):
         return [_cap_part(part, characters) for part in output]
-    if not isinstance(output, str) or len(output) <= characters:
-        return output
-    half = characters // 2
-    note = f"\n[... {len(output) - 2 * half} characters are cut here ...]\n"
-    return output[:half] + note + output[len(output) - half :]
+    return _cap_text(output, characters)
 
 
 def _cap_part(part: Item, characters: int) -> Item:
     """Return a part of an output, its text capped."""
-    if "text" not in part:
+    text = part.get("text")
+    if not isinstance(text, str):
         return part
-    return {**part, "text": _cap_output(part["text"], characters)}
+    return {**part, "text": _cap_text(text, characters)}
 
 
-def _name(call: Item) -> str:
+def _cap_text(text: str, characters: int) -> str:
+    """Return a text; a longer one keeps its beginning and its end, with a note."""
+    if len(text) <= characters:
+        return text
+    half = characters // 2
+    note = f"\n[... {len(text) - 2 * half} characters are cut here ...]\n"
+    return text[:half] + note + text[len(text) - half :]
+
+
+def _called_name(call: Item) -> str:
     return str(call.get("name") or "")
 
 
@@ -11041,12 +11269,14 @@ def _opens_container(tool: Item) -> bool:
 
 
 def _with_files(tool: Item, file_ids: Sequence[str]) -> Item:
+    """Return a tool whose container begins with files, if the API opens it."""
     if not _opens_container(tool):
         return tool
     return {**tool, "container": {**tool["container"], "file_ids": list(file_ids)}}
 
 
 def _added_with_files(item: Item, file_ids: Sequence[str]) -> Item:
+    """Return an item whose tools have the files; one without tools as it is."""
     if item_type(item) != ADDED_TOOLS:
         return item
     return {**item, "tools": [_with_files(tool, file_ids) for tool in item["tools"]]}
@@ -11112,7 +11342,7 @@ def read_turn(wire: str, unpacked_left: JsonBudget) -> Turn | None:
     if unpacker.unconsumed_tail:
         raise JsonTooLarge
     unpacked_left.spend(len(text))
-    turn = Turn(*json.loads(text))
+    turn = Turn(*json.loads(text))  # a tuple is a list in JSON
     tools = (turn.base or {}).get("tools", ())
     has_namespaces = any(tool.get("type") == "namespace" for tool in tools)
     return None if has_namespaces else turn
@@ -11123,11 +11353,9 @@ def record_turn(
 ) -> Turn | None:
     """Return what a request changes after the `earlier` turns of its model.
 
-    None for what is too long to be stored.
-
-    The chat resets with what cannot be appended: another schema of a tool, more
-    tools than fit, an effort or a format that no update can state. Remote servers are
-    not stored, because their fields can be secret.
+    None for what is too long to be stored. The chat resets with what cannot be appended:
+    another schema of a tool, more tools than fit, an effort or a format that no update
+    can state. Remote servers are not stored, because their fields can be secret.
     """
     tools = [tool for tool in request.tools or () if tool["type"] != "mcp"]
     base = {key: as_mapping(getattr(request, key)) for key, _ in _SETTINGS}
@@ -11137,7 +11365,8 @@ def record_turn(
         turn = _next_turn(begins, earlier, default_effort)
     if turn is None:
         turn = begins
-    return turn if turn.wire() else None
+    is_short_enough = bool(turn.wire())
+    return turn if is_short_enough else None
 
 
 def _next_turn(
@@ -11146,7 +11375,9 @@ def _next_turn(
     """Return what differs from the `earlier` turns; None if items cannot state it."""
     fields = asked.base or {}
     base = earlier[0].base or {}
-    items = [item for turn in earlier for item in turn.items]
+    items: list[Item] = []
+    for turn in earlier:
+        items += turn.items
     held = lower_payload({**base, "input": items}, APPENDED)
     new = _new_tools(held.get("tools", ()), fields["tools"])
     update = _changed_settings(held, fields, default_effort)
@@ -11175,18 +11406,19 @@ def _new_tools(held: Sequence[Item], asked: Sequence[Item]) -> list[Item] | None
     new = [tool for tool in asked if tool_identity(tool) not in known]
     for tool in asked:
         old = known.get(tool_identity(tool))
-        if old and _schema(old) != _schema(tool):
+        if old and _without_description(old) != _without_description(tool):
             return None
     return new if len(known) + len(new) <= _MAX_DECLARED_TOOLS else None
 
 
 def _changed_settings(held: Item, asked: Item, default_effort: str | None) -> Item:
     """Return the effort and the format that are not those that are `held`."""
+    defaults = {"effort": default_effort, "format": {"type": "text"}}
     update: Item = {}
     for key, name in _SETTINGS:
-        usual = {"effort": default_effort, "format": {"type": "text"}}[name]
-        value = asked[key].get(name) or usual
-        if value != (held[key].get(name) or usual):
+        value = asked[key].get(name) or defaults[name]
+        held_value = held[key].get(name) or defaults[name]
+        if value != held_value:
             update[key] = {name: value}
     return update
 
@@ -11194,17 +11426,18 @@ def _changed_settings(held: Item, asked: Item, default_effort: str | None) -> It
 def append_turns(
     request: ResponsesRequest, turns: Mapping[str, Turn], kinds: Set[str]
 ) -> tuple[ResponsesRequest, dict[str, list[Item]]]:
-    """Return a request with the fields of the first turn, and the items that stand in
-    front of the question of each.
+    """Return a request with the fields of the first turn, and the items of each turn.
 
-    `turns` are those of its model from the last one that begins; `kinds` are the types
-    of items that may be appended. In pro mode the configuration stays in the request.
+    They stand in front of its question. `turns` are those of its model from the last
+    one that begins; `kinds` are the types of items that may be appended. In pro mode
+    the configuration stays in the request.
     """
     # "The 'configuration_update' item type is not supported with pro or tournament
     # models." (OpenRouter, of gpt-6-astra)
     if as_mapping(request.reasoning).get("mode") == "pro":
         kinds = kinds - {CONFIGURATION}
-    base = next(iter(turns.values())).base or {}
+    first_turn = next(iter(turns.values()))
+    base = first_turn.base or {}
     items: dict[str, list[Item]] = {}
     added: list[Item] = []
     for name, turn in turns.items():
@@ -11227,7 +11460,7 @@ def _base_tools(
     servers = [tool for tool in offered if tool["type"] == "mcp"]
     tools = [*servers, *base["tools"]] or None
     declared = declared_tools({"tools": tools, "input": added})
-    choice = _allow(request.tool_choice, offered, declared)
+    choice = _restrict_choice(request.tool_choice, offered, declared)
     return {"tools": tools, "tool_choice": choice}
 
 
@@ -11239,15 +11472,20 @@ def _first_settings(request: ResponsesRequest, base: Item) -> dict[str, Any]:
     fields: dict[str, Any] = {}
     effort = as_mapping(request.reasoning).get("effort")
     if effort != base["reasoning"].get("effort"):
-        fields = dict.fromkeys(SAMPLING)
+        for parameter in SAMPLING:
+            fields[parameter] = None  # it is not sent
     for key, name in _SETTINGS:
-        rest = {k: v for k, v in (getattr(request, key) or {}).items() if k != name}
-        first = {k: v for k, v in base[key].items() if k == name}
-        fields[key] = {**first, **rest} or None
+        settings = dict(as_mapping(getattr(request, key)))
+        settings.pop(name, None)
+        if name in base[key]:
+            settings = {name: base[key][name], **settings}
+        fields[key] = settings or None
     return fields
 
 
-def _allow(choice: Any, offered: Sequence[Item], declared: Sequence[Item]) -> Any:
+def _restrict_choice(
+    choice: object, offered: Sequence[Item], declared: Sequence[Item]
+) -> object:
     """Return a choice that leaves out what is declared and not offered any more."""
     # A tool that is not offered any more stays declared: without it the beginning would
     # change. `tool_choice` is no part of the beginning (pydantic-ai 2.68.0, measured).
@@ -11257,7 +11495,7 @@ def _allow(choice: Any, offered: Sequence[Item], declared: Sequence[Item]) -> An
         return choice
     if not left:
         return "none"
-    tools = [{key: tool[key] for key in tool if key in _CHOICE_KEYS} for tool in left]
+    tools = [_named_tool(tool) for tool in left]
     return {"type": "allowed_tools", "mode": choice or "auto", "tools": tools}
 
 
@@ -11265,7 +11503,11 @@ _CHOICE_KEYS = ("type", "name", "server_label")
 """What names a tool in `allowed_tools`."""
 
 
-def _schema(tool: Item) -> Item:
+def _named_tool(tool: Item) -> Item:
+    return {key: tool[key] for key in tool if key in _CHOICE_KEYS}
+
+
+def _without_description(tool: Item) -> Item:
     """Return what must stay the same of a declared tool: all but its description."""
     return {**tool, "description": None}
 
@@ -11314,7 +11556,7 @@ class AuditedRequest(NamedTuple):
 
     def success_line(self, response_model: object) -> str:
         """Return the line for an answer, complete or not."""
-        model = _fitting(_MODEL_NAME, response_model)
+        model = _keep_valid(_MODEL_NAME, response_model)
         return self._line("success", response_model=model, status_code=200)
 
     def error_line(self, error: ApiError, status: int | None) -> str:
@@ -11322,17 +11564,17 @@ class AuditedRequest(NamedTuple):
         return self._line(
             "error",
             status_code=status,
-            code=_fitting(_API_WORD, error.code),
-            param=_fitting(_API_WORD, error.param),
-            error_type=_fitting(_API_WORD, error.type),
+            code=_keep_valid(_API_WORD, error.code),
+            param=_keep_valid(_API_WORD, error.param),
+            error_type=_keep_valid(_API_WORD, error.type),
         )
 
     def _line(self, event: str, **fields: object) -> str:
-        host = _fitting(_HOST_NAME, self.host)
+        host = _keep_valid(_HOST_NAME, self.host)
         line = {
             "event": f"responses_api_{event}",
-            "model": _fitting(_MODEL_NAME, self.payload.get("model")),
-            "request_id": _fitting(_LINE_ID, self.request_id),
+            "model": _keep_valid(_MODEL_NAME, self.payload.get("model")),
+            "request_id": _keep_valid(_LINE_ID, self.request_id),
             **fields,
             "base_url_host": host,
             "use_custom_base_url": host != _OPENAI_HOST,
@@ -11340,7 +11582,7 @@ class AuditedRequest(NamedTuple):
         return json.dumps(line, separators=(",", ":"))
 
 
-def _fitting(shape: re.Pattern[str], value: object) -> str | None:
+def _keep_valid(shape: re.Pattern[str], value: object) -> str | None:
     """Return `value` if it has the expected form and looks like no secret."""
     if not isinstance(value, str) or not shape.fullmatch(value):
         return None
@@ -11356,16 +11598,14 @@ def _fitting(shape: re.Pattern[str], value: object) -> str | None:
 
 
 class RunTrials:
-    """The repairs on trial in a run.
-
-    `confirmed` holds those that helped, in their order, over all responses of the run;
-    `_open` those of a request that the server has not accepted yet.
-    """
+    """The repairs on trial in a run."""
 
     def __init__(self) -> None:
         """Begin a run."""
         self.confirmed: list[Trial] = []
+        """Those that helped, in their order, over all responses of the run."""
         self._open: list[Trial] = []
+        """Those of a request that the server has not accepted yet."""
 
     def note(self, event: RunEvent) -> list[Trial]:
         """Note an event; return the trials that it shows to have helped."""
@@ -11504,15 +11744,7 @@ async def run_rounds(
 
 
 class _Rounds:
-    """The rounds of a run; each is a response and the outputs of its calls.
-
-    `request` is the next one, None at the end. `_answer` is the last response,
-    `_inputs` are the input items that answer its calls, `_may_call` says whether it was
-    allowed to call tools, and `_had_output` whether the run had items before it.
-    `_output` and `_usages` are those of the whole run. `_held` are events of calls that
-    wait for the judgment. `_was_limited` says whether a limit has kept a call from being
-    made.
-    """
+    """The rounds of a run; each is a response and the outputs of its calls."""
 
     def __init__(
         self,
@@ -11522,18 +11754,27 @@ class _Rounds:
         spending: Spending,
     ) -> None:
         self.request: ResponsesRequest | None = request
+        """The next one, None at the end."""
         self._provider = provider
         self._toolset = toolset
         self._spending = spending
         self._answer = ModelAnswer(COMPLETED, request)
+        """The last response."""
         self._inputs: list[Item] = []
+        """The input items that answer its calls."""
         self._output: list[Item] = []
+        """The items of the whole run."""
         self._next_index = 0
         self._usages: list[Usage] = []
+        """Those of the whole run."""
         self._had_output = False
+        """Whether the run had items before the last response."""
         self._may_call = True
+        """Whether the last response was allowed to call tools."""
         self._was_limited = False
+        """Whether a limit has kept a call from being made."""
         self._held: list[RunEvent] = []
+        """Events of calls that wait for the judgment."""
 
     async def respond(self, request: ResponsesRequest) -> RoundEvents:
         """Request a response; yield its events, but hold back calls for the judge.
@@ -11543,7 +11784,7 @@ class _Rounds:
         """
         self.request = None
         number = self._spending.begin_round()
-        limit = self._spending.limit_of_round(number)
+        limit = self._spending.limit_of_round()
         self._may_call = limit is None and not self._was_limited
         if request.tools and not self._may_call:
             request = request.model_copy(update={"tool_choice": "none"})
@@ -11613,7 +11854,7 @@ class _Rounds:
         The API accepts the answer to an approval request only with the reasoning before
         that request, so it is sent again even where the toolset carries none.
         """
-        limit = self._spending.limit_of_calls(self._spending.rounds)
+        limit = self._spending.limit_of_calls()
         judgment = await self._judge(calls, limit, toolset)
         for event in self._release(judgment.question):
             yield event
@@ -11640,7 +11881,7 @@ class _Rounds:
         """
         self.request = None
         with self._provider.paused():
-            limit = self._spending.limit_of_calls(self._spending.rounds)
+            limit = self._spending.limit_of_calls()
             judgment = await self._judge(calls, limit, toolset)
             shown_calls = [judgment.question] if judgment.question else calls
             for call in shown_calls:
@@ -11666,11 +11907,13 @@ class _Rounds:
         with self._spending.pause():  # a judge takes time only if it asks a person
             judgment = await toolset.judge.judge(allowed)
         judged = {verdict.call["call_id"]: verdict for verdict in judgment.verdicts}
-        verdicts = [
-            judged[verdict.call["call_id"]] if verdict.is_made else verdict
-            for verdict in verdicts
-        ]
-        return Judgment(verdicts, judgment.question)
+        final: list[Verdict] = []
+        for verdict in verdicts:
+            if verdict.is_made:
+                final.append(judged[verdict.call["call_id"]])
+            else:
+                final.append(verdict)
+        return Judgment(final, judgment.question)
 
     def _apply_budget(
         self, calls: Sequence[Item], limit: SpentLimit | None, texts: CallTexts
@@ -11715,7 +11958,7 @@ class _Rounds:
             number=self._spending.rounds,
             items=answer.items,
             judgment=judgment,
-            usage=reduce(add_usage, answer.usages, None),
+            usage=sum_usages(answer.usages),
             is_failure=answer.ending.is_failure,
         )
 
@@ -11756,7 +11999,7 @@ class _Rounds:
         if judgment.is_open or not self._may_call or self._spending.stopped:
             return
         items = [*received, *self._inputs]
-        self.request = next_request(self._answer.request, items)
+        self.request = _next_request(self._answer.request, items)
 
     def _show_call(self, call: Item) -> Iterator[RunEvent]:
         """Yield the events of a call that no response of this run contains."""
@@ -11803,9 +12046,11 @@ class _Rounds:
             ending = stopped.ending
             trace = stopped.trace
         has_text = self._had_output or answer.has_shown
+        if not has_text:
+            ending = ending.without_text()
         return RunDone(
-            ending=ending if has_text else ending.without_text(),
-            usage=reduce(add_usage, self._usages, None),
+            ending=ending,
+            usage=sum_usages(self._usages),
             last_usage=answer.last_usage,
             output=tuple(self._output),
             trace=trace,
@@ -11823,7 +12068,7 @@ def _refuse(call: Item, why: str) -> ToolResult:
     return tool_error(f"{call.get('name')} {why}")
 
 
-def next_request(request: ResponsesRequest, items: Iterable[Item]) -> ResponsesRequest:
+def _next_request(request: ResponsesRequest, items: Iterable[Item]) -> ResponsesRequest:
     """Return the request that follows `request`: it has the new `items` in its input.
 
     A tool that had to be called has been called, so it is not required again.
@@ -11980,10 +12225,11 @@ def take_out_code(
             start = position + len(inserted)
     pieces.append(whole[start:])
     remaining = "".join(pieces).split(_BETWEEN)
-    cleaned = [
-        before if before == after else after.strip()
-        for before, after in zip(texts, remaining, strict=True)
-    ]
+    cleaned: list[str] = []
+    for before, after in zip(texts, remaining, strict=True):
+        # A text without code keeps the white space at its ends.
+        text = before if before == after else after.strip()
+        cleaned.append(text)
     return cleaned, deleted
 
 
@@ -12088,7 +12334,7 @@ def parse_messages(
     texts = [_plain_text(message.get("content")) for message in head]
     instructions = "\n\n".join(text for text in texts if text)
     others = messages[len(head) :]
-    newest = _newest(others)
+    newest = _newest_messages(others)
     parts: list[ChatPart] = []
     if len(newest) < len(others):
         parts.append(_LEFT_OUT_PART)
@@ -12125,7 +12371,7 @@ def cut_notice(parts: Sequence[ChatPart]) -> str:
     return LEFT_OUT if _LEFT_OUT_PART in parts[:2] else ""
 
 
-def _newest(messages: Sequence[JsonObject]) -> Sequence[JsonObject]:
+def _newest_messages(messages: Sequence[JsonObject]) -> Sequence[JsonObject]:
     """Return the messages that one request can hold, from a question on.
 
     Many go at once, so that the requests after it begin with the same bytes. What an
@@ -12189,18 +12435,17 @@ def _chat_parts(message: JsonObject, detail: str) -> Iterator[ChatPart]:
 
 
 def _calls(tool_calls: object) -> Iterator[ToolCall]:
+    """Yield the calls of an assistant's message."""
     for call in content_parts(tool_calls):
         call_id = str(call.get("id"))
-        is_custom = "function" not in call
-        called = call.get("custom" if is_custom else "function")
-        if not isinstance(called, dict):
-            continue
-        name = str(called.get("name"))
-        if is_custom:
-            arguments = str(called.get("input") or "")
-        else:
-            arguments = str(called.get("arguments") or "{}")
-        yield ToolCall(call_id, name, arguments, is_custom)
+        function = call.get("function")
+        custom = call.get("custom")
+        if isinstance(function, dict):
+            arguments = str(function.get("arguments") or "{}")
+            yield ToolCall(call_id, str(function.get("name")), arguments)
+        elif "function" not in call and isinstance(custom, dict):
+            text = str(custom.get("input") or "")
+            yield ToolCall(call_id, str(custom.get("name")), text, is_custom=True)
 
 
 def _output(content: object) -> str | list[Item]:
@@ -12219,6 +12464,7 @@ def _input_message(role: str, content: object, detail: str) -> Item:
 
 
 def _input_part(part: object, detail: str) -> Item:
+    """Return a part of a content in the API's form; raises InvalidRequest."""
     if not isinstance(part, dict):
         return {"type": "input_text", "text": str(part or "")}
     match part.get("type"):
@@ -12237,11 +12483,15 @@ def _input_part(part: object, detail: str) -> Item:
 
 
 def _image_part(wire: JsonObject, default: str) -> Item:
-    """Return an image; both forms keep the address and the detail."""
-    inner = wire.get("image_url")
-    chat_form = inner if isinstance(inner, Mapping) else {"url": inner}
-    detail = chat_form.get("detail") or wire.get("detail") or default
-    source = _without_null({"image_url": chat_form.get("url")})
+    """Return an image; both forms keep the address and the detail.
+
+    Chat Completions have both in an object, the Responses API has them beside each
+    other.
+    """
+    given = wire.get("image_url")
+    inner = given if isinstance(given, Mapping) else {"url": given}
+    detail = inner.get("detail") or wire.get("detail") or default
+    source = given_values({"image_url": inner.get("url")})
     return {"type": "input_image", "detail": detail, **source}
 
 
@@ -12256,14 +12506,11 @@ def _file_part(wire: object) -> Item:
     """
     given = as_mapping(wire)
     kept = {key: given[key] for key in given if key in _KEYS_OF_FILE}
-    return {"type": "input_file", **_without_null(kept)}
-
-
-def _without_null(fields: Item) -> Item:
-    return {key: value for key, value in fields.items() if value is not None}
+    return {"type": "input_file", **given_values(kept)}
 
 
 def _plain_text(content: object) -> str:
+    """Return the text of a content; images and files are left out."""
     if isinstance(content, str):
         return content
     parts = [as_mapping(part) for part in as_list(content)]
@@ -12286,10 +12533,11 @@ def attach_stored_messages(
 
     `rows` are the messages of the chat's row, by id. A developer's can only be made by
     somebody who edits the row: they are left out. Raises InvalidRequest if that is not
-    possible. How to answer again is in the request alone.
+    possible.
     """
     users = user_messages(parts)
     if metadata.get("regeneration_message_id") and users:
+        # The last one says how to answer again, and is in the request alone.
         users.popitem()
     question_id = str(metadata.get("user_message_id") or "")
     answer_id = str(metadata.get("message_id") or "")
@@ -12299,6 +12547,7 @@ def attach_stored_messages(
     # is.
     branch = list(_stored_branch(rows, question_id, answer_id, hidden))
     result = list(parts)
+    # Both from the end; either may lack the oldest ones.
     for position, stored in zip(reversed(users), branch, strict=False):
         result[position] = users[position]._replace(stored=stored)
     if not hidden:
@@ -12431,7 +12680,8 @@ def split_at_markers(text: str, ulid: str = "") -> list[MarkedText]:
     `ulid` is in a marker before the text. Without a marker its ends are the model's own.
     """
     if not any(sign in text for sign in _SIGNS):
-        return [MarkedText(ulid, text.strip() if ulid else text)]
+        only_text = text.strip() if ulid else text
+        return [MarkedText(ulid, only_text)]
     pieces: list[MarkedText] = []
     start = 0
     for match in _MARKER.finditer(text):
@@ -12508,8 +12758,8 @@ def derive_key(secret: str, purpose: str) -> bytes:
 
 def signer(secret: str, purpose: str) -> Sign:
     """Return what signs values for one purpose."""
-    key = derive_key(secret, purpose)
-    return partial(_signature, hmac.new(key, digestmod="sha256"))
+    keyed = hmac.new(derive_key(secret, purpose), digestmod="sha256")
+    return partial(_signature, keyed)
 
 
 def sign_object(
@@ -12520,7 +12770,9 @@ def sign_object(
     if sign is None:
         return bare
     value = [*scope, bare]
-    return {**bare, _FIELD: sign(value, False) + sign(value, True)}
+    in_order = sign(value, False)
+    with_sorted_names = sign(value, True)
+    return {**bare, _FIELD: in_order + with_sorted_names}
 
 
 def is_signed(fields: Mapping[str, Any], sign: Sign | None, *scope: object) -> bool:
@@ -12534,9 +12786,11 @@ def is_signed(fields: Mapping[str, Any], sign: Sign | None, *scope: object) -> b
         return False
     value = [*scope, _without_signature(fields)]
     try:
-        if hmac.compare_digest(sign(value, False), signature[:_HALF]):
+        in_order = sign(value, False)
+        if hmac.compare_digest(in_order, signature[:_HALF]):
             return True
-        return hmac.compare_digest(sign(value, True), signature[-_HALF:])
+        with_sorted_names = sign(value, True)
+        return hmac.compare_digest(with_sorted_names, signature[-_HALF:])
     except (RecursionError, TypeError, ValueError):
         return False
 
@@ -12547,9 +12801,10 @@ def _without_signature(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 def _signature(keyed: hmac.HMAC, value: object, is_sorted: bool) -> str:
     """Return half of the signature of a JSON value."""
-    signed = keyed.copy()
-    signed.update(_sorted_json(value) if is_sorted else _ordered_json(value))
-    return signed.hexdigest()[:_HALF]
+    text = _sorted_json(value) if is_sorted else _ordered_json(value)
+    signature = keyed.copy()
+    signature.update(text)
+    return signature.hexdigest()[:_HALF]
 
 
 def _ordered_json(value: object) -> bytes:
@@ -12705,7 +12960,9 @@ def _without_encrypted(record: Record) -> Record:
 
 def stored_repairs(values: Iterable[object]) -> tuple[ChatRepair, ...]:
     """Return the repairs in the values of a chat's keys, each once."""
-    rows = [row for v in values for row in as_list(as_mapping(v).get("repairs"))]
+    rows: list[object] = []
+    for value in values:
+        rows += as_list(as_mapping(value).get("repairs"))
     return tuple(read_chat_repairs(rows))
 
 
@@ -12743,10 +13000,12 @@ def _read_record(ulid: str, wire: JsonObject, sign: Sign | None) -> Record | Non
 
 
 def _read_payload(value: object) -> tuple[Item, ...]:
-    """Return the items of a record; nothing if one of them is none."""
+    """Return the items of a record; nothing if anything else is among them."""
     rows = value if isinstance(value, list) else [value]
-    items = [row for row in rows if isinstance(row, dict) and row.get("type")]
-    return tuple(items) if len(items) == len(rows) else ()
+    for row in rows:
+        if not isinstance(row, dict) or not row.get("type"):
+            return ()
+    return tuple(rows)
 
 
 def _keep_unsigned_safe(payload: Sequence[Item]) -> tuple[Item, ...]:
@@ -12814,7 +13073,7 @@ MAX_STORED_KB = 4096
 _KEPT_SHARE = 0.75
 """What is left of a chat that is too large: more, and each answer would remove something
 and change the beginning of the next request."""
-_STAYS = ("__v", "dead", "repairs")
+_KEYS_OF_DELETED = ("__v", "dead", "repairs")
 """What is left in the value of a deleted message."""
 
 
@@ -12844,7 +13103,7 @@ def prune(
 
 def _without_items(value: JsonObject) -> dict[str, Any]:
     """Return what is left of the value of a deleted message."""
-    return {name: value[name] for name in _STAYS if name in value}
+    return {name: value[name] for name in _KEYS_OF_DELETED if name in value}
 
 
 def stored_size(value: object) -> int:
@@ -12868,24 +13127,31 @@ def _prune_oldest(
     # More goes than has to, or the next answer would remove something again, and each
     # removal changes the beginning of a request.
     excess += int(max_characters * (1 - _KEPT_SHARE))
-    ages = [
-        (_oldest_time(value), order, key)
-        for order, (key, value) in enumerate(values.items())
-        if as_mapping(value.get("items"))
-    ]
+    ages: list[tuple[int, str]] = []
+    for key, value in values.items():
+        if as_mapping(value.get("items")):
+            ages.append((_oldest_time(value), key))
+    # Of the same time the one that was written first: sorting keeps their order.
+    ages.sort(key=itemgetter(0))
     pruned: dict[str, Any] = {}
-    for _, _, key in sorted(ages):
+    for _, key in ages:
         if excess <= 0:
             break
-        pruned[key] = {n: value for n, value in values[key].items() if n != "items"}
-        excess -= sizes[key] - stored_size(pruned[key])
+        emptied = dict(values[key])
+        del emptied["items"]
+        pruned[key] = emptied
+        excess -= sizes[key] - stored_size(emptied)
     return pruned
 
 
 def _oldest_time(value: object) -> int:
     """Return when the first record of a value was written; 0 if nobody knows."""
-    times = [wire.get("created_at") for _, wire in _wires_in(value)]
-    return min([time for time in times if isinstance(time, int)], default=0)
+    times: list[int] = []
+    for _, wire in _wires_in(value):
+        created_at = wire.get("created_at")
+        if isinstance(created_at, int):
+            times.append(created_at)
+    return min(times, default=0)
 
 
 # --------------------------------------------------------------------------------------
@@ -12931,10 +13197,9 @@ def build_input(
     """Return the input of a request; without a `reader` no reasoning is sent.
 
     A compaction that the `repairs` leave out replaces nothing: what it stood for is
-    sent again.
-    Without `with_tools` runs that are over do not include what tools did. The result is
-    always valid: calls and outputs come in pairs, and reasoning only with its encrypted
-    content and directly before its product.
+    sent again. Without `with_tools` runs that are over do not include what tools did.
+    The result is always valid: calls and outputs come in pairs, and reasoning only with
+    its encrypted content and directly before its product.
     """
     items: list[Item] = []
     run: list[AssistantPart] = []
@@ -12944,7 +13209,9 @@ def build_input(
             run.append(part)
             continue
         ended_run = _RunHistory(run, unused, reader).items()
-        items += ended_run if with_tools else drop_hosted_tool_items(ended_run)
+        if not with_tools:
+            ended_run = drop_tool_items(ended_run)
+        items += ended_run
         items.append(part.item)
         run = []
     items += _RunHistory(run, unused, reader).items()
@@ -12977,6 +13244,16 @@ def tool_message_item(returned: ToolMessage, call_types: Mapping[str, str]) -> I
 
 
 AssistantPart = AssistantText | ToolCall | ToolMessage
+
+
+class _CallPlace(NamedTuple):
+    """Where a call stands: in which record, and the index behind it there."""
+
+    ulid: str
+    end: int
+
+
+_NO_PLACE = _CallPlace("", 0)
 
 
 class _PlacedCall(NamedTuple):
@@ -13041,14 +13318,14 @@ class _RunHistory:
                 self._shown[piece.ulid] = record.shown
 
     @cached_property
-    def _ends(self) -> dict[str, tuple[str, int]]:
-        """The record of each call, and the index behind it there, by the call's id."""
-        ends: dict[str, tuple[str, int]] = {}
+    def _call_places(self) -> dict[str, _CallPlace]:
+        """Where each call stands in the records, by its id."""
+        places: dict[str, _CallPlace] = {}
         for ulid, items in self._items.items():
             for end, item in enumerate(items, 1):
                 if is_call(item):
-                    ends[str(item.get("call_id"))] = (ulid, end)
-        return ends
+                    places[str(item.get("call_id"))] = _CallPlace(ulid, end)
+        return places
 
     def _take_out_code(self) -> None:
         """Remove the host's text for code, and code whose card was deleted."""
@@ -13057,20 +13334,20 @@ class _RunHistory:
             codes += [item for item in items if "code" in item and is_code(item)]
         if not codes:
             return
-        texts = [
-            piece.text if isinstance(piece, MarkedText) else ""
-            for piece in self._pieces
-        ]
+        texts = [_text_of(piece) for piece in self._pieces]
         cleaned, deleted = take_out_code(texts, codes)
         self._replace_texts(cleaned)
         self._remove_items(deleted)
 
     def _replace_texts(self, texts: Sequence[str]) -> None:
         """Give the texts of the run other words; `texts` has one for each piece."""
-        self._pieces = [
-            MarkedText(piece.ulid, text) if isinstance(piece, MarkedText) else piece
-            for piece, text in zip(self._pieces, texts, strict=True)
-        ]
+        pieces: list[_Piece] = []
+        for piece, text in zip(self._pieces, texts, strict=True):
+            if isinstance(piece, MarkedText):
+                pieces.append(MarkedText(piece.ulid, text))
+            else:
+                pieces.append(piece)
+        self._pieces = pieces
 
     def _remove_items(self, deleted: Iterable[Item]) -> None:
         """Remove these items, and no others that are equal."""
@@ -13086,9 +13363,9 @@ class _RunHistory:
         has_remote = False
         for piece in self._pieces:
             if isinstance(piece, MarkedText):
-                items += self._text(piece)
+                items += self._place_text(piece)
             elif isinstance(piece, ToolCall):
-                call = self._call(piece)
+                call = self._place_call(piece)
                 call_types.setdefault(piece.call_id, call.item["type"])
                 items += [*call.before, call.item, *call.behind]
             else:
@@ -13096,13 +13373,13 @@ class _RunHistory:
                 has_remote |= is_remote_id(piece.call_id)
         return reorder_remote_outputs(items) if has_remote else items
 
-    def _call(self, call: ToolCall) -> _PlacedCall:
+    def _place_call(self, call: ToolCall) -> _PlacedCall:
         """Return a call in its stored bytes, between the items stored around it.
 
         Behind the last call of a response stands the compaction that ended it. The
         outputs came later: they are not compacted.
         """
-        ulid, end = self._ends.get(call.call_id, ("", 0))
+        ulid, end = self._call_places.get(call.call_id, _NO_PLACE)
         items = self._take_items(ulid, end)
         if not items:
             return _PlacedCall([], _call_item(call), [])
@@ -13127,7 +13404,7 @@ class _RunHistory:
         self._taken[ulid] = max(start, end)
         return items[start:end]
 
-    def _text(self, piece: MarkedText) -> list[Item]:
+    def _place_text(self, piece: MarkedText) -> list[Item]:
         """Return the items at a marker, and the text behind it as a message.
 
         The message that is stored there is the model's own form of the text.
@@ -13139,8 +13416,8 @@ class _RunHistory:
             if piece.text and shown and shown == text_digest(piece.text):
                 return items
             # Open WebUI joins neighboring messages and drops `phase`
-            # (utils/misc.py:408).
-            # The host does not return the text of commentary.
+            # (utils/misc.py:408). It does not return the text of commentary, so the text
+            # at its marker is another one.
             is_hidden = is_commentary(items[-1]) and message_text(items[-1])
             if shown or not is_hidden:
                 message = items.pop()
@@ -13173,9 +13450,13 @@ def _marked_texts(assistant_text: AssistantText) -> list[MarkedText]:
     """Return the text of a message in pieces, each behind the marker of a record."""
     ulids = assistant_text.ulids or ("",)
     in_front = [MarkedText(ulid, "") for ulid in ulids[:-1]]
-    return in_front + split_at_markers(
-        _strip_old_blocks(assistant_text.text), ulids[-1]
-    )
+    text = _strip_old_blocks(assistant_text.text)
+    return in_front + split_at_markers(text, ulids[-1])
+
+
+def _text_of(piece: _Piece) -> str:
+    """Return the text of a piece; empty for calls and outputs."""
+    return piece.text if isinstance(piece, MarkedText) else ""
 
 
 def _message_item(kept: Item | None, shown: str) -> Item:
@@ -13769,9 +14050,10 @@ class Citations:
         return (event,)
 
     def _feed_other(self, event: RunEvent) -> Iterator[CitedEvent]:
+        """Yield an event that is not a delta, with what it completes."""
         match event:
             case AnnotationAdded():
-                self._name(event.annotation)
+                self._note_name(event.annotation)
                 yield event
                 yield from self._sources(ended=False)
             case ItemDone() if item_type(event.item) == "message":
@@ -13805,7 +14087,7 @@ class Citations:
         growing = self._growing.pop(index, None)
         if growing is None:
             return ""
-        return self._linked(growing.buffer.rest())
+        return self._number_links(growing.buffer.rest())
 
     def _shown_text(self, ended: ItemDone) -> str:
         """Return the whole text of a message as it is shown."""
@@ -13838,9 +14120,9 @@ class Citations:
             before = self._take_held(index)
             growing = _GrowingPart(event.part, HoldbackBuffer(_OPEN_LINK))
             self._growing[index] = growing
-        return before + self._linked(growing.buffer.feed(event.text))
+        return before + self._number_links(growing.buffer.feed(event.text))
 
-    def _linked(self, text: str) -> str:
+    def _number_links(self, text: str) -> str:
         """Return a text in which links to pages of a search are numbers."""
         if _TRACKED not in text:
             return text
@@ -13861,10 +14143,14 @@ class Citations:
             number = f"[{self._number(url)}]"
             start = link.start()
             end = link.end()
-            names_site = "." in label and " " not in label
+            # Slices, because a link may be the first or the last of the text.
+            is_in_parentheses = (
+                text[start - 1 : start] == "(" and text[end : end + 1] == ")"
+            )
             # A label like `zuerich.ch` only repeats the address; any other is a part of the
             # sentence, and stays.
-            if text[start - 1 : start] == "(" and text[end : end + 1] == ")":
+            names_site = "." in label and " " not in label
+            if is_in_parentheses:
                 edits.append(_Edit(start - 1, end + 1, number))
             elif names_site:
                 edits.append(_Edit(start, end, number))
@@ -13877,29 +14163,33 @@ class Citations:
         text = part_text(part)
         annotations = content_parts(part.get("annotations"))
         if not annotations:
-            return self._linked(text)
+            return self._number_links(text)
         for annotation in annotations:
-            self._name(annotation)
+            self._note_name(annotation)
         keys = {_key(annotation) for annotation in annotations}
-        edits = self._edit_links(text, keys)
-        starts = [edit.start for edit in edits]
-        ends = [float("-inf"), *(edit.end for edit in edits)]
+        link_edits = self._edit_links(text, keys)
+        starts = [edit.start for edit in link_edits]
+        edits = list(link_edits)
         for annotation in annotations:
             key = _key(annotation)
             start, end = _range(annotation, text)
-            # The last link that begins in front of it has not ended: it is the link.
-            is_link = "url" in annotation and start < ends[bisect(starts, start)]
+            # An annotation that begins inside of a link is about that link, which has
+            # got its number.
+            links_before = bisect(starts, start)
+            is_in_link = links_before > 0 and start < link_edits[links_before - 1].end
+            is_link = "url" in annotation and is_in_link
             if key and not is_link:
                 edits.append(_Edit(end, end, f"[{self._number(key)}]"))
         return strip_tracking(_apply_edits(text, _without_repeats(edits)))
 
     def _number(self, key: str) -> int:
+        """Return the number of a source; a new one waits to be shown."""
         if key not in self._numbers:
             self._numbers[key] = len(self._numbers) + 1
             self._waiting.append(key)
         return self._numbers[key]
 
-    def _name(self, annotation: Item) -> None:
+    def _note_name(self, annotation: Item) -> None:
         """Remember the name of a source."""
         name = annotation.get("title") or annotation.get("filename")
         key = _key(annotation)
@@ -13908,13 +14198,16 @@ class Citations:
 
 
 def source_keys(sources: object) -> list[str]:
-    """Return the keys by which the page tells the host's sources apart, each once."""
+    """Return the keys by which the page tells the host's sources apart, each once.
+
+    Each document of a source is one, by the metadata at its place, if there is any.
+    """
     keys: list[str] = []
     for source in content_parts(sources):
         own_id = value_at(source, "source", "id")
-        documents = as_list(source.get("document"))
         metadata = as_list(source.get("metadata"))
-        for _, row in zip_longest(documents, metadata[: len(documents)]):
+        for index in range(len(as_list(source.get("document")))):
+            row = metadata[index] if index < len(metadata) else None
             keys.append(str(value_at(row, "source") or own_id or "N/A"))
     return list(dict.fromkeys(keys))
 
@@ -13991,7 +14284,8 @@ def chat_annotations(item: Item, before: int) -> list[Item]:
     """
     annotations: list[Item] = []
     for part in content_parts(item.get("content")):
-        find_position = _position_finder(part_text(part))
+        text = part_text(part)
+        find_position = _position_finder(text)
         for annotation in content_parts(part.get("annotations")):
             if annotation.get("type") != "url_citation":
                 continue
@@ -14002,7 +14296,7 @@ def chat_annotations(item: Item, before: int) -> list[Item]:
                 "end_index": before + find_position(annotation.get("end_index")),
             }
             annotations.append({"type": "url_citation", "url_citation": cited})
-        before += find_position(None)
+        before += find_position(len(text))
     return annotations
 
 
@@ -14225,11 +14519,10 @@ def _answer_messages(ended: RunDone) -> list[Item]:
     """Return the messages that are the answer; commentary only if that is all."""
     messages = [item for item in ended.output if item_type(item) == "message"]
     closing = closing_commentary(ended.output)
-    answer = [
-        message
-        for message in messages
-        if not is_commentary(message) or message == closing
-    ]
+    answer: list[Item] = []
+    for message in messages:
+        if not is_commentary(message) or message == closing:
+            answer.append(message)
     return answer or messages
 
 
@@ -14249,14 +14542,17 @@ def _annotations(ended: RunDone) -> list[Item]:
 
 def _message(ended: RunDone) -> dict[str, Any]:
     """Return the message of a run, with the fields that it has anything for."""
+    message: dict[str, Any] = {"role": "assistant", "content": completion_text(ended)}
     optional = {
         "reasoning_content": _progress(ended),
         "annotations": _annotations(ended),
         "images": [_chat_image(item) for item in ended.output if has_image(item)],
         "tool_calls": [chat_tool_call(call) for call in open_calls(ended.output)],
     }
-    message = {"role": "assistant", "content": completion_text(ended)}
-    return message | {name: value for name, value in optional.items() if value}
+    for name, value in optional.items():
+        if value:
+            message[name] = value
+    return message
 
 
 def _progress(ended: RunDone) -> str:
@@ -14287,10 +14583,20 @@ TOOL_IMAGES_PREFIX = "Here are the images from the tool results above."
 """The beginning of the user message that the host makes of the images of tools."""
 
 
-def read_call_tool(arguments: JsonObject) -> tuple[Any, dict[str, Any]] | None:
-    """Return the name and the arguments in a call of `call_tool`, None if invalid."""
+class InnerCall(NamedTuple):
+    """What a call of `call_tool` asks for."""
+
+    name: Any
+    """As the model wrote it: maybe not even a text."""
+    arguments: dict[str, Any]
+
+
+def read_call_tool(arguments: JsonObject) -> InnerCall | None:
+    """Return the call inside of a call of `call_tool`, None if invalid."""
     params = parse_json_object(arguments.get("params"))
-    return None if params is None else (arguments.get("tool_name"), params)
+    if params is None:
+        return None
+    return InnerCall(arguments.get("tool_name"), params)
 
 
 # --------------------------------------------------------------------------------------
@@ -14331,7 +14637,7 @@ def _image_type(content: bytes) -> str:
     if signature is None:
         return ""
     if signature["gif"] and content.count(_GIF_FRAME) > 1:
-        return ""  # it moves
+        return ""  # the API refuses animations
     return f"image/{signature.lastgroup}"
 
 
@@ -14459,8 +14765,11 @@ def attach_files(
                 files[position] = _read_attachments(user.stored.row.get("files"))
     elif users:
         own, others = _files_without_row(metadata)
-        files[max(users)] = own
-        files[min(users)] = [*others, *files.get(min(users), [])]
+        first = min(users)
+        last = max(users)
+        files[last] = own
+        # In a chat of one message the first is the last.
+        files[first] = others + files.get(first, [])
     result = list(parts)
     for position, attachments in files.items():
         result[position] = users[position]._replace(attachments=attachments)
@@ -14501,9 +14810,13 @@ def resolve_images(parts: Sequence[ChatPart], scale: _Scale) -> list[ChatPart]:
 
 def svg_notice(parts: Sequence[ChatPart]) -> str:
     """Return what a person is told who attached an SVG, which the host sends as a file."""
-    asked = user_messages(parts).get(question_index(parts))
-    files = asked.attachments if asked else ()
-    names = [f.name for f in files if f.content_type.startswith("image/svg")]
+    question = user_messages(parts).get(question_index(parts))
+    if question is None:
+        return ""
+    names: list[str] = []
+    for file in question.attachments:
+        if file.content_type.startswith("image/svg"):
+            names.append(file.name)
     if not names:
         return ""
     return _SVG_AS_TEXT.format(", ".join(names))
@@ -14562,6 +14875,7 @@ class _Room:
 
 
 def _fit_item(item: Item, room: _Room) -> Item:
+    """Return an item with a note in place of each image and file without room."""
     key = "output" if "output" in item else "content"
     rows = item.get(key)
     if not isinstance(rows, list) or not any(_file_content(row) for row in rows):
@@ -14589,16 +14903,18 @@ def _fit_part(part: Item, room: _Room) -> Item:
 def _files_without_row(
     metadata: JsonObject,
 ) -> tuple[list[Attachment], list[Attachment]]:
-    """Return the files of the last message, and others but for a model's knowledge."""
+    """Return the files of the last message, and those of earlier ones.
+
+    The host lists them together with the knowledge of the model.
+    """
     own = _read_attachments(value_at(metadata, "user_message", "files"))
     knowledge = value_at(metadata, "model", "info", "meta", "knowledge")
-    known = {str(row.get("id")) for row in content_parts(knowledge)}
-    known.update(attachment.file_id for attachment in own)
-    others = [
-        attachment
-        for attachment in _read_attachments(metadata.get("files"))
-        if attachment.file_id not in known
-    ]
+    known_ids = {str(row.get("id")) for row in content_parts(knowledge)}
+    known_ids.update(attachment.file_id for attachment in own)
+    others: list[Attachment] = []
+    for attachment in _read_attachments(metadata.get("files")):
+        if attachment.file_id not in known_ids:
+            others.append(attachment)
     return own, others
 
 
@@ -14614,7 +14930,7 @@ def _with_readable_images(
         return message
     names = [file.name for file in message.attachments if file.is_image]
     if len(names) != len(images):
-        names = ["" for _ in images]
+        names = [""] * len(images)
     remaining = iter(names)
     parts: list[Item] = []
     for part in message.content:
@@ -14626,15 +14942,18 @@ def _with_readable_images(
 
 
 def _readable_image(part: Item, name: str, scale: _Scale) -> Item | str:
-    """Return an image that the API can read, or why there is none."""
+    """Return an image that the API can read, or why there is none.
+
+    In place of a deleted image the host leaves the id of its file.
+    """
     url = str(part["image_url"])
-    is_held = url[:5].lower() == "data:"
-    if is_held and len(url) > _MAX_IMAGE_URL:
+    is_whole = url[:5].lower() == "data:"
+    if is_whole and len(url) > _MAX_IMAGE_URL:
         readable = image_data_url(scale(url.partition(",")[2]))
         problem = _LARGE_IMAGE
     else:
         readable = _readable_url(url)
-        problem = _UNKNOWN_IMAGE if is_held else GONE_FILE
+        problem = _UNKNOWN_IMAGE if is_whole else GONE_FILE
     if not readable:
         return problem.format(name or "An image")
     return {**part, "image_url": readable}
@@ -14708,7 +15027,7 @@ def _assign_images(
     """Return the outputs with the images; the last gets all if the counts differ."""
     shares = [counts.get(output.call_id, 0) for output in outputs]
     if sum(shares) != len(urls):
-        shares = [0 for _ in outputs]
+        shares = [0] * len(outputs)
         shares[-1] = len(urls)
     remaining = iter(urls)
     assigned: list[ChatPart] = []
@@ -14791,8 +15110,9 @@ def take_directive(
         return list(parts), ""
     question, wish = list(users)[-2:]
     verbosity = _requested_verbosity(users[wish])
+    # Before 0.12 the wish stands directly behind the question, and nothing announces it.
     is_announced = is_guided or wish == question + 1
-    if not (verbosity and is_announced):
+    if not verbosity or not is_announced:
         return list(parts), ""
     return [*parts[: question + 1], *parts[wish + 1 :]], verbosity
 
@@ -14844,7 +15164,7 @@ def _find_injected_context(message: UserMessage) -> JsonObject | None:
     with the words cut around them.
     """
     words = message.stored.words if message.stored else ""
-    texts: list[Any] = [p["text"] for p in message.content if _is_input_text(p)]
+    texts: list[Any] = _input_texts(message)
     size = sum(len(text) for text in texts) - len(words)
     if not 0 < size <= _MAX_CHARACTERS:
         return None
@@ -14882,6 +15202,11 @@ def _apply_injected_context(
         whole = text if isinstance(text, str) else words.join(text)
         sent.append({"type": "input_text", "text": whole})
     return message.with_content([*sent, *others])
+
+
+def _input_texts(message: UserMessage) -> list[str]:
+    """Return the texts of a message."""
+    return [part["text"] for part in message.content if _is_input_text(part)]
 
 
 def _is_input_text(part: Item) -> bool:
@@ -14924,7 +15249,11 @@ class SentContext(NamedTuple):
         fields = self._asdict()
         fields["model"] = self.model or None
         fields["turn"] = self.turn.wire() if self.turn else None
-        return {name: fields[name] for name in fields if fields[name] not in (None, ())}
+        kept: dict[str, Any] = {}
+        for name, value in fields.items():
+            if value not in (None, ()):
+                kept[name] = value
+        return kept
 
 
 _NOTHING = SentContext()
@@ -15027,11 +15356,10 @@ def change_instructions(
     present = _lines(instructions)
     old_lines = set(earlier.lines)
     present_lines = set(present)
-    new = [
-        NewLine(index, line)
-        for index, line in enumerate(present)
-        if line not in old_lines
-    ]
+    new: list[NewLine] = []
+    for index, line in enumerate(present):
+        if line not in old_lines:
+            new.append(NewLine(index, line))
     gone = [line for line in earlier.lines if line not in present_lines]
     each_gone = tuple(dict.fromkeys(gone))
     change = SentContext(model=model, new=tuple(new), gone=each_gone)
@@ -15090,17 +15418,16 @@ def _injected_texts(
     The last question of the row is the one that is asked: an answer that is continued
     was sent with it before.
     """
-    questions = [
-        (part, part.stored)
-        for part in parts
-        if isinstance(part, UserMessage) and part.stored
-    ]
+    questions: list[tuple[UserMessage, StoredMessage]] = []
+    for part in parts:
+        if isinstance(part, UserMessage) and part.stored:
+            questions.append((part, part.stored))
     texts: list[str] = []
     for question, stored in questions[:-1]:
         injected = sent.get(stored.answer_id, _NOTHING).injected
         if injected:
             message = _apply_injected_context(question, stored.words, injected)
-            texts += [p["text"] for p in message.content if _is_input_text(p)]
+            texts += _input_texts(message)
         if stored.answer_id in compacted:
             texts.clear()
     return texts
@@ -15287,11 +15614,18 @@ _ITEM = "openai_responses.item"
 _TURN = "openai_responses.turn"
 
 
+class ShownItem(NamedTuple):
+    """An item of a response, and what the page shows of it."""
+
+    item: Item
+    shown: str | int
+    """Its text; only the length of it if the item is stored without."""
+
+
 class DetailTurn(NamedTuple):
     """A response as it came back, with its notes."""
 
-    items: Sequence[tuple[Item, str | int]]
-    """With the text that the host has for each, or its length if the item has none."""
+    items: Sequence[ShownItem]
     origin: Origin
     notes: Mapping[str, Any]
 
@@ -15310,12 +15644,11 @@ def write_details(
     """
     head = {"type": _TURN, "origin": origin.wire(), "notes": dict(notes), "index": 0}
     named = {"format": _FORMAT, "turn": name}
-    entries = [
-        _entry(replayed, shown)
-        for item, shown in items
-        for replayed in replay_output([item], with_reasoning=True)
-        if not has_plain_reasoning(replayed)
-    ]
+    entries: list[Item] = []
+    for item, shown in items:
+        for replayed in replay_output([item], with_reasoning=True):
+            if not has_plain_reasoning(replayed):
+                entries.append(_entry(replayed, shown))
     carried = [
         {**entry, **named, "index": index} for index, entry in enumerate(entries, 1)
     ]
@@ -15328,19 +15661,21 @@ def read_details(details: object, sign: Sign | None) -> list[DetailTurn]:
     for entry in content_parts(details):
         if isinstance(entry.get("index"), int):
             turns.setdefault(str(entry.get("turn")), []).append(entry)
-    for turn in turns.values():
-        turn.sort(key=itemgetter("index"))
-    read = [_read_turn(turn, sign) for turn in turns.values()]
-    return [turn for turn in read if turn is not None]
+    read: list[DetailTurn] = []
+    for entries in turns.values():
+        entries.sort(key=itemgetter("index"))
+        turn = _read_turn(entries, sign)
+        if turn is not None:
+            read.append(turn)
+    return read
 
 
 def _entry(item: Item, shown: str) -> Item:
     """Return the entry of an item; a message in its short form has no type."""
     if is_reasoning(item):
-        rest = {
-            name: value for name, value in item.items() if name != "encrypted_content"
-        }
-        return {"type": _REASONING, "data": item["encrypted_content"], "item": rest}
+        rest = dict(item)
+        encrypted = rest.pop("encrypted_content")
+        return {"type": _REASONING, "data": encrypted, "item": rest}
     typed = {"type": item_type(item), **item}
     kept = omit_shown_text(typed, shown)
     has_text = kept is typed
@@ -15375,38 +15710,36 @@ def _read_turn(entries: Sequence[Item], sign: Sign | None) -> DetailTurn | None:
     return _detail_turn(head, _items_of_others(carried, sign), notes)
 
 
-def _detail_turn(
-    head: Item, items: Sequence[tuple[Item, str | int]], notes: object
-) -> DetailTurn:
+def _detail_turn(head: Item, items: Sequence[ShownItem], notes: object) -> DetailTurn:
     origin = read_origin(head.get("origin"), "")
     return DetailTurn(items, origin, as_mapping(notes))
 
 
-def _items_of_others(
-    carried: Sequence[Item], sign: Sign | None
-) -> list[tuple[Item, str | int]]:
+def _items_of_others(carried: Sequence[Item], sign: Sign | None) -> list[ShownItem]:
     """Return what is used of entries without a common signature.
 
     Of an entry of somebody else the place in the shown text is used.
     """
-    items = [_carried_item(entry) for entry in carried]
-    safe_items = keep_unsigned_safe([item for item, _ in items])
-    used: list[tuple[Item, str | int]] = []
-    for entry, (item, shown), safe in zip(carried, items, safe_items, strict=True):
+    own_items = [_carried_item(entry) for entry in carried]
+    safe_items = keep_unsigned_safe([own.item for own in own_items])
+    used: list[ShownItem] = []
+    for entry, own, safe in zip(carried, own_items, safe_items, strict=True):
         if is_signed(entry, sign):
-            used.append((item, shown))
+            used.append(own)
         elif safe:
-            used.append((safe, _length(shown) if shown else shown))
+            used.append(ShownItem(safe, _length(own.shown)))
     return used
 
 
-def _carried_item(entry: Item) -> tuple[Item, str | int]:
+def _carried_item(entry: Item) -> ShownItem:
     """Return the item of an entry, and its text or the length of that."""
     item = entry["item"]
     shown = entry.get("shown")
+    if not isinstance(shown, str | int):
+        shown = ""
     if entry["type"] == _REASONING:
         item = {**item, "encrypted_content": entry["data"]}
-    return item, shown if isinstance(shown, str | int) else ""
+    return ShownItem(item, shown)
 
 
 def _length(shown: str | int) -> int:
@@ -15443,7 +15776,10 @@ def _name_records(
     content: str, turns: Sequence[DetailTurn], records: dict[str, Record]
 ) -> Iterator[AssistantText]:
     """Yield the pieces of a text behind their records, which are added."""
-    shown_texts = [shown for turn in turns for _, shown in turn.items if shown]
+    shown_texts: list[str | int] = []
+    for turn in turns:
+        shown_texts += [item.shown for item in turn.items if item.shown]
+    # Each record with a shown text takes the next one; what is left has no record.
     texts = iter(_split_text(content if content.strip() else "", shown_texts))
     for turn in turns:
         for payload, shown in _payloads_of(turn):
@@ -15541,12 +15877,12 @@ class _Place(NamedTuple):
 
 def output_values(messages: JsonObject) -> dict[str, Any]:
     """Return the values in the outputs of a chat's messages, in the form of its keys."""
-    return {
-        message_key(_item_id(item)): item.get("kept")
-        for message in messages.values()
-        for item in as_list(as_mapping(message).get("output"))
-        if isinstance(item, dict) and item.get("type") == _RECORD_TYPE
-    }
+    values: dict[str, Any] = {}
+    for message in messages.values():
+        for item in content_parts(as_mapping(message).get("output")):
+            if item.get("type") == _RECORD_TYPE:
+                values[message_key(_item_id(item))] = item.get("kept")
+    return values
 
 
 def stored_outputs(
@@ -15564,7 +15900,8 @@ def stored_outputs(
         if message.get("role") == "user":
             first_id = ""
             continue
-        first_id = first_id or answer_id
+        if not first_id:
+            first_id = answer_id
         runs.setdefault(first_id, []).append(message.get("output"))
     if first_id:
         runs[first_id].append(value_at(messages, replaced_id, "output"))
@@ -15596,7 +15933,9 @@ def _merge_output(
     answer: Sequence[ChatPart], outputs: Sequence[object]
 ) -> Iterable[ChatPart]:
     """Return an answer with the records in the outputs of its run."""
-    run = [item for output in outputs for item in content_parts(output)]
+    run: list[Item] = []
+    for output in outputs:
+        run += content_parts(output)
     records = [item for item in run if item.get("type") == _RECORD_TYPE]
     if not records:
         return answer
@@ -15670,9 +16009,9 @@ class _PlaceFinder:
         elif _host_text(item):
             start, end = _find_text(self._answer, self._place, item)
             self._place = end
-            if start:
+            if start is not None:
                 self.by_id[_item_id(item)] = start
-            if start and end:
+            if start is not None and end is not None:
                 self.has_text = True
 
     def _go_behind(self, output: Item) -> None:
@@ -15707,7 +16046,8 @@ def _find_text(
     if item.get("type") == CODE_CARD:
         return None, place
     is_first = whole != "" and offset == 0
-    return (_Place(number, 0) if is_first else None), None
+    start_of_part = _Place(number, 0) if is_first else None
+    return start_of_part, None
 
 
 def _has_call(answer: Sequence[ChatPart], run: Sequence[Item]) -> bool:
@@ -15727,21 +16067,23 @@ def _with_records(
     A record whose text is gone has none.
     """
     end = _Place(len(answer), 0)
-    by_number = defaultdict[int, dict[int, list[str]]](dict)
+    ulids_by_number: dict[int, dict[int, list[str]]] = {}
     for item in records:
         before = item.get("before")
         place = places.get(str(before)) if before else end
-        if place:
-            ulid = _item_id(item).removeprefix(_RECORD_ID).upper()
-            by_number[place.number].setdefault(place.offset, []).append(ulid)
+        if place is None:
+            continue
+        ulid = _item_id(item).removeprefix(_RECORD_ID).upper()
+        ulids = ulids_by_number.setdefault(place.number, {})
+        ulids.setdefault(place.offset, []).append(ulid)
     restored: list[ChatPart] = []
     for number, part in enumerate(answer):
-        if number in by_number:
-            restored += _cut_at_records(part, by_number[number])
+        if number in ulids_by_number:
+            restored += _cut_at_records(part, ulids_by_number[number])
         else:
             restored.append(part)
-    if end.number in by_number:
-        restored += _cut_at_records(AssistantText(""), by_number[end.number])
+    if end.number in ulids_by_number:
+        restored += _cut_at_records(AssistantText(""), ulids_by_number[end.number])
     return restored
 
 
@@ -15799,7 +16141,8 @@ def stored_item(event: ItemDone) -> Item:
     output_format = event.item.get("output_format")
     if output_format:
         stored["output_format"] = output_format
-    return {**stored, "stored": files[0]["id"]}
+    stored["stored"] = files[0]["id"]
+    return stored
 
 
 def is_stored_image(item: JsonObject) -> bool:
@@ -16051,8 +16394,11 @@ def reasoning_host_item(item: Item, seconds: int) -> Item:
 def _without_secrets(item: Item) -> Item:
     """Remove fields that readers of the chat cannot use and others should not get."""
     # Open WebUI stores items as they come, and a shared chat shows the row to others.
-    hidden = "encrypted_content"
-    return {k: v for k, v in item.items() if k != hidden and v is not None}
+    kept: Item = {}
+    for name, value in item.items():
+        if name != "encrypted_content" and value is not None:
+            kept[name] = value
+    return kept
 
 
 def _text_part(text: str) -> Item:
@@ -16083,10 +16429,15 @@ class OutputItems:
         self.items: list[Item] = []
         self.files: list[Item] = []
         self._turn_start = 0
+        """The index of the first item of the current response."""
         self._files_due = 0
+        """How many files there must be before the page is shown all of them again."""
         self._answered: set[object] = set()
+        """The ids of the calls that have an output."""
         self._open_calls: dict[object, int] = {}
+        """The indexes of the others, by the ids of the calls."""
         self._records: dict[object, int] = {}
+        """The indexes of records, by their ids."""
 
     def begin(self, item: Item) -> Chunk:
         """Return the event of a new item at the last place."""
@@ -16186,7 +16537,9 @@ class OutputItems:
 
         `index` is that of the item whose text follows.
         """
-        before = "" if index is None else self.items[index].get("id") or ""
+        before = ""
+        if index is not None:
+            before = self.items[index].get("id") or ""
         record = {**stored.item, "before": before}
         earlier = self._records.setdefault(record["id"], len(self.items))
         if earlier < len(self.items):
@@ -16870,11 +17223,11 @@ class Recorder:
     """Collects what is recorded of one message during its run."""
 
     def __init__(
-        self, scope: RecordScope, new_record: Callable[[], tuple[str, int]]
+        self, scope: RecordScope, new_id_and_time: Callable[[], tuple[str, int]]
     ) -> None:
-        """Take what gives a new record its id and time."""
+        """Take what gives a new record its id and its time, in Unix seconds."""
         self._scope = scope
-        self._new_record = new_record
+        self._new_id_and_time = new_id_and_time
         self._pending: list[tuple[int, Item]] = []
         """Items that wait for a record, in order, each with its output index."""
         self._messages: dict[int, Item] = {}
@@ -16882,6 +17235,8 @@ class Recorder:
         self._records: dict[int, Record] = {}
         """The records of messages that have begun, by output index."""
         self._after_message = False
+        """Whether the answer has a message already: a later one needs a marker, because
+        the host joins the texts of neighboring messages (utils/misc.py:408)."""
         self._commentary: set[int] = set()
         """The output indexes of commentary."""
         self._last_commentary: tuple[ItemDone, Record] | None = None
@@ -16934,7 +17289,7 @@ class Recorder:
             self._turn[event.output_index] = (event.item, "")
         elif isinstance(event, ResponseDone | RunDone) and self._turn:
             pairs = self._take_turn()
-            name, _ = self._new_record()
+            name, _ = self._new_id_and_time()
             details = write_details(
                 name, pairs, self._scope.origin, {}, self._scope.sign
             )
@@ -17043,13 +17398,14 @@ class Recorder:
     def _with_marker(
         self, record: Record, index: int | None
     ) -> Iterator[_RecorderEvent]:
+        """Yield a record, and its marker where the text carries one."""
         yield NewRecord(record, index)
         if self._scope.carrier == "markers":
             yield Marker(format_marker(record.kind, record.ulid))
 
     def _take_record(self, message: Item | None = None) -> Record:
         """Return a record of what is pending, and of a message if there is one."""
-        ulid, created_at = self._new_record()
+        ulid, created_at = self._new_id_and_time()
         payload = [item for _, item in self._pending]
         if message is not None:
             payload.append(message)
@@ -17069,10 +17425,11 @@ def _with_ended_message(record: Record, ended: ItemDone, text: str) -> Record:
 
     A message that is all text needs no item of its own behind others.
     """
-    before = [item for item in record.payload if not _is_placeholder(item)]
+    payload = [item for item in record.payload if not _is_placeholder(item)]
     kept = omit_shown_text(_stored_message(ended.item), ended.shown)
     is_plain = kept.get("content") == [UNSHOWN_TEXT] and not kept.get("phase")
-    payload = before if before and is_plain else [*before, kept]
+    if not payload or not is_plain:
+        payload.append(kept)
     shown = "" if ended.shown == text else text_digest(ended.shown)
     return record._replace(payload=tuple(payload), shown=shown)
 
@@ -17098,6 +17455,11 @@ def comma_list(text: str) -> list[str]:
     """Return the words of a list separated by commas, each of them once."""
     words = (word.strip() for word in text.split(","))
     return list(dict.fromkeys(word for word in words if word))
+
+
+def fits_pattern(name: str, patterns: Iterable[str]) -> bool:
+    """Say whether a name fits one of the patterns, like `gpt-5*`."""
+    return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
 _MAX_SHOWN_WORDS = 5
@@ -17287,7 +17649,8 @@ def fault_advice(fault: SettingFault, shell: Shell) -> str:
         case "likely":
             return f"An administrator has to check {valves} in {shell.valves}."
         case "possible":
-            return f"If it lasts, an administrator has to check {valves} in {shell.valves}."
+            checked = f"{valves} in {shell.valves}"
+            return f"If the problem persists, an administrator has to check {checked}."
 
 
 def error_message(error: ResponsesError, shell: Shell) -> str:
@@ -17490,9 +17853,12 @@ def read_rules(text: str, shell: Shell) -> ReadRules:
         f"TOOL_APPROVAL contains {quoted}, which is not a rule, so a person is asked "
         "about every call of a tool"
     )
-    asked = [(pattern, "ask" if rule == "auto" else rule) for pattern, rule in rules]
+    stricter: list[tuple[str, Approval]] = []
+    for pattern, approval in rules:
+        stricter.append((pattern, "deny" if approval == "deny" else "ask"))
+    stricter.append(("*", "ask"))
     message = valve_message(problem, shell, "`delete_*=ask`")
-    return ReadRules([*asked, ("*", "ask")], message)
+    return ReadRules(stricter, message)
 
 
 def _read_approval(word: str) -> Approval | None:
@@ -17552,8 +17918,8 @@ def _read_entries(
         is_pattern = _PATTERN.fullmatch(pattern) and pattern not in _ANSWERS
         if value is not None and is_pattern:
             rows.append((pattern, value))
-        else:
-            unread = unread or entry
+        elif not unread:
+            unread = entry
     return rows, unread
 
 
@@ -17870,11 +18236,11 @@ def report_failure(
     trace = ended.trace
     error = trace.error
     code = api_word(error.code or ended.ending.code)
-    group = api_word(error.type)
+    error_type = api_word(error.type)
     param = api_word(error.param)
     answer = server_message(log, f"{trace.subject} {error.message}".strip())
     log.warn(
-        f"{ended.ending.kind}: HTTP {trace.status}, code {code}, type {group}, "
+        f"{ended.ending.kind}: HTTP {trace.status}, code {code}, type {error_type}, "
         f"param {param}, {_ids_in_log(trace)}. {answer}",
     )
     ending = advised_ending(ended.ending, shell)
@@ -17975,7 +18341,6 @@ BUILT_IN_GUIDES: Mapping[str, Guide] = {
 
 
 PolicyStyle = Literal["full", "lean", "auto"]
-POLICY_STYLES: Sequence[PolicyStyle] = ("full", "lean", "auto")
 ChosenStyle = Literal["full", "lean"]
 
 _DEFAULT_INSTRUCTION = "You are a helpful GPT-5 agent."
@@ -18031,8 +18396,6 @@ _FIRST_LEAN_VERSION = (5, 5)
 """From this version on short policies work better (docs/reference/responses-api.md,
 "Short policies")."""
 
-_GPT_PATTERN = re.compile(r"gpt-(\d)(?:\.(\d{1,2}))?(?!\d)")  # Azure spells 3.5 as 35
-
 
 def build_system_instruction(
     base_instruction: str,
@@ -18069,11 +18432,10 @@ def choose_style(style: PolicyStyle, family: str) -> ChosenStyle:
     """Return the style for a family of models; only newer GPTs get `lean`."""
     if style != "auto":
         return style
-    match = _GPT_PATTERN.match(family)
-    if match is None:
+    version = read_gpt_version(family)
+    if version is None or version < _FIRST_LEAN_VERSION:
         return "full"
-    version = (int(match[1]), int(match[2] or 0))
-    return "lean" if version >= _FIRST_LEAN_VERSION else "full"
+    return "lean"
 
 
 def _wrap_in_tag(text: str, tag: str) -> str:
@@ -18277,16 +18639,19 @@ class GuardedTools:
         problem = _option_error(arguments, schema) or invalid
         if problem:
             return f"tool arguments validation error: {problem}"
-        has_failed = self._signature(name, arguments) in self._failed
-        return _TOOL_REPEATED_TEXT if has_failed else None
+        if self._signature(name, arguments) in self._failed:
+            return _TOOL_REPEATED_TEXT
+        return None
 
     async def judge(self, calls: Sequence[Item]) -> Judgment:
         """Refuse the calls that may not be made; all others are made here."""
         verdicts: list[Verdict] = []
         for call in calls:
             why = self.refusal(call)
-            refusal = ToolResult(why, failed=True) if why else None
-            verdicts.append(Verdict(call, refusal))
+            if why:
+                verdicts.append(Verdict(call, ToolResult(why, failed=True)))
+            else:
+                verdicts.append(Verdict(call))
         return Judgment(verdicts)
 
     def failed_calls(self) -> list[Item]:
@@ -18370,7 +18735,7 @@ def _read_options(node: object) -> list[str]:
     return [_option_text(option) for option in as_list(options)]
 
 
-def _option_text(value: Any) -> str:
+def _option_text(value: object) -> str:
     """Return a value in the form in which options are compared."""
     if isinstance(value, Mapping) and "value" in value:
         return _option_text(value["value"])
@@ -18402,12 +18767,11 @@ class ContextSource(NamedTuple):
 def read_context(context: object) -> list[ContextSource]:
     """Return the entries of a context, each once: a text, an object, or a list."""
     rows = context if isinstance(context, list) else [context]
-    unique_rows = {
-        json.dumps(row, sort_keys=True, default=str): row
-        for row in rows
-        if row is not None
-    }
-    sources: dict[ContextSource, None] = {}  # in their order, each once
+    unique_rows: dict[str, object] = {}  # a row that comes twice has one number
+    for row in rows:
+        if row is not None:
+            unique_rows[json.dumps(row, sort_keys=True, default=str)] = row
+    sources: dict[ContextSource, None] = {}  # two rows may say the same
     for number, row in enumerate(unique_rows.values(), 1):
         source = _read_entry(f"Context {number}", row)
         if source.text.strip():
@@ -18532,14 +18896,14 @@ _DEFAULT_WINDOW_TURNS = 10
 _WINDOW_PATTERN = re.compile(r"sliding-window(?::([1-9]\d{0,3}))?")
 
 
-class _MemoryWindow(NamedTuple):
+class MemoryWindow(NamedTuple):
     """The messages that remain, and a note about the others."""
 
     messages: Sequence[Message]
     note: str = ""
 
 
-def apply_memory_policy(messages: Sequence[Message], policy: str) -> _MemoryWindow:
+def apply_memory_policy(messages: Sequence[Message], policy: str) -> MemoryWindow:
     """Return what a memory policy leaves of a chat, in whole turns.
 
     A turn is a message of the user with all that follows it. System messages before the
@@ -18548,17 +18912,18 @@ def apply_memory_policy(messages: Sequence[Message], policy: str) -> _MemoryWind
     window = _parse_window(policy.strip())
     starts = find_turn_starts(messages)
     if window == 0 or len(starts) <= window:
-        return _MemoryWindow(messages)
-    head = [
-        message for message in messages[: starts[0]] if message.get("role") == "system"
+        return MemoryWindow(messages)
+    before_first_turn = messages[: starts[0]]
+    system = [
+        message for message in before_first_turn if message.get("role") == "system"
     ]
+    remembered = messages[starts[-window] :]
     dropped = len(starts) - window
     turns = "1 earlier turn was" if dropped == 1 else f"{dropped} earlier turns were"
-    return _MemoryWindow(
-        [*head, *messages[starts[-window] :]],
-        f"The memory holds {window} turns, so {turns} left out. The model no longer "
-        "knows them, and because the beginning of the chat changed, its cached prompt "
-        "and its earlier reasoning are lost.",
+    return MemoryWindow(
+        [*system, *remembered],
+        f"The agent remembers {window} turns, so {turns} left out. Because the beginning "
+        "of the chat changed, its cached prompt and its earlier reasoning are lost.",
     )
 
 
@@ -18568,9 +18933,7 @@ def build_memory_items(guide: Guide) -> list[Item]:
     if not texts:
         return []
     listed = "\n".join(f"- {text}" for text in texts)
-    text = f"<memories>\n{listed}\n</memories>"
-    part = {"type": "input_text", "text": text}
-    return [{"type": "message", "role": "developer", "content": [part]}]
+    return [text_message("developer", f"<memories>\n{listed}\n</memories>")]
 
 
 def find_turn_starts(messages: Sequence[Message]) -> list[int]:
@@ -18592,9 +18955,11 @@ def find_turn_starts(messages: Sequence[Message]) -> list[int]:
 def _has_tool_images(message: Message) -> bool:
     """Say whether a message is the host's own with the images of tools."""
     content = message.get("content")
-    first = content[0] if isinstance(content, list) and content else content
-    text = first.get("text") if isinstance(first, Mapping) else first
-    return as_text(text).startswith(TOOL_IMAGES_PREFIX)
+    if isinstance(content, list) and content:
+        content = content[0]
+    if isinstance(content, Mapping):
+        content = content.get("text")
+    return as_text(content).startswith(TOOL_IMAGES_PREFIX)
 
 
 def _parse_window(policy: str) -> int:
@@ -18625,8 +18990,9 @@ def _parse_window(policy: str) -> int:
 
 
 class RunMetadata(NamedTuple):
-    """The figures of an answer over all its rounds; `price` is in US dollars, 0 if
-    unknown, `latency` in seconds.
+    """The figures of an answer over all its rounds.
+
+    `price` is in US dollars, 0 if unknown, `latency` in seconds.
     """
 
     strategy: str
@@ -18642,12 +19008,13 @@ class RunMetadata(NamedTuple):
 
     def describe(self, notes: int = 0) -> str:
         """Return the line that people read; `notes` are the lines above it."""
+        usage = self.usage if self.usage.total else None
         figures = AnswerFigures(
             seconds=self.latency,
             is_failure=self.ending != "completed",
             rounds=self.rounds,
             tool_calls=self.tool_calls,
-            usage=self.usage if self.usage.total else None,
+            usage=usage,
             cost=self.price or None,
             notes=notes,
             window_share=self.window_share,
@@ -18771,7 +19138,7 @@ class ShownPart:
 
     def start_event(self) -> ItemAdded:
         """Return the start event."""
-        return ItemAdded(self.index, self._item("in_progress", ""))
+        return ItemAdded(self.index, self._build_item("in_progress", ""))
 
     def add_text(self, text: str) -> TextDelta:
         """Add more text; return its event."""
@@ -18781,7 +19148,7 @@ class ShownPart:
 
     def end_event(self) -> ItemDone:
         """Return the end event, which contains the type and the whole text again."""
-        return ItemDone(self.index, self._item("completed", self.text.rstrip()))
+        return ItemDone(self.index, self._build_item("completed", self.text.rstrip()))
 
     def events(self, text: str) -> Iterator[RunEvent]:
         """Yield the whole part at once."""
@@ -18790,13 +19157,16 @@ class ShownPart:
             yield self.add_text(text)
         yield self.end_event()
 
-    def _item(self, status: str, text: str) -> Item:
+    def _build_item(self, status: str, text: str) -> Item:
         """Return the reasoning or the message that the part is shown as."""
         if self.is_thought:
+            summary: list[Item] = []
+            if text:
+                summary.append({"type": "summary_text", "text": text})
             return {
                 "id": f"rs_{self.id}",
                 "type": "reasoning",
-                "summary": [{"type": "summary_text", "text": text}] if text else [],
+                "summary": summary,
                 "status": status,
             }
         return {
@@ -18867,7 +19237,7 @@ class ThinkTagParser:
             is_closing = bool(tag[1])
             self._is_thought = not is_closing
         spans.append(TextSpan(self._is_thought, text[start:end]))
-        self._previous = text[:end][-1:]
+        self._previous = text[max(0, end - 1) : end]  # empty at the very beginning
         self._held = text[end:]
         return _join_spans(spans)
 
@@ -18904,9 +19274,9 @@ def answer_text(text: str) -> str:
 # another item, as in `strategies.thoughts`. So it keeps its place and its own text, and
 # only what is shown of it changes:
 #
-#     text in think tags                  a thought in front of the message, or nothing
-#     a response that calls a tool        a thought that names the tool, or nothing
-#     without a word
+#     text in think tags             a thought in front of the message, or nothing
+#     a call without a word          a thought in front of it that names the tool, or
+#                                    nothing
 # --------------------------------------------------------------------------------------
 
 
@@ -18916,29 +19286,27 @@ _READ_KINDS = ("text", "refusal", "summary", "reasoning")
 
 @dataclass(slots=True)
 class _GrowingMessage:
-    """A message that has not ended.
-
-    `added` is its beginning, which waits for the first text of the answer: a thought
-    that comes before stands in front of the message. `has_begun` says whether it was
-    shown, `has_text` whether text of the answer was, `has_thought` whether the model has
-    written one, and `thought` is the one that is open on the page.
-    """
+    """A message that has not ended."""
 
     added: ItemAdded
+    """Its beginning, which waits for the first text of the answer: a thought that comes
+    before stands in front of the message."""
     parser: ThinkTagParser = field(default_factory=ThinkTagParser)
     has_begun: bool = False
+    """Whether its beginning was shown."""
     has_text: bool = False
+    """Whether text of the answer was shown."""
     has_thought: bool = False
+    """Whether the model has written a thought."""
     thought: ShownPart | None = None
+    """The thought that is open on the page."""
 
 
 class ShownThoughts:
     """Shows one answer over all its responses.
 
     Thoughts have negative indexes, so that all others stay those of the run: records
-    are stored by them. Of the current response, `_has_called` says whether it calls a
-    tool, and `_has_words` whether it brought text that people read. `_messages` are
-    those that have not ended, by their indexes.
+    are stored by them.
     """
 
     def __init__(self, *, are_shown: bool) -> None:
@@ -18946,8 +19314,11 @@ class ShownThoughts:
         self._are_shown = are_shown
         self._thought_count = 0
         self._has_called = False
+        """Whether the current response calls a tool."""
         self._has_words = False
+        """Whether the current response brought text that people read."""
         self._messages: dict[int, _GrowingMessage] = {}
+        """Those that have not ended, by their indexes."""
         self._announced: dict[str, Item] = {}
         """The thoughts that name a tool, by the ids of their calls."""
 
@@ -19140,12 +19511,14 @@ def _has_tags(item: Item) -> bool:
 def _answer_part(part: Item) -> Item:
     """Return a part of a message without thoughts; its citations keep their words."""
     text = as_text(part.get("text"))
-    answer = {**part, "text": answer_text(text)} if text else part
+    answer = dict(part)
+    if text:
+        answer["text"] = answer_text(text)
     annotations = content_parts(part.get("annotations"))
-    if not annotations:
-        return answer
-    moved = [_move_annotation(annotation, text) for annotation in annotations]
-    return {**answer, "annotations": moved}
+    if annotations:
+        moved = [_move_annotation(annotation, text) for annotation in annotations]
+        answer["annotations"] = moved
+    return answer
 
 
 def _move_annotation(annotation: Item, text: str) -> Item:
@@ -19348,9 +19721,18 @@ class UploadKey(NamedTuple):
     name: str
 
 
-def files_refused(account: str) -> str:
+def no_files_text(account: str) -> str:
     """Return what `AccountCapabilities` remembers of an account without a Files API."""
     return f"{account}: no files"
+
+
+class _Uploaded(NamedTuple):
+    """A file at the API."""
+
+    end: float
+    """Until then it is there, by the clock of the memory."""
+    file_id: str
+    """The API's."""
 
 
 class UploadMemory:
@@ -19362,18 +19744,21 @@ class UploadMemory:
     def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
         """Start empty."""
         self._now = now
-        self._uploads: dict[UploadKey, tuple[float, str]] = {}
+        self._uploads: dict[UploadKey, _Uploaded] = {}
 
     def find(self, key: UploadKey) -> str:
         """Return the API's id of a file; empty if it has to be uploaded."""
-        end, file_id = self._uploads.get(key, (0.0, ""))
-        return file_id if self._now() < end else ""
+        uploaded = self._uploads.get(key)
+        if uploaded is None or self._now() >= uploaded.end:
+            return ""
+        return uploaded.file_id
 
     def add(self, key: UploadKey, file_id: str) -> None:
         """Remember that a file was just uploaded."""
         if len(self._uploads) >= _MAX_UPLOADS:
-            del self._uploads[next(iter(self._uploads))]
-        self._uploads[key] = (self._now() + _KEPT_SECONDS, file_id)
+            oldest = next(iter(self._uploads))
+            del self._uploads[oldest]
+        self._uploads[key] = _Uploaded(self._now() + _KEPT_SECONDS, file_id)
 
     def forget(self, key: UploadKey) -> None:
         """Let the next request upload a file again."""
@@ -19466,8 +19851,7 @@ def add_agents(
 ) -> dict[str, ResolvedModel]:
     """Return the administrator's models with the agents: names for their model.
 
-    An entry of an agent's name among the `models` counts as far as it says how the agent
-    is called.
+    Of an entry of `models` for an agent only the name counts: it is the agent's then.
     """
     model = resolve_model(parameters.model, models)
     agents: dict[str, ResolvedModel] = {}
@@ -19504,8 +19888,11 @@ def answering_name(model: str, parameters: StrategyParameters) -> str:
 def _strategy_of(model: str) -> str:
     """Return the strategy that a name stands for, if any; it can end with an effort."""
     strategy, _, effort = model.partition("-")
-    is_name = strategy in STRATEGY_NAMES and effort in ("", *REASONING_EFFORTS)
-    return strategy if is_name else ""
+    if strategy not in STRATEGY_NAMES:
+        return ""
+    if effort and effort not in REASONING_EFFORTS:
+        return ""
+    return strategy
 
 
 def stated_parameters(body: JsonObject) -> dict[str, Any]:
@@ -19537,9 +19924,9 @@ def with_stated_parameters(
     return agent._replace(parameters=replace(agent.parameters, **changes))
 
 
-def _lower_limit(asked: float, most: float) -> float:
+def _lower_limit(stated: float, most: float) -> float:
     """Return the lower one of two limits, of which 0 is none."""
-    limits = [limit for limit in (asked, most) if limit > 0]
+    limits = [limit for limit in (stated, most) if limit > 0]
     return min(limits, default=0)
 
 
@@ -19642,7 +20029,7 @@ class WebSearchOptions(BaseModel):
     user_location: str | dict[str, str] = Field(
         default="",
         description="Where people are: `city, region, country, timezone` (`Bern, BE, "
-        "CH, Europe/Zurich`), or an object of these.",
+        "CH, Europe/Zurich`), or an object with these keys.",
     )
     allowed_domains: tuple[str, ...] = Field(
         default=(),
@@ -19652,8 +20039,8 @@ class WebSearchOptions(BaseModel):
     blocked_domains: tuple[str, ...] = Field(
         default=(),
         max_length=100,
-        description="Domains to exclude; at most 100. Results have contained their "
-        "pages nevertheless.",
+        description="Domains to exclude; at most 100. Some results have still contained "
+        "their pages.",
     )
     external_web_access: bool = Field(
         default=True,
@@ -19677,12 +20064,17 @@ def _is_count(value: object) -> bool:
     return isinstance(value, int) and value > 0
 
 
-_YES_OR_NO_FACTS = tuple(
-    name for name, fact in ModelFacts()._asdict().items() if isinstance(fact, bool)
-)
+def _yes_or_no_forms() -> dict[str, Any]:
+    """Return the form of each fact that is true or false."""
+    forms: dict[str, Any] = {}
+    for name, default in ModelFacts()._asdict().items():
+        if isinstance(default, bool):
+            forms[name] = bool
+    return forms
+
 
 _OVERRIDE_FORMS = {
-    **dict.fromkeys(_YES_OR_NO_FACTS, bool),
+    **_yes_or_no_forms(),
     "context_window": _is_count,
     "default_effort": str,
     "efforts": ["|".join(REASONING_EFFORTS)],
@@ -19721,8 +20113,9 @@ def _read_override(model_id: str, row: object) -> ResolvedModel:
     facts = dict(row)
     like = facts.pop("like", "")
     name = facts.pop("name", "")
-    for key in facts.keys() & {"efforts", "lacks"}:
-        facts[key] = tuple(facts[key])
+    for key in ("efforts", "lacks"):
+        if key in facts:
+            facts[key] = tuple(facts[key])
     model = resolve_model(like or model_id)
     if like:
         model = ResolvedModel(model_id, model_id, None, model.facts, model_id)
@@ -19757,22 +20150,32 @@ def read_prices(text: str) -> dict[str, ModelPrices]:
     Raises InvalidRequest.
     """
     table = parse_json_object(text.strip() or "{}")
-    wrong = [model for model, row in (table or {}).items() if not _are_prices(row)]
-    if table is None or wrong:
-        model = f" for {wrong[0]}" if wrong else ""
-        raise valve_error(
-            f"CUSTOM_MODEL_PRICING_JSON has no valid prices{model}",
-            PIPE_SHELL,
-            '{"my-model": {"input": 2, "output": 8}}',
+    if table is None:
+        raise _prices_error("")
+    prices: dict[str, ModelPrices] = {}
+    for model, row in table.items():
+        if not _are_prices(row):
+            raise _prices_error(f" for {model}")
+        # A price that is not stated is unknown: that of the catalog does not count.
+        prices[model] = ModelPrices(
+            input=row["input"],
+            cached=row.get("cached"),
+            cache_write=row.get("cache_write"),
+            output=row["output"],
+            fast=row.get("fast"),
+            ultrafast=row.get("ultrafast"),
         )
-    return {
-        model: ModelPrices(**dict.fromkeys(_PRICES) | row)
-        for model, row in table.items()
-    }
+    return prices
 
 
 def _are_prices(row: Any) -> bool:
-    return matches_schema(row, _PRICES) and {"input", "output"} <= row.keys()
+    """Say whether an entry has the two prices that it needs, and only valid ones."""
+    return matches_schema(row, _PRICES) and "input" in row and "output" in row
+
+
+def _prices_error(where: str) -> InvalidRequest:
+    problem = f"CUSTOM_MODEL_PRICING_JSON has no valid prices{where}"
+    return valve_error(problem, PIPE_SHELL, '{"my-model": {"input": 2, "output": 8}}')
 
 
 # --------------------------------------------------------------------------------------
@@ -19796,7 +20199,7 @@ def _is_address(value: object) -> bool:
 
 
 def _are_headers(value: object) -> bool:
-    return isinstance(value, Mapping) and matches_schema([*value.values()], [str])
+    return isinstance(value, Mapping) and matches_schema(list(value.values()), [str])
 
 
 _SERVER_FIELDS: Mapping[str, tuple[Any, str]] = {
@@ -19820,8 +20223,15 @@ _SERVER_FIELDS: Mapping[str, tuple[Any, str]] = {
 }
 """The keys that are sent, each with its form and the words for valid values."""
 
-_NO_SECRETS = {"type", *_SERVER_FIELDS} - {"server_url", "authorization", "headers"}
-"""Keys whose values are never secret."""
+_NEVER_SECRET = (
+    "type",
+    "server_label",
+    "connector_id",
+    "allowed_tools",
+    "require_approval",
+    "server_description",
+)
+"""Keys whose values are never secret; any other may hold anything."""
 
 
 class RemoteServers(NamedTuple):
@@ -19855,9 +20265,9 @@ def read_servers(text: str) -> RemoteServers:
         label = fields.get("server_label")
         is_label = matches_schema(label, _SERVER_LABEL)
         name = str(label) if is_label else f"server {number}"
-        complaint = _server_error(row, fields, tools) or ""
-        if complaint:
-            problem = f"{name} is left out, because {complaint}"
+        reason = _server_error(row, fields, tools)
+        if reason:
+            problem = f"{name} is left out, because {reason}"
             complaints.append(_servers_error(problem))
             continue
         tools[name.lower()] = _tool_of(fields)
@@ -19866,14 +20276,20 @@ def read_servers(text: str) -> RemoteServers:
             names = ", ".join(unknown)
             notes.append(_servers_error(f"keys of {name} are not sent: {names}"))
     return RemoteServers(
-        tuple(tools.values()), tuple(complaints), tuple(notes), tuple(secrets)
+        tools=tuple(tools.values()),
+        complaints=tuple(complaints),
+        notes=tuple(notes),
+        secrets=tuple(secrets),
     )
 
 
 def _secrets_of(fields: JsonObject) -> list[str]:
     """Return every text of a description that may be secret."""
-    hidden = [value for key, value in fields.items() if key not in _NO_SECRETS]
-    return _secret_values(hidden)
+    secrets: list[str] = []
+    for key, value in fields.items():
+        if key not in _NEVER_SECRET:
+            secrets += _secret_values(value)
+    return secrets
 
 
 def _tool_of(fields: JsonObject) -> Item:
@@ -19906,21 +20322,34 @@ def _servers_error(problem: str) -> str:
 
 
 def _secret_values(value: object) -> list[str]:
+    """Return the texts in a value, and the parts of them that are secret alone."""
+    if isinstance(value, str):
+        return _secrets_of_text(value)
+    rows: Iterable[object] = ()
     if isinstance(value, Mapping):
-        value = [*value.values()]
-    if isinstance(value, list):
-        return [text for inner in value for text in _secret_values(inner)]
-    if not isinstance(value, str):
-        return []
-    parts = url_parts(value)
-    if parts is None:
-        return header_secrets(value)
-    return [value, parts.password or "", *(text for _, text in parse_qsl(parts.query))]
+        rows = value.values()
+    elif isinstance(value, list):
+        rows = value
+    secrets: list[str] = []
+    for row in rows:
+        secrets += _secret_values(row)
+    return secrets
 
 
-def _server_error(
-    row: object, fields: JsonObject, before: Mapping[str, Item]
-) -> str | None:
+def _secrets_of_text(text: str) -> list[str]:
+    """Return a text that may be secret; of an address also its password and query."""
+    address = url_parts(text)
+    if address is None:
+        return header_secrets(text)
+    query_values = [value for _, value in parse_qsl(address.query)]
+    return [text, address.password or "", *query_values]
+
+
+def _server_error(row: object, fields: JsonObject, before: Mapping[str, Item]) -> str:
+    """Return what is wrong with a description; empty if it can be used.
+
+    `before` are the servers in front of it, by their labels in small letters.
+    """
     if not isinstance(row, Mapping):
         return "it is not a JSON object"
     if "server_label" not in fields:
@@ -19929,13 +20358,13 @@ def _server_error(
         if key in fields and not matches_schema(fields[key], form):
             return f"its {key} is not {expected}"
     if fields["server_label"].lower() in before:
-        return "its server_label is not its own"
+        return "another entry has the same server_label"
     targets = [key for key in ("server_url", "connector_id") if key in fields]
     if len(targets) != 1:
-        return "it needs a server_url or a connector_id, one of them"
+        return "it needs either a server_url or a connector_id"
     if "connector_id" in fields and "authorization" not in fields:
         return "a connector needs an authorization"
-    return None
+    return ""
 
 
 # --------------------------------------------------------------------------------------
@@ -19996,7 +20425,7 @@ class Valves(BaseModel):
     ENABLE_CODE_INTERPRETER: bool = _valve(
         False,
         "Let the model run Python in a billed container at OpenAI, with the files of the "
-        "chat. Its own files are stored.",
+        "chat. The files that it creates are stored.",
     )
     ENABLE_IMAGE_GENERATION: bool = _valve(
         False, "Let the model generate images; each is billed and stored."
@@ -20020,8 +20449,10 @@ class Valves(BaseModel):
         "How the key is sent: `key` as the server expects it, `bearer` as a bearer "
         "token. `entra_id` sends a token of Microsoft Entra ID instead.",
     )
-    ORGANIZATION: str = _valve("", "Organization to bill, if the key has several.")
-    PROJECT: str = _valve("", "Project to bill, if the key has several.")
+    ORGANIZATION: str = _valve(
+        "", "Organization to bill, if the key has access to several."
+    )
+    PROJECT: str = _valve("", "Project to bill, if the key has access to several.")
     EXTRA_HEADERS: str = _valve(
         "",
         'Headers to add or replace, as a JSON object: `{"X-Team": "blue"}`.',
@@ -20029,7 +20460,7 @@ class Valves(BaseModel):
     )
     USER_API_KEYS: Literal["off", "allowed", "required"] = _valve(
         "off",
-        "Whether users can, or must, set a key of their own, also for tasks. "
+        "Whether users can, or must, set a key of their own, which tasks then use too. "
         "Administrators can always use this pipe's key.",
     )
     COMPATIBILITY: Literal["auto", "openai", "strict"] = _valve(
@@ -20075,7 +20506,8 @@ class Valves(BaseModel):
         "",
         "Models whose answers survive a broken connection: names or patterns "
         "(`*-pro`), separated by commas. OpenAI stores their requests and answers for "
-        "30 days, which breaks zero data retention. Never used in `strict`.",
+        "30 days, which is not compatible with zero data retention. Never used in "
+        "`strict`.",
     )
     SERVICE_TIER: _Tier = _valve(
         "auto",
@@ -20101,7 +20533,7 @@ class Valves(BaseModel):
     # Agents
     AGENT_JSON: str = _valve(
         "",
-        "A JSON object of what the agents do (docs/agent.md lists its keys): "
+        "Settings of the agents, as a JSON object (docs/agent.md lists its keys): "
         '`{"model": "gpt-6.1-sol", "maximum_iterations": 12}`. It also applies to the '
         "switch *Agent*, except for `model`.",
     )
@@ -20211,12 +20643,12 @@ class Valves(BaseModel):
     PROMPT_CACHE_KEY: Literal["chat", "user", "off"] = _valve(
         "chat",
         "Which requests share OpenAI's prompt cache: those of a chat, those of a user, "
-        "or `off`, as OpenAI decides. Only a hash is sent.",
+        "or (`off`) those that OpenAI chooses. Only a hash is sent.",
     )
     TRUNCATION: Literal["disabled", "auto"] = _valve(
         "disabled",
-        "When a chat is too long, `auto` drops its oldest messages, with reasoning and "
-        "the prompt cache; `disabled` shows an error.",
+        "When a chat is too long, `auto` drops its oldest messages, and with them "
+        "reasoning and the prompt cache; `disabled` shows an error.",
     )
     COMPACTION_TOKENS: int = _valve(
         0,
@@ -20267,8 +20699,8 @@ class UserValves(BaseModel):
         "inherit", "none", "minimal", "low", "medium", "high", "xhigh", "max"
     ] = _valve(
         "inherit",
-        "How long a model thinks. `max` is the highest effort that it has; any other "
-        "effort that it lacks is not sent.",
+        "How long a model thinks. `max` is the model's highest effort; any other effort "
+        "that the model lacks is not sent.",
     )
     REASONING_SUMMARY: Literal["inherit", _Summary] = _valve(
         "inherit", "Show a summary of the reasoning."
@@ -20348,12 +20780,13 @@ TOOL_SWITCHES: Mapping[str, str] = {
 #
 # The valves as they apply to one call: they are read once, into a `Config`.
 #
-# The switches of the composer come from the companion filter, in
+# The switches of the composer come from filters (`owui_controls`), in
 # `__metadata__["openai_responses"]`: `version`, kinds of tools like `web_search` (true),
 # `agent` (true), `thinking` (an effort).
 # --------------------------------------------------------------------------------------
 
 
+_Default = TypeVar("_Default")
 _Read = TypeVar("_Read")
 _Source = TypeVar("_Source")
 
@@ -20405,44 +20838,43 @@ class Config(NamedTuple):
 def read_config(
     valves: Valves, user: JsonObject | None = None, metadata: JsonObject | None = None
 ) -> Config:
-    """Read the valves for a call of `user`, the host's `__user__`.
-
-    A user's lines of the log cannot be hidden from the administrator.
-    """
-    host = metadata or {}
+    """Read the valves for a call of `user`, the host's `__user__`."""
+    facts = metadata or {}
     person = user or {}
     is_admin = person.get("role") == "admin"
-    wishes = _read_wishes(valves, person, host.get(_FILTER_KEY))
+    wishes = _read_wishes(
+        valves, person.get("valves"), facts.get(_FILTER_KEY), is_admin=is_admin
+    )
     own = wishes.allowed
     parsed = _parse_valves(valves)
-    allowed = valves
+    effective = valves
     if wishes.own_key:
-        allowed = _for_own_key(valves, parsed.expert.user_keys_get)
-    switches = as_mapping(host.get("features"))
-    is_mapped = valves.MAP_WEB_SEARCH and bool(switches.get("web_search"))
-    level = _choice(own.LOG_LEVEL, valves.LOG_LEVEL)
-    tool_kinds = _offered_kinds(own, allowed, is_mapped)
+        effective = _for_own_key(valves, parsed.expert.user_keys_get)
+    features = as_mapping(facts.get("features"))
+    maps_search = valves.MAP_WEB_SEARCH and bool(features.get("web_search"))
+    tool_kinds = _offered_kinds(own, effective, maps_search)
+    has_servers = bool(effective.REMOTE_MCP_SERVERS_JSON)
     return Config(
-        valves=allowed,
+        valves=effective,
         expert=parsed.expert,
         secrets=_secrets(valves, own.API_KEY.strip(), *parsed.remote.secrets),
         problems=_list_problems(valves, parsed, wishes.problem),
         own_key=wishes.own_key,
         overrides=_read_or_error(named_models, valves),
-        remote=parsed.remote if allowed.REMOTE_MCP_SERVERS_JSON else RemoteServers(),
+        remote=parsed.remote if has_servers else RemoteServers(),
         approval_rules=parsed.rules.rules,
         tool_seconds=parsed.timeouts.default,
         tool_timeouts=parsed.timeouts.by_pattern,
         prices=parsed.prices,
-        effort=_choice(own.REASONING_EFFORT, None),
-        summary=_choice(own.REASONING_SUMMARY, valves.REASONING_SUMMARY),
-        verbosity=_choice(own.VERBOSITY, None),
-        service_tier=_choice(own.SERVICE_TIER, valves.SERVICE_TIER),
+        effort=_choose_word(own.REASONING_EFFORT, None),
+        summary=_choose_word(own.REASONING_SUMMARY, valves.REASONING_SUMMARY),
+        verbosity=_choose_word(own.VERBOSITY, None),
+        service_tier=_choose_word(own.SERVICE_TIER, valves.SERVICE_TIER),
         tool_kinds=tool_kinds,
-        replaces_search=is_mapped and "web_search" in tool_kinds,
-        shows_cost=_choice(own.SHOW_COST, valves.SHOW_COST or is_admin),
+        replaces_search=maps_search and "web_search" in tool_kinds,
+        shows_cost=_choose_switch(own.SHOW_COST, valves.SHOW_COST or is_admin),
         shows_log=own.SHOW_LOG_ON_ERROR and is_admin,
-        log_level=min(valves.LOG_LEVEL, level, key=LOG_LEVELS.__getitem__),
+        log_level=_choose_log_level(own.LOG_LEVEL, valves.LOG_LEVEL),
         agent=parsed.agent.parameters,
         wants_agent=wishes.agent,
         refused=wishes.refused,
@@ -20508,7 +20940,9 @@ def read_expert_settings(valves: Valves) -> ExpertSettings:
 
 
 def _secrets(valves: Valves, *others: str) -> tuple[str, ...]:
+    """Return the texts that must appear in no log and no chat."""
     headers = parse_string_map(valves.EXTRA_HEADERS)
+    # Headers that cannot be read hold secrets all the same.
     values = [valves.EXTRA_HEADERS] if headers is None else headers.values()
     keys = (valves.effective_key(), valves.STORE_ENCRYPTION_KEY)
     return connection_secrets(values, valves.PROXY, *keys, *others)
@@ -20524,26 +20958,40 @@ def _read_or_error(
         return error
 
 
-def _offered_kinds(own: UserValves, valves: Valves, is_mapped: bool) -> frozenset[str]:
+def _offered_kinds(
+    own: UserValves, valves: Valves, maps_search: bool
+) -> frozenset[str]:
     """Return the kinds of OpenAI's tools that valves and user want.
 
-    `is_mapped` says that the page's own switch for searches means OpenAI's.
+    `maps_search` says that the page's own switch is on, and means OpenAI's search.
     """
     offered = set[str]()
     for kind, setting in TOOL_SETTINGS.items():
         is_on = bool(getattr(valves, setting.valve))
         if kind == "web_search":
-            is_on = is_on or is_mapped
+            is_on = is_on or maps_search
         if setting.is_switch:
-            is_on = _choice(getattr(own, setting.user_valve), is_on)
+            is_on = _choose_switch(getattr(own, setting.user_valve), is_on)
         if is_on:
             offered.add(kind)
     return frozenset(offered)
 
 
-def _choice(own: str, default: Any) -> Any:
+def _choose_word(own: str, default: _Default) -> str | _Default:
     """Return what a user chose, or the default for `inherit`."""
-    return {"inherit": default, "on": True, "off": False}.get(own, own)
+    return default if own == "inherit" else own
+
+
+def _choose_switch(own: str, default: bool) -> bool:
+    """Say whether a switch is on that a user set to `on`, `off` or `inherit`."""
+    return default if own == "inherit" else own == "on"
+
+
+def _choose_log_level(own: str, administrators: str) -> str:
+    """Return the more detailed level: a user hides no lines from the administrator."""
+    if own == "inherit" or LOG_LEVELS[own] > LOG_LEVELS[administrators]:
+        return administrators
+    return own
 
 
 _FILTER_KEY = "openai_responses"
@@ -20584,27 +21032,31 @@ class _Wishes(NamedTuple):
     """The message about switches that cannot be read."""
 
 
-def _read_wishes(valves: Valves, person: JsonObject, switches: object) -> _Wishes:
+def _read_wishes(
+    valves: Valves, stored: object, switches: object, *, is_admin: bool
+) -> _Wishes:
     """Return what a user chose and may choose.
 
-    `switches` is what the companion filter wrote into the metadata.
+    `stored` are the user's own valves as the host passes them, `switches` is what the
+    composer's filters wrote into the metadata.
     """
-    is_admin = person.get("role") == "admin"
-    stored = person.get("valves")
-    given = stored if isinstance(stored, UserValves) else UserValves()
-    switched = _read_switches(given, switches)
-    allowed = _allowed_choices(switched.user, valves, is_admin)
-    may_use_agent = is_admin or _is_permitted(_AGENT_WORD, valves)
+    user = stored if isinstance(stored, UserValves) else UserValves()
+    wanted = _apply_switches(user, switches)
+    allowed = wanted.user
+    may_use_agent = True
+    if not is_admin:
+        allowed = _allowed_choices(wanted.user, valves)
+        may_use_agent = _is_permitted(_AGENT_WORD, _permitted_words(valves))
     return _Wishes(
         allowed=allowed,
         own_key=allowed.API_KEY.strip() if valves.USER_API_KEYS != "off" else "",
-        agent=switched.agent and may_use_agent,
-        refused=_refused_choices(switched, allowed, valves, may_use_agent),
-        problem=switched.problem,
+        agent=wanted.agent and may_use_agent,
+        refused=_refused_choices(wanted, allowed, valves, may_use_agent),
+        problem=wanted.problem,
     )
 
 
-class _Switched(NamedTuple):
+class _WantedSettings(NamedTuple):
     """A user's settings with the composer's switches."""
 
     user: UserValves
@@ -20613,59 +21065,69 @@ class _Switched(NamedTuple):
     """The message about switches that cannot be read."""
 
 
-def _read_switches(user: UserValves, given: object) -> _Switched:
+def _apply_switches(user: UserValves, switches: object) -> _WantedSettings:
     """Return a user's settings with the composer's switches."""
-    if not isinstance(given, Mapping):
-        return _Switched(user)
-    if given.get("version") != _FILTER_VERSION:
-        return _Switched(user, problem=_OTHER_FILTER_VERSION)
-    changed = {valve: "on" for kind, valve in TOOL_SWITCHES.items() if given.get(kind)}
-    if given.get("thinking") in REASONING_EFFORTS:
-        changed["REASONING_EFFORT"] = str(given["thinking"])
-    return _Switched(user.model_copy(update=changed), bool(given.get(_AGENT_WORD)))
+    if not isinstance(switches, Mapping):
+        return _WantedSettings(user)
+    if switches.get("version") != _FILTER_VERSION:
+        return _WantedSettings(user, problem=_OTHER_FILTER_VERSION)
+    changed: dict[str, str] = {}
+    for kind, valve in TOOL_SWITCHES.items():
+        if switches.get(kind):
+            changed[valve] = "on"
+    if switches.get("thinking") in REASONING_EFFORTS:
+        changed["REASONING_EFFORT"] = str(switches["thinking"])
+    wants_agent = bool(switches.get(_AGENT_WORD))
+    return _WantedSettings(user.model_copy(update=changed), wants_agent)
 
 
-def _is_permitted(word: str, valves: Valves) -> bool:
-    """Say whether users may change what a word stands for."""
-    return bool({word, "all"} & _permitted_words(valves))
+def _is_permitted(word: str, permitted: Collection[str]) -> bool:
+    """Say whether users may change what a word of USER_MAY_CHANGE stands for."""
+    return word in permitted or "all" in permitted
 
 
-def _allowed_choices(user: UserValves, valves: Valves, is_admin: bool) -> UserValves:
+def _allowed_choices(user: UserValves, valves: Valves) -> UserValves:
     """Return a user's settings without those that they may not change."""
-    words = _permitted_words(valves)
-    if is_admin or "all" in words:
-        return user
-    fields = UserValves.model_fields
-    reset = {v: fields[v].default for word, v in _CHOICES.items() if word not in words}
+    permitted = _permitted_words(valves)
+    reset: dict[str, object] = {}
+    for word, valve in _CHOICES.items():
+        if not _is_permitted(word, permitted):
+            reset[valve] = UserValves.model_fields[valve].default
     return user.model_copy(update=reset)
 
 
 def _refused_choices(
-    switched: _Switched, own: UserValves, valves: Valves, may_use_agent: bool
+    wanted: _WantedSettings, allowed: UserValves, valves: Valves, may_use_agent: bool
 ) -> list[str]:
     """Return the settings in which a user's wish and permission differ."""
-    wanted = switched.user
-    names = _CHOICES.values()
-    lost = [name for name in names if getattr(wanted, name) != getattr(own, name)]
-    if valves.USER_API_KEYS == "off" and wanted.API_KEY.strip():
-        lost.append("API_KEY")
-    if switched.agent and not may_use_agent:
-        lost.append("AGENT")
-    return lost
+    refused: list[str] = []
+    for name in _CHOICES.values():
+        if getattr(wanted.user, name) != getattr(allowed, name):
+            refused.append(name)
+    if valves.USER_API_KEYS == "off" and wanted.user.API_KEY.strip():
+        refused.append("API_KEY")
+    if wanted.agent and not may_use_agent:
+        refused.append("AGENT")
+    return refused
 
 
 def _permission_error(valves: Valves) -> str:
+    """Return the message about unknown words of USER_MAY_CHANGE, if any."""
     known = (*_CHOICES, _AGENT_WORD, "all", "nothing")
     advice = f"Choose from {', '.join(known)}."
     return unknown_words("USER_MAY_CHANGE", _permitted_words(valves), known, advice)
 
 
 def _permitted_words(valves: Valves) -> set[str]:
+    """Return the words of USER_MAY_CHANGE."""
     return set(comma_list(valves.USER_MAY_CHANGE.lower()))
 
 
 def _for_own_key(valves: Valves, user_keys_get: str) -> Valves:
-    """Return the valves without what a user's own key does not get."""
+    """Return the valves without what a user's own key does not get.
+
+    `user_keys_get` is the key of EXPERT_JSON.
+    """
     names = ["ORGANIZATION", "PROJECT"]
     if user_keys_get != "all":
         names += ["REMOTE_MCP_SERVERS_JSON", "FILE_SEARCH_VECTOR_STORES"]
@@ -20679,7 +21141,12 @@ OWN_KEY_PLACE = (
     "Controls > Valves."
 )
 _NO_OWN_KEY = f"This pipe needs your own OpenAI API key. Set {OWN_KEY_PLACE}"
-_BILLED_HEADERS = ("authorization", "api-key", "openai-organization", "openai-project")
+_ACCOUNT_HEADERS = (
+    "authorization",
+    "api-key",
+    "openai-organization",
+    "openai-project",
+)
 
 
 def build_endpoint(
@@ -20697,14 +21164,24 @@ def build_endpoint(
     if not key and not takes_token:
         raise missing_key_error(PIPE_SHELL)
     headers = read_headers(valves.EXTRA_HEADERS, PIPE_SHELL)
-    billed = _BILLED_HEADERS if own_key else ()
+    if own_key:
+        headers = _without_account_headers(headers)
     return endpoint_of_valves(
         valves,
         api_key="" if takes_token else key,
         token=key if valves.AUTH == "bearer" else "",
         proxy=valves.PROXY.strip(),
-        headers={k: v for k, v in headers.items() if k.lower() not in billed},
+        headers=headers,
     )
+
+
+def _without_account_headers(headers: Mapping[str, str]) -> dict[str, str]:
+    """Return headers without those that name the account that is billed."""
+    kept: dict[str, str] = {}
+    for name, value in headers.items():
+        if name.lower() not in _ACCOUNT_HEADERS:
+            kept[name] = value
+    return kept
 
 
 def run_limits(expert: ExpertSettings, model: ResolvedModel) -> Limits:
@@ -20887,15 +21364,16 @@ def read_caller(
     task: str | None,
 ) -> Caller:
     """Return the caller from what the host passes to `pipe()`."""
+    person = user or {}
     facts = metadata or {}
     return Caller(
         host_model=str(body.get("model") or ""),
-        user_id=str((user or {}).get("id") or ""),
+        user_id=str(person.get("id") or ""),
         chat_id=str(facts.get("chat_id") or ""),
         message_id=str(facts.get("message_id") or ""),
         task=str(task or ""),
         streams=bool(body.get("stream")),
-        is_admin=(user or {}).get("role") == "admin",
+        is_admin=person.get("role") == "admin",
     )
 
 
@@ -20984,11 +21462,11 @@ def resolve_call(call: PipeCall, endpoint: Endpoint) -> CheckedCall:
     chosen = resolve_model(caller.model, overrides)
     agent = None
     if not caller.task:
-        switched = call.config.wants_agent
-        agent = find_agent(caller.model, parameters, is_switched=switched)
-    ends = call.capabilities.shutdown_dates.get(chosen.id)
-    if ends:
-        chosen = chosen._replace(facts=chosen.facts._replace(shutdown=ends))
+        is_switched = call.config.wants_agent
+        agent = find_agent(caller.model, parameters, is_switched=is_switched)
+    last_day = call.capabilities.shutdown_dates.get(chosen.id)
+    if last_day:
+        chosen = chosen._replace(facts=chosen.facts._replace(shutdown=last_day))
     successor = None if endpoint.is_azure else replacement(chosen, utc_today())
     return CheckedCall(
         body=call.body,
@@ -21095,7 +21573,7 @@ def require_floor() -> None:
     version = host_name("env", "VERSION")
     numbers = [int(number) for number in re.findall(r"\d+", str(version))[:3]]
     if tuple(numbers) < _FLOOR:
-        floor = ".".join(map(str, _FLOOR))
+        floor = ".".join(str(number) for number in _FLOOR)
         raise InvalidRequest(
             f"This pipe needs Open WebUI {floor} or newer; this server runs "
             f"{version}. An administrator has to update Open WebUI."
@@ -21106,7 +21584,9 @@ async def read_chat(chat_id: str, user_id: str) -> JsonObject | None:
     """Return the JSON of a user's own chat; None if there is no such row."""
     chats = host_name("models.chats", "Chats")
     row = await chats.get_chat_by_id_and_user_id(chat_id, user_id)
-    return row.chat if row is not None and isinstance(row.chat, Mapping) else None
+    if row is None or not isinstance(row.chat, Mapping):
+        return None
+    return row.chat
 
 
 async def write_chat_keys(chat_id: str, values: JsonObject) -> bool:
@@ -21228,24 +21708,38 @@ async def administrator_params(model_id: str) -> dict[str, Any]:
     If no administrator owns the model, its own are left out.
     """
     config = host_name("models.config", "Config")
-    stored = [await config.get("models.default_params", {}) or {}]
+    params = _sent_params(await config.get("models.default_params", {}) or {})
     row = await host_name("models.models", "Models").get_model_by_id(model_id)
-    owner = await user_model(row.user_id) if row is not None else None
+    if row is None:
+        return params
+    owner = await user_model(row.user_id)
     if owner is not None and owner.role == "admin":
-        stored.append(row.params.model_dump())
-    flat = [{**params, **(params.get("custom_params") or {})} for params in stored]
-    return {key: _parsed(value) for params in flat for key, value in params.items()}
+        params |= _sent_params(row.params.model_dump())
+    return params
 
 
-def _parsed(value: object) -> object:
-    """Return a custom parameter as the host sends it: JSON is read."""
+def _sent_params(stored: JsonObject) -> dict[str, Any]:
+    """Return stored parameters as the host sends them: the custom ones beside others."""
+    custom = stored.get("custom_params") or {}
+    params: dict[str, Any] = {}
+    for key, value in {**stored, **custom}.items():
+        params[key] = _read_json(value)
+    return params
+
+
+def _read_json(value: object) -> object:
+    """Return the value of a text that is JSON; anything else as it is."""
+    if not isinstance(value, str):
+        return value
     try:
-        return json.loads(value) if isinstance(value, str) else value
+        return json.loads(value)
     except (ValueError, RecursionError):
         return value
 
 
-async def allowed_features(metadata: JsonObject, user: JsonObject) -> JsonObject:
+async def without_forbidden_search(
+    metadata: JsonObject, user: JsonObject
+) -> JsonObject:
     """Return the metadata, without web search if the user may not use it.
 
     `features` comes from the client and is not checked by the host for a pipe
@@ -21254,17 +21748,22 @@ async def allowed_features(metadata: JsonObject, user: JsonObject) -> JsonObject
     requested = as_mapping(metadata.get("features"))
     if not requested.get("web_search") or user.get("role") == "admin":
         return metadata
-    about = as_mapping(value_at(metadata, "model", "info", "meta", "capabilities"))
-    config = host_name("models.config", "Config")
-    has_permission = host_name("utils.access_control", "has_permission")
-    rights = await config.get("user.permissions", {})
-    if (
-        about.get("web_search", True)
-        and await config.get("web.search.enable", False)
-        and await has_permission(user.get("id"), "features.web_search", rights)
-    ):
+    if await _may_search(metadata, user):
         return metadata
     return {**metadata, "features": {**requested, "web_search": False}}
+
+
+async def _may_search(metadata: JsonObject, user: JsonObject) -> bool:
+    """Say whether the model, the server and the user's groups allow web search."""
+    config = host_name("models.config", "Config")
+    has_permission = host_name("utils.access_control", "has_permission")
+    meta = value_at(metadata, "model", "info", "meta", "capabilities")
+    if not as_mapping(meta).get("web_search", True):
+        return False
+    if not await config.get("web.search.enable", False):
+        return False
+    rights = await config.get("user.permissions", {})
+    return bool(await has_permission(user.get("id"), "features.web_search", rights))
 
 
 async def make_native(model_id: str) -> bool:
@@ -21292,7 +21791,7 @@ class RetrievedText(NamedTuple):
     kept_with_template: str
 
 
-async def retrieved_text(
+async def build_retrieved_text(
     sources: list[Any], kept: list[Any], question: str
 ) -> RetrievedText:
     """Return the text of `sources`, as the host wrote it, and that of the `kept` ones.
@@ -21352,6 +21851,14 @@ async def update_tool(
     return updated
 
 
+class ProcessedResult(NamedTuple):
+    """A tool's result as the host would store it."""
+
+    text: str
+    files: list[dict[str, Any]]
+    embeds: list[Any]
+
+
 async def process_tool_result(
     host: HostContext,
     user: HostUser | None,
@@ -21359,8 +21866,8 @@ async def process_tool_result(
     tool: JsonObject,
     params: dict[str, Any],
     result: Any,
-) -> tuple[str, list[dict[str, Any]], list[Any]]:
-    """Return a tool's result as text, its files and its embeds, as the host does.
+) -> ProcessedResult:
+    """Return a tool's result as the host processes it.
 
     The page is told about the result of a terminal tool.
     """
@@ -21372,10 +21879,11 @@ async def process_tool_result(
     text, files, embeds = await process(
         host.request, name, shown, kind, direct, host.metadata, user
     )
+    result_text = str(text or "")
     if host.event_emitter is not None:
         tell = host_name("utils.middleware", "terminal_event_handler")
-        await tell(name, params, str(text or ""), host.event_emitter)
-    return str(text or ""), files, embeds
+        await tell(name, params, result_text, host.event_emitter)
+    return ProcessedResult(result_text, files, embeds)
 
 
 def citation_sources(
@@ -21388,7 +21896,7 @@ def citation_sources(
     )
 
 
-async def stored_image(host: HostContext, user: HostUser | None, url: str) -> str:
+async def store_tool_image(host: HostContext, user: HostUser | None, url: str) -> str:
     """Store a tool's picture; return the address of the file."""
     store = host_name("utils.middleware", "store_tool_result_image")
     return str(await store(host.request, url, host.metadata, user))
@@ -21404,19 +21912,30 @@ async def stored_image(host: HostContext, user: HostUser | None, url: str) -> st
 # --------------------------------------------------------------------------------------
 
 
-_LENGTHS = ("max_output_tokens", "max_tokens", "max_completion_tokens")
-_TOOLS = ("tools", "extra_tools")
-_CLOSED_FIELDS = {name for kind in TOOL_KINDS.values() for name in kind.closed_fields}
+_LENGTH_KEYS = ("max_output_tokens", "max_tokens", "max_completion_tokens")
+_TOOL_KEYS = ("tools", "extra_tools")
+
+
+def _closed_fields() -> set[str]:
+    """Return the closed fields of all kinds of tools."""
+    fields: set[str] = set()
+    for kind in TOOL_KINDS.values():
+        fields.update(kind.closed_fields)
+    return fields
+
+
+_CLOSED_FIELDS = _closed_fields()
 """Fields that are closed in every tool: the API may get to know one in another kind."""
 
 
-def _tool_words() -> Iterator[str]:
-    """Yield the words that open tools: types, and fields as `type.field`."""
+def _tool_words() -> list[str]:
+    """Return the words that open tools: types, and fields as `type.field`."""
+    words: list[str] = []
     for kind in TOOL_KINDS.values():
         for name in kind.types:
-            yield name
-            for field in kind.closed_fields:
-                yield f"{name}.{field}"
+            words.append(name)
+            words += [f"{name}.{field}" for field in kind.closed_fields]
+    return words
 
 
 _KNOWN_WORDS = {
@@ -21440,29 +21959,30 @@ class _Permission(NamedTuple):
     """The parameters that an administrator stored with the model; they may be sent."""
 
 
-async def permitted_call(call: CheckedCall) -> CheckedCall:
+async def drop_forbidden_keys(call: CheckedCall) -> CheckedCall:
     """Return the call without what its caller may not set; the log says it once."""
-    caller = call.caller
-    opened = _opened_for(call)
+    opened = _opened_words(call.config.expert, is_admin=call.caller.is_admin)
     is_limited = "max_output_tokens" not in opened
     max_tokens = call.valves.MAX_OUTPUT_TOKENS if is_limited else 0
-    may = _Permission(opened, max_tokens, {})
-    if _permitted_body(call.body, may) == call.body:
+    permission = _Permission(opened, max_tokens, {})
+    # What is stored with the model has to be read from the database, and most bodies
+    # need no permission.
+    if _permitted_body(call.body, permission) == call.body:
         return call
     stored = await administrator_params(call.model_id)
-    body = _permitted_body(call.body, may._replace(stored=stored))
-    shown: dict[str, str] = {}
+    body = _permitted_body(call.body, permission._replace(stored=stored))
+    left_out: dict[str, str] = {}
     for key, value in call.body.items():
         if value is not None and body.get(key) != value:
-            shown[key] = f"{key} ({ACCOUNT_KEYS.get(key, 'in part')})"
-    who = f"user {caller.user_id}"
-    line = left_out_line(who, shown, call.capabilities.first_time)
+            left_out[key] = f"{key} ({ACCOUNT_KEYS.get(key, 'in part')})"
+    who = f"user {call.caller.user_id}"
+    line = left_out_line(who, left_out, call.capabilities.first_time)
     if line:
         call.log.warn(line)
     return call._replace(body=body)
 
 
-async def permitted_agent(call: CheckedCall) -> CheckedCall:
+async def apply_stated_parameters(call: CheckedCall) -> CheckedCall:
     """Return the call with what its caller may set of an agent.
 
     A model of the workspace states it in its custom parameters.
@@ -21473,7 +21993,7 @@ async def permitted_agent(call: CheckedCall) -> CheckedCall:
     if not stated:
         return call
     stored = stated_parameters(await administrator_params(call.model_id))
-    raisable = _opened_for(call)
+    raisable = _opened_words(call.config.expert, is_admin=call.caller.is_admin)
     for name, value in stated.items():
         if name in stored and stored[name] == value:
             raisable.add(name)
@@ -21481,94 +22001,115 @@ async def permitted_agent(call: CheckedCall) -> CheckedCall:
     return call._replace(agent=agent)
 
 
-def opening_error(expert: ExpertSettings) -> str:
+def caller_may_set_error(expert: ExpertSettings) -> str:
     """Return the message about words of `caller_may_set` that name nothing, if any."""
-    words = map(_opened, comma_list(expert.caller_may_set.lower()))
+    entries = comma_list(expert.caller_may_set.lower())
+    words = [_word_of_entry(entry) for entry in entries]
     advice = "No parameter and no type of tool has such a name."
     return unknown_permissions(words, _KNOWN_WORDS, advice)
 
 
-def _opened_for(call: CheckedCall) -> set[str]:
-    """Return what `caller_may_set` opens for the caller."""
-    words = comma_list(call.config.expert.caller_may_set.lower())
-    is_admin = call.caller.is_admin
-    return {_opened(word) for word in words if is_admin or ":" not in word}
+def _opened_words(expert: ExpertSettings, *, is_admin: bool) -> set[str]:
+    """Return what `caller_may_set` opens for a caller."""
+    opened: set[str] = set()
+    for entry in comma_list(expert.caller_may_set.lower()):
+        is_for_admins = ":" in entry
+        if is_admin or not is_for_admins:
+            opened.add(_word_of_entry(entry))
+    return opened
 
 
-def _opened(word: str) -> str:
-    """Return what a word of `caller_may_set` opens."""
-    return word.removeprefix("admin:").strip()
+def _word_of_entry(entry: str) -> str:
+    """Return what an entry of `caller_may_set` opens, for whomever."""
+    return entry.removeprefix("admin:").strip()
 
 
-def _permitted_body(body: JsonObject, may: _Permission) -> dict[str, Any]:
+def _permitted_body(body: JsonObject, permission: _Permission) -> dict[str, Any]:
     """Return a body with what its caller may set."""
-    kept = _permitted_keys(body, may)
+    kept = _permitted_keys(body, permission)
     reasoning = body.get("reasoning")
     if isinstance(reasoning, Mapping):
-        kept["reasoning"] = _permitted_reasoning(reasoning, may)
-    for name in _TOOLS:
-        given = body.get(name)
+        kept["reasoning"] = _permitted_reasoning(reasoning, permission)
+    for key in _TOOL_KEYS:
+        given = body.get(key)
         if isinstance(given, list):
-            kept[name] = _permitted_tools(given, may)
-    for name in _LENGTHS:
-        if _is_too_long(name, body, may):
-            kept[name] = may.max_tokens
+            kept[key] = _permitted_tools(given, permission)
+    for key in _LENGTH_KEYS:
+        if _is_too_long(key, body, permission):
+            kept[key] = permission.max_tokens
     return kept
 
 
-def _permitted_keys(body: JsonObject, may: _Permission) -> dict[str, Any]:
+def _permitted_keys(body: JsonObject, permission: _Permission) -> dict[str, Any]:
     """Return a body without the administrator's keys, unless the model has them."""
     kept = dict(body)
     for key in ACCOUNT_KEYS:
-        if key not in body or key in may.opened:
+        if key not in body or key in permission.opened:
             continue
         del kept[key]
-        if key in may.stored:
-            kept[key] = may.stored[key]
+        if key in permission.stored:
+            kept[key] = permission.stored[key]
     return kept
 
 
-def _permitted_reasoning(given: JsonObject, may: _Permission) -> dict[str, Any]:
+def _permitted_reasoning(given: JsonObject, permission: _Permission) -> dict[str, Any]:
     """Return the reasoning settings that a caller may set."""
-    stored = as_mapping(may.stored.get("reasoning"))
+    stored = as_mapping(permission.stored.get("reasoning"))
     kept: dict[str, Any] = {}
     for key, value in given.items():
-        is_open = key in ("effort", "summary") or f"reasoning.{key}" in may.opened
+        is_everybodys = key in ("effort", "summary")
+        is_open = is_everybodys or f"reasoning.{key}" in permission.opened
         if is_open or (key in stored and stored[key] == value):
             kept[key] = value
     return kept
 
 
-def _permitted_tools(given: Iterable[object], may: _Permission) -> list[object]:
+def _permitted_tools(given: Iterable[object], permission: _Permission) -> list[object]:
     """Return the tools that a caller may offer, or that are stored with the model."""
-    stored = [tool for name in _TOOLS for tool in as_list(may.stored.get(name))]
-    return [tool for tool in given if _is_open(tool, may.opened) or tool in stored]
+    stored = given_tools(permission.stored)
+    kept: list[object] = []
+    for tool in given:
+        if _is_open(tool, permission.opened) or tool in stored:
+            kept.append(tool)
+    return kept
+
+
+def given_tools(parameters: JsonObject) -> list[Any]:
+    """Return the tools of a body, or of stored parameters, then those of filters."""
+    tools: list[Any] = []
+    for key in _TOOL_KEYS:
+        tools += as_list(parameters.get(key))
+    return tools
 
 
 def _is_open(tool: object, opened: Collection[str]) -> bool:
     """Say whether a caller may offer a tool: it runs it, or its type is opened.
 
-    A new container, `{"type": "auto"}`, is nobody's.
+    A tool with closed fields needs a word for each of them instead. A new container,
+    `{"type": "auto"}`, is nobody's.
     """
     fields = as_mapping(tool)
     kind = str(fields.get("type", "function"))
     if kind in CALLED_BY_NAME:
         return True
-    closed = []
+    field_words: list[str] = []
     for name in _CLOSED_FIELDS:
         value = fields.get(name)
         if value and as_mapping(value).keys() != {"type"}:
-            closed.append(f"{kind}.{name}")
-    return all(word in opened for word in closed or [kind])
+            field_words.append(f"{kind}.{name}")
+    if not field_words:
+        return kind in opened
+    return all(word in opened for word in field_words)
 
 
-def _is_too_long(name: str, body: JsonObject, may: _Permission) -> bool:
+def _is_too_long(key: str, body: JsonObject, permission: _Permission) -> bool:
     """Say whether a caller asks for more tokens than MAX_OUTPUT_TOKENS allows."""
-    if may.max_tokens == 0:
+    most = permission.max_tokens
+    if most == 0:
         return False
-    value = body.get(name)
-    requested = clamp_number(value, 0, may.max_tokens + 1, 0)
-    return requested > may.max_tokens and value != may.stored.get(name)
+    value = body.get(key)
+    requested = clamp_number(value, 0, most + 1, 0)
+    return requested > most and value != permission.stored.get(key)
 
 
 # --------------------------------------------------------------------------------------
@@ -21587,8 +22128,8 @@ RESEARCH_TOOL_CALLS = 60
 RESEARCH_OUTPUT_TOKENS = 64_000
 """Of one answer, with its reasoning."""
 
-_NO_MODEL = "{} cannot research: the model does not take long web searches."
-_NO_SERVER = "{} cannot research: the server has no web search of OpenAI."
+_NO_MODEL = "{} cannot research: the model does not support long web searches."
+_NO_SERVER = "{} cannot research: the server does not offer OpenAI's web search."
 _NO_SEARCH = "{} cannot research: you may not use web search."
 _BEGINNING = (
     f"Research takes several minutes: at most {RESEARCH_TOOL_CALLS} searches and "
@@ -21610,8 +22151,8 @@ def check_research(call: CheckedCall) -> None:
         return
     if not call.endpoint.has_own_services:
         raise InvalidRequest(_NO_SERVER.format(model.name))
-    is_lacking = "web_search".startswith(model.facts.lacks)
-    if is_lacking or not model.facts.hosted or not takes_search_budget(model):
+    has_search = takes_hosted_tool(model, "web_search")
+    if not has_search or not takes_search_budget(model):
         raise InvalidRequest(_NO_MODEL.format(model.name))
     if call.account and "web_search" in call.account.limits.forbidden_tools():
         raise InvalidRequest(_NO_SEARCH.format(model.name))
@@ -21627,8 +22168,7 @@ def research_body(body: JsonObject, model: ResolvedModel) -> dict[str, Any]:
     if not model.research:
         return dict(body)
     kept = {key: value for key, value in body.items() if key not in _SET_BY_NAME}
-    given = body.get("reasoning")
-    reasoning = dict(given) if isinstance(given, dict) else {}
+    reasoning = as_mapping(body.get("reasoning"))
     return {**kept, "reasoning": {**reasoning, "effort": model.effort}}
 
 
@@ -21668,7 +22208,8 @@ async def check_call(call: PipeCall) -> CheckedCall:
     """
     if call.account is None:
         call = await _with_account(call)
-    return await _check_at(call, call.account.endpoints if call.account else None)
+    endpoints = call.account.endpoints if call.account else None
+    return await _check_at(call, endpoints)
 
 
 async def _check_at(call: PipeCall, endpoints: EndpointQueue | None) -> CheckedCall:
@@ -21683,7 +22224,8 @@ async def _check_at(call: PipeCall, endpoints: EndpointQueue | None) -> CheckedC
     endpoint = await _with_identity(call, endpoint)
     checked = resolve_call(call, endpoint)
     check_research(checked)
-    return await permitted_agent(await permitted_call(checked))
+    checked = await drop_forbidden_keys(checked)
+    return await apply_stated_parameters(checked)
 
 
 async def _with_account(call: PipeCall) -> PipeCall:
@@ -21705,7 +22247,7 @@ def call_facts(call: PipeCall) -> CallFacts:
         task=call.caller.task,
         base_url=call.config.valves.BASE_URL,
         has_own_key=bool(call.config.own_key),
-        user_pays=_user_pays(call),
+        user_pays=_user_pays(call.config),
     )
 
 
@@ -21727,32 +22269,33 @@ async def calls_to_each_endpoint(
     """
     if call.account is None or arrived.config.own_key:
         return []
-    names = comma_list(call.valves.MODEL_ID)
-    models = [call.caller.model, *(name for name in names if name != "auto")]
+    models = [call.caller.model]
+    for name in comma_list(call.valves.MODEL_ID):
+        if name != "auto":
+            models.append(name)
     function_id = call.caller.host_model.split(".", 1)[0]
     checks: list[EndpointCheck] = []
     for trial in call.account.endpoint_trials(models):
         caller = call.caller._replace(host_model=f"{function_id}.{trial.model}")
-        own = arrived._replace(account=call.account, caller=caller)
+        trial_call = arrived._replace(account=call.account, caller=caller)
         try:
-            checks.append(EndpointCheck(await _check_at(own, trial.endpoints)))
+            checks.append(EndpointCheck(await _check_at(trial_call, trial.endpoints)))
         except InvalidRequest as error:
             checks.append(EndpointCheck(None, str(error)))
     return checks
 
 
-def _user_pays(call: PipeCall) -> bool:
+def _user_pays(config: Config) -> bool:
     """Say whether a user's own key pays for a call.
 
     Whoever has the administrator's headers may be served without a valid key, and so
     may anybody at a gateway. A key for Azure belongs to whoever owns the resource.
     """
-    config = call.config
     if not config.own_key:
         return False
     endpoint = build_endpoint(config.valves, config.own_key)
-    is_openais = not endpoint.is_gateway and not endpoint.is_azure
-    return is_openais and not endpoint.extra_headers
+    is_openai = not endpoint.is_gateway and not endpoint.is_azure
+    return is_openai and not endpoint.extra_headers
 
 
 def _at_endpoint(call: PipeCall, endpoints: EndpointQueue) -> PipeCall:
@@ -21760,14 +22303,15 @@ def _at_endpoint(call: PipeCall, endpoints: EndpointQueue) -> PipeCall:
     if endpoints.problem:
         raise InvalidRequest(endpoints.problem)
     config = call.config
-    replaced = dict(endpoints.valves())
-    key = replaced["API_KEY"]
+    values = dict(endpoints.valves())
+    key = values["API_KEY"]
     if key:
         call.log.hide(key)
         config = config._replace(secrets=(*config.secrets, key))
-    scope = replaced.pop("ENTRA_SCOPE", "")
+    # The only value that is a key of EXPERT_JSON and not a valve.
+    scope = values.pop("ENTRA_SCOPE", "")
     expert = config.expert.model_copy(update={"entra_scope": scope})
-    valves = config.valves.model_copy(update=replaced)
+    valves = config.valves.model_copy(update=values)
     return call._replace(config=config._replace(valves=valves, expert=expert))
 
 
@@ -21793,12 +22337,13 @@ async def _with_identity(call: PipeCall, endpoint: Endpoint) -> Endpoint:
 
     EXTRA_HEADERS have priority over them.
     """
-    forwards = call.config.valves.FORWARD_USER_INFO
-    if forwards == "always" or (forwards == "auto" and endpoint.is_gateway):
-        identity = await identity_headers(call.host, call.caller.user_id)
-        headers = {**identity, **endpoint.extra_headers}
-        return replace(endpoint, extra_headers=headers)
-    return endpoint
+    setting = call.config.valves.FORWARD_USER_INFO
+    is_forwarded = setting == "always" or (setting == "auto" and endpoint.is_gateway)
+    if not is_forwarded:
+        return endpoint
+    identity = await identity_headers(call.host, call.caller.user_id)
+    headers = {**identity, **endpoint.extra_headers}
+    return replace(endpoint, extra_headers=headers)
 
 
 # --------------------------------------------------------------------------------------
@@ -21826,8 +22371,8 @@ async def fetch_models(endpoint: Endpoint, connections: Connections) -> dict[str
 
     Raises ResponsesError.
     """
-    asked = connections.request(endpoint, "/models", None, Deadlines(_LIST_TIMEOUTS))
-    async with asked as answer:
+    deadlines = Deadlines(_LIST_TIMEOUTS)
+    async with connections.request(endpoint, "/models", None, deadlines) as answer:
         return read_models(await answer.read_json(_MAX_LIST_BYTES))
 
 
@@ -21949,7 +22494,7 @@ def _tool_names(chosen: object) -> Sequence[str] | None:
     return [str(name) for name in names] if isinstance(names, list) else None
 
 
-def rule_without_rules(servers: Sequence[JsonObject], request: JsonObject) -> Approval:
+def default_remote_rule(servers: Sequence[JsonObject], request: JsonObject) -> Approval:
     """Return what holds for a remote call that no rule is about.
 
     `servers` are as they are described: the last of a label counts. A filter may also
@@ -21985,10 +22530,10 @@ def hosted_tools(
 ) -> tuple[list[Item], set[str]]:
     """Return OpenAI's tools of a request, and the names of the host's they replace.
 
-    Open WebUI's tools for the same purpose go: offering both would be ambiguous. Those
-    for a tool stay whose digest is among the `refused` ones. The order is always the
-    same, because the prompt cache depends on it. Raises InvalidRequest for unusable
-    valves.
+    Open WebUI's tools for the same purpose go: offering both would be ambiguous. A tool
+    whose digest is among the `refused` ones is left out, and replaces none. The order is
+    always the same, because the prompt cache depends on it. Raises InvalidRequest for
+    unusable valves.
     """
     usable = [
         tool
@@ -22006,8 +22551,8 @@ def hosted_tools(
 def _configured_tools(config: Config, model: ResolvedModel) -> Iterator[Item]:
     """Yield the tools that are switched on and that a model takes."""
     for name, kind in TOOL_KINDS.items():
-        is_on = name in config.tool_kinds or _is_researched(model, name)
-        if not is_on or not _takes(model, name):
+        is_on = name in config.tool_kinds or _needs_for_research(model, name)
+        if not is_on or not _takes_kind(model, name):
             continue
         build = _BUILDERS.get(name)
         if build:
@@ -22016,20 +22561,16 @@ def _configured_tools(config: Config, model: ResolvedModel) -> Iterator[Item]:
             yield {"type": name, **kind.least}
 
 
-def _is_researched(model: ResolvedModel, kind: str) -> bool:
+def _needs_for_research(model: ResolvedModel, kind: str) -> bool:
     """Say whether a model has a kind of tools because it researches."""
     return model.research and kind == "web_search"
 
 
-def _takes(model: ResolvedModel, kind: str) -> bool:
-    """Say whether a model takes a type of tools.
-
-    Of the types that it lacks the beginnings are compared: `web_search_preview` is a web
-    search, too.
-    """
+def _takes_kind(model: ResolvedModel, kind: str) -> bool:
+    """Say whether a model takes a type of tools."""
     if kind in CALLED_BY_NAME:
         return model.facts.functions
-    return model.facts.hosted and not kind.startswith(model.facts.lacks)
+    return takes_hosted_tool(model, kind)
 
 
 def _file_search(config: Config, _model: ResolvedModel) -> Sequence[Item]:
@@ -22064,7 +22605,7 @@ def _web_search(config: Config, model: ResolvedModel) -> Sequence[Item]:
     (docs/reference/responses-api.md, "Hosted tools"). Raises InvalidRequest for options
     that cannot be read: a search without the administrator's filters must not run.
     """
-    options, problems = _search_options(config)
+    options, problems = _read_search_options(config.valves.WEB_SEARCH_OPTIONS)
     if problems:
         raise valve_error(problems[0].rstrip("."), PIPE_SHELL, _SEARCH_EXAMPLE)
     tool: Item = {
@@ -22089,11 +22630,9 @@ def _web_search(config: Config, model: ResolvedModel) -> Sequence[Item]:
     return [tool]
 
 
-def _search_options(config: Config) -> tuple[WebSearchOptions, list[str]]:
+def _read_search_options(text: str) -> tuple[WebSearchOptions, list[str]]:
     """Return the options of the web search, and what is wrong with them."""
-    text = config.valves.WEB_SEARCH_OPTIONS
-    options, problems = read_json_valve(_SEARCH_VALVE, text, WebSearchOptions)
-    return options, list(problems)
+    return read_json_valve(_SEARCH_VALVE, text, WebSearchOptions)
 
 
 def unused_search_budget(config: Config, model: ResolvedModel) -> str:
@@ -22101,15 +22640,14 @@ def unused_search_budget(config: Config, model: ResolvedModel) -> str:
 
     The filters of an administrator are always sent: what rejects them gets no search.
     """
-    options, _ = _search_options(config)
+    options, _ = _read_search_options(config.valves.WEB_SEARCH_OPTIONS)
     is_set = options.return_token_budget != "default"
     is_searching = "web_search" in config.tool_kinds
-    if is_set and is_searching and not takes_search_budget(model):
-        return (
-            f"{_SEARCH_VALVE}: {model.name} has no `return_token_budget`. It is not "
-            "sent."
-        )
-    return ""
+    if not is_set or not is_searching or takes_search_budget(model):
+        return ""
+    return (
+        f"{_SEARCH_VALVE}: {model.name} has no `return_token_budget`. It is not sent."
+    )
 
 
 _SEARCH_VALVE = "WEB_SEARCH_OPTIONS"
@@ -22130,19 +22668,24 @@ def _domains(addresses: Sequence[str]) -> list[str]:
 def _location(setting: str | Mapping[str, str]) -> dict[str, str]:
     """Return a location by the API's names, from an object or from words in their order.
 
-    A country that is no code of two letters would be refused, so it is left out. Raises
-    InvalidRequest for more than four words.
+    A country that is not a code of two letters would be refused, so it is left out.
+    Raises InvalidRequest for more than four words.
     """
-    if isinstance(setting, str):
-        words = [word.strip() for word in setting.split(",")]
-        if len(words) > len(_PLACE_NAMES):
-            problem = f"{_SEARCH_VALVE}: `user_location` has more than four words"
-            raise valve_error(problem, PIPE_SHELL, _SEARCH_EXAMPLE)
-        setting = dict(zip(_PLACE_NAMES, words, strict=False))
-    location = {name: setting[name] for name in _PLACE_NAMES if setting.get(name)}
+    given = _location_of_words(setting) if isinstance(setting, str) else setting
+    location = {name: given[name] for name in _PLACE_NAMES if given.get(name)}
     if len(location.get("country", "")) != _COUNTRY_CODE:
         location.pop("country", None)
     return location
+
+
+def _location_of_words(text: str) -> dict[str, str]:
+    """Return a location that is given as `city, region, country, timezone`."""
+    words = [word.strip() for word in text.split(",")]
+    if len(words) > len(_PLACE_NAMES):
+        problem = f"{_SEARCH_VALVE}: `user_location` has more than four words"
+        raise valve_error(problem, PIPE_SHELL, _SEARCH_EXAMPLE)
+    # The last ones may be missing.
+    return dict(zip(_PLACE_NAMES, words, strict=False))
 
 
 _BUILDERS: Mapping[str, Callable[[Config, ResolvedModel], Sequence[Item]]] = {
@@ -22176,7 +22719,7 @@ def called_tools(
     `log` is told of those that are too large. Raises InvalidRequest for a tool without
     a name.
     """
-    specs = as_list(body.get("tools")) + as_list(body.get("extra_tools"))
+    specs = given_tools(body)
     text = _tools_text(specs)
     strict = expert.strict_tool_calling
     if text and len(text) <= _MAX_REMEMBERED:
@@ -22185,7 +22728,7 @@ def called_tools(
         tools, log_lines = _read_tools(specs, strict)
     for line in log_lines:
         log(line)
-    taken = [tool for tool in tools if _takes(model, tool["type"])]
+    taken = [tool for tool in tools if _takes_kind(model, tool["type"])]
     return [put_under_rules(tool, rules) for tool in taken]
 
 
@@ -22194,7 +22737,7 @@ _MAX_REMEMBERED = 50_000
 
 
 def _tools_text(specs: list[Any]) -> str:
-    """Return the text of tools; an empty one if some are no JSON, or too deep."""
+    """Return the text of tools; an empty one if some are not JSON, or too deep."""
     try:
         return json.dumps(specs)
     except (TypeError, ValueError, RecursionError):
@@ -22235,8 +22778,8 @@ def offer_tools(
     """Return the tools of a chat: OpenAI's, then the others, and the choice.
 
     One of the others replaces OpenAI's of the same kind; the `withheld` ones are left
-    out. `builtin` are the names of Open WebUI's own.
-    Raises InvalidRequest for a choice that names no tool.
+    out. `builtin` are the names of Open WebUI's own. Raises InvalidRequest for a choice
+    that names no tool.
     """
     merged = merge_tools(hosted, called)
     tools = [tool for tool in merged if tool.get("name") not in withheld]
@@ -22320,19 +22863,20 @@ def check_agent_model(agent: AgentMode, model: ResolvedModel) -> None:
 
 
 def agent_instructions(
-    call: CheckedCall,
     agent: AgentMode,
     model: ResolvedModel,
     system_prompt: str,
     tools: OfferedTools,
+    host: HostContext,
 ) -> str:
     """Return the instructions of an agent: who it is, what it does, the policies."""
     parameters = agent.parameters
     style = choose_style(parameters.policy_style, model.family)
     policy = build_strategy_instructions(parameters, style, system_prompt)
     offered = {str(tool.get("name")) for tool in tools.items}
-    builtin = {name for name in offered if call.host.is_builtin(name)}
-    return "\n\n".join(filter(None, [policy, _host_policy(builtin)]))
+    builtin = {name for name in offered if host.is_builtin(name)}
+    texts = [policy, _host_policy(builtin)]
+    return "\n\n".join(text for text in texts if text)
 
 
 def _host_policy(builtin: Collection[str]) -> str:
@@ -22368,19 +22912,19 @@ def agent_defaults(agent: AgentMode) -> dict[str, Any]:
     return {} if temperature is None else {"temperature": temperature}
 
 
-def agent_toolset(call: CheckedCall, agent: AgentMode, toolset: Toolset) -> Toolset:
+def agent_toolset(agent: AgentMode, toolset: Toolset, max_calls: int) -> Toolset:
     """Return the tools of a chat under the guard and the budget of an agent.
 
-    A call that failed is not made again with the same arguments.
+    A call that failed is not made again with the same arguments. `max_calls` is the
+    limit of all chats.
     """
     tools = GuardedTools(toolset.tools)
-    calls = call.valves.MAX_TOOL_CALLS
     budget = build_budget(agent.parameters)
     return toolset._replace(
         tools=tools,
         judge=tools,
-        budget=replace(budget, calls=calls),
-        texts=build_call_texts(agent.parameters, calls),
+        budget=replace(budget, calls=max_calls),
+        texts=build_call_texts(agent.parameters, max_calls),
     )
 
 
@@ -22407,7 +22951,7 @@ class ChatKeys:
     def __init__(self, secret: str, user_id: str, chat_id: str) -> None:
         """Derive the keys; without a secret nothing is signed or encrypted."""
         self.sign = signer(secret, f"{_PURPOSE}records {user_id}") if secret else None
-        self._cipher = _cipher(secret) if secret else None
+        self._cipher = _make_cipher(secret) if secret else None
         self._user_id = user_id
         self._chat_id = chat_id
 
@@ -22433,8 +22977,8 @@ class ChatKeys:
         try:
             whole = base64.b64decode(sealed, validate=True)
             nonce = whole[:_NONCE_BYTES]
-            rest = whole[_NONCE_BYTES:]
-            text = self._cipher.decrypt(nonce, rest, self._scope(message_id))
+            encrypted = whole[_NONCE_BYTES:]
+            text = self._cipher.decrypt(nonce, encrypted, self._scope(message_id))
             return json.loads(text)
         except Exception:
             return None
@@ -22444,12 +22988,25 @@ class ChatKeys:
         return json.dumps([self._user_id, self._chat_id, message_id]).encode()
 
 
-def _cipher(secret: str) -> Any:
+class _Cipher(Protocol):
+    """AES-GCM of `cryptography`."""
+
+    def encrypt(self, nonce: bytes, data: bytes, associated_data: bytes) -> bytes:
+        """Return data encrypted, with its tag behind it."""
+
+    def decrypt(self, nonce: bytes, data: bytes, associated_data: bytes) -> bytes:
+        """Return what was encrypted; raises if anything of it was changed."""
+
+
+def _make_cipher(secret: str) -> _Cipher | None:
+    """Return what encrypts; None if the server lacks the package."""
     key = derive_key(secret, f"{_PURPOSE}sent")
     try:
-        return import_module("cryptography.hazmat.primitives.ciphers.aead").AESGCM(key)
+        aead = import_module("cryptography.hazmat.primitives.ciphers.aead")
     except ImportError:
         return None
+    cipher: _Cipher = aead.AESGCM(key)
+    return cipher
 
 
 def chat_keys(valves: Valves, caller: Caller) -> ChatKeys:
@@ -22500,9 +23057,8 @@ async def read_stored_chat(caller: Caller, keys: ChatKeys) -> StoredChat | None:
     read_keys = [key for key in chat if is_pipe_key(key) or key == _HISTORY]
     read_part = {key: chat[key] for key in read_keys}
     size = count_entries([read_part, _messages_of(chat)], _COUNTED_LEVELS)
-    return await run_work(
-        size, lambda: _parse_chat(read_part, keys, caller.message_id, size)
-    )
+    parse = partial(_parse_chat, read_part, keys, caller.message_id, size)
+    return await run_work(size, parse)
 
 
 def _parse_chat(
@@ -22610,17 +23166,11 @@ async def add_documents(
     """
     result = list(parts)
     question = question_index(parts)
-    left = _MAX_DOCUMENT_BYTES
+    reader = _DocumentReader(user, wanted)
     for index, part in enumerate(parts):
         if isinstance(part, UserMessage) and part.attachments:
-            read = list[Item]()
-            for file in part.attachments:
-                document, size = await _read_document(file, user, wanted, left)
-                left -= size
-                if document:
-                    is_asked = index == question
-                    read.append(part_or_note(document, is_asked=is_asked))
-            result[index] = part.with_content([*read, *part.content])
+            documents = await reader.read(part, is_asked=index == question)
+            result[index] = part.with_content([*documents, *part.content])
     return result
 
 
@@ -22641,37 +23191,68 @@ def document_ids(parts: Sequence[ChatPart], wanted: str) -> set[str]:
 def _wanted_type(name: str, declared: str, wanted: str) -> str:
     """Return the type of a document that the model gets; empty for other files."""
     kind = document_type(name, declared)
-    return kind if kind == PDF_TYPE or wanted == "all" else ""
+    if kind == PDF_TYPE or wanted == "all":
+        return kind
+    return ""
 
 
-async def _read_document(
-    file: Attachment, user: HostUser | None, wanted: str, left: int
-) -> tuple[Item | str, int]:
-    """Return a document and its size; or why it cannot be sent, and nothing if it is
-    not for the model.
-    """
-    if file.is_image:
-        return "", 0
-    stored = await readable_file(file.file_id, user)
-    name = file.name
-    declared = file.content_type
-    if stored:
-        name = name or shorten_name(stored.name)
-        declared = declared or stored.media_type
-    kind = _wanted_type(name, declared, wanted)
-    if not kind:
-        return "", 0
+class _Document(NamedTuple):
+    """A document as a part of a message."""
 
-    def sized_part(content: bytes) -> tuple[Item, int]:
-        return document_part(name, kind, content), len(content)
+    part: Item
+    size: int
+    """In bytes."""
 
-    part: Item | str = GONE_FILE.format(name)
-    size = stored.size if stored else 0
-    if stored and size <= left:
+
+class _DocumentReader:
+    """Reads the documents of a request, up to the limit for all of them."""
+
+    def __init__(self, user: HostUser | None, wanted: str) -> None:
+        self._user = user
+        self._wanted = wanted
+        self._left = _MAX_DOCUMENT_BYTES
+
+    async def read(self, message: UserMessage, *, is_asked: bool) -> list[Item]:
+        """Return the documents of a message that are for the model.
+
+        One that cannot be sent is a note, and raises for the message that is asked.
+        """
+        parts: list[Item] = []
+        for file in message.attachments:
+            part = await self._read_part(file)
+            if part is not None:
+                parts.append(part_or_note(part, is_asked=is_asked))
+        return parts
+
+    async def _read_part(self, file: Attachment) -> Item | str | None:
+        """Return a document, or why it cannot be sent; None if it is not for the model."""
+        if file.is_image:
+            return None
+        stored = await readable_file(file.file_id, self._user)
+        name = file.name
+        declared = file.content_type
+        if stored:
+            name = name or shorten_name(stored.name)
+            declared = declared or stored.media_type
+        kind = _wanted_type(name, declared, self._wanted)
+        if not kind:
+            return None
+        if stored is None:
+            return GONE_FILE.format(name)
+        if stored.size > self._left:
+            return _TOO_LARGE.format(name)
+
+        def make_document(content: bytes) -> _Document:
+            return _Document(document_part(name, kind, content), len(content))
+
         # The host may not know the size. One byte more tells that the file is longer.
-        document = await read_file(stored, sized_part, left + 1)
-        part, size = document or (part, 0)
-    return (part, size) if size <= left else (_TOO_LARGE.format(name), 0)
+        document = await read_file(stored, make_document, self._left + 1)
+        if document is None:
+            return GONE_FILE.format(name)
+        if document.size > self._left:
+            return _TOO_LARGE.format(name)
+        self._left -= document.size
+        return document.part
 
 
 async def load_stored_images(
@@ -22688,9 +23269,9 @@ async def load_stored_images(
     pictures: dict[str, str] = {}
     for file_id in dict.fromkeys(wanted):
         file = await readable_file(file_id, user)
-        held = await read_file(file, base64.b64encode)
-        if held:
-            pictures[file_id] = held.decode()
+        encoded = await read_file(file, base64.b64encode)
+        if encoded:
+            pictures[file_id] = encoded.decode()
     return restore_images(records, pictures)
 
 
@@ -22746,9 +23327,9 @@ async def choose_python_files(
         if reason:
             reasons[attachment.name or stored.name] = reason
         else:
-            name = _own_name(attachment, stored, [file.name for file in chosen])
+            name = _unique_name(attachment, stored, [file.name for file in chosen])
             files[attachment.file_id] = PythonFile(attachment.file_id, stored, name)
-    return PythonFiles(tuple(files.values()), _notice(reasons))
+    return PythonFiles(tuple(files.values()), _not_copied_notice(reasons))
 
 
 def _attached_once(parts: Sequence[ChatPart]) -> Iterator[tuple[Attachment, bool]]:
@@ -22821,7 +23402,7 @@ def _reason_against(stored: StoredFile, chosen: Sequence[PythonFile]) -> str:
     return _LARGER_TOTAL if total > MAX_TOTAL_BYTES else ""
 
 
-def _notice(reasons: dict[str, str]) -> str:
+def _not_copied_notice(reasons: dict[str, str]) -> str:
     """Return the line about the files that are not copied, if any."""
     if not reasons:
         return ""
@@ -22829,7 +23410,9 @@ def _notice(reasons: dict[str, str]) -> str:
     return f"Not copied to Python: {', '.join(listed)}."
 
 
-def _own_name(attachment: Attachment, stored: StoredFile, taken: Sequence[str]) -> str:
+def _unique_name(
+    attachment: Attachment, stored: StoredFile, taken: Sequence[str]
+) -> str:
     """Return the name of a file, with a number if another one has it."""
     path = (attachment.name or stored.name).replace("\\", "/")
     words = path.rpartition("/")[2].split()  # a line break could begin an instruction
@@ -23013,13 +23596,14 @@ async def split_result_files(
 
 def _build_output(text: str, pictures: Iterable[_Picture]) -> str | list[Item]:
     """Return a tool's text with its pictures, or with why they cannot be read."""
+    lines = [text]
     images: list[Item] = []
     for picture in pictures:
         if picture.is_readable:
             images.append(picture.part)
         else:
-            text += f"\n{picture.part['text']}"
-    return append_images(text, images)
+            lines.append(str(picture.part["text"]))
+    return append_images("\n".join(lines), images)
 
 
 def _stored_images(pictures: Iterable[_Picture], *, has_row: bool) -> list[Item]:
@@ -23033,16 +23617,22 @@ def _stored_images(pictures: Iterable[_Picture], *, has_row: bool) -> list[Item]
 
 async def _read_picture(url: str, store: StoreImage, user: HostUser | None) -> _Picture:
     """Return a picture at an address, which is stored if it came whole."""
-    address = await store(url) if url.startswith("data:") else url
+    address = url
+    if url.startswith("data:"):
+        address = await store(url)
     return _Picture(url, address, await _read_image(address, user))
 
 
 async def _read_image(address: str, user: HostUser | None) -> Item:
     """Return a tool's picture in the same bytes as the next turn will read it."""
     match = _STORED_ADDRESS.match(address)
-    file = await readable_file(match[1], user) if match else None
-    held = await read_file(file, image_data_url) if file else address
-    return tool_image(held or "")
+    if match is None:
+        return tool_image(address)
+    file = await readable_file(match[1], user)
+    if file is None:
+        return tool_image(address)
+    data_url = await read_file(file, image_data_url)
+    return tool_image(data_url or "")
 
 
 # --------------------------------------------------------------------------------------
@@ -23084,9 +23674,9 @@ _CITED = (
 
 
 def _cites(name: str, metadata: JsonObject) -> bool:
-    """Say whether a tool's result names sources, as far as the model may have any."""
-    may = value_at(metadata, "model", "info", "meta", "capabilities", "citations")
-    return name in _CITED and may is not False
+    """Say whether a tool's result names sources; a model's settings can forbid that."""
+    setting = value_at(metadata, "model", "info", "meta", "capabilities", "citations")
+    return name in _CITED and setting is not False
 
 
 def _is_error_text(text: str) -> bool:
@@ -23166,10 +23756,10 @@ class HostTools:
         tools = self._host.tools
         if value_at(tools, own, "tool_id") != "builtin:call_tool":
             return own, arguments
-        inner, params = read_call_tool(arguments) or (None, {})
-        if inner not in tools or inner in _DISPATCHERS:
+        inner = read_call_tool(arguments)
+        if inner is None or inner.name not in tools or inner.name in _DISPATCHERS:
             return None
-        return str(inner), params
+        return str(inner.name), inner.arguments
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
         """Run a tool and return its result for the model and for the page.
@@ -23181,7 +23771,7 @@ class HostTools:
         work = self._call_tool(own, arguments)
         if account is None:
             return await work
-        return await account.observe_tool(own, work, attrgetter("failed"))
+        return await account.observe_tool(own, work, _has_failed)
 
     async def _call_tool(self, own: str, arguments: dict[str, Any]) -> ToolResult:
         """Run a tool with the arguments that its schema names."""
@@ -23189,36 +23779,39 @@ class HostTools:
         params = arguments
         if tool.get("type") != "mcp":
             known = (self.parameters(own) or {}).get("properties") or {}
-            params = {key: params[key] for key in params if key in known}
+            params = {key: arguments[key] for key in arguments if key in known}
         async with self._turn_of(own):
-            result = await self._result(own, tool, params)
-        return await self._answer(own, tool, params, result)
+            result = await self._run_tool(own, tool, params)
+        return await self._read_result(own, tool, params, result)
 
     def _turn_of(self, own: str) -> AbstractAsyncContextManager[object]:
         """Return what a call waits for: earlier ones about the same list of tasks."""
         is_about_list = own in _OF_TASK_LIST and self._host.is_builtin(own)
         return self._task_list if is_about_list else nullcontext()
 
-    async def _result(self, name: str, tool: JsonObject, params: dict[str, Any]) -> Any:
-        """Run a tool where it has to run.
+    async def _run_tool(
+        self, name: str, tool: JsonObject, params: dict[str, Any]
+    ) -> Any:
+        """Run a tool where it has to run; return what it returned.
 
         A thread that exceeds its limit cannot be stopped; it keeps its place until it
         ends.
         """
         if tool.get("direct"):
-            return await self._in_the_browser(name, tool, params)
+            return await self._run_in_browser(name, tool, params)
         files = self._host.metadata.get("files") or []
         function = await update_tool(tool["callable"], self._user.messages, files)
         if tool.get("type") == "mcp":
             return await call_server(function, params)
         if not is_blocking(function):
             return await function(**params)
+        # A thread has no context of its own, and the host's tools may read theirs.
         work = partial(copy_context().run, run_at_once, function, params)
         user_id = self._user.user_id
         threads = self._user.threads.setdefault(user_id, UserThreads())
         return await threads.run(work)
 
-    async def _in_the_browser(
+    async def _run_in_browser(
         self, name: str, tool: JsonObject, params: dict[str, Any]
     ) -> Any:
         """Return the result of a tool that runs in the browser."""
@@ -23233,25 +23826,29 @@ class HostTools:
         }
         return await self._host.event_call({"type": "execute:tool", "data": data})
 
-    async def _answer(
+    async def _read_result(
         self, name: str, tool: JsonObject, params: dict[str, Any], result: Any
     ) -> ToolResult:
         """Return a result as the host would store and show it."""
         host = self._host
         user = await user_model(self._user.user_id)
-        text, files, embeds = await process_tool_result(
-            host, user, name, tool, params, result
-        )
-        cited = _cites(name, host.metadata) and text
-        tool_id = str(tool.get("tool_id") or "")
-        sources = citation_sources(name, params, text, tool_id) if cited else []
-        store = partial(stored_image, host, user)
+        processed = await process_tool_result(host, user, name, tool, params, result)
+        text = processed.text
+        sources: list[dict[str, Any]] = []
+        if text and _cites(name, host.metadata):
+            tool_id = str(tool.get("tool_id") or "")
+            sources = citation_sources(name, params, text, tool_id)
+        store = partial(store_tool_image, host, user)
         output, card = await split_result_files(
-            files, text, store, user, has_row=self._user.has_row
+            processed.files, text, store, user, has_row=self._user.has_row
         )
-        card |= {"embeds": embeds, "sources": sources}
+        card |= {"embeds": processed.embeds, "sources": sources}
         filled = {key: value for key, value in card.items() if value}
         return ToolResult(output, _is_error_text(text), filled)
+
+
+def _has_failed(result: ToolResult) -> bool:
+    return result.failed
 
 
 # --------------------------------------------------------------------------------------
@@ -23357,6 +23954,7 @@ def is_as_configured(prepared: PreparedRequest) -> bool:
         return False
     if any(item_type(item) in APPENDED for item in sent.input):
         return False
+    # The request as it would be for anybody, with the effort in the model's name.
     body = {"reasoning_effort": call.model.effort}
     plain = call._replace(body=body, config=read_config(call.valves))
     model = call.resolve(sent.model)._replace(
@@ -23384,7 +23982,7 @@ def _is_background_model(valves: Valves, names: Sequence[str]) -> bool:
     if valves.COMPATIBILITY == "strict":  # such servers do not store responses
         return False
     patterns = comma_list(valves.BACKGROUND_MODELS.lower())
-    return any(fnmatchcase(n.lower(), p) for n in names for p in patterns)
+    return any(fits_pattern(name.lower(), patterns) for name in names)
 
 
 def _default_parameters(call: CheckedCall, tools: Sequence[Item]) -> dict[str, Any]:
@@ -23396,18 +23994,20 @@ def _default_parameters(call: CheckedCall, tools: Sequence[Item]) -> dict[str, A
     """
     caller = call.caller
     valves = call.valves
-    tier = call.config.service_tier
+    ids = hash_ids(valves.PROMPT_CACHE_KEY, caller.user_id, caller.chat_id)
+    parameters = given_values(ids)
+    if call.config.service_tier != "auto":
+        parameters["service_tier"] = call.config.service_tier
+    if valves.TRUNCATION != "disabled":
+        parameters["truncation"] = valves.TRUNCATION
+    if valves.MAX_OUTPUT_TOKENS:
+        parameters["max_output_tokens"] = valves.MAX_OUTPUT_TOKENS
     compaction = compaction_settings(valves.COMPACTION_TOKENS, call.endpoint)
-    chosen = {
-        **hash_ids(valves.PROMPT_CACHE_KEY, caller.user_id, caller.chat_id),
-        "service_tier": tier if tier != "auto" else None,
-        "truncation": valves.TRUNCATION if valves.TRUNCATION != "disabled" else None,
-        "max_output_tokens": valves.MAX_OUTPUT_TOKENS or None,
-        "context_management": compaction,
-    }
-    if any(map(is_hosted_tool, tools)):  # the API counts only their calls
-        chosen["max_tool_calls"] = valves.MAX_TOOL_CALLS
-    return given_values(chosen)
+    if compaction:
+        parameters["context_management"] = compaction
+    if any(is_hosted_tool(tool) for tool in tools):  # the API counts only their calls
+        parameters["max_tool_calls"] = valves.MAX_TOOL_CALLS
+    return parameters
 
 
 def call_toolset(call: CheckedCall, offered: OfferedTools) -> Toolset:
@@ -23415,15 +24015,15 @@ def call_toolset(call: CheckedCall, offered: OfferedTools) -> Toolset:
     valves = call.valves
     seconds = call.config.tool_seconds
     return Toolset(
-        HostTools(call.host, tool_user(call), offered.names),
-        _approver(call),
-        CallLimits(
+        tools=HostTools(call.host, tool_user(call), offered.names),
+        approver=_approver(call),
+        limits=CallLimits(
             seconds=seconds,
             batch_seconds=_BATCH_SHARE * seconds,
             characters=valves.TOOL_OUTPUT_CHARACTERS,
             own=[*call.config.tool_timeouts, *long_running_tools(call.host)],
         ),
-        call.log.warn,
+        log=call.log.warn,
         budget=Budget(
             # One round more in which the model hears of the limit.
             rounds=valves.MAX_FUNCTION_CALL_LOOPS + 1,
@@ -23437,9 +24037,10 @@ def call_toolset(call: CheckedCall, offered: OfferedTools) -> Toolset:
 def _approver(call: CheckedCall) -> Approver:
     """Return who decides about the calls of a chat, also about those that OpenAI makes."""
     approver = build_approver(call.host, call.config.approval_rules, call.log.warn)
-    given = as_list(call.body.get("tools")) + as_list(call.body.get("extra_tools"))
-    servers = [*call.config.remote.tools, *map(as_mapping, given)]
-    return replace(approver, remote_default=partial(rule_without_rules, servers))
+    # The chat's own tools may describe a remote server, too.
+    given = [as_mapping(tool) for tool in given_tools(call.body)]
+    servers = [*call.config.remote.tools, *given]
+    return replace(approver, remote_default=partial(default_remote_rule, servers))
 
 
 def tool_user(call: CheckedCall) -> ToolUser:
@@ -23485,12 +24086,13 @@ async def without_retrieved_text(
     question = result[index]
     if not isinstance(question, UserMessage):
         return result, instructions
-    words = question.stored.words if question.stored else ""
-    asked = as_text(metadata.get("base_user_prompt")) or words
-    text = await retrieved_text(sources, kept, asked)
-    parts_of_question = [_without_text(part, text) for part in question.content]
-    result[index] = question.with_content(parts_of_question)
-    return result, _replaced(instructions, text)
+    words = as_text(metadata.get("base_user_prompt"))
+    if not words and question.stored:
+        words = question.stored.words
+    text = await build_retrieved_text(sources, kept, words)
+    question_parts = [_reduce_part(part, text) for part in question.content]
+    result[index] = question.with_content(question_parts)
+    return result, _reduce_text(instructions, text)
 
 
 def _is_of_file(source: JsonObject, whole_files: Collection[str]) -> bool:
@@ -23499,13 +24101,14 @@ def _is_of_file(source: JsonObject, whole_files: Collection[str]) -> bool:
     return is_file and value_at(source, "source", "id") in whole_files
 
 
-def _without_text(part: Item, text: RetrievedText) -> Item:
+def _reduce_part(part: Item, text: RetrievedText) -> Item:
+    """Return a part of the question with what is kept of the retrieved text."""
     if part.get("type") != "input_text":
         return part
-    return {**part, "text": _replaced(part["text"], text)}
+    return {**part, "text": _reduce_text(part["text"], text)}
 
 
-def _replaced(words: str, text: RetrievedText) -> str:
+def _reduce_text(words: str, text: RetrievedText) -> str:
     """Return words with what is kept of the retrieved text.
 
     Around all of it the host has put the administrator's template, which goes with it.
@@ -23549,6 +24152,8 @@ class _Chat(NamedTuple):
     parts: list[ChatPart]
     records: Mapping[str, Record]
     tools: OfferedTools
+    reason: str = ""
+    """Why its model was chosen, if there is anything to say."""
     verbosity: str = ""
     summary: str = ""
     """What Open WebUI tells of the conversation that it leaves out."""
@@ -23572,17 +24177,19 @@ class _Chat(NamedTuple):
 
     def find_compacted(self) -> set[str]:
         """Return the answers behind which a compaction replaced what came before."""
-        return {
-            record.message_id
-            for record in self.records.values()
-            if any(is_compaction(item) for item in record.payload)
-        }
+        compacted: set[str] = set()
+        for record in self.records.values():
+            if any(is_compaction(item) for item in record.payload):
+                compacted.add(record.message_id)
+        return compacted
 
     @property
     def is_stable(self) -> bool:
         """Whether instructions stay as first given (`stable_instructions`)."""
         mode = self.call.config.expert.stable_instructions
-        return self.model.facts.appends_tools if mode == "auto" else mode == "on"
+        if mode == "auto":
+            return self.model.facts.appends_tools
+        return mode == "on"
 
 
 async def build_chat_request(call: CheckedCall) -> PreparedRequest:
@@ -23590,26 +24197,28 @@ async def build_chat_request(call: CheckedCall) -> PreparedRequest:
     require_floor()
     keys = chat_keys(call.valves, call.caller)
     stored = await read_stored_chat(call.caller, keys)
-    size = count_entries(call.messages, 2) + (stored.size if stored else 0)
-    chat, reason = await run_work(size, lambda: _read_messages(call, keys.sign, stored))
+    size = count_entries(call.messages, 2)
+    if stored:
+        size += stored.size
+    chat = await run_work(size, partial(_read_messages, call, keys.sign, stored))
     chat = await _with_whole_files(chat)
     chat = await run_work(size, partial(_apply_passes, chat))
     origin = origin_at(chat.model.family, call.endpoint)
     tools = chat.tools
-    items = await _history(chat, origin, size)
+    items = await _history_items(chat, origin, size)
     changed = {"input": items, "instructions": chat.instructions or None}
     request = chat.request.model_copy(update=changed)
     return PreparedRequest(
-        call,
-        with_cache_comparison(call, request, stored),
-        origin,
-        run_limits(call.config.expert, chat.model),
-        _toolset(call, tools),
+        call=call,
+        request=with_cache_comparison(call, request, stored),
+        origin=origin,
+        limits=run_limits(call.config.expert, chat.model),
+        toolset=_chat_toolset(call, tools),
         keys=keys,
         stored=stored,
         sent=chat.sent,
         records=chat.records,
-        reason=reason,
+        reason=chat.reason,
         notices=(
             tools.notice,
             chat.memory_note,
@@ -23624,11 +24233,11 @@ async def build_chat_request(call: CheckedCall) -> PreparedRequest:
 
 def _read_messages(
     call: CheckedCall, sign: Sign | None, stored: StoredChat | None
-) -> tuple[_Chat, str]:
-    """Return the chat as it is to be sent, and why its model was chosen, if known."""
+) -> _Chat:
+    """Return the chat as the host gives it, with its model and its tools."""
     messages, memory_note = remembered_messages(call.agent, call.messages)
-    instructions, parts = parse_messages(messages, call.valves.IMAGE_DETAIL)
-    instructions, summary = _take_conversation(call, instructions)
+    system_prompt, parts = parse_messages(messages, call.valves.IMAGE_DETAIL)
+    instructions, summary = _take_conversation(call.caller, system_prompt)
     parts, records = restore_from_details(parts, sign)
     model, reason = _choose_model(call, parts, stored)
     if call.account:
@@ -23637,22 +24246,34 @@ def _read_messages(
     tools = offered_tools(call, model)
     if call.agent:
         check_agent_model(call.agent, model)
-        instructions = agent_instructions(call, call.agent, model, instructions, tools)
-    chat = _Chat(call, model, stored, instructions, parts, records, tools)
-    chat = chat._replace(memory_note=memory_note, summary=summary)
-    return _attach_stored(chat), reason
+        instructions = agent_instructions(
+            call.agent, model, instructions, tools, call.host
+        )
+    chat = _Chat(
+        call=call,
+        model=model,
+        stored=stored,
+        instructions=instructions,
+        parts=parts,
+        records=records,
+        tools=tools,
+        reason=reason,
+        summary=summary,
+        memory_note=memory_note,
+    )
+    return _attach_stored(chat)
 
 
-def _take_conversation(call: CheckedCall, instructions: str) -> tuple[str, str]:
-    """Return the instructions without what the host tells there of the conversation.
+def _take_conversation(caller: Caller, system_prompt: str) -> tuple[str, str]:
+    """Return the instructions, and what the host tells there of the conversation.
 
     It tells it in chats of its page only; other clients write their own instructions.
     """
-    if call.caller.is_in_channel:
-        return take_thread(instructions)
-    if call.caller.host_reads:
-        return take_summary(instructions)
-    return instructions, ""
+    if caller.is_in_channel:
+        return take_thread(system_prompt)
+    if caller.host_reads:
+        return take_summary(system_prompt)
+    return system_prompt, ""
 
 
 def _apply_passes(chat: _Chat) -> _Chat:
@@ -23662,28 +24283,32 @@ def _apply_passes(chat: _Chat) -> _Chat:
     return chat
 
 
-def _toolset(call: CheckedCall, tools: OfferedTools) -> Toolset:
+def _chat_toolset(call: CheckedCall, tools: OfferedTools) -> Toolset:
     """Return what runs the calls of a chat."""
     toolset = call_toolset(call, tools)
-    return agent_toolset(call, call.agent, toolset) if call.agent else toolset
+    if call.agent is None:
+        return toolset
+    return agent_toolset(call.agent, toolset, call.valves.MAX_TOOL_CALLS)
 
 
 def _choose_model(
     call: CheckedCall, parts: Sequence[ChatPart], stored: StoredChat | None
 ) -> tuple[ResolvedModel, str]:
-    """Return the model, and the sentence that says why it was chosen, if any."""
-    question = next(iter(user_messages(parts).values()), None)
+    """Return the model, and the message that says why it was chosen, if any."""
+    questions = list(user_messages(parts).values())
+    first_item = questions[0].item if questions else None
     records = stored.records.values() if stored else ()
     choice = choose_auto_model(
         call.model_name,
-        question.item if question else None,
+        first_item,
         tools=bool(call.host.metadata.get("tool_ids")),
         earlier={record.origin.family for record in records},
     )
     if choice is None:
         return call.model, research_beginning(call.model)
-    model = call.resolve(choice[0])
-    return model, f"{model.name} answers: {choice[1]}."
+    name, reason = choice
+    model = call.resolve(name)
+    return model, f"{model.name} answers: {reason}."
 
 
 _LEFT_OUT = "a developer's message in its row was left out"
@@ -23733,7 +24358,7 @@ def _code_gets_files(chat: _Chat) -> bool:
     endpoint = chat.call.endpoint
     if not endpoint.has_own_services or chat.tools.choice == "none":
         return False
-    if files_refused(endpoint.account()) in chat.call.capabilities:
+    if no_files_text(endpoint.account()) in chat.call.capabilities:
         return False
     if not has_new_container(chat.tools.items):
         return False
@@ -23768,7 +24393,10 @@ def _build_flat(chat: _Chat) -> _Chat:
     body = _body(chat)
     stored = chat.stored.repairs if chat.stored else ()
     request = build_request(chat.model, "", items, body, settings)
-    effort = _other_allowed_effort(chat, request)
+    effort = ""
+    if chat.call.account:
+        limits = chat.call.account.limits
+        effort = _other_allowed_effort(limits, chat.model.facts, request)
     if effort:
         body["reasoning"] = {**as_mapping(body.get("reasoning")), "effort": effort}
         request = build_request(chat.model, "", items, body, settings)
@@ -23776,20 +24404,18 @@ def _build_flat(chat: _Chat) -> _Chat:
     return chat._replace(request=request.model_copy(update={"repairs": repairs}))
 
 
-def _other_allowed_effort(chat: _Chat, request: ResponsesRequest) -> str:
-    """Return the effort that the limits of the account allow instead of the request's.
+def _other_allowed_effort(
+    limits: UsageAllowance, facts: ModelFacts, request: ResponsesRequest
+) -> str:
+    """Return the effort that limits allow instead of the request's.
 
-    Empty if there are none, or if they allow what is asked for.
+    Empty if they allow what is asked for.
     """
-    account = chat.call.account
-    if account is None:
-        return ""
-    facts = chat.model.facts
-    asked = (request.reasoning or {}).get("effort") or facts.default_effort
-    usable: Sequence[str] = ()
-    if asked or facts.reasoning:
-        usable = facts.efforts or REASONING_EFFORTS
-    return account.limits.nearest_allowed_effort(asked, usable)
+    effort = (request.reasoning or {}).get("effort") or facts.default_effort
+    known: Sequence[str] = ()
+    if effort or facts.reasoning:
+        known = facts.efforts or REASONING_EFFORTS
+    return limits.nearest_allowed_effort(effort, known)
 
 
 def _restore_prefix(chat: _Chat) -> _Chat:
@@ -23811,17 +24437,17 @@ def _restore_prefix(chat: _Chat) -> _Chat:
             sent[call.caller.message_id] = sent_now
     request, items = _with_turns(chat, sent)
     earlier = _sent_instructions(chat, sent)
-    changes = earlier.changes if earlier else {}
-    prefix = apply_sent_context(parts, sent, changes, items)
-    chat = chat._replace(parts=prefix, request=request)
     if earlier is None:
-        return chat
-    # What changed since an answer began is told at its end: it is no question.
+        prefix = apply_sent_context(parts, sent, {}, items)
+        return chat._replace(parts=prefix, request=request)
+    prefix = apply_sent_context(parts, sent, earlier.changes, items)
+    # A new question has the change in front of it. If an answer is continued, what has
+    # changed since it began is told at its end.
     change = change_instructions(earlier, chat.instructions, call.model_id)
     notice = change_notice(change)
     if notice:
         prefix.append(notice)
-    return chat._replace(instructions=earlier.first)
+    return chat._replace(parts=prefix, request=request, instructions=earlier.first)
 
 
 def _sent_now(chat: _Chat, earlier: Mapping[str, SentContext]) -> SentContext:
@@ -23832,7 +24458,7 @@ def _sent_now(chat: _Chat, earlier: Mapping[str, SentContext]) -> SentContext:
         known = _sent_instructions(chat, earlier)
         sent = change_instructions(known, chat.instructions, chat.call.model_id)
     turn = None
-    if _appended(chat):
+    if _appended_kinds(chat):
         turns = model_turns(chat.parts, earlier, chat.request.model)
         turn = record_turn(chat.request, [*turns.values()], facts.default_effort)
     injected = find_injected_context(chat.parts)
@@ -23860,11 +24486,14 @@ def _with_turns(
     turns = model_turns(chat.parts, sent, chat.request.model)
     if chat.call.caller.message_id not in turns:
         return chat.request, {}
-    return append_turns(chat.request, turns, _appended(chat))
+    return append_turns(chat.request, turns, _appended_kinds(chat))
 
 
-def _appended(chat: _Chat) -> set[str]:
-    """Return the types of items that its model and server take."""
+def _appended_kinds(chat: _Chat) -> set[str]:
+    """Return the types of items by which later turns can change a request.
+
+    They are those that its model and server take, and did not refuse.
+    """
     if not chat.call.endpoint.is_openai:
         return set()
     facts = chat.model.facts
@@ -23894,7 +24523,7 @@ def _place_summary(chat: _Chat) -> _Chat:
 
 def _place_instructions(chat: _Chat) -> _Chat:
     """Let the input begin with the instructions, where a server takes that."""
-    if not (chat.instructions and chat.call.endpoint.is_openai):
+    if not chat.instructions or not chat.call.endpoint.is_openai:
         return chat
     first = UserMessage(text_message("developer", chat.instructions))
     return chat._replace(parts=[first, *chat.parts], instructions="")
@@ -23912,28 +24541,33 @@ _PASSES = (
 """What is done to a parsed chat, in this order; directives are no part of a prefix."""
 
 
-async def _history(chat: _Chat, origin: Origin, size: int) -> list[Item]:
-    """Return the input of a chat's history, with its files."""
-    parts = chat.parts
+async def _history_items(chat: _Chat, origin: Origin, size: int) -> list[Item]:
+    """Return the input of a chat's history, with its files.
+
+    `size` is that of the chat without its images (`run_work`).
+    """
     valves = chat.call.valves
     user_id = chat.call.caller.user_id
-    size += sum(map(image_length, parts)) // 1024
-    parts = await run_work(size, partial(resolve_images, parts, scale_image))
+    size += sum(image_length(part) for part in chat.parts) // 1024
+    parts = await run_work(size, partial(resolve_images, chat.parts, scale_image))
     has_attachments = any(
         part.attachments for part in parts if isinstance(part, UserMessage)
     )
     if _sends_documents(chat) and has_attachments:
         parts = await add_documents(parts, await user_model(user_id), valves.FILE_INPUT)
     records = await load_stored_images(chat.records, parts, user_id)
-    reader = origin if valves.remembers_reasoning() else None
-    with_tools = valves.PERSIST_TOOL_RESULTS
-    repairs = chat.stored.repairs if chat.stored else ()
-    return await run_work(
-        size,
-        lambda: fit_input(
-            build_input(parts, records, reader, with_tools=with_tools, repairs=repairs)
-        ),
-    )
+
+    def build_items() -> list[Item]:
+        items = build_input(
+            parts,
+            records,
+            reader=origin if valves.remembers_reasoning() else None,
+            with_tools=valves.PERSIST_TOOL_RESULTS,
+            repairs=chat.stored.repairs if chat.stored else (),
+        )
+        return fit_input(items)
+
+    return await run_work(size, build_items)
 
 
 def _body(chat: _Chat) -> dict[str, Any]:
@@ -23976,7 +24610,7 @@ def task_model(call: CheckedCall) -> ResolvedModel:
     chosen = "TASK_MODEL" in valves.model_fields_set
     if wanted and (chosen or call.endpoint.host == OPENAI_HOST):
         model = call.resolve(wanted)
-        if _task_lack(call.endpoint, model.id) not in call.capabilities:
+        if _missing_model_text(call.endpoint, model.id) not in call.capabilities:
             return model
     return call.model
 
@@ -23991,15 +24625,15 @@ def lacks_task_model(prepared: PreparedRequest, ended: RunDone) -> bool:
     is_stopped = ended.ending.code in SAFETY_STOPS
     if not is_refused or is_stopped or model == call.model.id:
         return False
-    if call.capabilities.first_time(_task_lack(call.endpoint, model)):
+    if call.capabilities.first_time(_missing_model_text(call.endpoint, model)):
         call.log.warn(
             f"TASK_MODEL: the key may not use {model}; the chat's model does tasks"
         )
     return True
 
 
-def _task_lack(endpoint: Endpoint, model: str) -> str:
-    """Return the text that remembers that a key may not use a model for tasks."""
+def _missing_model_text(endpoint: Endpoint, model: str) -> str:
+    """Return what `AccountCapabilities` remembers of a key without a task model."""
     return f"{endpoint.account()} {model} task"
 
 
@@ -24019,14 +24653,14 @@ def cost_of_responses(
     """
     call = prepared.call
     request = prepared.request
-    own = call.config.prices
-    if isinstance(own, InvalidRequest):
+    own_prices = call.config.prices
+    if isinstance(own_prices, InvalidRequest):
         return None
     facts = call.resolve(request.model).facts
-    facts = facts._replace(prices=own.get(request.model, facts.prices))
-    asked = request.service_tier or ""
-    usages = [usage._replace(tier=usage.tier or asked) for usage in usages]
-    return cost_of_run(usages, facts, output, utc_today(), call.endpoint.host)
+    facts = facts._replace(prices=own_prices.get(request.model, facts.prices))
+    asked_tier = request.service_tier or ""
+    served = [usage._replace(tier=usage.tier or asked_tier) for usage in usages]
+    return cost_of_run(served, facts, output, utc_today(), call.endpoint.host)
 
 
 # --------------------------------------------------------------------------------------
@@ -24060,7 +24694,7 @@ def report_request(prepared: PreparedRequest) -> None:
     for error in errors:
         call.warn_once(f"user {call.caller.user_id}: {error}")
     if call.config.expert.writes_audit_log():
-        call.log.audit(_audited(prepared).request_line())
+        call.log.audit(_audited_request(prepared).request_line())
 
 
 _DIAGNOSIS = ("type", "reason", "cache_missed_tokens")
@@ -24073,21 +24707,21 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     trace = ended.trace
     facts = call.resolve(prepared.request.model).facts
     ended = ended._replace(
-        ending=_explained_ending(ended),
+        ending=_explain_ending(ended),
         usage_note=_usage_note(prepared, ended),
         window_share=window_share(ended.last_usage, facts),
     )
     _audit_end(prepared, ended)
     _report_removals(call, trace.removed)
     if ended.ending.is_failure:
-        ended = ended._replace(ending=_reported_failure(call, ended))
+        ended = ended._replace(ending=_log_failure(call, ended))
     else:
         used = f", {ended.usage.total} tokens" if ended.usage else ""
         call.log.line("DEBUG", f"completed{used}, request id {trace.request_id}")
     if not call.config.expert.prompt_cache_diagnostics:
         ended = ended._replace(trace=trace._replace(response_id=""))
     elif trace.cache:
-        details = (f"{key} {str(trace.cache.get(key))[:40]}" for key in _DIAGNOSIS)
+        details = [f"{key} {str(trace.cache.get(key))[:40]}" for key in _DIAGNOSIS]
         call.log.note(f"prompt cache: {', '.join(details)}")
     return _add_metadata(prepared, _add_cost(prepared, ended))
 
@@ -24097,7 +24731,7 @@ def _audit_end(prepared: PreparedRequest, ended: RunDone) -> None:
     call = prepared.call
     if not call.config.expert.writes_audit_log():
         return
-    audited = _audited(prepared)
+    audited = _audited_request(prepared)
     if ended.ending.kind in ("completed", "incomplete"):
         line = audited.success_line(ended.trace.model)
     else:
@@ -24105,7 +24739,7 @@ def _audit_end(prepared: PreparedRequest, ended: RunDone) -> None:
     call.log.audit(line)
 
 
-def _reported_failure(call: CheckedCall, ended: RunDone) -> Ending:
+def _log_failure(call: CheckedCall, ended: RunDone) -> Ending:
     """Log a failure; return it with the message to show."""
     is_unauthorized = ended.trace.status == _UNAUTHORIZED
     key_is_wrong = is_unauthorized or ended.ending.code == WRONG_KEY
@@ -24136,8 +24770,8 @@ def _usage_note(prepared: PreparedRequest, ended: RunDone) -> str:
         return ""
     request = prepared.request
     usage = ended.usage
-    questions = sum(item.get("role") == "user" for item in request.input)
-    if usage is None or questions > 1:
+    questions = [item for item in request.input if item.get("role") == "user"]
+    if usage is None or len(questions) > 1:
         return ""
     tools = request.tools or ()
     size = sum(len(str(tool)) for tool in tools) // _CHARACTERS_OF_A_TOKEN
@@ -24152,17 +24786,19 @@ def _usage_note(prepared: PreparedRequest, ended: RunDone) -> str:
     return f"about {count} tokens describe {len(tools)} tools"
 
 
-def _explained_ending(ended: RunDone) -> Ending:
+def _explain_ending(ended: RunDone) -> Ending:
     """Return how a run ended; if nothing is shown of its answer, with the reason."""
     ending = ended.ending
     output = ended.output
-    if any(map(_is_seen, output)) or open_calls(output) or closing_commentary(output):
+    is_seen = any(_is_seen(item) for item in output)
+    if is_seen or open_calls(output) or closing_commentary(output):
         return ending
     if ending.kind == "completed":
         ends_with_call = output and is_call_output(output[-1])
         reason = "only_calls" if ends_with_call else "no_answer"
         return ending_of_incomplete(reason)
-    if ending.code == "max_output_tokens" and any(map(is_reasoning, output)):
+    has_reasoning = any(is_reasoning(item) for item in output)
+    if ending.code == "max_output_tokens" and has_reasoning:
         sentence = ending_of_incomplete("only_tokens").sentence
         return ending._replace(sentence=sentence)
     return ending
@@ -24176,13 +24812,19 @@ def _is_seen(item: Item) -> bool:
 
 
 def _missing_features(prepared: PreparedRequest) -> tuple[list[str], list[str]]:
-    """Return what the caller or the user chose and is not sent, and errors in it."""
+    """Return what the caller or the user chose and is not sent, and errors in it.
+
+    A task has other parameters than an answer, which nobody chose.
+    """
     call = prepared.call
     config = call.config
     if call.caller.task:
         return [], []
-    words = {"reasoning_effort": config.effort, "verbosity": config.verbosity}
-    chosen = {name: word for name, word in words.items() if word}
+    chosen: dict[str, str] = {}
+    if config.effort:
+        chosen["reasoning_effort"] = config.effort
+    if config.verbosity:
+        chosen["verbosity"] = config.verbosity
     return unsent_parameters({**chosen, **call.body}, prepared.request)
 
 
@@ -24202,7 +24844,7 @@ def _report_removals(call: CheckedCall, removed: Mapping[str, int]) -> None:
     call.log.line(level, f"the API left out earlier reasoning of the input: {counts}")
 
 
-def _audited(prepared: PreparedRequest) -> AuditedRequest:
+def _audited_request(prepared: PreparedRequest) -> AuditedRequest:
     """Return what the audit log writes about a request."""
     payload = prepared.request.payload()
     host = prepared.call.endpoint.host
@@ -24288,7 +24930,7 @@ def stream_view(caller: Caller) -> NativeRenderer | ChunkRenderer:
     """Return what renders a stream for its reader: Open WebUI or a plain client."""
     if caller.host_reads:
         return page_view()
-    return ChunkRenderer(*_response_head(caller))
+    return ChunkRenderer(_completion_id(), unix_seconds(), caller.host_model)
 
 
 def readable_chunk(chunk: Chunk, caller: Caller) -> Chunk:
@@ -24316,7 +24958,7 @@ def whole_result(caller: Caller, ended: RunDone, items: list[Item]) -> Chunk:
 
     The page shows no finish_reason, so an answer that ended early gets a message.
     """
-    result = completion(ended, *_response_head(caller))
+    result = completion(ended, _completion_id(), unix_seconds(), caller.host_model)
     if not caller.host_reads:
         return result
     if "usage" in result:
@@ -24337,9 +24979,8 @@ def metadata_chunk(
     return closing_chunk(metadata.describe(), metadata.wire())
 
 
-def _response_head(caller: Caller) -> tuple[str, int, str]:
-    """Return the id, the time and the model that a result or its chunks carry."""
-    return f"chatcmpl-{new_ulid()}", unix_seconds(), caller.host_model
+def _completion_id() -> str:
+    return f"chatcmpl-{new_ulid()}"
 
 
 # --------------------------------------------------------------------------------------
@@ -24370,7 +25011,8 @@ async def _legacy_notice(call: CheckedCall) -> str:
     if not await is_legacy_model(call.model_id):
         return ""
     changed = call.valves.AUTO_NATIVE_TOOLS and await make_native(call.model_id)
-    notice = f"{_LEGACY_TOOLS}{_IS_CHANGED if changed else _HOW_TO_CHANGE}"
+    advice = _IS_CHANGED if changed else _HOW_TO_CHANGE
+    notice = f"{_LEGACY_TOOLS}{advice}"
     is_shown = _is_first_notice(call, f"{call.model_id}: {notice}")
     return notice if is_shown else ""
 
@@ -24393,16 +25035,16 @@ def _valve_notes(call: CheckedCall) -> list[str]:
     """Return what has no effect in valves: once in the log, once for administrators."""
     servers = call.config.remote
     options = as_mapping(parse_json_object(call.valves.IMAGE_GENERATION_OPTIONS))
-    drawing = resolve_model(as_text(options.get("model")))
-    retirement = retirement_notice(drawing, utc_today())
+    image_model = resolve_model(as_text(options.get("model")))
+    retirement = retirement_notice(image_model, utc_today())
     image_note = f"IMAGE_GENERATION_OPTIONS: {retirement}" if retirement else ""
-    every_note = (
+    all_notes = (
         *servers.notes,
-        opening_error(call.config.expert),
+        caller_may_set_error(call.config.expert),
         image_note,
         unused_search_budget(call.config, call.model),
     )
-    return [note for note in every_note if note and _is_first_notice(call, note)]
+    return [note for note in all_notes if note and _is_first_notice(call, note)]
 
 
 def _is_first_notice(call: CheckedCall, notice: str) -> bool:
@@ -24420,14 +25062,16 @@ def refusal_notice(call: CheckedCall) -> str:
         return ""
     if not call.caller.host_reads:  # no page shows it
         return ""
-    user = call.caller.user_id
-    is_new = call.capabilities.first_time
-    names = [name for name in call.config.refused if is_new(f"{user}: {name}")]
-    if not names:
+    user_id = call.caller.user_id
+    new: list[str] = []
+    for name in call.config.refused:
+        if call.capabilities.first_time(f"{user_id}: {name}"):
+            new.append(name)
+    if not new:
         return ""
-    listed = ", ".join(names)
-    call.log.line("INFO", f"user {user} may not change {listed}")
-    shown = listed.replace("_", " ").title()
+    names = ", ".join(new)
+    call.log.note(f"user {user_id} may not change {names}")
+    shown = names.replace("_", " ").title()
     return f"No effect, because only administrators may change it: {shown}"
 
 
@@ -24464,9 +25108,8 @@ async def notices_of(prepared: PreparedRequest) -> list[str]:
 _STOPPED = Ending("cancelled")
 
 
-def hides_thoughts(call: CheckedCall) -> bool:
+def hides_thoughts(agent: AgentMode | None) -> bool:
     """Say whether an agent answers that shows nothing but its answer."""
-    agent = call.agent
     return agent is not None and not agent.parameters.emit_intermediate_thoughts
 
 
@@ -24593,14 +25236,14 @@ async def run_agent(
         toolset,
         spending,
     )
-    texts = IntermediateTexts(are_shown=not hides_thoughts(prepared.call))
+    texts = IntermediateTexts(are_shown=not hides_thoughts(prepared.call.agent))
     has_ended = False
     try:
         async with aclosing(_shown_events(rounds, texts)) as events:
             async for event in events:
                 if isinstance(event, RunDone):
                     has_ended = True
-                    yield event._replace(work=_work(spending))
+                    yield event._replace(work=_work_of(spending))
                 else:
                     yield event
     finally:
@@ -24616,7 +25259,7 @@ async def _shown_events(rounds: RoundEvents, texts: IntermediateTexts) -> RunEve
                 yield shown
 
 
-def _work(spending: Spending) -> RunWork:
+def _work_of(spending: Spending) -> RunWork:
     return RunWork(spending.rounds, spending.calls, spending.seconds)
 
 
@@ -24627,7 +25270,7 @@ def _report_stop(
 
     Nothing is awaited here, because the run is being closed.
     """
-    work = _work(spending)
+    work = _work_of(spending)
     ended = RunDone(
         _STOPPED,
         usage=spending.usage,
@@ -24665,7 +25308,13 @@ _RESPONDED = "The server responded"
 
 
 class WaitingLines:
-    """Shows on the page what it waits for, and that the wait is over."""
+    """Shows on the page what it waits for, and that the wait is over.
+
+    `_since` is when the wait for the server began, and `_due` the seconds of silence
+    after which the next line is shown. `_is_shown` says whether a line stands there
+    that the next event ends, `_has_responded` whether one was ended, and
+    `_has_stored_line` whether the host stored one.
+    """
 
     def __init__(self, emit: EventEmitter | None, connections: Connections) -> None:
         """Wait for nothing yet; without `emit` there is no page."""
@@ -24752,17 +25401,18 @@ def check_limits(prepared: PreparedRequest) -> None:
     Limits count the pro mode and research as models of their own.
     """
     call = prepared.call
-    account = call.account
+    if call.account is None:
+        return
     request = prepared.request
-    if account:
-        is_pro = (request.reasoning or {}).get("mode") == "pro"
-        model = f"{request.model}-pro" if is_pro else request.model
-        if call.model.research and not call.caller.task:
-            model = f"{model}-research"
-        has_price = cost_of_responses(prepared, [Usage()], ()) is not None
-        refusal = account.limits.refusal(model, has_price)
-        if refusal:
-            raise InvalidRequest(refusal)
+    model = request.model
+    if (request.reasoning or {}).get("mode") == "pro":
+        model = f"{model}-pro"
+    if call.model.research and not call.caller.task:
+        model = f"{model}-research"
+    has_price = cost_of_responses(prepared, [Usage()], ()) is not None
+    refusal = call.account.limits.refusal(model, has_price)
+    if refusal:
+        raise InvalidRequest(refusal)
 
 
 def counted_run(
@@ -24796,8 +25446,10 @@ def event_words(event: RunEvent) -> EventWords:
     match event:
         case TextDelta(kind="text" | "refusal"):
             return EventWords("text")
-        case Status(trial=trial):
-            return EventWords("recovery" if trial else "retry")
+        case Status() if event.trial:
+            return EventWords("recovery")
+        case Status():
+            return EventWords("retry")
         case RunDone(ending, trace=trace):
             return EventWords("end", ending.kind, ending.code, trace.model)
     return EventWords()
@@ -24830,19 +25482,24 @@ class _RunCounts:
         new = usages[self._counted :]
         self._counted = len(usages)
         self._characters = None
-        total = reduce(add_usage, new, None) or Usage()
         counts = ResponseCounts(
             requests=len(new),
-            input=total.input,
-            cached=total.cached,
-            output=total.output,
+            input=sum(usage.input for usage in new),
+            cached=sum(usage.cached for usage in new),
+            output=sum(usage.output for usage in new),
         )
-        cost = cost_of_responses(prepared, new, self._unpaid(output))
+        cost = cost_of_responses(prepared, new, self._take_unpaid(output))
         return self._account.count_responses(prepared.request.model, counts, cost)
 
-    def _unpaid(self, output: Sequence[Item]) -> list[Item]:
-        """Return the output without code in a container that was counted before."""
-        unpaid = [i for i in output if i.get("container_id") not in self._containers]
+    def _take_unpaid(self, output: Sequence[Item]) -> list[Item]:
+        """Return the output without code in a container that was counted before.
+
+        A container is paid for once, however often code runs in it.
+        """
+        unpaid: list[Item] = []
+        for item in output:
+            if item.get("container_id") not in self._containers:
+                unpaid.append(item)
         self._containers.update(container_ids(unpaid))
         return unpaid
 
@@ -24955,8 +25612,9 @@ class ChatUploads:
             file_id = await upload_file(endpoint, self._connections, upload, deadlines)
         except ResponsesError as error:
             if error.status in _NO_FILES_STATUSES:
-                refused = files_refused(endpoint.account())
-                self._prepared.call.capabilities.first_time(refused)
+                # From the next message on `prepare/chat.py` chooses no files.
+                known = no_files_text(endpoint.account())
+                self._prepared.call.capabilities.first_time(known)
                 raise InvalidRequest(_NO_FILES.format(file.name)) from None
             sentence = _NOT_COPIED.format(file.name, error)
             raise InvalidRequest(sentence, error.fault) from None
@@ -25245,7 +25903,9 @@ class AnswerRecords:
 
     async def add_repair(self, repair: ChatRepair) -> Sequence[StoredRecord]:
         """Return what is shown for a repair that later turns of the chat need."""
-        return await self._writer.add_repair(repair) if self._writer else ()
+        if self._writer is None:
+            return ()
+        return await self._writer.add_repair(repair)
 
 
 # --------------------------------------------------------------------------------------
@@ -25272,20 +25932,20 @@ class ArtifactStore:
     """Stores the pictures and files of one run, each content once."""
 
     def __init__(
-        self, call: CheckedCall, connections: Connections, patience: Timeouts
+        self, call: CheckedCall, connections: Connections, fetch_timeouts: Timeouts
     ) -> None:
         """Store files for the current user, at the message that is being written.
 
-        `patience` holds for fetching the files of one text from a container.
+        `fetch_timeouts` hold for fetching the files of one text from a container.
         """
         self._call = call
         self._connections = connections
-        self._patience = patience
-        self._stored: dict[str, Item | None] = {}
+        self._fetch_timeouts = fetch_timeouts
+        self._entries: dict[str, Item | None] = {}
         """The entries of stored files by the digests of their contents; None for what
         the host refused."""
 
-    async def stored(self, event: RunEvent) -> RunEvent | None:
+    async def add_card(self, event: RunEvent) -> RunEvent | None:
         """Return `event` with what was stored for it; None for what is not shown.
 
         Partial images replace each other only in saved chats; in temporary ones the
@@ -25295,11 +25955,11 @@ class ArtifactStore:
             return event if self._call.caller.may_have_row else None
         if not isinstance(event, ItemDone) or self._call.host.request is None:
             return event
-        card = await self._card(event.item)
+        card = await self._store_files(event.item)
         return event._replace(card=card) if card else event
 
-    async def _card(self, item: Item) -> JsonObject:
-        """Return what to show with an item.
+    async def _store_files(self, item: Item) -> JsonObject:
+        """Store the files of an item; return what to show with it.
 
         Plain clients get images inside the answer, not on a card, and cited files only
         in a stream, where their addresses stand below the text.
@@ -25307,56 +25967,61 @@ class ArtifactStore:
         caller = self._call.caller
         host_reads = caller.host_reads
         if is_image_call(item) and host_reads and item.get("result"):
-            return await self._pictures([image_url(item)])
+            return await self._store_pictures([image_url(item)])
         if is_code(item) and host_reads:
             outputs = content_parts(item.get("outputs"))
-            return await self._pictures(str(part.get("url")) for part in outputs)
-        cited = file_citations(item) if host_reads or caller.streams else []
-        if item_type(item) == "message" and cited:
-            return await self._cited(cited[:_MAX_FILES], message_text(item))
+            return await self._store_pictures(str(part.get("url")) for part in outputs)
+        if item_type(item) == "message" and (host_reads or caller.streams):
+            citations = file_citations(item)[:_MAX_FILES]
+            if citations:
+                return await self._store_cited_files(citations, message_text(item))
         return {}
 
-    async def _pictures(self, urls: Iterable[str]) -> JsonObject:
+    async def _store_pictures(self, urls: Iterable[str]) -> JsonObject:
         """Return the card of images that came whole, as data URLs."""
         files: list[Item] = []
         notes: list[str] = []
         for url in urls:
             kind, content = await asyncio.to_thread(_read_data_url, url)
-            if content:
-                stored = await self._store(image_name(kind), content)
-                if stored:
-                    files.append(stored)
-                else:
-                    notes.append(_NOT_STORED.format("The image"))
-        return _filled_card(files=files, notes=notes)
+            if not content:
+                continue
+            entry = await self._store_once(image_name(kind), content)
+            if entry:
+                files.append(entry)
+            else:
+                notes.append(_NOT_STORED.format("The image"))
+        return _build_card(files=files, notes=notes)
 
-    async def _cited(self, cited: Iterable[Item], text: str) -> JsonObject:
+    async def _store_cited_files(
+        self, citations: Iterable[Item], text: str
+    ) -> JsonObject:
         """Return the card of a text that names files in a container."""
         files: list[Item] = []
         notes: list[str] = []
         links: dict[str, str] = {}
-        deadlines = Deadlines(self._patience)
-        shown_ids = {file["id"] for file in self._stored.values() if file}
-        for citation in cited:
+        deadlines = Deadlines(self._fetch_timeouts)
+        shown_ids = {entry["id"] for entry in self._entries.values() if entry}
+        for citation in citations:
             name = _file_name(citation)
-            stored = await self._fetched(citation, name, deadlines)
-            addresses = container_addresses(text, name)
-            if isinstance(stored, str):
-                notes.append(f"*{stored}*")
+            entry = await self._store_cited_file(citation, name, deadlines)
+            if isinstance(entry, str):
+                notes.append(f"*{entry}*")
                 continue
-            links |= {address: str(stored["url"]) for address in addresses}
-            is_image = stored["type"] == "image"
-            if is_image and stored["id"] not in shown_ids:
-                files.append(stored)
-                shown_ids.add(stored["id"])
+            addresses = container_addresses(text, name)
+            for address in addresses:
+                links[address] = str(entry["url"])
+            is_image = entry["type"] == "image"
+            if is_image and entry["id"] not in shown_ids:
+                files.append(entry)
+                shown_ids.add(entry["id"])
             elif not is_image and not addresses:
-                notes.append(f"[{name}]({stored['url']})")
-        return _filled_card(files=files, notes=notes, links=links)
+                notes.append(f"[{name}]({entry['url']})")
+        return _build_card(files=files, notes=notes, links=links)
 
-    async def _fetched(
+    async def _store_cited_file(
         self, citation: Item, name: str, deadlines: Deadlines
     ) -> Item | str:
-        """Return a stored file of a container, or why there is none."""
+        """Fetch a file from its container and store it; return why if that fails."""
         container_and_file = (
             str(citation.get("container_id")),
             str(citation.get("file_id")),
@@ -25373,28 +26038,34 @@ class ArtifactStore:
             return _TOO_BIG.format(name)
         except ResponsesError as error:
             self._call.log.warn(f"no container file: {error}")
-            return (_GONE if error.status == 404 else _NOT_FETCHED).format(name)
-        stored = await self._store(stored_name(name), content)
-        return stored or _NOT_STORED.format(name)
+            reason = _GONE if error.status == 404 else _NOT_FETCHED
+            return reason.format(name)
+        entry = await self._store_once(stored_name(name), content)
+        return entry or _NOT_STORED.format(name)
 
-    async def _store(self, name: StoredName, content: bytes) -> Item | None:
-        """Store a file; the same content is stored and shown once in a run.
+    async def _store_once(self, name: StoredName, content: bytes) -> Item | None:
+        """Return the entry of a stored file; None if nothing is stored.
 
-        It belongs to the person who asked. If the host names nobody, or somebody whom
-        it no longer knows, nothing is stored: there is no other owner.
+        The same content is stored once in a run. It belongs to the person who asked: if
+        the host names nobody, or somebody whom it no longer knows, there is no owner.
         """
         digest = (await asyncio.to_thread(hashlib.sha256, content)).hexdigest()
-        if digest not in self._stored:
-            caller = self._call.caller
-            host = self._call.host
+        if digest in self._entries:
+            return self._entries[digest]
+        caller = self._call.caller
+        if not caller.user_id:
+            return None
+        user = await user_model(caller.user_id)
+        if user is None:
+            return None
+        message: dict[str, str] = {}
+        if caller.may_have_row:
             message = {"chat_id": caller.chat_id, "message_id": caller.message_id}
-            saved = message if caller.may_have_row else {}
-            user = await user_model(caller.user_id) if caller.user_id else None
-            if user is None:
-                return None
-            file = NewFile(name.name, name.media_type, content)
-            self._stored[digest] = await store_file(host.request, file, saved, user)
-        return self._stored[digest]
+        file = NewFile(name.name, name.media_type, content)
+        request = self._call.host.request
+        entry = await store_file(request, file, message, user)
+        self._entries[digest] = entry
+        return entry
 
 
 def _file_name(citation: Item) -> str:
@@ -25406,7 +26077,7 @@ def _file_name(citation: Item) -> str:
     return shorten_name(path.rpartition("/")[2]) or "file"
 
 
-def _filled_card(**parts: object) -> JsonObject:
+def _build_card(**parts: object) -> JsonObject:
     """Return a card without its empty parts."""
     return {name: value for name, value in parts.items() if value}
 
@@ -25456,10 +26127,10 @@ async def answer_events(
         async for event in events:
             for line in lines.note(event):
                 yield line
-            for shown in await answer.shown(event):
+            for shown in await answer.show(event):
                 yield shown
             if isinstance(event, RunDone):
-                end = _end_answer(prepared, answer.whole(event), uploads)
+                end = _end_answer(prepared, answer.with_whole_output(event), uploads)
                 async with aclosing(end) as last_events:
                     async for last_event in last_events:
                         yield last_event
@@ -25486,42 +26157,46 @@ class _Answer:
         call = prepared.call
         self._prepared = prepared
         self._trials = RunTrials()
-        # Nobody reads the stream while a file is fetched: it takes half of its patience.
-        patience = Timeouts(first_event=prepared.limits.timeouts.idle / 2)
-        self._artifacts = ArtifactStore(call, connections, patience)
+        # Nobody reads the stream while a file is fetched, so a fetch takes no longer
+        # than half of the silence that the stream may have.
+        fetch_timeouts = Timeouts(first_event=prepared.limits.timeouts.idle / 2)
+        self._artifacts = ArtifactStore(call, connections, fetch_timeouts)
         self._citations = Citations(source_keys(call.host.metadata.get("sources")))
         self._thoughts: ShownThoughts | None = None
         if call.agent:
-            self._thoughts = ShownThoughts(are_shown=not hides_thoughts(call))
+            self._thoughts = ShownThoughts(are_shown=not hides_thoughts(call.agent))
         self._records = _answer_records(prepared)
 
-    async def shown(self, event: RunEvent) -> list[AnswerEvent]:
+    async def show(self, event: RunEvent) -> list[AnswerEvent]:
         """Return what is shown for an event: the event too, but for the run's end."""
-        repaired = await self._remember(self._trials.note(event))
-        stored = await self._artifacts.stored(self._without_reason(event))
+        repairs = await self._remember(self._trials.note(event))
+        with_card = await self._artifacts.add_card(self._log_status(event))
         shown = list[AnswerEvent]()
-        if stored is not None:
-            for cited in self._cited(stored):
+        if with_card is not None:
+            for cited in self._add_sources(with_card):
                 shown += await self._records.take(cited)
         if self._thoughts:
             shown = [self._thoughts.finish(each) for each in shown]
-        return [*shown, *repaired]
+        return [*shown, *repairs]
 
-    def whole(self, ended: RunDone) -> RunDone:
+    def with_whole_output(self, ended: RunDone) -> RunDone:
         """Return the end of the run with its output as it is shown."""
         return self._thoughts.whole(ended) if self._thoughts else ended
 
-    def _cited(self, event: RunEvent) -> Iterable[CitedEvent]:
+    def _add_sources(self, event: RunEvent) -> Iterable[CitedEvent]:
         """Return an event with its sources; plain clients get the model's own texts."""
         cited: Iterable[CitedEvent] = (event,)
         if self._prepared.call.caller.host_reads:
             cited = self._citations.feed(event)
         if self._thoughts is None:
             return cited
-        return chain.from_iterable(map(self._thoughts.show, cited))
+        shown: list[CitedEvent] = []
+        for each in cited:
+            shown += self._thoughts.show(each)
+        return shown
 
-    def _without_reason(self, event: RunEvent) -> RunEvent:
-        """Log what happens before an answer; return the event as people see it."""
+    def _log_status(self, event: RunEvent) -> RunEvent:
+        """Log what happens before an answer; return the event without its reason."""
         if not isinstance(event, Status):
             return event
         call = self._prepared.call
@@ -25545,29 +26220,34 @@ class _Answer:
                 if trial.is_lasting:
                     shown += await self._records.add_repair(repair)
             else:
-                configured = partial(is_as_configured, prepared)
-                call.capabilities.repairs.learn(scope, trial, configured)
+                is_configured = partial(is_as_configured, prepared)
+                call.capabilities.repairs.learn(scope, trial, is_configured)
         return shown
 
 
 def _answer_records(prepared: PreparedRequest) -> AnswerRecords:
-    """Return what records an answer; where nothing can be stored, nothing is."""
+    """Return what records an answer.
+
+    Without a row only reasoning can be stored, in the details of an answer that the
+    host stores.
+    """
     call = prepared.call
     caller = call.caller
     writer = _record_writer(prepared)
     remembers = call.valves.remembers_reasoning()
-    if not writer and not (remembers and caller.host_reads and not caller.task):
+    is_stored_by_host = caller.host_reads and not caller.task
+    if writer is None and not (remembers and is_stored_by_host):
         return AnswerRecords(None, None)
     scope = RecordScope(
-        caller.host_model,
-        caller.message_id,
-        prepared.origin,
-        remembers,
+        model=caller.host_model,
+        message_id=caller.message_id,
+        origin=prepared.origin,
+        keeps_reasoning=remembers,
         cites=prepared.cites or call.agent is not None,
         carrier=writer.carrier if writer else "details",
         sign=prepared.keys.sign if prepared.keys else None,
     )
-    return AnswerRecords(Recorder(scope, _new_record), writer)
+    return AnswerRecords(Recorder(scope, _new_id_and_time), writer)
 
 
 def _record_writer(prepared: PreparedRequest) -> RecordWriter | None:
@@ -25587,7 +26267,7 @@ def _record_writer(prepared: PreparedRequest) -> RecordWriter | None:
     return RowWriter(answer, call.log)
 
 
-def _new_record() -> tuple[str, int]:
+def _new_id_and_time() -> tuple[str, int]:
     """Return the id of a new record, and the time in Unix seconds."""
     return new_ulid(), unix_seconds()
 
@@ -25624,13 +26304,13 @@ async def setup_lines(call: CheckedCall) -> list[str]:
         functions = await installed_functions()
         missing = await missing_task_models(call.host.request)
     except Exception as error:
-        reason = f"Open WebUI did not say ({describe_exception(error)})."
+        reason = f"Open WebUI could not list them ({describe_exception(error)})."
         return [*lines, finding("Filters", "", reason)]
     works = "They have the same version as the pipe."
     lines.append(finding("Filters", works, " ".join(_filter_problems(functions))))
     if missing:
         names = ", ".join(missing)
-        gone = f"Open WebUI has no {names}, so the models that clients name do tasks."
+        gone = f"Open WebUI has no {names}, so tasks use the models that clients name."
         advice = "Choose others in Open WebUI's settings."
         lines.append(finding("Open WebUI's task models", "", gone, advice))
     return lines
@@ -25655,8 +26335,9 @@ def _filter_problems(functions: Sequence[InstalledFunction]) -> list[str]:
     problems: list[str] = []
     versions = {function.version for function in functions}
     if len(versions) > 1:
-        named = ", ".join(f"{f.title} {f.version}" for f in functions)
-        problems.append(f"Their versions differ: {named}. Install one release.")
+        titles = [f"{function.title} {function.version}" for function in functions]
+        shown = ", ".join(titles)
+        problems.append(f"Their versions differ: {shown}. Install one release.")
     for function in functions:
         if function.title != _ADMINISTRATION_TITLE:
             continue
@@ -25692,11 +26373,11 @@ _PING: Item = {
 _VERIFY = "Verify the organization at OpenAI, or"
 _TASK_ADVICE = "Until it does, the chat's own model writes titles and tags."
 _UNLISTED = (
-    "It is accepted, but not listed: {}. Allow them in the key's project, or change "
-    "MODEL_ID."
+    "The server accepts it, but does not list these models: {}. Allow them in the key's "
+    "project, or change MODEL_ID."
 )
 _LOST = (
-    "The API left some out since the last start: {}. Look for filters that change "
+    "The API left some of it out since the last start: {}. Look for filters that change "
     "earlier messages, and set `stable_instructions` in EXPERT_JSON to `on`."
 )
 
@@ -25743,7 +26424,7 @@ class _Diagnostics:
         self._endpoint = call.endpoint
         names = comma_list(call.valves.MODEL_ID)
         listed_ids = [call.resolve(name).id for name in names if name != "auto"]
-        self._listed = dict.fromkeys(listed_ids)
+        self._listed = list(dict.fromkeys(listed_ids))
         self._connections = connections
         self._dropped = call.capabilities.dropped
         self._limits = run_limits(call.config.expert, call.model)._replace(
@@ -25868,17 +26549,13 @@ class _Diagnostics:
         return advised_ending(ended.ending, PIPE_SHELL).sentence
 
 
-_CHECK = "/check"
+CHECK_COMMAND = "/check"
+"""What an administrator sends; from others it goes to the model."""
 _CHECK_TITLE = '{"title": "Setup check"}'
 """In the form that the host reads."""
 _TASKS_ABOUT_ANSWERS = frozenset(
     {"title_generation", "tags_generation", "follow_up_generation"}
 )
-
-
-def is_check_command(call: CheckedCall) -> bool:
-    """Say whether an administrator asks for a check; others talk to the model."""
-    return call.caller.is_admin and last_user_text(call) == _CHECK
 
 
 def command_task_text(call: CheckedCall) -> str | None:
@@ -25891,12 +26568,12 @@ def command_task_text(call: CheckedCall) -> str | None:
     if call.caller.task not in _TASKS_ABOUT_ANSWERS:
         return None
     rows = as_list(value_at(call.host.metadata, "task_body", "messages"))
-    messages = [as_mapping(row) for row in rows]
-    user_texts = [
-        message.get("content") for message in messages if message.get("role") == "user"
-    ]
-    command = as_text(user_texts[-1]).strip() if user_texts else ""
-    if command == _CHECK and call.caller.is_admin:
+    command = ""
+    for row in rows:
+        message = as_mapping(row)
+        if message.get("role") == "user":
+            command = as_text(message.get("content")).strip()
+    if command == CHECK_COMMAND and call.caller.is_admin:
         is_title = call.caller.task == "title_generation"
         return _CHECK_TITLE if is_title else ""
     if call.account and call.account.limits.usage_answer(command):
@@ -25904,16 +26581,17 @@ def command_task_text(call: CheckedCall) -> str | None:
     return None
 
 
-def last_user_text(call: CheckedCall) -> str:
+def last_user_text(messages: Sequence[object]) -> str:
     """Return the text of the message to answer; empty if that is not the user's."""
-    last: JsonObject = call.messages[-1] if call.messages else {}
-    return as_text(last.get("content")).strip() if last.get("role") == "user" else ""
+    # Nobody has checked the messages yet: one may be anything.
+    last = as_mapping(messages[-1]) if messages else {}
+    if last.get("role") != "user":
+        return ""
+    return as_text(last.get("content")).strip()
 
 
 def run_diagnostics(
-    call: CheckedCall,
-    connections: Connections,
-    endpoints: Sequence[EndpointCheck] = (),
+    call: CheckedCall, connections: Connections, endpoints: Sequence[EndpointCheck]
 ) -> AsyncGenerator[RunEvent, None]:
     """Return the findings of a check; raises InvalidRequest for unusable settings.
 
@@ -25960,7 +26638,7 @@ async def answer_with_failover(
     `prepared` is for the first of the `endpoints`; `check` returns the call for the one
     that the queue has chosen since.
     """
-    origin = _last_origin(prepared)
+    origin = _last_origin(prepared.records.values())
     if origin and endpoints.return_to(origin.endpoint, origin.account):
         prepared = await build_chat_request(await check())
     while True:
@@ -26019,18 +26697,15 @@ class _Attempt:
         return self._endpoints.mark_failed(ending.kind, ending.code, status)
 
 
-def _last_origin(prepared: PreparedRequest) -> Origin | None:
+def _last_origin(records: Iterable[Record]) -> Origin | None:
     """Return which server and account wrote the last reasoning of a chat."""
-    records = prepared.records.values()
-    encrypted = {
-        record.ulid: record
-        for record in records
-        if any(is_encrypted(item) for item in record.payload)
-    }
-    if not encrypted:
-        return None
-    newest = max(encrypted)  # ULIDs sort by time
-    return encrypted[newest].origin
+    newest: Record | None = None
+    for record in records:
+        if not any(is_encrypted(item) for item in record.payload):
+            continue
+        if newest is None or record.ulid > newest.ulid:  # ULIDs sort by time
+            newest = record
+    return newest.origin if newest else None
 
 
 # --------------------------------------------------------------------------------------
@@ -26080,8 +26755,8 @@ class Pipe:
         """
         user = __user__ or {}
         metadata = __metadata__ or {}
-        allowed = await allowed_features(metadata, user)
-        config = read_config(self.valves, user, allowed)
+        permitted = await without_forbidden_search(metadata, user)
+        config = read_config(self.valves, user, permitted)
         call = PipeCall(
             body=body,
             caller=read_caller(body, user, metadata, __task__),
@@ -26164,7 +26839,7 @@ class Pipe:
         return task_result(text, call.caller.host_model)
 
     async def _task_text(self, call: CheckedCall) -> str:
-        """Return a task's text; without access to TASK_MODEL the chat's model writes it."""
+        """Return a task's text; empty if its request fails."""
         known_text = command_task_text(call)
         if known_text is not None:
             return known_text
@@ -26172,19 +26847,23 @@ class Pipe:
             request = build_task_request(call)
             events = answer_events(request, self._connections)
             ended, _ = await self._watch(events)
+            # Once: the next request is for the chat's model, which is never missing.
             if not lacks_task_model(request, ended):
-                return "" if ended.ending.is_failure else completion_text(ended)
+                break
+        return "" if ended.ending.is_failure else completion_text(ended)
 
     async def _answer(self, arrived: PipeCall) -> AsyncGenerator[AnswerEvent, None]:
         """Return the events of an answer: of the model, of `/check` or of `/usage`."""
         call = await check_call(arrived)
-        if is_check_command(call):
+        question = last_user_text(call.messages)
+        if call.caller.is_admin and question == CHECK_COMMAND:
             endpoints = await calls_to_each_endpoint(arrived, call)
             return run_diagnostics(call, self._connections, endpoints)
         account = call.account
-        lines = account.limits.usage_answer(last_user_text(call)) if account else None
-        if lines:
-            return stream_lines(lines)
+        if account:
+            lines = account.limits.usage_answer(question)
+            if lines:
+                return stream_lines(lines)
         request = await build_chat_request(call)
         if account and account.endpoints:
             check_again = partial(check_call, arrived._replace(account=account))

@@ -33,6 +33,7 @@ from collections.abc import (
     Awaitable,
     Callable,
     Collection,
+    Container,
     Iterable,
     Iterator,
     Mapping,
@@ -44,6 +45,7 @@ from contextlib import (
     contextmanager,
     suppress,
 )
+from fnmatch import fnmatchcase
 from functools import partial
 from importlib import import_module
 from io import BytesIO
@@ -127,7 +129,10 @@ def parse_json_object(text: object) -> dict[str, Any] | None:
 
 
 def parse_string_map(text: str) -> Mapping[str, str] | None:
-    """Return the JSON object of texts in a text; {} for an empty text."""
+    """Return the JSON object of texts in a text; None for anything else.
+
+    An empty text stands for an empty object.
+    """
     texts = parse_json_object(text.strip() or "{}")
     if texts is None:
         return None
@@ -154,7 +159,9 @@ def count_entries(value: object, depth: int) -> int:
     """Return about how large a JSON value is: entries and kilobytes, to a depth."""
     if isinstance(value, str):
         return len(value) // _KILOBYTE
-    rows = list(value.values()) if isinstance(value, Mapping) else as_list(value)
+    rows = as_list(value)
+    if isinstance(value, Mapping):
+        rows = list(value.values())
     count = len(rows)
     if depth <= 0:
         return count
@@ -244,6 +251,7 @@ def _entries_match(value: object, schemas: JsonObject) -> bool:
 
 def as_mapping(value: object) -> JsonObject:
     """Return a JSON object, an empty one for anything else."""
+    # A dict is a Mapping, too, but to find that out takes several times as long.
     return value if isinstance(value, (dict, Mapping)) else {}
 
 
@@ -315,6 +323,10 @@ class ApiError(NamedTuple):
     notice: SafetyNotice = SafetyNotice()
     is_relayed: bool = False
     """Whether it was found in a text, where words of the request may stand."""
+
+    def is_any_of(self, words: Container[str | None]) -> bool:
+        """Say whether its code or its type is one of the `words`."""
+        return self.code in words or self.type in words
 
     @property
     def text(self) -> str:
@@ -473,15 +485,7 @@ def read_api_error(wire: object) -> ApiError:
 
     A gateway may hold the API's own body as a text.
     """
-    # Bodies and the live event nest the error, the documented event is flat.
-    while isinstance(wire, Mapping) and isinstance(wire.get("error"), Mapping):
-        wire = wire["error"]
-    fields = {"message": wire} if isinstance(wire, str) else as_mapping(wire)
-    if isinstance(fields.get("error"), str):  # xAI: the code stands beside the words
-        fields = {**fields, "message": fields["error"]}
-    # FastAPI, and so vLLM, lists what does not fit its types.
-    if isinstance(fields.get("detail"), list):
-        fields = _read_detail(fields["detail"])
+    fields = _error_fields(wire)
     message = as_text(fields.get("message") or fields.get("detail"))
     # OpenRouter has the API's body as a text in `metadata.raw` (tailcallhq/forgecode
     # 892), LiteLLM in its own message (BerriAI/litellm 34788). A gateway's own error
@@ -498,6 +502,22 @@ def read_api_error(wire: object) -> ApiError:
         message=f"{message} {raw}".strip(),
         notice=_read_notice(fields.get("misalignment")),
     )
+
+
+def _error_fields(wire: object) -> JsonObject:
+    """Return the fields of an error, wherever a server puts them."""
+    # Bodies and the live event nest the error, the documented event is flat.
+    while isinstance(wire, Mapping) and isinstance(wire.get("error"), Mapping):
+        wire = wire["error"]
+    if isinstance(wire, str):
+        return {"message": wire}
+    fields = as_mapping(wire)
+    # FastAPI, and so vLLM, lists what does not fit its types.
+    if isinstance(fields.get("detail"), list):
+        return _read_detail(fields["detail"])
+    if isinstance(fields.get("error"), str):  # xAI: the code stands beside the words
+        return {**fields, "message": fields["error"]}
+    return fields
 
 
 def _read_code(code: object) -> str | None:
@@ -524,10 +544,13 @@ def _read_detail(rows: Iterable[object]) -> dict[str, Any]:
     Its `loc` is like `["body", "input", "list[Item]", 3, "Item", "id"]`: each form that
     a value could have has a row, and names of types are in between.
     """
-    most_exact = max(map(as_mapping, rows), key=_length_of_location, default={})
-    location = as_list(most_exact.get("loc"))
-    steps = [f"[{key}]" if isinstance(key, int) else f".{key}" for key in location[1:]]
-    path = "".join(step for step in steps if _PATH_STEP.fullmatch(step))
+    entries = [as_mapping(row) for row in rows]
+    most_exact = max(entries, key=_length_of_location, default={})
+    path = ""
+    for key in as_list(most_exact.get("loc"))[1:]:
+        step = f"[{key}]" if isinstance(key, int) else f".{key}"
+        if _PATH_STEP.fullmatch(step):
+            path += step
     return {"message": most_exact.get("msg"), "param": path[1:]}
 
 
@@ -568,6 +591,11 @@ def comma_list(text: str) -> list[str]:
     """Return the words of a list separated by commas, each of them once."""
     words = (word.strip() for word in text.split(","))
     return list(dict.fromkeys(word for word in words if word))
+
+
+def fits_pattern(name: str, patterns: Iterable[str]) -> bool:
+    """Say whether a name fits one of the patterns, like `gpt-5*`."""
+    return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
 _MAX_SHOWN_WORDS = 5
@@ -1061,7 +1089,7 @@ def _find_bwrap() -> str:
     path = find_program("bwrap")
     if os.stat(path).st_mode & stat.S_ISUID:
         raise SandboxUnavailable(
-            "bwrap is setuid root, and so more than it needs to be"
+            "bwrap is setuid root, which gives it more privileges than it needs"
         )
     return path
 
@@ -1144,7 +1172,7 @@ _PASS = 0x7FFF0000
 def _build_seccomp_filter(machine: str) -> bytes:
     """Return the filter for a machine as `uname` names it; raises SandboxUnavailable."""
     if machine not in _ARCHITECTURES:
-        raise SandboxUnavailable(f"no filter of system calls is known for {machine}")
+        raise SandboxUnavailable(f"there is no system call filter for {machine}")
     column = list(_ARCHITECTURES).index(machine)
     calls = {name: numbers[column] for name, numbers in _REFUSED_CALLS.items()}
     refuse = _encode_instruction(_RETURN, _REFUSE)
@@ -3196,7 +3224,9 @@ class SandboxCall(NamedTuple):
     @property
     def key(self) -> WorkspaceKey:
         """The workspace of the chat; without chat or user each call has a new one."""
-        return WorkspaceKey(self.user_id, self.chat_id if self.user_id else "")
+        if not self.user_id:
+            return WorkspaceKey("", "")
+        return WorkspaceKey(self.user_id, self.chat_id)
 
 
 def read_sandbox_call(
@@ -3218,7 +3248,7 @@ def read_sandbox_call(
 
 
 def _read_attached(files: object) -> Iterator[AttachedFile]:
-    """Yield the files of Open WebUI's metadata; notes and collections are none."""
+    """Yield the files of Open WebUI's metadata; notes and collections are skipped."""
     if not isinstance(files, list):
         return
     for file in files:
@@ -3234,9 +3264,9 @@ async def receive_attached(sandbox: SandboxTools, call: SandboxCall) -> list[str
         read = partial(
             _read_attached_file, file.id, call.user_id, sandbox.max_file_bytes
         )
-        received = await sandbox.receive(call.key, file.id, file.name, read)
-        if received.failed:
-            notes.append(f"{file.name} is not in the workspace. {received.text}")
+        outcome = await sandbox.receive(call.key, file.id, file.name, read)
+        if outcome.failed:
+            notes.append(f"{file.name} is not in the workspace. {outcome.text}")
     return notes
 
 
@@ -3247,7 +3277,7 @@ async def _read_attached_file(
     try:
         stored = await readable_file(file_id, await user_model(user_id))
         if stored is not None and stored.size > max_bytes:
-            return _too_large(max_bytes)
+            return _too_large_message(max_bytes)
         # The host may not know the size. One byte more tells that the file is longer.
         content = await read_file(stored, bytes, max_bytes + 1)
     except HostTooOld as missing:
@@ -3255,11 +3285,11 @@ async def _read_attached_file(
     if content is None:
         return "It cannot be read."
     if len(content) > max_bytes:
-        return _too_large(max_bytes)
+        return _too_large_message(max_bytes)
     return content
 
 
-def _too_large(max_bytes: int) -> str:
+def _too_large_message(max_bytes: int) -> str:
     megabytes = max_bytes // MEBIBYTE
     return f"It is larger than {megabytes} MB, the limit of a workspace."
 
@@ -3279,7 +3309,10 @@ async def give_files(call: SandboxCall, files: Sequence[SandboxFile]) -> list[st
 async def _store_and_show(
     call: SandboxCall, emit: EmitEvent, files: Iterable[SandboxFile]
 ) -> list[str]:
-    """Do so; return which files the host refused. Raises HostTooOld."""
+    """Store files and show them below the answer; return which the host refused.
+
+    Raises HostTooOld.
+    """
     user = await user_model(call.user_id)
     message = await find_saved_message(call.chat_id, call.message_id, call.user_id)
     entries: list[dict[str, Any]] = []
@@ -3350,9 +3383,9 @@ class SandboxValves(BaseModel):
 # Open WebUI loads a tool anew whenever its text changes, and in each of its workers. So
 # nothing about a workspace is kept in memory: `<folder>/<user>/<chat>/archive.<start>` is
 # the packed workspace, which begins at the byte `start` of that file, and `received` names
-# the attached files that were put into it. Names of users and
-# chats are hashed, so nobody's id becomes a path. Whoever uses a workspace holds a lock on
-# its folder, which the kernel releases however the process ends.
+# the attached files that were put into it. Names of users and chats are hashed, so
+# nobody's id becomes a path. Whoever uses a workspace holds a lock on its folder, which
+# the kernel releases however the process ends.
 #
 # A run works in a folder of its own next to the archive, where the files that it returns
 # stay until `discard_files`.
@@ -3374,7 +3407,7 @@ class _StoredFolder(NamedTuple):
 
     path: Path
     user: str
-    used: float
+    last_used: float
 
 
 class StoredWorkspaces:
@@ -3432,7 +3465,7 @@ class StoredWorkspaces:
         await self._packages.close()
 
     def _path_of(self, key: WorkspaceKey) -> Path:
-        return self._folder / _hashed(key.user) / _hashed(key.chat)
+        return self._folder / _folder_name(key.user) / _folder_name(key.chat)
 
     def _remove_surplus(self, except_for: Path) -> None:
         """Remove workspaces whose time is over, and the oldest of too many."""
@@ -3440,7 +3473,7 @@ class StoredWorkspaces:
         expired = time.time() - self._limits.idle_seconds
         kept: list[_StoredFolder] = []
         for folder in oldest_first:
-            if folder.used < expired and folder.path != except_for:
+            if folder.last_used < expired and folder.path != except_for:
                 _remove_unless_locked(folder.path)
             else:
                 kept.append(folder)
@@ -3463,12 +3496,13 @@ def discard_files(files: Iterable[SandboxFile]) -> None:
             _remove_if_empty(folder)
 
 
-def _hashed(name: str) -> str:
-    return hashlib.sha256(name.encode("utf-8", "replace")).hexdigest()[:32]
+def _folder_name(host_id: str) -> str:
+    """Return the name of the folder of a user or a chat."""
+    return hashlib.sha256(host_id.encode("utf-8", "replace")).hexdigest()[:32]
 
 
 def _last_use(folder: _StoredFolder) -> float:
-    return folder.used
+    return folder.last_used
 
 
 def _find_too_many(
@@ -3485,7 +3519,7 @@ def _find_too_many(
     for folders in by_user.values():
         while len(folders) > limits.workspaces_per_user:
             yield folders.pop(0)
-    while sum(map(len, by_user.values())) > limits.workspaces:
+    while sum(len(folders) for folders in by_user.values()) > limits.workspaces:
         largest = max(by_user.values(), key=len)
         yield largest.pop(0)
 
@@ -3519,9 +3553,11 @@ def _is_same_folder(descriptor: int, folder: Path) -> bool:
 
 def _find_archive(folder: Path) -> WorkspaceArchive | None:
     """Return the stored workspace of a chat, if it has one."""
-    for path in folder.glob(f"{_ARCHIVE}*"):
-        return WorkspaceArchive(path, int(path.name.removeprefix(_ARCHIVE)))
-    return None
+    archives = list(folder.glob(f"{_ARCHIVE}*"))
+    if not archives:
+        return None
+    path = archives[0]
+    return WorkspaceArchive(path, int(path.name.removeprefix(_ARCHIVE)))
 
 
 def _keep_archive(folder: Path, run_folder: Path, workspace: Workspace) -> None:
