@@ -46,7 +46,8 @@ def facts_of_items(
                 for part in _parts(item, "content"):
                     texts.append(part.get("text") or "")
                     refusals.append(part.get("refusal") or "")
-                    sources += map(_source, _parts(part, "annotations"))
+                    citations = _parts(part, "annotations")
+                    sources += [_source(citation) for citation in citations]
             case "reasoning":
                 summaries += [part.get("text", "") for part in _parts(item, "summary")]
             case "function_call":
