@@ -130,7 +130,6 @@ class Pipeline:
             messages=messages,
             body=self._select_keys(body, settings.expert.caller_may_set, caller, log),
             settings=settings,
-            can_ask=caller.can_ask,
             caller=caller,
             attached=read_attached(body),
             notices=self._find_notices(settings, log),
