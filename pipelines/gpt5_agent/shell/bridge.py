@@ -73,9 +73,9 @@ class _AnswerReader:
         return piece
 
     async def consume(
-        self, pieces: AsyncGenerator[AnswerPiece, None], last: AnswerPiece
+        self, pieces: AsyncGenerator[AnswerPiece, None], last_piece: AnswerPiece
     ) -> None:
-        """Queue one piece after another; queue `last` if cancelled.
+        """Queue one piece after another; queue `last_piece` if cancelled.
 
         After Stop, the server reads nothing and says nothing. Because the next piece is
         asked for only when the last one was read, at most one call is then under way.
@@ -89,7 +89,7 @@ class _AnswerReader:
                     self._pieces.put(piece)
                     await self._was_read.wait()
         except asyncio.CancelledError:
-            self._pieces.put(last)
+            self._pieces.put(last_piece)
             raise
         finally:
             watcher.cancel()
@@ -115,14 +115,17 @@ class AsyncBridge:
 
     def __init__(
         self,
-        last: AnswerPiece,
-        at_end: Callable[[], Coroutine[Any, Any, None]],
+        last_piece: AnswerPiece,
+        on_close: Callable[[], Coroutine[Any, Any, None]],
         lease_seconds: float = 5.0,
         beat_seconds: float = 1.0,
     ) -> None:
-        """Start nothing; at `close`, `last` ends an open answer; then comes `at_end`."""
-        self._last = last
-        self._on_close = at_end
+        """Start nothing.
+
+        At `close`, `last_piece` ends each open answer, then `on_close` is awaited.
+        """
+        self._last_piece = last_piece
+        self._on_close = on_close
         self._lease_seconds = lease_seconds
         self._beat_seconds = beat_seconds
         self._lock = Lock()
@@ -136,7 +139,7 @@ class AsyncBridge:
     ) -> Iterator[AnswerPiece]:
         """Return `pieces` as a plain iterator; raises BridgeClosed."""
         reader = _AnswerReader(self._lease_seconds, self._beat_seconds)
-        self._submit(reader.consume(pieces, self._last))
+        self._submit(reader.consume(pieces, self._last_piece))
         return reader
 
     def run(self, work: Coroutine[Any, Any, _Result]) -> _Result:
