@@ -194,7 +194,7 @@ def render_reasons(entries: Mapping[str, Mapping[str, str]]) -> str:
     )
 
 
-def targets(entries: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
+def models_by_name(entries: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
     """Return the model to which each name leads."""
     return {name: entry["model"] for name, entry in entries.items()}
 
@@ -224,9 +224,9 @@ def render_catalog(source: Mapping[str, Any]) -> str:
         unit=source["unit"],
         models="\n".join(render_model(facts) for facts in served_models(source)),
         successors=render_names(successors(source)),
-        served_as=render_names(targets(source["served_as"])),
+        served_as=render_names(models_by_name(source["served_as"])),
         served_as_reasons=render_reasons(source["served_as"]),
-        aliases=render_names(targets(source["aliases"])),
+        aliases=render_names(models_by_name(source["aliases"])),
         aliases_reasons=render_reasons(source["aliases"]),
     )
 
