@@ -25,6 +25,10 @@ _Result = TypeVar("_Result")
 _KEEPALIVE_CHUNK: AnswerPiece = {"choices": []}
 """Open WebUI passes over it, as every reader of chat chunks does."""
 
+_LEASE_SECONDS = 5.0
+"""How long an answer may go unread before it is cancelled: its reader has left."""
+_BEAT_SECONDS = 1.0
+"""How often a silent answer lets the server look whether its reader is there."""
 _BRIDGE_CLOSE_SECONDS = 5.0
 """A tool that does not let itself be cancelled must not hold the server's end."""
 
@@ -117,8 +121,8 @@ class AsyncBridge:
         self,
         last_piece: AnswerPiece,
         on_close: Callable[[], Coroutine[Any, Any, None]],
-        lease_seconds: float = 5.0,
-        beat_seconds: float = 1.0,
+        lease_seconds: float = _LEASE_SECONDS,
+        beat_seconds: float = _BEAT_SECONDS,
     ) -> None:
         """Start nothing.
 
