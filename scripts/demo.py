@@ -29,7 +29,7 @@ from hosts.setup.agent import FUNCTION_CALLING, connected, install_pipeline
 from progress import Progress
 from releasing.contents import FUNCTIONS, MODELS, PIPE_ID
 from simulator import Simulator
-from tour import AGENT_WORDS, LAKE, install_lake, lines, take_tour
+from tour import AGENT_WORDS, LAKE, describe_words, install_lake, take_tour
 from two_turns import check_two_turns
 
 HOSTED_TOOLS = (
@@ -102,9 +102,9 @@ async def demo(options: argparse.Namespace) -> int:
             chat_id = await take_tour(admin, models[0])
         print_login(server, guards[PASSWORD], chat_id)
         if upstream.simulator:
-            print("\nWords to try in a chat:\n\n" + "\n".join(lines()))
+            print("\nWords to try in a chat:\n\n" + "\n".join(describe_words()))
             if options.agent:
-                agent_lines = "\n".join(lines(AGENT_WORDS))
+                agent_lines = "\n".join(describe_words(AGENT_WORDS))
                 print(f"\nWords to try with an agent:\n\n{agent_lines}")
         print("\nCtrl-C ends it.", flush=True)
         return await serve(server)

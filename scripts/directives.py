@@ -33,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Write the table of wishes.")
     parser.add_argument("--check", action="store_true", help="write nothing")
     check = parser.parse_args(arguments).check
-    made = module(list(chunks(ROOT)))
+    made = build_module(list(read_chunks(ROOT)))
     if made == TABLE.read_text("utf-8"):
         return 0
     if check:
@@ -44,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def chunks(root: Path) -> Iterator[str]:
+def read_chunks(root: Path) -> Iterator[str]:
     """Yield the scripts of the pages that hold words, of every installed host."""
     for folder in root.glob(CHUNKS):
         for path in folder.rglob("*.js"):
@@ -53,14 +53,16 @@ def chunks(root: Path) -> Iterator[str]:
                 yield text
 
 
-def module(texts: Iterable[str]) -> str:
+def build_module(texts: Iterable[str]) -> str:
     """Return the source of the table."""
     rows = list(texts)
-    tables = [_constant(name, words(wish, rows)) for name, wish in WISHES.items()]
+    tables = [
+        _constant(name, find_sayings(wish, rows)) for name, wish in WISHES.items()
+    ]
     return "".join([_MODULE, *tables])
 
 
-def words(wish: str, texts: Iterable[str]) -> set[str]:
+def find_sayings(wish: str, texts: Iterable[str]) -> set[str]:
     """Return what the page says for a wish, in English without a translation."""
     entry = re.compile(rf'"{wish}":\s*("(?:[^"\\]|\\.)*")')
     sayings = {wish}

@@ -11,8 +11,8 @@ from pathlib import Path
 from installer import InstallationError, run_installer
 from progress import Progress
 
-# environments of their own inside the first one, and the lock held meanwhile
 KEPT = ("hosts", "setup.lock")
+"""Environments of their own inside the first one, and the lock held meanwhile."""
 
 NO_VENV = """\
 This Python cannot make virtual environments: {python}
@@ -63,7 +63,7 @@ class Environment:
         self.stamp.write_text("\n".join([*self._expected(), str(self._installed())]))
 
     def is_current(self) -> bool:
-        """The stamp fits, no package is gone, the interpreter starts."""
+        """Say whether the stamp fits, no package is gone, and the interpreter starts."""
         if not self.stamp.exists():
             return False
         *expected, installed = self.stamp.read_text().splitlines()
@@ -111,12 +111,12 @@ class Environment:
         progress = Progress(f"{self.name}: {'uv' if uv else 'pip'}")
         wanted = len(self.requirements.read_text().splitlines())
         before = self._installed()
+
+        def describe_state() -> str:
+            return self._so_far(before, wanted)
+
         run_installer(
-            self.name,
-            self._installer(uv),
-            self.log,
-            progress,
-            lambda: self._so_far(before, wanted),
+            self.name, self._installer(uv), self.log, progress, describe_state
         )
         progress.end(f"{self._installed()} packages")
 

@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 import pytest
 
-from golden_run.built_files import load_pipe
+from golden_run.built_files import BUILT_PIPE, load_pipe
 from simulator import RecordedRequest, Simulator
 from simulator.faults import (
     DELIVERIES,
@@ -39,9 +39,15 @@ from simulator.faults import (
     refuse_parameter,
     refuse_tool,
 )
+from stand_in.chats import (
+    convert_output,
+    describe_tool,
+    error_messages,
+    finished_items,
+    shown_text,
+)
 from stand_in.host import Row, StandInHost, host_callable, host_request
 
-BUILT = Path(__file__).parents[1] / "pipes" / "openai_responses_manifold.py"
 Json = dict[str, Any]
 MODELS = ("gpt-5.6-sol", "gpt-6.2-sol", "gpt-6-luna")
 SCENARIOS = ("chat", "tool", "tool-twice", "remarks", "web-search", "count", "parallel")
@@ -116,7 +122,7 @@ class FuzzedChat:
                     break
         finally:
             await self._pipe._connections.close()
-        self.report.faults = [describe_fault(f) for f in self._simulator.faults]
+        self.report.faults = [describe_fault(fault) for fault in self._simulator.faults]
         return self.report
 
     async def _take_turn(self, turn: int) -> None:
@@ -132,11 +138,11 @@ class FuzzedChat:
         self._count(sent)
         problems = find_problems(chunks, sent, len(self._tool_runs) - runs_before)
         self.report.problems += [f"turn {turn}: {problem}" for problem in problems]
-        done = [c["item"] for c in chunks if c.get("type", "").endswith("item.done")]
-        self._messages += convert_output(done)
+        self._messages += convert_output(finished_items(chunks))
 
     def _post_requests(self) -> list[RecordedRequest]:
-        return [r for r in self._simulator.requests if r.method == "POST"]
+        requests = self._simulator.requests
+        return [request for request in requests if request.method == "POST"]
 
     def _count(self, sent: Sequence[RecordedRequest]) -> None:
         self.report.requests += len(sent)
@@ -190,8 +196,8 @@ class FuzzedChat:
             [refuse_tool(name) for name in _list_tools(body)],
             [refuse_parameter(name) for name in _list_parameters(body)],
         )
-        refusals = self._random.choice([refusals for refusals in kinds if refusals])
-        refusal = self._random.choice(refusals)
+        possible_kinds = [refusals for refusals in kinds if refusals]
+        refusal = self._random.choice(self._random.choice(possible_kinds))
         self._simulator.faults.append(self._choose_form(refusal))
 
     def _choose_start(self, turn: int) -> FailedStart:
@@ -246,9 +252,8 @@ def find_problems(
     chunks: Sequence[Json], sent: Sequence[RecordedRequest], run_count: int
 ) -> list[str]:
     """Return what must not happen in a turn: an error, no text, a tool run twice."""
-    problems = [f"stuck: {c['error']['message']}" for c in chunks if "error" in c]
-    deltas = [c for c in chunks if c.get("type") == "response.output_text.delta"]
-    if not "".join(delta["delta"] for delta in deltas).strip():
+    problems = [f"stuck: {message}" for message in error_messages(chunks)]
+    if not shown_text(chunks).strip():
         problems.append("no answer")
     for request in sent:
         is_own_refusal = request.scenario is None  # no fault that was asked for
@@ -293,60 +298,6 @@ def _list_parameters(body: Json) -> Iterator[str]:
         yield name
         if isinstance(value, dict):
             yield from (f"{name}.{inner}" for inner in value)
-
-
-def describe_tool(name: str) -> Json:
-    """Return a tool as Open WebUI gives it."""
-    schema = {"type": "object", "properties": {"city": {"type": "string"}}}
-    function = {"name": name, "description": name, "parameters": schema}
-    return {"type": "function", "function": function}
-
-
-def convert_output(items: Sequence[Json]) -> list[Json]:
-    """Return stored items as messages, as Open WebUI gives them back.
-
-    Texts and calls up to the next output of a call are one message of the assistant.
-    """
-    messages: list[Json] = []
-    assistant_items: list[Json] = []
-    for item in items:
-        if item["type"] == "function_call_output":
-            messages += _assistant_messages(assistant_items)
-            messages.append(_tool_message(item))
-            assistant_items = []
-        else:
-            assistant_items.append(item)
-    return messages + _assistant_messages(assistant_items)
-
-
-def _assistant_messages(items: Sequence[Json]) -> list[Json]:
-    """Return one message with the texts and calls of some items; none without them."""
-    texts: list[str] = []
-    calls: list[Json] = []
-    for item in items:
-        if item["type"] == "message":
-            texts += [part.get("text", "") for part in item["content"]]
-        elif item["type"] == "function_call":
-            calls.append(_tool_call(item))
-    if not texts and not calls:
-        return []
-    message: Json = {"role": "assistant", "content": "\n".join(texts)}
-    if calls:
-        message["tool_calls"] = calls
-    return [message]
-
-
-def _tool_call(item: Json) -> Json:
-    """Return a call in the form of Chat Completions."""
-    function = {"name": item["name"], "arguments": item["arguments"]}
-    return {"id": item["call_id"], "type": "function", "function": function}
-
-
-def _tool_message(item: Json) -> Json:
-    """Return the output of a call as a message, with the text of its first part."""
-    output = item["output"]
-    text = output if isinstance(output, str) else output[0]["text"]
-    return {"role": "tool", "tool_call_id": item["call_id"], "content": text}
 
 
 async def run_chats(
@@ -395,9 +346,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="fuzz", description=__doc__)
     parser.add_argument("--chats", type=int, default=1000)
     parser.add_argument("--first", type=int, default=0, help="number of the first chat")
-    parser.add_argument("--pipe", type=Path, default=BUILT, help="the built file")
+    parser.add_argument("--pipe", type=Path, default=BUILT_PIPE, help="the built file")
     options = parser.parse_args()
-    logging.disable(logging.CRITICAL if options.chats > 1 else logging.NOTSET)
+    if options.chats > 1:  # one chat alone is looked at with its log
+        logging.disable(logging.CRITICAL)
     numbers = range(options.first, options.first + options.chats)
     reports = asyncio.run(run_chats(numbers, load_pipe(options.pipe)))
     print(write_figures(reports))

@@ -19,14 +19,12 @@ from pathlib import Path
 # Run as a file, Python looks for modules in this file's folder alone.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
-from golden_run.comparison import SHOWN_DIFFERENCES, SHOWN_LINES, differences
+from golden_run.built_files import BUILT_PIPE, BUILT_PIPELINE, ROOT
+from golden_run.comparison import SHOWN_DIFFERENCES, SHOWN_LINES, find_differences
 from golden_run.running import GoldenRun
 from hosts.servers.functions import run_host_functions
 
-ROOT = Path(__file__).resolve().parents[1]
-PIPE = ROOT / "pipes" / "openai_responses_manifold.py"
-PIPELINE = ROOT / "pipelines" / "gpt5_agent_strategies.py"
-STREAMS = ROOT / "tests" / "streams"
+STREAMS = ROOT / "tests/streams"
 
 
 def main() -> int:
@@ -40,13 +38,15 @@ def main() -> int:
         write_outcomes(arguments.write, outcomes)
         return 0
     golden = read_outcomes(arguments.compare, arguments.cases)
-    found_differences = differences(golden, outcomes)
-    for difference in found_differences[: arguments.differences]:
+    differences = find_differences(golden, outcomes)
+    for difference in differences[: arguments.differences]:
         print(difference.text(arguments.lines), end="\n\n")
-    hidden = len(found_differences) - arguments.differences
+    hidden = len(differences) - arguments.differences
     if hidden > 0:
         print(f"... and {hidden} more differences, each in fewer cases\n")
-    names = {name for difference in found_differences for name in difference.cases}
+    names: set[str] = set()
+    for difference in differences:
+        names.update(difference.cases)
     print(f"{len(names)} cases differ." if names else "Nothing differs.")
     return 1 if names else 0
 
@@ -57,9 +57,10 @@ def read_arguments() -> argparse.Namespace:
     action = parser.add_mutually_exclusive_group(required=True)
     action.add_argument("--write", type=Path, metavar="DIR")
     action.add_argument("--compare", type=Path, metavar="DIR")
-    parser.add_argument("--pipe", type=Path, default=PIPE, help="a built file")
-    parser.add_argument("--pipeline", type=Path, default=PIPELINE, help="a built file")
-    parser.add_argument("--streams", type=Path, default=STREAMS, help="transcripts")
+    parser.add_argument("--pipe", type=Path, default=BUILT_PIPE, help="a built file")
+    parser.add_argument(
+        "--pipeline", type=Path, default=BUILT_PIPELINE, help="a built file"
+    )
     parser.add_argument(
         "--cases", default="", help="only those with this in their name"
     )
@@ -79,7 +80,7 @@ def run_cases(arguments: argparse.Namespace) -> dict[str, str]:
         run_host_functions(Path(home)) as functions,
     ):
         run = GoldenRun(arguments.pipe, arguments.pipeline, functions)
-        outcomes = dict(run.outcomes(arguments.streams, arguments.cases))
+        outcomes = dict(run.outcomes(STREAMS, arguments.cases))
     unknown = run.unknown_settings()
     if unknown:
         print(f"Neither file knows {', '.join(unknown)}", file=sys.stderr)

@@ -110,8 +110,11 @@ def keep_hosted_ids(items: Sequence[Item]) -> list[Item]:
             continue
         call = dict(item)
         if isinstance(call.get("action"), dict):
-            action = call["action"].items()
-            call["action"] = {n: v for n, v in action if n != "sources" and v}
+            call["action"] = {
+                name: value
+                for name, value in call["action"].items()
+                if name != "sources" and value
+            }
         sent.append(call)
     return sent
 
@@ -216,20 +219,17 @@ def read_outcome(status: int, text: str) -> Outcome:
     if last.get("type") == "error" and not error:
         error = last
     return Outcome(
-        status,
-        error.get("param"),
-        error.get("code"),
-        str(error.get("message") or ""),
-        tuple(response.get("output") or ()),
+        status=status,
+        param=error.get("param"),
+        code=error.get("code"),
+        message=str(error.get("message") or ""),
+        output=tuple(response.get("output") or ()),
     )
 
 
 def judge(case: Case, outcome: Outcome) -> Result:
     """Compare the outcome with the assumption."""
-    is_refusal = outcome.status in (401, 403, 429) and outcome.status != case.status
-    unavailable = is_refusal or outcome.status >= 500
-    missing = outcome.code == "model_not_found" != case.code
-    if unavailable or missing:
+    if _is_about_account(case, outcome) or outcome.status >= 500:
         return Result(case, UNTRIED, _show(outcome), outcome)
     wrong = [
         f"{name} {got!r} instead of {expected!r}"
@@ -243,6 +243,13 @@ def judge(case: Case, outcome: Outcome) -> Result:
     if not re.search(case.message, outcome.message):
         wrong.append("other words")
     return Result(case, DIFFERS if wrong else HELD, "; ".join(wrong), outcome)
+
+
+def _is_about_account(case: Case, outcome: Outcome) -> bool:
+    """Say whether a refusal that nobody expects is about the key and its account."""
+    if outcome.status in (401, 403, 429) and outcome.status != case.status:
+        return True
+    return outcome.code == "model_not_found" and outcome.code != case.code
 
 
 def _show(outcome: Outcome) -> str:

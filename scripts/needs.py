@@ -5,7 +5,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Collection
 from pathlib import Path
 
 from debian import Package
@@ -21,15 +21,20 @@ DEVELOPMENT = Environment(
     requirements=ROOT / "requirements/dev.txt",
     megabytes=(100, 420),
 )
-NEWEST, OLDEST = (
-    Environment(
+
+
+def _open_webui(version: str) -> Environment:
+    """Return the environment of a version of Open WebUI."""
+    return Environment(
         name=f"Open WebUI {version}",
         directory=ROOT / f".venv/hosts/open-webui-{version}",
         requirements=ROOT / f"requirements/open-webui-{version}.txt",
         megabytes=(270, 900),
     )
-    for version in ("0.12.4", "0.11.4")
-)
+
+
+NEWEST = _open_webui("0.12.4")
+OLDEST = _open_webui("0.11.4")
 PIPELINES = Environment(
     name="Pipelines server",
     directory=ROOT / ".venv/hosts/pipelines",
@@ -37,7 +42,7 @@ PIPELINES = Environment(
     megabytes=(40, 140),
 )
 VENV = Package(
-    "python{}.{}-venv".format(*sys.version_info),
+    f"python{sys.version_info.major}.{sys.version_info.minor}-venv",
     # Debian leaves ensurepip out of Python, which makes environments with pip in them.
     (str(Path(sysconfig.get_path("stdlib"), "ensurepip/__init__.py")),),
 )
@@ -72,14 +77,20 @@ def is_installed(need: Need) -> bool:
 
 
 def needs_of(script: str, arguments: list[str]) -> list[Need]:
-    """Return what a script needs beside the development tools."""
-    if script == "others.py":  # it installs what it needs itself, and says so
-        return []
-    if script == "screenshots.py":
-        return [NEWEST, CHROMIUM]
-    if script == "demo.py":
-        return [NEWEST, PIPELINES] if "--agent" in arguments else [NEWEST]
-    return needs_of_marks(marks_of_tests(arguments) if arguments else MARKS)
+    """Return what a script needs beside the development tools.
+
+    `others.py` installs its servers itself, and says so.
+    """
+    match script:
+        case "demo.py":
+            return [NEWEST, PIPELINES] if "--agent" in arguments else [NEWEST]
+        case "screenshots.py":
+            return [NEWEST, CHROMIUM]
+        case "verify.py" if arguments:
+            return needs_of_marks(marks_of_tests(arguments))
+        case "verify.py":
+            return needs_of_marks(MARKS)
+    return []
 
 
 def interpreter_of(script: str) -> Environment:
@@ -87,9 +98,13 @@ def interpreter_of(script: str) -> Environment:
     return NEWEST if script == "demo.py" else DEVELOPMENT
 
 
-def needs_of_marks(marks: Iterable[str]) -> list[Need]:
+def needs_of_marks(marks: Collection[str]) -> list[Need]:
     """Return what the tests with these marks need, in the order of the table."""
-    return [need for mark in MARKS if mark in set(marks) for need in MARKS[mark]]
+    needs: list[Need] = []
+    for mark, needed in MARKS.items():
+        if mark in marks:
+            needs += needed
+    return needs
 
 
 def marks_of_tests(arguments: list[str]) -> list[str]:

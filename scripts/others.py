@@ -13,13 +13,11 @@ downloaded. gpt-oss's server needs Python 3.12 or newer.
 import argparse
 import asyncio
 import contextlib
-import itertools
 import json
 import logging
 import os
 import secrets
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -36,13 +34,19 @@ import pytest
 from aiohttp import web
 
 from environment import Environment
-from fuzz import BUILT, convert_output, describe_tool
-from golden_run.built_files import load_pipe
+from golden_run.built_files import BUILT_PIPE, ROOT, load_pipe
+from hosts.servers.offline import free_port
 from other_servers.completions_stub import complete_chat
 from other_servers.relay import Relay
+from stand_in.chats import (
+    convert_output,
+    describe_tool,
+    error_messages,
+    finished_items,
+    shown_text,
+)
 from stand_in.host import Row, StandInHost, host_callable, host_request
 
-ROOT = Path(__file__).resolve().parents[1]
 Json = dict[str, Any]
 
 
@@ -133,19 +137,12 @@ class Chat:
 
     def keep(self, chunks: Sequence[Json]) -> None:
         """Add an answer to the chat, as Open WebUI does."""
-        done = [c["item"] for c in chunks if c.get("type", "").endswith("item.done")]
-        self.messages += convert_output(done)
-
-
-def shown_text(chunks: Sequence[Json]) -> str:
-    """Return the text of an answer, as the page shows it while it comes."""
-    deltas = [c for c in chunks if c.get("type") == "response.output_text.delta"]
-    return "".join(chunk["delta"] for chunk in deltas)
+        self.messages += convert_output(finished_items(chunks))
 
 
 def error_of(chunks: Sequence[Json]) -> str:
     """Return the error message of an answer; empty if it did not fail."""
-    return " ".join(c["error"]["message"] for c in chunks if "error" in c)
+    return " ".join(error_messages(chunks))
 
 
 async def try_server(
@@ -198,13 +195,6 @@ def make_pipe(built: ModuleType, url: str, served: Served, mode: str) -> Any:
     return pipe
 
 
-def free_port() -> int:
-    """Return a port of 127.0.0.1 that is free now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 @contextlib.asynccontextmanager
 async def serve_here(handler: Any) -> AsyncIterator[str]:
     """Serve a handler in this process; give its address without a path."""
@@ -253,7 +243,7 @@ async def wait_for(url: str, process: asyncio.subprocess.Process, log: Path) -> 
 
 
 @contextlib.asynccontextmanager
-async def serve_gpt_oss(folder: Path) -> AsyncIterator[list[Served]]:
+async def serve_gpt_oss(folder: Path) -> AsyncIterator[Served]:
     """Run gpt-oss's own server."""
     pattern = f"lib/*/site-packages/litellm/*/*/{VOCABULARY}"
     [vocabulary] = OTHERS.directory.glob(pattern)
@@ -268,20 +258,20 @@ async def serve_gpt_oss(folder: Path) -> AsyncIterator[list[Served]]:
             "tool_choice": "required",
             "temperature": 0.7,
         }
-        yield [Served(url, "gpt-oss-120b", refused=refused)]
+        yield Served(url, "gpt-oss-120b", refused=refused)
 
 
 @contextlib.asynccontextmanager
-async def serve_litellm(folder: Path) -> AsyncIterator[list[Served]]:
+async def serve_litellm(folder: Path) -> AsyncIterator[Served]:
     """Run LiteLLM's proxy in front of a server of Chat Completions."""
     async with serve_here(complete_chat) as stub:
         target = {"api_base": f"{stub}/v1", "api_key": "none"}
         models = [
-            {"model_name": name, "litellm_params": {"model": real, **target}}
-            for name, real in (
-                ("stand-in", "deepseek/stand-in"),
-                ("missing", "deepseek/missing"),
-            )
+            {
+                "model_name": name,
+                "litellm_params": {"model": f"deepseek/{name}", **target},
+            }
+            for name in ("stand-in", "missing")
         ]
         config = folder / "litellm.json"  # JSON is YAML, too
         settings = {"disable_cooldowns": True}  # of a model that was missing once
@@ -299,7 +289,7 @@ async def serve_litellm(folder: Path) -> AsyncIterator[list[Served]]:
         async with run_server(
             [*command, "--port", str(port)], port, environment, folder / "litellm.log"
         ) as url:
-            yield [Served(url, "stand-in", "missing")]
+            yield Served(url, "stand-in", "missing")
 
 
 SERVERS = {"gpt-oss": serve_gpt_oss, "litellm": serve_litellm}
@@ -307,14 +297,14 @@ SERVERS = {"gpt-oss": serve_gpt_oss, "litellm": serve_litellm}
 
 async def try_all(names: Sequence[str], save: Path | None) -> int:
     """Try the servers in each mode; print the results, and return how many failed."""
-    built = load_pipe(BUILT)
+    built = load_pipe(BUILT_PIPE)
     failures = 0
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as home:
         patch.delenv("OPENAI_API_KEY", raising=False)
         folder = Path(home)
         for name in names:
-            async with SERVERS[name](folder) as servers:
-                for served, mode in itertools.product(servers, MODES):
+            async with SERVERS[name](folder) as served:
+                for mode in MODES:
                     relay = Relay(served.url)
                     host = StandInHost(patch, folder)
                     problems = await try_mode(served, relay, built, mode, host)

@@ -19,11 +19,6 @@ class Progress:
         self._shown = self._began
         self._moves = output.isatty()
 
-    @property
-    def seconds(self) -> float:
-        """How long the step has taken so far."""
-        return time.monotonic() - self._began
-
     def show(self, state: str = "") -> None:
         """Say how far the step has come, every few seconds at most in a file."""
         now = time.monotonic()
@@ -44,4 +39,5 @@ class Progress:
 
     def _line(self, state: str) -> str:
         step = f"{self.step}: {state}" if state else self.step
-        return f"{step}  [{self.seconds:.0f} s]"
+        seconds = time.monotonic() - self._began
+        return f"{step}  [{seconds:.0f} s]"

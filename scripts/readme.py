@@ -67,10 +67,10 @@ def current_pages() -> Iterator[tuple[Path, str]]:
     """
     made = tables()
     pages = {page: page.read_text("utf-8") for page in sorted(DOCS.glob("*.md"))}
-    shown = [
-        match["name"] for text in pages.values() for match in _TABLE.finditer(text)
-    ]
-    missing = made.keys() - set(shown)
+    shown: set[str] = set()
+    for text in pages.values():
+        shown.update(match["name"] for match in _TABLE.finditer(text))
+    missing = made.keys() - shown
     if missing:
         raise ValueError(f"No page shows the table {', '.join(sorted(missing))}.")
     for page, text in pages.items():
@@ -107,10 +107,10 @@ def valves_table(valves: type[BaseModel], heading: str = "Valve") -> str:
 
     `heading` is the heading of the names.
     """
-    rows = (
+    rows = [
         (f"`{name}`", shown_default(field), shown_description(field))
         for name, field in valves.model_fields.items()
-    )
+    ]
     return markdown_table((heading, "Default", "What it does"), rows)
 
 
@@ -122,9 +122,10 @@ def messages_table(sentences: Mapping[str, Mapping[str, str]]) -> str:
             advice = fault_advice(FAULTS.get((kind, code), NO_FAULT), PIPE_SHELL)
             message = f"{sentence} {advice}".strip()
             causes.setdefault(message, []).append(shown_cause(kind, code))
-    rows = (
-        (shown_sentence(sentence), ", ".join(causes[sentence])) for sentence in causes
-    )
+    rows = [
+        (shown_sentence(message), ", ".join(listed))
+        for message, listed in causes.items()
+    ]
     return markdown_table(("Message", "Cause"), rows)
 
 
@@ -150,7 +151,10 @@ def _dots(match: re.Match[str]) -> str:
 
 
 def shown_description(field: FieldInfo) -> str:
-    """Return the description without the default, which has its own column."""
+    """Return the description without the default that the page shows behind it.
+
+    The table has a column for defaults.
+    """
     before_default, _, _ = (field.description or "").partition(" Default: ")
     return before_default
 
@@ -159,18 +163,20 @@ def shown_default(field: FieldInfo) -> str:
     """Return a default as a person reads it."""
     if isinstance(field.default, bool):
         return "on" if field.default else "off"
-    return f"`{field.default}`" if field.default not in ("", None, ()) else "empty"
+    if field.default in ("", None, ()):
+        return "empty"
+    return f"`{field.default}`"
 
 
 def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Return a table of Markdown."""
     rule = ["---" for _ in head]
-    lines = [head, rule, *rows]
-    return "".join(f"| {' | '.join(map(_escaped, line))} |\n" for line in lines)
+    return "".join(_table_row(cells) for cells in (head, rule, *rows))
 
 
-def _escaped(cell: str) -> str:
-    return cell.replace("|", "\\|")
+def _table_row(cells: Sequence[str]) -> str:
+    escaped = [cell.replace("|", "\\|") for cell in cells]
+    return f"| {' | '.join(escaped)} |\n"
 
 
 if __name__ == "__main__":

@@ -28,35 +28,35 @@ PACKAGES_LOG = ROOT / ".venv/packages.log"
 
 
 def main(arguments: list[str]) -> int:
-    """Set up, then become the script that was asked for."""
-    if arguments[:1] == ["demo.py"]:
+    """Set up, then become the script that is the first argument."""
+    script, *options = arguments
+    if script == "demo.py":
         # Both before anything is installed: people decide by it.
-        if {"-h", "--help"} & set(arguments):
+        if "-h" in options or "--help" in options:
             build_demo_parser().print_help()
             return 0
         print(f"{textwrap.fill(DESCRIPTION, 79)}\n", file=sys.stderr)
     signal.signal(signal.SIGTERM, _leave)
     try:
         with only_one(ROOT / ".venv/setup.lock"):
-            install(*arguments)
+            install(script, options)
     except InstallationError as error:
         print(f"\n{error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("\nStopped. The next start makes what is missing.", file=sys.stderr)
         return 130
-    if arguments:
-        run(*arguments)
+    become(script, options)
     return 0
 
 
-def install(script: str = "", *arguments: str) -> None:
+def install(script: str, options: list[str]) -> None:
     """Install what runs the script, then what it needs beside that."""
     uv = find_uv()
     if not uv:
         install_missing([VENV], PACKAGES_LOG)
     interpreter_of(script).make_current(uv)
-    needs = needs_of(script, list(arguments))
+    needs = needs_of(script, options)
     packages = [need for need in needs if isinstance(need, Package)]
     install_missing(packages, PACKAGES_LOG)
     for need in needs:
@@ -64,10 +64,10 @@ def install(script: str = "", *arguments: str) -> None:
             need.make_current(uv)
 
 
-def run(script: str, *arguments: str) -> None:
+def become(script: str, options: list[str]) -> None:
     """Replace this process by a script of ours."""
     python = str(interpreter_of(script).python)
-    command = [python, str(ROOT / "scripts" / script), *arguments]
+    command = [python, str(ROOT / "scripts" / script), *options]
     environment = os.environ | {
         "PYTHONPATH": str(ROOT / "tests"),
         "PYTHONUNBUFFERED": "1",  # what is printed is seen at once

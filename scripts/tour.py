@@ -71,7 +71,7 @@ AGENT_WORDS = (
 """Words for the agents of the demo, whose own tools are those of the sandbox."""
 
 
-def lines(words: Sequence[Word] = WORDS) -> Iterator[str]:
+def describe_words(words: Sequence[Word] = WORDS) -> Iterator[str]:
     """Yield a line for each word: what to type, and what it shows."""
     width = max(len(word.typed) for word in words)
     for word in words:

@@ -12,16 +12,16 @@ CHUNK = 'const a={"Add Details":"D\\u00e9tails","More Concise":"","More":x};'
 
 def test_words_of_a_page_are_found() -> None:
     """As the page shows them; without a translation it speaks English."""
-    assert directives.words("Add Details", [CHUNK]) == {"Add Details", "Détails"}
-    assert directives.words("More Concise", [CHUNK]) == {"More Concise"}
+    assert directives.find_sayings("Add Details", [CHUNK]) == {"Add Details", "Détails"}
+    assert directives.find_sayings("More Concise", [CHUNK]) == {"More Concise"}
 
 
 def test_table_has_the_digests_in_order() -> None:
     """The same bytes for the same pages, whatever the order of the files."""
     other = CHUNK.replace("D\\u00e9tails", "Dettagli")
-    made = directives.module([CHUNK, other])
+    made = directives.build_module([CHUNK, other])
 
-    assert made == directives.module([other, CHUNK])
+    assert made == directives.build_module([other, CHUNK])
     digests = sorted(map(words_digest, ["Add Details", "Détails", "Dettagli"]))
     assert f'DETAILED = """\n{" ".join(digests)}\n"""' in made
 
@@ -33,7 +33,7 @@ def test_only_chunks_with_words_are_read(tmp_path: Path) -> None:
     (folder / "a.js").write_text(CHUNK, "utf-8")
     (folder / "b.js").write_text("export {}", "utf-8")
 
-    assert list(directives.chunks(tmp_path)) == [CHUNK]
+    assert list(directives.read_chunks(tmp_path)) == [CHUNK]
 
 
 def test_changed_words_are_noticed(

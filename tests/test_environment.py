@@ -176,6 +176,15 @@ def test_the_demo_needs_one_host_and_the_tests_need_all() -> None:
     assert needs_of("screenshots.py", []) == [made[0], *tests[3:4]]
 
 
+@pytest.mark.parametrize("script", ["live.py", "others.py", "recordings.py"])
+@pytest.mark.parametrize("arguments", [[], ["--only", "call"]])
+def test_checks_against_other_servers_need_no_host(
+    script: str, arguments: list[str]
+) -> None:
+    """The development tools are enough; their options are none of pytest."""
+    assert needs_of(script, arguments) == []
+
+
 @pytest.mark.parametrize(
     ("chosen", "needed"),
     [

@@ -4,8 +4,9 @@ from types import ModuleType
 
 import pytest
 
-from fuzz import BUILT, convert_output, run_chats, write_figures
-from golden_run.built_files import load_pipe
+from fuzz import run_chats, write_figures
+from golden_run.built_files import BUILT_PIPE, load_pipe
+from stand_in.chats import convert_output
 
 CHATS = range(16)
 
@@ -13,7 +14,7 @@ CHATS = range(16)
 @pytest.fixture(scope="module")
 def built() -> ModuleType:
     """The built pipe."""
-    return load_pipe(BUILT)
+    return load_pipe(BUILT_PIPE)
 
 
 @pytest.mark.asyncio

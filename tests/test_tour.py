@@ -16,7 +16,7 @@ from simulator.scenarios.catalog import ALL_SCENARIOS, SCENARIOS
 
 def test_ten_words_with_a_line_each() -> None:
     """Each is a scenario; what stands behind it is an option."""
-    printed = list(tour.lines())
+    printed = list(tour.describe_words())
 
     assert len(printed) == len(tour.WORDS) == 10
     assert max(map(len, printed)) <= 79
@@ -28,7 +28,7 @@ def test_ten_words_with_a_line_each() -> None:
 
 def test_words_for_the_agents_are_scenarios() -> None:
     """Each with a line of its own."""
-    printed = list(tour.lines(tour.AGENT_WORDS))
+    printed = list(tour.describe_words(tour.AGENT_WORDS))
 
     assert len(printed) == len(tour.AGENT_WORDS)
     for word in tour.AGENT_WORDS:

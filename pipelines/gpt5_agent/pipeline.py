@@ -29,7 +29,7 @@ from gpt5_agent.shell.inlet import (
 )
 from gpt5_agent.shell.json_valves import ValveSettings
 from gpt5_agent.shell.log import AgentLog
-from gpt5_agent.shell.own_tools import OwnToolPool, hourly_texts
+from gpt5_agent.shell.own_tools import OwnToolPool
 from gpt5_agent.shell.request_keys import find_unknown_keys, select_keys
 from gpt5_agent.shell.sealing import signing_secret
 from gpt5_agent.shell.server_access import usable_secrets, usable_settings
@@ -47,6 +47,9 @@ from strategies.parameters import STRATEGY_NAMES
 
 _MIN_THREADS = 400
 """The server gives 40 threads to all its streams, and each of ours waits in one."""
+
+_NOTICE_SECONDS = 3600.0
+"""After an hour, administrators read a notice again."""
 
 _STOPPED_TEXT = (
     "The Pipelines server was stopped or reloaded its pipelines, which ended this "
@@ -77,7 +80,7 @@ class Pipeline:
         """What the log has said today about requests and valves."""
         self._repairs = RepairMemory()
         self._pictures = PictureMemory()
-        self._shown_notices = hourly_texts()
+        self._shown_notices = RecentTexts(seconds=_NOTICE_SECONDS)
         self._restore_sigterm: Callable[[], object] | None = None
         self._bridge = AsyncBridge(error_chunk(_STOPPED_TEXT), self._close_all)
 
@@ -130,7 +133,6 @@ class Pipeline:
             messages=messages,
             body=self._select_keys(body, settings.expert.caller_may_set, caller, log),
             settings=settings,
-            can_ask=caller.can_ask,
             caller=caller,
             attached=read_attached(body),
             notices=self._find_notices(settings, log),

@@ -10,9 +10,7 @@ from collections.abc import Iterator
 
 from bundling.modules import Module
 from bundling.refusals import Refusal
-
-Function = ast.FunctionDef | ast.AsyncFunctionDef
-Scope = Function | ast.ClassDef
+from bundling.syntax import Function, Scope, own_nodes
 
 
 def check_annotations(module: Module) -> Iterator[Refusal]:
@@ -75,23 +73,17 @@ def _check_locals(function: Function, module: Module) -> Iterator[Refusal]:
 
 def _scopes_in(function: Function) -> Iterator[Scope]:
     """Return the functions and classes that are defined directly in a function."""
-    return (node for node in _own_nodes(function) if isinstance(node, Scope))
+    for node in own_nodes(function):
+        if isinstance(node, Scope):
+            yield node
 
 
 def _locals_of(function: Function) -> Iterator[str]:
     arguments = function.args
     for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
         yield argument.arg
-    for node in _own_nodes(function):
+    for node in own_nodes(function):
         if isinstance(node, Scope):
             yield node.name
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             yield node.id
-
-
-def _own_nodes(parent: ast.AST) -> Iterator[ast.AST]:
-    """Yield the nodes of a scope, without those of its inner scopes."""
-    for node in ast.iter_child_nodes(parent):
-        yield node
-        if not isinstance(node, Scope | ast.Lambda):
-            yield from _own_nodes(node)

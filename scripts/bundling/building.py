@@ -16,6 +16,7 @@ from bundling.modules import Module
 from bundling.name_rules import check_names
 from bundling.order import in_reading_order
 from bundling.refusals import BundleRefused, Refusal
+from bundling.syntax import is_constant
 from bundling.targets import Target
 from bundling.text_rules import check_docstring, check_loader_names, check_phrases
 
@@ -63,8 +64,6 @@ def _check_packages(target: Target, root: Path) -> Iterator[Refusal]:
     """Refuse code in the `__init__` of a package or room: nothing imports it by name."""
     for name, path in target.inits(root):
         for node in ast.parse(path.read_text("utf-8")).body:
-            if not (
-                isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-            ):
+            if not is_constant(node):
                 reason = "a package's __init__ has a docstring only"
                 yield Refusal(name, node.lineno, reason)

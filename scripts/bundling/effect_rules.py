@@ -11,12 +11,12 @@ from collections.abc import Iterator
 
 from bundling.modules import Module
 from bundling.refusals import Refusal
+from bundling.syntax import Function, is_constant
 
 OUTSIDE_WORLD = frozenset(
     {"asyncio", "importlib", "os", "random", "secrets", "socket", "subprocess", "time"}
 )
 OUTSIDE_CALLS = frozenset({"__import__", "eval", "exec", "input", "open", "print"})
-Function = ast.FunctionDef | ast.AsyncFunctionDef
 Allowed = (
     ast.Import | ast.ImportFrom | Function | ast.ClassDef | ast.Assign | ast.AnnAssign
 )
@@ -51,8 +51,7 @@ def _check_statement(
 def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
     """Yield the statements that run at import, without docstrings, `...` and `pass`."""
     for node in body:
-        constant = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-        if constant or isinstance(node, ast.Pass):
+        if is_constant(node) or isinstance(node, ast.Pass):
             continue
         yield node
         if isinstance(node, ast.ClassDef):

@@ -10,9 +10,8 @@ from collections.abc import Iterator
 
 from bundling.modules import Module
 from bundling.refusals import Refusal
+from bundling.syntax import Function, own_nodes
 from bundling.targets import Target
-
-Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def check_host_methods(entry: Module, target: Target) -> Iterator[Refusal]:
@@ -37,11 +36,5 @@ def _check_method(method: Function, entry: Module, target: Target) -> Iterator[R
 
 def _yields(method: Function) -> bool:
     """Tell whether a method is a generator; its inner functions do not count."""
-    return any(isinstance(node, ast.Yield | ast.YieldFrom) for node in _own(method))
-
-
-def _own(parent: ast.AST) -> Iterator[ast.AST]:
-    for node in ast.iter_child_nodes(parent):
-        yield node
-        if not isinstance(node, Function | ast.Lambda):
-            yield from _own(node)
+    own = own_nodes(method)
+    return any(isinstance(node, ast.Yield | ast.YieldFrom) for node in own)

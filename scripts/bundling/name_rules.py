@@ -7,6 +7,7 @@ module forgot to import may be found in another, a host class may appear twice.
 import ast
 import symtable
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from bundling.modules import Module
 from bundling.refusals import Refusal
@@ -15,22 +16,28 @@ from bundling.targets import Target
 # Open WebUI and the Pipelines server look for these to tell what a file is.
 HOST_CLASSES = frozenset({"Pipe", "Filter", "Action", "Event", "Tools", "Pipeline"})
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
-Binding = tuple[str, str, int]  # the name, what it stands for, the line
+
+
+class Binding(NamedTuple):
+    """A name at the top level of a module, with what it stands for."""
+
+    name: str
+    meaning: str
+    line: int
 
 
 def check_names(modules: Sequence[Module], target: Target) -> Iterator[Refusal]:
     """Refuse names that mean something else once all modules are one file."""
-    owners: dict[str, tuple[str, Module, int]] = {}
+    owners: dict[str, tuple[Module, Binding]] = {}
     for module in modules:
-        for name, meaning, line in _bindings(module):
-            owner = owners.setdefault(name, (meaning, module, line))
-            first_meaning, first_module, first_line = owner
-            if first_meaning != meaning:
+        for binding in _bindings(module):
+            owner, first = owners.setdefault(binding.name, (module, binding))
+            if first.meaning != binding.meaning:
                 reason = (
-                    f"the top-level name {name} is already {first_meaning} in "
-                    f"{first_module.name}, line {first_line}"
+                    f"the top-level name {binding.name} is already {first.meaning} in "
+                    f"{owner.name}, line {first.line}"
                 )
-                yield module.refuse(line, reason)
+                yield module.refuse(binding.line, reason)
     for module in modules:
         yield from _check_our_imports(module, modules)
         yield from _check_borrowed(module, owners.keys())
@@ -39,9 +46,9 @@ def check_names(modules: Sequence[Module], target: Target) -> Iterator[Refusal]:
 
 def _bindings(module: Module) -> Iterator[Binding]:
     for imported in module.externals:
-        yield imported.bound, imported.origin, imported.line
+        yield Binding(imported.bound, imported.origin, imported.line)
     for name, line in defined_names(module.tree.body):
-        yield name, f"{module.name}.{name}", line
+        yield Binding(name, f"{module.name}.{name}", line)
 
 
 def defined_names(nodes: Iterable[ast.stmt]) -> Iterator[tuple[str, int]]:
@@ -80,14 +87,21 @@ def _check_borrowed(module: Module, bundled: Collection[str]) -> Iterator[Refusa
 
     In the module such a name is a builtin or missing, in a bundle it is the other's.
     """
-    own = {name for name, _, _ in _bindings(module)}
-    own.update(name for needed in module.ours for name in needed.names)
+    own = {binding.name for binding in _bindings(module)}
+    for needed in module.ours:
+        own.update(needed.names)
     table = symtable.symtable(module.text, module.name, "exec")
-    for name in (set(_read_globals(table)) - own).intersection(bundled):
-        uses = (n for n in ast.walk(module.tree) if isinstance(n, ast.Name))
-        line = min(node.lineno for node in uses if node.id == name)
+    foreign = set(_read_globals(table)) - own
+    for name in foreign.intersection(bundled):
+        line = min(_lines_of_uses(name, module.tree))
         reason = f"uses {name} without importing it; another module defines that name"
         yield module.refuse(line, reason)
+
+
+def _lines_of_uses(name: str, tree: ast.Module) -> Iterator[int]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and node.id == name:
+            yield node.lineno
 
 
 def _read_globals(table: symtable.SymbolTable) -> Iterator[str]:
@@ -102,9 +116,10 @@ def _read_globals(table: symtable.SymbolTable) -> Iterator[str]:
 def _check_host_classes(modules: Sequence[Module], target: Target) -> Iterator[Refusal]:
     first = f"{target.entry}.{target.host_class}"
     for module in modules:
-        for name, meaning, line in _bindings(module):
-            if name in HOST_CLASSES and meaning != first:
-                yield module.refuse(line, f"a second host class, {name}")
+        for binding in _bindings(module):
+            if binding.name in HOST_CLASSES and binding.meaning != first:
+                reason = f"a second host class, {binding.name}"
+                yield module.refuse(binding.line, reason)
     entry = next(module for module in modules if module.name == target.entry)
     yield from _check_entry_class(entry, target.host_class)
 

@@ -49,6 +49,21 @@ FUNCTION_KEYS = (
 )
 """What Open WebUI reads of a function."""
 
+
+def _switch(entry: str, output: str) -> Target:
+    """Return the bundle of a switch beside the chat input."""
+    return Target(
+        entry=f"owui_controls.{entry}",
+        host_class="Filter",
+        packages=("owui_controls",),
+        folders=("pipes",),
+        output=f"pipes/{output}.py",
+        requirements=frozenset({"pydantic"}),
+        frontmatter=FUNCTION_KEYS,
+        awaited_methods=frozenset({"inlet"}),
+    )
+
+
 TARGETS = (
     Target(
         entry="owui_manifold.pipe",
@@ -86,24 +101,10 @@ TARGETS = (
             {"inlet", "outlet", "on_startup", "on_shutdown", "on_valves_updated"}
         ),
     ),
-    *(
-        Target(
-            entry=f"owui_controls.{entry}",
-            host_class="Filter",
-            packages=("owui_controls",),
-            folders=("pipes",),
-            output=f"pipes/{output}.py",
-            requirements=frozenset({"pydantic"}),
-            frontmatter=FUNCTION_KEYS,
-            awaited_methods=frozenset({"inlet"}),
-        )
-        for entry, output in (
-            ("web_search", "openai_responses_search"),
-            ("effort", "openai_responses_effort"),
-            ("code_interpreter", "openai_responses_python"),
-            ("agent", "openai_responses_agent"),
-        )
-    ),
+    _switch("web_search", "openai_responses_search"),
+    _switch("effort", "openai_responses_effort"),
+    _switch("code_interpreter", "openai_responses_python"),
+    _switch("agent", "openai_responses_agent"),
     Target(
         entry="owui_administration.filter",
         host_class="Filter",

@@ -8,6 +8,7 @@ A model whose last day is over moves from `models` to `retired`, where only that
 its successor are kept.
 """
 
+import argparse
 import json
 import sys
 from collections.abc import Iterable, Mapping
@@ -193,7 +194,7 @@ def render_reasons(entries: Mapping[str, Mapping[str, str]]) -> str:
     )
 
 
-def targets(entries: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
+def models_by_name(entries: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
     """Return the model to which each name leads."""
     return {name: entry["model"] for name, entry in entries.items()}
 
@@ -202,7 +203,8 @@ def served_models(source: Mapping[str, Any]) -> Iterable[ModelFacts]:
     """Yield the facts of all models, sorted; raises ValueError for a retired one."""
     for model in sorted(source["models"]):
         facts = merge_facts(model, source["models"][model])
-        if facts.get("shutdown", "9") <= source["as_of"]:
+        shutdown = facts.get("shutdown")
+        if shutdown and shutdown <= source["as_of"]:
             raise ValueError(f"{model} is switched off; move it to `retired`")
         yield model_facts(model, facts)
 
@@ -220,28 +222,30 @@ def render_catalog(source: Mapping[str, Any]) -> str:
     return HEADER.format(
         as_of=source["as_of"],
         unit=source["unit"],
-        models="\n".join(map(render_model, served_models(source))),
+        models="\n".join(render_model(facts) for facts in served_models(source)),
         successors=render_names(successors(source)),
-        served_as=render_names(targets(source["served_as"])),
+        served_as=render_names(models_by_name(source["served_as"])),
         served_as_reasons=render_reasons(source["served_as"]),
-        aliases=render_names(targets(source["aliases"])),
+        aliases=render_names(models_by_name(source["aliases"])),
         aliases_reasons=render_reasons(source["aliases"]),
     )
 
 
-def main(arguments: list[str]) -> int:
+def main() -> int:
     """Write the module, or with --check say whether it is current."""
+    parser = argparse.ArgumentParser(description="Write the catalog of models.")
+    parser.add_argument("--check", action="store_true", help="write nothing")
+    options = parser.parse_args()
     wanted = render_catalog(json.loads(FACTS_FILE.read_text("utf-8")))
-    if arguments == ["--check"]:
-        is_current = CATALOG_FILE.read_text("utf-8") == wanted
-        print("catalog is current" if is_current else "run scripts/catalog/generate.py")
-        return 0 if is_current else 1
-    if arguments:
-        print("usage: generate.py [--check]", file=sys.stderr)
-        return 2
-    CATALOG_FILE.write_text(wanted, "utf-8")
-    return 0
+    if not options.check:
+        CATALOG_FILE.write_text(wanted, "utf-8")
+        return 0
+    if CATALOG_FILE.read_text("utf-8") == wanted:
+        print("catalog is current")
+        return 0
+    print("catalog is stale; run: python scripts/catalog/generate.py")
+    return 1
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

@@ -22,9 +22,8 @@ from golden_run.pipe_chats import (
     ChatPlan,
     Question,
     Server,
-    completion_message,
-    native_events,
-    tool_message,
+    ask_as_client,
+    shown_items,
 )
 from golden_run.tools import function_tools, output_of
 from hosts.servers.functions import HostFunctions
@@ -82,11 +81,13 @@ class AgentChat:
     async def run(self) -> Json:
         """Ask all questions; return the turns with their stored answers."""
         turns = []
-        with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as p:
-            p.setenv("PIPELINES_DIR", folder)
-            p.delenv("OPENAI_API_KEY", raising=False)
-            p.delenv("OPENAI_GPT5_AUDIT_LOG", raising=False)
-            p.setenv("GPT5_AGENT_ALLOW", "url:http://127.0.0.1:*")
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            pytest.MonkeyPatch.context() as patch,
+        ):
+            patch.setenv("PIPELINES_DIR", folder)
+            patch.delenv("OPENAI_API_KEY", raising=False)
+            patch.setenv("GPT5_AGENT_ALLOW", "url:http://127.0.0.1:*")
             # Secrets are sealed with a key of that folder as soon as they are set.
             settings = {**self._plan.settings, "BASE_URL": self._server.base_url}
             valves_class = self._pipeline.Valves
@@ -106,7 +107,11 @@ class AgentChat:
         if self._reader.is_page:
             yielded, output = await self._ask_as_page(number, question)
         else:
-            yielded = await self._ask_as_client(number, question)
+
+            async def ask() -> Any:
+                return await self._ask(number, question, [])
+
+            yielded = await ask_as_client(ask, self._messages)
         return {
             "requests": list(self._server.requests[sent_before:]),
             "yielded": yielded,
@@ -122,30 +127,13 @@ class AgentChat:
         for _ in range(MAX_ROUNDS):
             answer = await self._ask(number, question, self._functions.convert(output))
             yielded.append(answer)
-            output += self._shown_items(answer)
+            output += shown_items(answer, self._functions)
             calls = _open_calls(output)
             if not calls:
                 break
             output += [_answer_call(call, is_alone=len(calls) == 1) for call in calls]
         self._messages += self._functions.convert(output)
         return yielded, output
-
-    def _shown_items(self, answer: Any) -> list[Json]:
-        if isinstance(answer, dict):
-            return list(answer.get("output") or [])
-        return self._functions.reduce(native_events(answer))
-
-    async def _ask_as_client(self, number: int, question: Question) -> list[Any]:
-        yielded: list[Any] = []
-        for _ in range(MAX_ROUNDS):
-            answer = await self._ask(number, question, [])
-            yielded.append(answer)
-            message = completion_message(answer)
-            self._messages.append(message)
-            if not message.get("tool_calls"):
-                break
-            self._messages += [tool_message(call) for call in message["tool_calls"]]
-        return yielded
 
     async def _ask(self, number: int, question: Question, rounds: list[Json]) -> Any:
         """Return the joined chunks of a stream, or the one result."""

@@ -15,6 +15,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
+ROOT = Path(__file__).resolve().parents[2]
+BUILT_PIPE = ROOT / "pipes/openai_responses_manifold.py"
+BUILT_PIPELINE = ROOT / "pipelines/gpt5_agent_strategies.py"
 Settings = Mapping[str, Any]
 
 OTHER_NAMES: Mapping[str, tuple[str, ...]] = {

@@ -38,7 +38,7 @@ class Difference:
         return "\n".join([f"{len(self.cases)} {noun}: {names}", *shown])
 
 
-def differences(golden: Outcomes, current: Outcomes) -> list[Difference]:
+def find_differences(golden: Outcomes, current: Outcomes) -> list[Difference]:
     """Return what changed, the change of the most cases first."""
     by_kind: dict[tuple[str, ...], Difference] = {}
     for name in sorted({*golden, *current}):

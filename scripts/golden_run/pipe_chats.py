@@ -1,6 +1,7 @@
 """Chats of two questions with a built pipe, in the stand-in of Open WebUI."""
 
 import tempfile
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -108,10 +109,13 @@ class PipeChat:
     async def run(self) -> Json:
         """Ask all questions; return the turns with their stored answers."""
         turns = []
-        with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as p:
-            p.delenv("OPENAI_API_KEY", raising=False)
-            p.delenv("OPENAI_GPT5_AUDIT_LOG", raising=False)
-            host = StandInHost(p, Path(folder))
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            pytest.MonkeyPatch.context() as patch,
+        ):
+            patch.delenv("OPENAI_API_KEY", raising=False)
+            patch.delenv("OPENAI_GPT5_AUDIT_LOG", raising=False)
+            host = StandInHost(patch, Path(folder))
             history: Json = {}
             host.chats.rows[CHAT_ID].chat["history"] = {"messages": history}
             for number, question in enumerate(self._plan.questions):
@@ -130,7 +134,11 @@ class PipeChat:
             yielded = [await self._ask(question, number)]
             self._store_answer(history, number, yielded[0])
         else:
-            yielded = await self._ask_until_answered(question, number)
+
+            async def ask() -> Any:
+                return await self._ask(question, number)
+
+            yielded = await ask_as_client(ask, self._messages)
         return {
             "requests": list(self._server.requests[sent_before:]),
             "yielded": yielded,
@@ -148,25 +156,9 @@ class PipeChat:
 
     def _store_answer(self, history: Json, number: int, yielded: Any) -> None:
         """Store the output of an answer; the next turn's messages are made of it."""
-        if isinstance(yielded, dict):
-            output = yielded.get("output") or []
-        else:
-            output = self._functions.reduce(native_events(yielded))
+        output = shown_items(yielded, self._functions)
         history[f"a{number}"]["output"] = output
         self._messages += self._functions.convert(output)
-
-    async def _ask_until_answered(self, question: Question, number: int) -> list[Any]:
-        """Ask as a plain client does, which runs the functions of its body itself."""
-        yielded: list[Any] = []
-        for _ in range(MAX_ROUNDS):
-            answer = await self._ask(question, number)
-            yielded.append(answer)
-            message = completion_message(answer)
-            self._messages.append(message)
-            if not message.get("tool_calls"):
-                break
-            self._messages += [tool_message(call) for call in message["tool_calls"]]
-        return yielded
 
     async def _ask(self, question: Question, number: int) -> Any:
         """Return the joined chunks of a stream, or the one result."""
@@ -215,7 +207,33 @@ class PipeChat:
         self._page_events.append({"shown": event})
 
 
-def native_events(chunks: list[Any]) -> list[Json]:
+async def ask_as_client(
+    ask: Callable[[], Awaitable[Any]], messages: list[Json]
+) -> list[Any]:
+    """Ask as a plain client does, which runs the functions of its body itself.
+
+    What comes of it is added to `messages`; the answers are returned.
+    """
+    answers: list[Any] = []
+    for _ in range(MAX_ROUNDS):
+        answer = await ask()
+        answers.append(answer)
+        message = _completion_message(answer)
+        messages.append(message)
+        if not message.get("tool_calls"):
+            break
+        messages += [_tool_message(call) for call in message["tool_calls"]]
+    return answers
+
+
+def shown_items(answer: Any, functions: HostFunctions) -> list[Json]:
+    """Return the output that Open WebUI stores of chunks, or of one result."""
+    if isinstance(answer, dict):
+        return list(answer.get("output") or [])
+    return functions.reduce(_native_events(answer))
+
+
+def _native_events(chunks: list[Any]) -> list[Json]:
     """Return the chunks that are events of the Responses API."""
     events = []
     for chunk in chunks:
@@ -224,7 +242,7 @@ def native_events(chunks: list[Any]) -> list[Json]:
     return events
 
 
-def completion_message(answer: Any) -> Json:
+def _completion_message(answer: Any) -> Json:
     """Return the assistant's message of chunks, or of one result."""
     if isinstance(answer, dict):
         choices = answer.get("choices") or [{}]
@@ -263,7 +281,7 @@ def _add_call(calls: dict[int, Json], delta: Json) -> None:
     calls[index]["function"]["arguments"] += function.get("arguments") or ""
 
 
-def tool_message(call: Json) -> Json:
+def _tool_message(call: Json) -> Json:
     """Return the output of a call as a message; a custom tool gets a plain text."""
     if call["type"] == "custom":
         output = f"{call['custom']['name']} says rain."

@@ -118,7 +118,8 @@ def _cases(streams: Path) -> Iterator[Case]:
 
 def _subjects(streams: Path) -> Iterator[Subject]:
     transcripts = read_transcripts(streams)
-    [second_answer] = [t for t in transcripts if t.name == SECOND_ANSWER]
+    by_name = {transcript.name: transcript for transcript in transcripts}
+    second_answer = by_name[SECOND_ANSWER]
     for transcript in transcripts:
         plan = transcript_plan(transcript)
         yield Subject(transcript.name, plan, _replaying(transcript, second_answer))

@@ -5,14 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 Body = Mapping[str, Any]
-
-
 ASSUMED = "assumed"
-
-
 TYPES = "types of openai 3.54.0"
-
-
 CHEAPEST = "gpt-6-luna"
 
 

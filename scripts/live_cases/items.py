@@ -9,8 +9,13 @@ CALL_ID = "call_1"
 
 def call(**more: Any) -> dict[str, Any]:
     """Return a function call."""
-    item = {"type": "function_call", "call_id": CALL_ID, "name": "look_up"}
-    return {**item, "arguments": "{}", **more}
+    return {
+        "type": "function_call",
+        "call_id": CALL_ID,
+        "name": "look_up",
+        "arguments": "{}",
+        **more,
+    }
 
 
 def output(id: str = CALL_ID, **more: Any) -> dict[str, Any]:
@@ -49,14 +54,18 @@ UPDATE: dict[str, Any] = {
 RAN: dict[str, Any] = {
     "type": "code_interpreter_call",
     "id": "ci_1",
+    "status": "completed",
     "code": "1",
+    "container_id": f"cntr_68e{'0' * 34}404",
     "outputs": None,
-} | {"status": "completed", "container_id": f"cntr_68e{'0' * 34}404"}
+}
 ASKED: dict[str, Any] = {
     "type": "mcp_approval_request",
     "id": "mcpr_1",
+    "server_label": "one",
+    "name": "f",
     "arguments": "{}",
-} | {"name": "f", "server_label": "one"}
+}
 
 
 ITEM_CASES = (

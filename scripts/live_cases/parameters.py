@@ -11,11 +11,11 @@ MANY: dict[str, Any] = {f"k{n}": "v" for n in range(17)}
 
 
 def _refused(
-    name: str, value: Any, code: str, source: str = TYPES, **more: Any
+    name: str, value: Any, code: str, source: str = TYPES, *, title: str = ""
 ) -> Case:
     """Return the case of a refusal."""
-    title = more.pop("title", f"{name}: {value}"[:60])
-    return Case(title, {name: value}, source, param=name, code=code, **more)
+    title = title or f"{name}: {value}"
+    return Case(title, {name: value}, source, param=name, code=code)
 
 
 PARAMETER_CASES = (

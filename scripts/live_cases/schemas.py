@@ -23,23 +23,23 @@ def nest(levels: int) -> Body:
 
 
 LOOKAROUND = {"type": "string", "pattern": "^(?!x)[a-z]+$"}
-
-
 SCHEMA_CODE = "invalid_function_parameters"
-
-
 SCHEMA_PARAM = "tools[0].parameters"
-
-
 ARRAY: dict[str, Any] = {"type": "array"}
 BARE: dict[str, Any] = {"tools": [make_function(parameters={"type": "object"})]}
 SOURCE = "Chat Completions: forgecode 1359; assumed for Responses"
 
 
-def _refused(name: str, body: Body, source: str, message: str, **more: Any) -> Case:
+def _refused(name: str, body: Body, source: str, message: str) -> Case:
     """Return the case of a refusal."""
-    more = {"param": SCHEMA_PARAM, "code": SCHEMA_CODE, **more}
-    return Case(name, body, source, message=message, **more)
+    return Case(
+        name,
+        body,
+        source,
+        param=SCHEMA_PARAM,
+        code=SCHEMA_CODE,
+        message=message,
+    )
 
 
 SCHEMA_CASES = (

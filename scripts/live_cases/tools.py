@@ -5,8 +5,10 @@ from typing import Any
 from live_cases.case import ASSUMED, SERVER, TYPES, Case, make_function
 
 NAME = "tools[0].name"
-ALLOWED: dict[str, Any] = {"type": "allowed_tools", "mode": "auto"} | {
-    "tools": [{"type": "function", "name": "other"}]
+ALLOWED: dict[str, Any] = {
+    "type": "allowed_tools",
+    "mode": "auto",
+    "tools": [{"type": "function", "name": "other"}],
 }
 STORES = "tools[0].vector_store_ids"
 

@@ -15,27 +15,45 @@ def write_answer(body: Json) -> list[Json]:
     if not isinstance(text, str):
         text = " ".join(part.get("text", "") for part in text)
     if last["role"] == "tool":
-        words = ["It ", "said: ", text]
-    elif "weather" in text and body.get("tools"):
-        function = {"name": "get_weather", "arguments": ""}
-        call = {"index": 0, "id": "call_stub", "type": "function", "function": function}
-        parts = ('{"city": ', '"Zürich"}')
-        grown = [{"index": 0, "function": {"arguments": part}} for part in parts]
-        thought = {"role": "assistant", "reasoning_content": "I look it up."}
-        return [thought, *({"tool_calls": [piece]} for piece in (call, *grown))]
-    else:
-        words = ["Two and two ", "are 4. 🌧", "\n"]
-    thought = {"role": "assistant", "reasoning_content": "I think."}
-    return [thought, *({"content": word} for word in words)]
+        return _text_deltas("It ", "said: ", text)
+    if "weather" in text and body.get("tools"):
+        return _call_deltas()
+    return _text_deltas("Two and two ", "are 4. 🌧", "\n")
+
+
+def _text_deltas(*pieces: str) -> list[Json]:
+    return [_thought("I think."), *[{"content": piece} for piece in pieces]]
+
+
+def _call_deltas() -> list[Json]:
+    """Return a call of `get_weather`, whose arguments come in two pieces."""
+    call: Json = {
+        "index": 0,
+        "id": "call_stub",
+        "type": "function",
+        "function": {"name": "get_weather", "arguments": ""},
+    }
+    deltas = [_thought("I look it up."), {"tool_calls": [call]}]
+    for arguments in ('{"city": ', '"Zürich"}'):
+        piece = {"index": 0, "function": {"arguments": arguments}}
+        deltas.append({"tool_calls": [piece]})
+    return deltas
+
+
+def _thought(text: str) -> Json:
+    return {"role": "assistant", "reasoning_content": text}
 
 
 def find_refusal(body: Json) -> Json | None:
     """Return what is wrong: no such model, or, as DeepSeek, a call without its thought."""
     if "missing" in body["model"]:
         return {"message": f"The model `{body['model']}` does not exist.", "code": 404}
-    roles = enumerate(message["role"] for message in body["messages"])
-    turns = [index for index, role in roles if role == "user"]
-    for message in body["messages"][turns[-1] :]:
+    messages = body["messages"]
+    question = 0
+    for index, message in enumerate(messages):
+        if message["role"] == "user":
+            question = index
+    for message in messages[question:]:
         if message.get("tool_calls") and not message.get("reasoning_content"):
             words = "Missing `reasoning_content` field in the assistant message."
             return {"message": words, "code": 400}

@@ -1,7 +1,7 @@
 """The facts of an answer, in which ours and the recorded one are compared."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from os.path import commonprefix
 from typing import Any, NamedTuple
 
@@ -35,18 +35,13 @@ def facts_of_items(
     items: Iterable[Item], tokens: tuple[int, int] | None, status: str
 ) -> AnswerFacts:
     """Return the facts of output items."""
-    texts: list[str] = []
-    refusals: list[str] = []
+    parts: list[Item] = []
     summaries: list[str] = []
     calls: list[str] = []
-    sources: list[str] = []
     for item in items:
         match item.get("type"):
             case "message":
-                for part in _parts(item, "content"):
-                    texts.append(part.get("text") or "")
-                    refusals.append(part.get("refusal") or "")
-                    sources += map(_source, _parts(part, "annotations"))
+                parts += _parts(item, "content")
             case "reasoning":
                 summaries += [part.get("text", "") for part in _parts(item, "summary")]
             case "function_call":
@@ -55,14 +50,24 @@ def facts_of_items(
             case "custom_tool_call":
                 calls.append(f"{item.get('name')}({item.get('input')})")
     return AnswerFacts(
-        text="".join(texts),
-        refusal="".join(refusals),
+        text=_join_field(parts, "text"),
+        refusal=_join_field(parts, "refusal"),
         summaries="".join(summaries),
         calls=tuple(calls),
-        sources=tuple(sources),
+        sources=tuple(_sources(parts)),
         tokens=tokens,
         status=status,
     )
+
+
+def _join_field(parts: Iterable[Item], field: str) -> str:
+    return "".join(part.get(field) or "" for part in parts)
+
+
+def _sources(parts: Iterable[Item]) -> Iterator[str]:
+    for part in parts:
+        for citation in _parts(part, "annotations"):
+            yield _describe_source(citation)
 
 
 def _parts(item: Item, field: str) -> list[Item]:
@@ -90,7 +95,7 @@ def describe_difference(recorded: object, own: object) -> str:
     return f"recorded …{theirs[start:]:.200}, ours …{ours[start:]:.200}"
 
 
-def _source(annotation: Mapping[str, Any]) -> str:
+def _describe_source(annotation: Mapping[str, Any]) -> str:
     """Return the type and the address or the file of a citation."""
     fields = [annotation.get(name) for name in ("type", "url", "file_id")]
     return " ".join(str(field) for field in fields if field)

@@ -107,10 +107,9 @@ def _is_replayable(recording: Recording) -> bool:
 
 
 def _is_waiting(item: Json) -> bool:
-    searches_here = (
-        item["type"] == "tool_search_call" and item.get("execution") == "client"
-    )
-    return searches_here or item["type"] in WAITING_TYPES
+    if item["type"] == "tool_search_call":
+        return bool(item.get("execution") == "client")
+    return item["type"] in WAITING_TYPES
 
 
 async def _compare(pipe: Any, recording: Recording, way: ReplayWay) -> list[Difference]:
@@ -140,13 +139,12 @@ async def _compare(pipe: Any, recording: Recording, way: ReplayWay) -> list[Diff
 
 def _has_citations(recording: Recording) -> bool:
     assert recording.final
-    messages = [
-        item
-        for item in recording.final.get("output") or []
-        if item["type"] == "message"
-    ]
-    return any(
-        part.get("annotations")
-        for item in messages
-        for part in item.get("content") or []
-    )
+    for item in recording.final.get("output") or []:
+        if item["type"] == "message" and _cites(item):
+            return True
+    return False
+
+
+def _cites(message: Json) -> bool:
+    parts = message.get("content") or []
+    return any(part.get("annotations") for part in parts)

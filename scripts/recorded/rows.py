@@ -13,11 +13,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-FINAL_TYPES = {
-    "response.completed": "completed",
-    "response.incomplete": "incomplete",
-    "response.failed": "failed",
-}
+FINAL_TYPES = ("response.completed", "response.incomplete", "response.failed")
 EDITED_SOURCES = ("vercel/", "prism-php/", "braintrustdata/")
 """Repositories that keep about twenty recordings edited by hand."""
 
@@ -31,7 +27,6 @@ class Recording:
     url: str
     status: int
     request: Mapping[str, Any] | None
-    headers: Mapping[str, str]
     body: str
     form: str
     repository: str
@@ -70,14 +65,7 @@ class Recording:
     def final(self) -> Mapping[str, Any] | None:
         """The final response object, of a stream or of a JSON answer."""
         if not self.is_stream:
-            try:
-                parsed = json.loads(self.body)
-            except ValueError:
-                return None
-            is_response = (
-                isinstance(parsed, dict) and parsed.get("object") == "response"
-            )
-            return parsed if is_response else None
+            return _parse_response(self.body)
         for event in reversed(self.events):
             if event.get("type") in FINAL_TYPES:
                 response = event.get("response")
@@ -109,11 +97,21 @@ def _read_row(number: int, line: str) -> Recording:
         url=row["url"],
         status=row["status"],
         request=row["req"],
-        headers=row["headers"] or {},
         body=text,
         form=row["form"],
         repository=row["repo"],
     )
+
+
+def _parse_response(body: str) -> dict[str, Any] | None:
+    """Return the response object of a JSON answer; None if it is something else."""
+    try:
+        parsed = json.loads(body)
+    except ValueError:
+        return None
+    if isinstance(parsed, dict) and parsed.get("object") == "response":
+        return parsed
+    return None
 
 
 def _plain_events(body: str) -> Iterator[dict[str, Any]]:

@@ -59,7 +59,7 @@ def _read_import(file: Path) -> list[dict[str, Any]]:
 
 
 def _check_contents(folder: Path, plugins: list[dict[str, Any]]) -> Iterator[str]:
-    """A file to import carries the same text as the file to paste, of one version."""
+    """Yield what keeps files to import from having the texts of the packed files."""
     contents = {plugin["id"]: plugin["content"] for plugin in plugins}
     for plugin_id in READABLE:
         file = folder / packed_name(plugin_id)
@@ -78,7 +78,7 @@ def version_of(content: str) -> str:
 def _check_models(
     models: list[dict[str, Any]], functions: list[dict[str, Any]]
 ) -> Iterator[str]:
-    """Each model is one of the pipe, with all its switches."""
+    """Yield which models are not ones of the pipe, with all its switches."""
     switches = [each["id"] for each in functions if each["id"] != PIPE_ID]
     for model in models:
         if not model["id"].startswith(f"{PIPE_ID}."):

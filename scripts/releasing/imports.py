@@ -95,8 +95,9 @@ def _plugin(plugin_id: str, source: str) -> dict[str, Any]:
 def _model(
     model_id: str, model: ResolvedModel, meta: Mapping[str, Any]
 ) -> dict[str, Any]:
-    is_agent = model_id.rpartition(".")[2] in STRATEGY_NAMES
-    described = _AGENT.format(resolve_model(model.id).name) if is_agent else ""
+    description = describe(model)
+    if model_id.rpartition(".")[2] in STRATEGY_NAMES:
+        description = _AGENT.format(resolve_model(model.id).name)
     # These cost many times as much; without a grant only administrators see a model.
     is_costly = model.pro or model.research or "-pro" in model.id
     vision = {} if model.facts.vision else {"vision": False}
@@ -106,7 +107,7 @@ def _model(
         "name": model.name,
         "meta": {
             **meta,
-            "description": described or describe(model),
+            "description": description,
             "capabilities": dict.fromkeys(CAPABILITIES, True) | vision,
         },
         "params": {"function_calling": "native"},
@@ -117,8 +118,15 @@ def _model(
 
 def describe(model: ResolvedModel) -> str:
     """Return one or two sentences for the list of models."""
-    size = next((_SIZES[word] for word in _SIZES if word in model.id), _NO_SIZE)
+    size = _describe_size(model.id)
     return f"{size} Effort: {model.effort}." if model.effort else size
+
+
+def _describe_size(model_id: str) -> str:
+    for word, sentence in _SIZES.items():
+        if word in model_id:
+            return sentence
+    return _NO_SIZE
 
 
 def _json(entries: Iterable[dict[str, Any]]) -> str:

@@ -9,7 +9,6 @@ short for the cache is ``unavailable``.
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any
 
 from simulator.models import ModelFacts
@@ -53,8 +52,9 @@ class PromptRecords:
     def keep(self, response: str, record: PromptRecord) -> None:
         """Keep a prompt, and no more than the newest ones."""
         self._kept[response] = record
-        for old in list(islice(self._kept, max(0, len(self._kept) - MAX_KEPT))):
-            del self._kept[old]
+        if len(self._kept) > MAX_KEPT:
+            oldest = next(iter(self._kept))
+            del self._kept[oldest]
 
     def forget(self) -> None:
         """Throw everything away."""

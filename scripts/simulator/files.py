@@ -5,10 +5,12 @@ import struct
 import zlib
 from collections.abc import Mapping
 from functools import cache
+from pathlib import Path
 
 from simulator.accounts import Account
 from simulator.refusals import Refusal
 
+PICTURES = Path(__file__).with_name("pictures")
 SIDE_PIXELS = 64
 RADIUS_PIXELS = 24
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
@@ -52,6 +54,11 @@ def _encode_png_chunk(name: bytes, body: bytes) -> bytes:
     length = struct.pack(">I", len(body))
     checksum = struct.pack(">I", zlib.crc32(name + body))
     return length + name + body + checksum
+
+
+def read_picture(name: str) -> str:
+    """Return one of the drawn pictures, a PNG, as base64."""
+    return base64.b64encode((PICTURES / f"{name}.png").read_bytes()).decode()
 
 
 CONTAINER = "cntr_68e0000000000000000000000000000000000000"

@@ -5,8 +5,8 @@ client under test, so a mistake there is found here.
 """
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 REASONING_TO_MAX = ("low", "medium", "high", "xhigh", "max")
 SWITCHABLE_TO_MAX = ("none", *REASONING_TO_MAX)
@@ -121,59 +121,93 @@ def read_family(model: str) -> str:
     return match[0] if match else model.split("-", 1)[0]
 
 
-def _make_row(
-    ids: str, efforts: tuple[str, ...], default: str | None
-) -> list[ModelFacts]:
-    return [ModelFacts(id, efforts, default) for id in ids.split()]
+def _group(ids: str, **facts: Any) -> list[ModelFacts]:
+    """Return models that differ in nothing but their ids, which `ids` lists."""
+    return [ModelFacts(id, **facts) for id in ids.split()]
 
 
-def _set_limits(
-    rows: list[ModelFacts], max_input: int, max_output: int, shutdown: str | None = None
-) -> list[ModelFacts]:
-    return [
-        replace(row, max_input=max_input, max_output=max_output, shutdown=shutdown)
-        for row in rows
-    ]
-
-
-def _make_current_row() -> Iterator[ModelFacts]:
-    to_max = "gpt-6-astra gpt-6.2-astra gpt-6.1-sol gpt-6.2-sol gpt-6-astra-law"
-    yield from _make_row(f"{to_max} gpt-6.2-astra-law", REASONING_TO_MAX, "medium")
-    yield from _make_row("gpt-6-cyber gpt-6-rosalind", REASONING_TO_MAX, "medium")
-    six = "gpt-6.1-terra gpt-6-sol gpt-6-luna"
-    five_six = "gpt-5.6 gpt-5.6-sol gpt-5.6-terra gpt-5.6-luna gpt-5.6-cyber"
-    yield from _make_row(f"{six} {five_six}", SWITCHABLE_TO_MAX, "medium")
-    yield from _make_row("gpt-5.5", SWITCHABLE_TO_XHIGH, "medium")
-    yield from _make_row("gpt-5.4", SWITCHABLE_TO_XHIGH, "none")
-    yield from _make_row("gpt-5.5-pro gpt-5.4-pro", MEDIUM_TO_XHIGH, "medium")
-    yield from _set_limits(
-        _make_row("gpt-5.4-mini gpt-5.2", SWITCHABLE_TO_XHIGH, "none"), 272_000, 128_000
-    )
-    yield from _set_limits(
-        _make_row("gpt-5.2-pro", MEDIUM_TO_XHIGH, "medium"), 272_000, 128_000
-    )
-
-
-def _make_announced_row() -> Iterator[ModelFacts]:
-    switchable = _make_row("gpt-5.4-nano gpt-5.3-codex", SWITCHABLE_TO_XHIGH, "none")
-    yield from _set_limits(switchable, 272_000, 128_000, "2027-04-01")
-    five_one = _make_row("gpt-5.1", ("none", *LOW_TO_HIGH), "none")
-    yield from _set_limits(five_one, 272_000, 128_000, "2027-04-01")
-    five = _make_row("gpt-5 gpt-5-mini gpt-5-nano", GPT_5, "medium")
-    yield from _set_limits(five, 272_000, 128_000, "2026-12-11")
-    yield from _set_limits(
-        _make_row("gpt-5-pro", ("high",), "high"), 272_000, 272_000, "2026-12-11"
-    )
-    yield from _set_limits(
-        _make_row("o3 o3-pro", LOW_TO_HIGH, "medium"), 200_000, 100_000, "2026-12-11"
-    )
-    for row in _make_row("gpt-4.1 gpt-4.1-mini", (), None):
-        limited = _set_limits([row], 1_047_576, 32_768, "2027-01-14")
-        yield replace(limited[0], verbosities=("medium",))
-    for row in _make_row("gpt-4o gpt-4o-mini", (), None):
-        limited = _set_limits([row], 128_000, 16_384, "2027-01-14")
-        yield replace(limited[0], verbosities=("medium",))
-
+_WITHOUT_SNAPSHOTS = (
+    *_group(
+        "gpt-6-astra gpt-6.2-astra gpt-6.1-sol gpt-6.2-sol gpt-6-astra-law "
+        "gpt-6.2-astra-law gpt-6-cyber gpt-6-rosalind",
+        efforts=REASONING_TO_MAX,
+        default_effort="medium",
+    ),
+    *_group(
+        "gpt-6.1-terra gpt-6-sol gpt-6-luna gpt-5.6 gpt-5.6-sol gpt-5.6-terra "
+        "gpt-5.6-luna gpt-5.6-cyber",
+        efforts=SWITCHABLE_TO_MAX,
+        default_effort="medium",
+    ),
+    *_group("gpt-5.5", efforts=SWITCHABLE_TO_XHIGH, default_effort="medium"),
+    *_group("gpt-5.4", efforts=SWITCHABLE_TO_XHIGH, default_effort="none"),
+    *_group(
+        "gpt-5.5-pro gpt-5.4-pro", efforts=MEDIUM_TO_XHIGH, default_effort="medium"
+    ),
+    *_group(
+        "gpt-5.4-mini gpt-5.2",
+        efforts=SWITCHABLE_TO_XHIGH,
+        default_effort="none",
+        max_input=272_000,
+    ),
+    *_group(
+        "gpt-5.2-pro",
+        efforts=MEDIUM_TO_XHIGH,
+        default_effort="medium",
+        max_input=272_000,
+    ),
+    *_group(
+        "gpt-5.4-nano gpt-5.3-codex",
+        efforts=SWITCHABLE_TO_XHIGH,
+        default_effort="none",
+        max_input=272_000,
+        shutdown="2027-04-01",
+    ),
+    *_group(
+        "gpt-5.1",
+        efforts=("none", *LOW_TO_HIGH),
+        default_effort="none",
+        max_input=272_000,
+        shutdown="2027-04-01",
+    ),
+    *_group(
+        "gpt-5 gpt-5-mini gpt-5-nano",
+        efforts=GPT_5,
+        default_effort="medium",
+        max_input=272_000,
+        shutdown="2026-12-11",
+    ),
+    *_group(
+        "gpt-5-pro",
+        efforts=("high",),
+        default_effort="high",
+        max_input=272_000,
+        max_output=272_000,
+        shutdown="2026-12-11",
+    ),
+    *_group(
+        "o3 o3-pro",
+        efforts=LOW_TO_HIGH,
+        default_effort="medium",
+        max_input=200_000,
+        max_output=100_000,
+        shutdown="2026-12-11",
+    ),
+    *_group(
+        "gpt-4.1 gpt-4.1-mini",
+        max_input=1_047_576,
+        max_output=32_768,
+        shutdown="2027-01-14",
+        verbosities=("medium",),
+    ),
+    *_group(
+        "gpt-4o gpt-4o-mini",
+        max_input=128_000,
+        max_output=16_384,
+        shutdown="2027-01-14",
+        verbosities=("medium",),
+    ),
+)
 
 SNAPSHOTS = {
     "gpt-5.5": "2026-04-23",
@@ -227,14 +261,16 @@ RETIRED = frozenset(
 
 
 def _build_table() -> dict[str, ModelFacts]:
-    facts: dict[str, ModelFacts] = {}
-    for row in (*_make_current_row(), *_make_announced_row()):
-        date = SNAPSHOTS.get(row.id)
-        dated = replace(row, snapshot=f"{row.id}-{date}") if date else row
-        facts[row.id] = dated
-        if dated.snapshot:
-            facts[dated.snapshot] = replace(dated, id=dated.snapshot)
-    return facts
+    """Return all models by their ids, each before its dated snapshot."""
+    table: dict[str, ModelFacts] = {}
+    for model in _WITHOUT_SNAPSHOTS:
+        if model.id not in SNAPSHOTS:
+            table[model.id] = model
+            continue
+        snapshot = f"{model.id}-{SNAPSHOTS[model.id]}"
+        table[model.id] = replace(model, snapshot=snapshot)
+        table[snapshot] = replace(model, id=snapshot, snapshot=snapshot)
+    return table
 
 
 MODELS = _build_table()

@@ -42,42 +42,42 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-NUMBERS = (
-    "cut",
-    "drop",
-    "stall",
-    "endless",
-    "hold",
-    "together",
-    "status",
-    "times",
-    "deltas",
-    "keepalive",
+NAMES = frozenset(
+    {
+        "again",
+        "aged",
+        "asks",
+        "burst",
+        "busy",
+        "chunks",
+        "comments",
+        "cr",
+        "crlf",
+        "cut",
+        "delay",
+        "deltas",
+        "done",
+        "drop",
+        "endless",
+        "gone",
+        "gzip",
+        "halt",
+        "hold",
+        "keepalive",
+        "multiline",
+        "nameless",
+        "of",
+        "retry-after",
+        "retry-after-ms",
+        "should-retry",
+        "stall",
+        "status",
+        "times",
+        "together",
+        "unknown",
+        "wait",
+    }
 )
-BACKGROUND = ("again", "halt", "asks", "busy")
-FLAGS = (
-    "crlf",
-    "cr",
-    "comments",
-    "multiline",
-    "nameless",
-    "done",
-    "unknown",
-    "burst",
-    "gzip",
-    "aged",
-    "gone",
-)
-TEXTS = (
-    "chunks",
-    "of",
-    "retry-after",
-    "retry-after-ms",
-    "should-retry",
-    "delay",
-    "wait",
-)
-NAMES = frozenset((*NUMBERS, *BACKGROUND, *FLAGS, *TEXTS))
 SPEC_PATTERN = re.compile(
     r"(?<![\w:/])sim:(?P<spec>[a-z0-9-]+(?:,[a-z-]+(?:=[A-Za-z0-9.]+)?)*)"
 )

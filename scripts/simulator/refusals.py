@@ -9,6 +9,7 @@ from typing import Any
 
 ACCOUNT = "https://platform.openai.com/account/api-keys"
 ORGANIZATION = "https://platform.openai.com/settings/organization/general"
+OVERLOADED_TEXT = "Our servers are currently overloaded. Please try again later."
 
 
 class Refusal(Exception):
@@ -65,7 +66,7 @@ def refuse_missing_key() -> Refusal:
 
 def refuse_wrong_key(key: str) -> Refusal:
     """Refuse a key that nobody has."""
-    hidden = "".join("*" for _ in key[3:-4])
+    hidden = "*" * len(key[3:-4])
     shown = f"{key[:3]}{hidden}{key[-4:]}"
     return Refusal(
         f"Incorrect API key provided: {shown}. You can find your API key at {ACCOUNT}.",
@@ -241,10 +242,22 @@ def refuse_range(path: str, kind: str, bound: str, got: object) -> Refusal:
     )
 
 
+def check_range(
+    path: str, kind: str, value: float | None, low: float, high: float | None
+) -> None:
+    """Raise the refusal of a number outside its range; None means no upper end."""
+    if value is None:
+        return
+    if value < low:
+        raise refuse_range(path, kind, f">= {low}", value)
+    if high is not None and value > high:
+        raise refuse_range(path, kind, f"<= {high}", value)
+
+
 def refuse_overload() -> Refusal:
     """Refuse because the servers have too much to do."""
     return Refusal(
-        "Our servers are currently overloaded. Please try again later.",
+        OVERLOADED_TEXT,
         status=503,
         code="server_is_overloaded",
         type="service_unavailable_error",

@@ -82,8 +82,16 @@ class ValidRequest:
         """Return the allowed tools of one type; one that must be called comes first."""
         choice = self.configuration.choice
         required = choice.get("name") if isinstance(choice, dict) else None
-        allowed = [tool for tool in self.configuration.allowed if tool["type"] == kind]
-        return sorted(allowed, key=lambda tool: tool.get("name") != required)
+        first: list[Item] = []
+        others: list[Item] = []
+        for tool in self.configuration.allowed:
+            if tool["type"] != kind:
+                continue
+            if tool.get("name") == required:
+                first.append(tool)
+            else:
+                others.append(tool)
+        return first + others
 
     def _items_after_question(self) -> Sequence[Item]:
         """Return the items that follow the last user message."""

@@ -11,6 +11,7 @@ from typing import Any
 
 from simulator.accounts import Account
 from simulator.answers import PlannedAnswer
+from simulator.fields import without_fields
 from simulator.refusals import Refusal, refuse_unknown_parameter
 
 Event = dict[str, Any]
@@ -68,7 +69,9 @@ class StoredResponse:
             response = self._unfinished_response()
         else:
             response = self._final_response()
-        output = [_without_encrypted_content(item) for item in response["output"]]
+        output = [
+            without_fields(item, "encrypted_content") for item in response["output"]
+        ]
         return {**response, "output": output}
 
     def _unfinished_response(self) -> Event:
@@ -204,10 +207,6 @@ def _check_streamable(stored: StoredResponse, now: float) -> None:
 
 def _refuse_unknown(id: str) -> Refusal:
     return Refusal(f"Response with id '{id}' not found.", status=404)
-
-
-def _without_encrypted_content(item: Event) -> Event:
-    return {name: item[name] for name in item if name != "encrypted_content"}
 
 
 def _is_item_done(event: Event) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from simulator.checks.schemas import find_problem
+from simulator.fields import without_fields
 
 Schema = Mapping[str, Any]
 SCHEMA_MAPS = ("properties", "$defs", "definitions")
@@ -27,7 +28,7 @@ def settle_format(format: Mapping[str, Any]) -> dict[str, Any]:
     """Return a format as the API uses and echoes it: with `strict` decided."""
     if format["type"] != "json_schema":
         return dict(format)
-    schema = {key: value for key, value in format["schema"].items() if key != "$schema"}
+    schema = without_fields(format["schema"], "$schema")
     return _settle({"description": None, **format, "schema": schema}, "schema")
 
 

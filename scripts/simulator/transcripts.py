@@ -12,6 +12,7 @@ from typing import Any
 
 from simulator.accounts import ACCOUNTS, KEY, PROFILES
 from simulator.answers import PlannedAnswer, RequestOrigin, Responder
+from simulator.fields import without_fields
 from simulator.scenarios.catalog import ALL_SCENARIOS
 from simulator.scenarios.faults import LEAK_SCENARIOS
 from simulator.sealing import MAX_ID_CHARACTERS
@@ -190,16 +191,12 @@ def build_client_items(output: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def strip_item(item: dict[str, Any]) -> dict[str, Any]:
     """Return an item as a client sends it back; hosted items keep their ids."""
     if item["type"] == "web_search_call":
-        return {**item, "action": _without(item["action"], "sources")}
+        return {**item, "action": without_fields(item["action"], "sources")}
     if item["type"] in ("file_search_call", "code_interpreter_call"):
         return item
     if item["type"].startswith("mcp"):
-        return _without(item, "status")
-    return make_call_valid(_without(item, "id", "status"))
-
-
-def _without(fields: dict[str, Any], *names: str) -> dict[str, Any]:
-    return {name: value for name, value in fields.items() if name not in names}
+        return without_fields(item, "status")
+    return make_call_valid(without_fields(item, "id", "status"))
 
 
 def make_call_valid(item: dict[str, Any]) -> dict[str, Any]:

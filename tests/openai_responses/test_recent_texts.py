@@ -1,12 +1,21 @@
 """Recent texts are known for a day, and take little memory."""
 
+import pytest
+
 from openai_responses.recent_texts import RecentTexts
 
 
-def test_recent_texts_are_known_for_a_day() -> None:
+@pytest.mark.parametrize(
+    ("options", "seconds"),
+    [({}, 86_400), ({"seconds": 3600.0}, 3600)],
+    ids=["a day", "an hour"],
+)
+def test_recent_texts_are_known_for_their_time(
+    options: dict[str, float], seconds: float
+) -> None:
     """Then they are news again."""
-    times = [0.0, 86_399.0, 86_400.0, 86_401.0]
-    texts = RecentTexts(lambda: times[0])
+    times = [0.0, seconds - 1, seconds]
+    texts = RecentTexts(lambda: times[0], **options)
 
     assert texts.first_time("one")
     times.pop(0)

@@ -91,7 +91,7 @@ class _Agent:
         """The last response that is complete."""
         self._round_began = 0.0
         self._delegated: Usage | None = None
-        """What tasks used behind the end of the last response."""
+        """What tasks have used since the end of the last response."""
         self._round_step: StepStarted | None = None
         self._model_step: StepStarted | None = None
         self._call_steps: dict[str, StepStarted] = {}
@@ -176,9 +176,9 @@ class _Agent:
             case ItemAdded() if is_call(event.item):
                 if event.item is self._judge.question:
                     yield from self._judge.requests
-                yield event._replace(item=self._rename(event.item))
+                yield event._replace(item=self._prepared.with_own_name(event.item))
             case ItemDone() if is_call(event.item):
-                yield event._replace(item=self._rename(event.item))
+                yield event._replace(item=self._prepared.with_own_name(event.item))
                 if event.item is self._judge.question:
                     yield StateChanged("waiting_for_confirmation")
             case ToolOutput():
@@ -227,9 +227,10 @@ class _Agent:
         if made:
             yield StateChanged("executing_tool")
         for call in made:
+            tool_name = self._prepared.with_own_name(call)["name"]
             step = self._steps.start(
                 "tool",
-                f"CALL {self._rename(call)['name']}",
+                f"CALL {tool_name}",
                 parent=self._round_step.id if self._round_step else "",
                 detail=str(call.get("arguments", "")),
             )
@@ -285,11 +286,6 @@ class _Agent:
             continues=not self.is_over,
         )
 
-    def _rename(self, call: Item) -> Item:
-        """Return a call under the name of its tool."""
-        own_name = self._prepared.names.own_name
-        return {**call, "name": own_name(str(call["name"]))}
-
 
 def _output_text(output: str | list[Item]) -> str:
     """Return the text of an output, without its pictures."""
@@ -297,6 +293,9 @@ def _output_text(output: str | list[Item]) -> str:
         return output
     return "\n".join(part_text(part) for part in output)
 
+
+_MESSAGE_DEPTH = 3
+"""How deep a chat is counted: messages, their fields, parts, and the fields of parts."""
 
 MakeProvider = Callable[[AgentRequest, PreparedRun], Provider]
 
@@ -374,7 +373,7 @@ async def _start_agent(
         delegate = DelegateTool(request, usable_tools, spending, run_task, slots)
         tools = (delegate, *own.tools)
         request = request._replace(own_tools=own._replace(tools=tools))
-    size = count_entries(request.messages, 3)
+    size = count_entries(request.messages, _MESSAGE_DEPTH)
     prepared = await run_work(size, partial(prepare_run, request))
     spending.add_earlier(prepared.earlier_rounds.spending)
     provider = make_provider(request, prepared)

@@ -17,7 +17,7 @@ from gpt5_agent.tools.confirmations import (
     compute_confirmation_id,
     compute_permission,
 )
-from gpt5_agent.tools.host_calls import resolve_host_call
+from gpt5_agent.tools.host_calls import names_no_tool, resolve_host_call
 from openai_responses.items import Item
 from openai_responses.loop.tools import (
     Approval,
@@ -77,7 +77,7 @@ class ChatJudge:
         self.new_permissions: set[str] = set()
         self._settings = request.own_tools
         self._chat = request.chat
-        self._names = prepared.names
+        self._prepared = prepared
         self._own_names = prepared.own_tools.schemas.keys()
         self._host_names = prepared.host_schemas.keys()
         self._decisions = dict(earlier.answers)
@@ -89,7 +89,7 @@ class ChatJudge:
             request.own_tools.approver, ask=self._ask_person, log=request.log
         )
         for call in earlier.signed_calls:
-            self._add_permission(self._rename(call))
+            self._add_permission(prepared.with_own_name(call))
 
     def build_toolset(self, request: AgentRequest) -> Toolset:
         """Return what runs the calls that this judge allows."""
@@ -106,12 +106,17 @@ class ChatJudge:
     @property
     def holds_calls(self) -> bool:
         """Whether a call may need an approval that the host asks for."""
+        if not self._settings.asks_in_chat:
+            return False
+        if CALL_TOOL in self._host_names and self._has_rule_that_asks():
+            return True  # the tool that it passes a call on to is not known yet
         names = (*self._own_names, *self._host_names)
-        rules = self._approver.rules
-        answers = (self._approver.default_rule, *(answer for _, answer in rules))
-        passes_on = CALL_TOOL in self._host_names and "ask" in answers
-        asks = passes_on or any(map(self._needs_approval, names))
-        return self._settings.asks_in_chat and asks
+        return any(self._needs_approval(name) for name in names)
+
+    def _has_rule_that_asks(self) -> bool:
+        if self._approver.default_rule == "ask":
+            return True
+        return any(answer == "ask" for _, answer in self._approver.rules)
 
     def failed_calls(self) -> list[Item]:
         """Return the calls that failed, for later rounds."""
@@ -122,7 +127,7 @@ class ChatJudge:
 
         No approval is requested for a call that cannot be made.
         """
-        named_calls = [self._rename(call) for call in calls]
+        named_calls = [self._prepared.with_own_name(call) for call in calls]
         refusals = self._refused_calls(named_calls)
         open_calls = [call for call in named_calls if call["call_id"] not in refusals]
         resolved_calls = [self._resolve_for_rules(call) for call in open_calls]
@@ -160,23 +165,14 @@ class ChatJudge:
                 refusals[call["call_id"]] = tool_error(why)
         return refusals
 
-    def _rename(self, call: Item) -> Item:
-        """Return a call under the tool's own name."""
-        return {**call, "name": self._names.own_name(str(call["name"]))}
-
     def _refusal(self, call: Item) -> str | None:
         """Return why a call cannot be made; rules need to know the tool that runs."""
         why = self._tools.refusal(call)
-        if why:
-            return why
-        if self._lacks_approval(call):
+        if why is None and self._lacks_approval(call):
             why = self._why_not_asked(self._resolve_for_rules(call))
-        if why:
-            return why
-        is_open = call["name"] == CALL_TOOL and resolve_host_call(call) is call
-        if is_open and self._approver.rules:
-            return "tool arguments validation error: no tool to call is named"
-        return None
+        if why is None and self._approver.rules and names_no_tool(call):
+            why = "tool arguments validation error: no tool to call is named"
+        return why
 
     def _why_not_asked(self, call: Item) -> str | None:
         """Return why no person is asked about a call that needs an approval."""
@@ -223,7 +219,10 @@ class ChatJudge:
         """
         if call["name"] in self._own_names:
             return call
-        return max(resolve_host_call(call), call, key=self._strictness)
+        resolved = resolve_host_call(call)
+        if self._strictness(call) > self._strictness(resolved):
+            return call
+        return resolved
 
     def _strictness(self, call: Item) -> int:
         """Return a number that is higher for a stricter rule."""

@@ -59,6 +59,18 @@ class PreparedRun(NamedTuple):
     note: str
     permissions: frozenset[str]
 
+    def with_own_name(self, call: Item) -> Item:
+        """Return a call under the tool's own name."""
+        return {**call, "name": self.names.own_name(str(call["name"]))}
+
+
+class _ChatHistory(NamedTuple):
+    """A chat as input; `notice` says what was cut, if anything was."""
+
+    system_text: str
+    items: list[Item]
+    notice: str
+
 
 def prepare_run(request: AgentRequest) -> PreparedRun:
     """Return what the agent begins with; raises InvalidRequest."""
@@ -72,16 +84,15 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
     memory = apply_memory_policy(request.messages, parameters.guide.memory_policy)
     messages = _replace_query(memory.messages, request.query)
     origin = origin_at(model.family, request.endpoint)
-    system_text, items, cut_note = _build_history(
-        messages, origin, earlier, request.sign
-    )
+    history = _build_history(messages, origin, earlier, request.sign)
+    items = history.items
     if request.pictures:
         items = request.pictures.restore(request.chat, items)
     sources = read_context(request.context)
     tools, names = _offer_functions(request)
     first_request = build_request(
         model,
-        build_strategy_instructions(parameters, style, system_text, sources),
+        build_strategy_instructions(parameters, style, history.system_text, sources),
         [*build_memory_items(parameters.guide), *items],
         _merge_body(request, tools, names),
         request.settings._replace(tools=tools),
@@ -101,7 +112,7 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
         earlier_rounds=earlier,
         style=style,
         sources=() if earlier.is_continuation else sources,
-        note=cut_note or memory.note,
+        note=history.notice or memory.note,
         permissions=permissions,
     )
 
@@ -138,8 +149,8 @@ def _resolve_calling_model(name: str) -> ResolvedModel:
 
 def _build_history(
     messages: Sequence[Message], reader: Origin, earlier: EarlierRounds, sign: Sign
-) -> tuple[str, list[Item], str]:
-    """Return the system's text and the items of a chat, and the notice if it was cut.
+) -> _ChatHistory:
+    """Return the history of a chat.
 
     An answer whose calls are still open stands at the end: it goes on from there.
     """
@@ -151,7 +162,7 @@ def _build_history(
     maker = earlier.open_origin
     is_readable = maker is not None and reader.can_decrypt(maker)
     open_items = replay_output(earlier.open_turn, with_reasoning=is_readable)
-    return system_text, [*items, *open_items], cut_notice(parts)
+    return _ChatHistory(system_text, [*items, *open_items], cut_notice(parts))
 
 
 def _drop_last_turn_details(messages: Sequence[Message], sign: Sign) -> list[Message]:

@@ -34,7 +34,10 @@ class StepLog:
         self._progress: asyncio.Queue[StepStarted | StepEnded] = asyncio.Queue()
 
     def begin_task(self) -> Self:
-        """Return a log for a task, whose steps are those of the round at this moment."""
+        """Return a log for a task that the round of this moment began.
+
+        Both logs share the steps that have started, and the numbers of tasks.
+        """
         log = copy(self)
         log._outer = self._round
         log._prefix = f"TASK {next(self._tasks)} > "
@@ -73,7 +76,7 @@ class StepLog:
         """Yield the steps of tasks until `work` is done."""
         step = asyncio.ensure_future(self._progress.get())
         try:
-            while not (work.done() and self._progress.empty() and not step.done()):
+            while not work.done() or step.done() or not self._progress.empty():
                 await asyncio.wait((work, step), return_when=asyncio.FIRST_COMPLETED)
                 if step.done():
                     yield step.result()

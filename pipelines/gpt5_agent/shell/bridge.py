@@ -25,6 +25,10 @@ _Result = TypeVar("_Result")
 _KEEPALIVE_CHUNK: AnswerPiece = {"choices": []}
 """Open WebUI passes over it, as every reader of chat chunks does."""
 
+_LEASE_SECONDS = 5.0
+"""How long an answer may go unread before it is cancelled: its reader has left."""
+_BEAT_SECONDS = 1.0
+"""How often a silent answer lets the server look whether its reader is there."""
 _BRIDGE_CLOSE_SECONDS = 5.0
 """A tool that does not let itself be cancelled must not hold the server's end."""
 
@@ -73,9 +77,9 @@ class _AnswerReader:
         return piece
 
     async def consume(
-        self, pieces: AsyncGenerator[AnswerPiece, None], last: AnswerPiece
+        self, pieces: AsyncGenerator[AnswerPiece, None], last_piece: AnswerPiece
     ) -> None:
-        """Queue one piece after another; queue `last` if cancelled.
+        """Queue one piece after another; queue `last_piece` if cancelled.
 
         After Stop, the server reads nothing and says nothing. Because the next piece is
         asked for only when the last one was read, at most one call is then under way.
@@ -89,7 +93,7 @@ class _AnswerReader:
                     self._pieces.put(piece)
                     await self._was_read.wait()
         except asyncio.CancelledError:
-            self._pieces.put(last)
+            self._pieces.put(last_piece)
             raise
         finally:
             watcher.cancel()
@@ -115,14 +119,17 @@ class AsyncBridge:
 
     def __init__(
         self,
-        last: AnswerPiece,
-        at_end: Callable[[], Coroutine[Any, Any, None]],
-        lease_seconds: float = 5.0,
-        beat_seconds: float = 1.0,
+        last_piece: AnswerPiece,
+        on_close: Callable[[], Coroutine[Any, Any, None]],
+        lease_seconds: float = _LEASE_SECONDS,
+        beat_seconds: float = _BEAT_SECONDS,
     ) -> None:
-        """Start nothing; at `close`, `last` ends an open answer; then comes `at_end`."""
-        self._last = last
-        self._on_close = at_end
+        """Start nothing.
+
+        At `close`, `last_piece` ends each open answer, then `on_close` is awaited.
+        """
+        self._last_piece = last_piece
+        self._on_close = on_close
         self._lease_seconds = lease_seconds
         self._beat_seconds = beat_seconds
         self._lock = Lock()
@@ -136,7 +143,7 @@ class AsyncBridge:
     ) -> Iterator[AnswerPiece]:
         """Return `pieces` as a plain iterator; raises BridgeClosed."""
         reader = _AnswerReader(self._lease_seconds, self._beat_seconds)
-        self._submit(reader.consume(pieces, self._last))
+        self._submit(reader.consume(pieces, self._last_piece))
         return reader
 
     def run(self, work: Coroutine[Any, Any, _Result]) -> _Result:

@@ -92,7 +92,8 @@ def read_attached(body: Mapping[str, Any]) -> AttachedToChat:
 def _read_files(rows: object) -> Iterator[tuple[str, str]]:
     """Yield ids and names of files; a name that is taken gets its row's number."""
     taken: set[str] = set()
-    for number, row in enumerate(map(as_mapping, as_list(rows)), 1):
+    for number, entry in enumerate(as_list(rows), start=1):
+        row = as_mapping(entry)
         if row.get("type") not in ("file", "image") or not row.get("id"):
             continue
         name = shorten_name(str(row.get("name") or "file"))

@@ -16,10 +16,8 @@ from gpt5_agent.shell.sealing import reveal_secret
 from gpt5_agent.shell.valves import Valves
 from gpt5_agent.tools.confirmations import read_tool_calls
 from gpt5_agent.tools.execution import MAX_TOOL_FILE_BYTES
-from openai_responses.clock import monotonic_seconds
 from openai_responses.errors import InvalidRequest
 from openai_responses.json_input import value_at
-from openai_responses.recent_texts import RecentTexts
 from openai_responses.redaction import describe_exception
 from toolbox.sandbox.backend import SandboxLimits
 from toolbox.sandbox.options import build_sandbox_limits
@@ -117,16 +115,6 @@ def _read_content(file: SandboxFile, max_bytes: int) -> bytes | None:
     except OSError:
         return None
     return content if len(content) <= max_bytes else None
-
-
-def hourly_texts() -> RecentTexts:
-    """Return texts that are new again after an hour."""
-    return RecentTexts(_read_fast_clock)
-
-
-def _read_fast_clock() -> float:
-    """Return the time of a clock whose day, for which texts are kept, is an hour."""
-    return 24 * monotonic_seconds()
 
 
 def open_host_files(

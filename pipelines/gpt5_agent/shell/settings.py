@@ -42,7 +42,7 @@ from strategies.parameters import MAX_ITERATIONS, StrategyParameters
 
 
 class AgentInput(NamedTuple):
-    """One question: `can_ask` allows approvals in the chat, `tools` run here.
+    """One question; `tools` run here.
 
     `notices` are for administrators, where `is_new` says that they were not yet shown.
     """
@@ -51,7 +51,6 @@ class AgentInput(NamedTuple):
     messages: Sequence[Mapping[str, Any]]
     body: Mapping[str, Any]
     settings: ValveSettings
-    can_ask: bool = False
     tools: Sequence[Tool] = ()
     caller: PipelineCaller = PipelineCaller()
     attached: AttachedToChat = AttachedToChat()
@@ -157,7 +156,7 @@ def _build_tool_settings(question: AgentInput, rules: ApprovalRules) -> OwnToolS
             characters=valves.TOOL_OUTPUT_CHARACTERS,
             own=timeouts.by_pattern,
         ),
-        asks_in_chat=question.can_ask,
+        asks_in_chat=question.caller.can_ask,
         delegates=valves.DELEGATION,
         store_file=question.store_file,
     )

@@ -79,12 +79,13 @@ def _names_target(name: str) -> bool:
 
 
 MAX_QUESTIONS = 3
-"""As many questions a call of `ask_user` may hold (utils/ask_user.py)."""
+"""As many questions a call of `ask_user` may hold (0.12.4, utils/ask_user.py)."""
 
 _ASK_USER = "ask_user"
 _CONFIRMATION_PREFIX = "call_confirm_"
 _ANSWER_MILLISECONDS = 240_000
-"""The most that the host lets a person read in a temporary chat (utils/ask_user.py)."""
+"""The most that the host lets a person think in a temporary chat (0.12.4,
+utils/ask_user.py)."""
 _MAX_COVERAGE_CHARACTERS = 240
 """Of a longer description the host shows the beginning, as if it were all."""
 
@@ -152,26 +153,35 @@ def read_confirmations(messages: Iterable[Message]) -> dict[str, Decision]:
     questions: dict[str, list[str]] = {}
     decisions: dict[str, Decision] = {}
     for message in messages:
-        for call in filter(_is_confirmation_call, read_tool_calls(message)):
-            questions[str(call["id"])] = _read_question_ids(call)
-        output = parse_json_object(message.get("content")) or {}
-        is_answered = output.get("status") == "answered"
-        answers = as_mapping(output.get("answers") if is_answered else None)
+        for call in read_tool_calls(message):
+            if _is_confirmation_call(call):
+                questions[str(call["id"])] = _read_question_ids(call)
+        answers = _read_answers(message)
         for question in questions.pop(str(message.get("tool_call_id")), ()):
             decisions[question] = _read_decision(answers.get(question))
     return decisions
+
+
+def _read_answers(message: Message) -> Mapping[str, Any]:
+    """Return the answers by question, of the output of an `ask_user` that has any."""
+    output = parse_json_object(message.get("content")) or {}
+    if output.get("status") != "answered":
+        return {}
+    return as_mapping(output.get("answers"))
 
 
 def drop_question_calls(messages: Sequence[Message]) -> list[Message]:
     """Return the messages without our questions and their answers."""
     kept: list[Message] = []
     for message in messages:
+        if str(message.get("tool_call_id") or "").startswith(_CONFIRMATION_PREFIX):
+            continue
         calls = read_tool_calls(message)
         others = [call for call in calls if not _is_confirmation_call(call)]
-        if not str(message.get("tool_call_id") or "").startswith(_CONFIRMATION_PREFIX):
-            kept.append(
-                message if others == calls else {**message, "tool_calls": others}
-            )
+        if others == calls:
+            kept.append(message)
+        else:
+            kept.append({**message, "tool_calls": others})
     return kept
 
 

@@ -52,12 +52,16 @@ class _ToolFile(NamedTuple):
 
 
 class _ResultPart(NamedTuple):
-    """A part: for the model, `image` for the page, `seen` for the model too."""
+    """A part of a result, for those who get it."""
 
     text: str
+    """For the model."""
     image: str = ""
+    """The address of a picture for the page."""
     seen: str = ""
+    """The same address if the model can see the picture, too."""
     file: _ToolFile | None = None
+    """For the user; what the model reads of it depends on whether it can be stored."""
 
 
 def _read_result(result: object) -> tuple[bool, list[_ResultPart]]:
@@ -86,8 +90,6 @@ def _format_response(value: object) -> str:
 
 def _convert_part(part: Mapping[str, Any]) -> _ResultPart:
     """Convert a part of one of the known types; raises InvalidRequest."""
-    name = _read_text_field(part, "name")
-    media_type = _read_text_field(part, "mimeType")
     match part["type"]:
         case "text":
             return _ResultPart(_read_text_field(part, "text"))
@@ -98,9 +100,11 @@ def _convert_part(part: Mapping[str, Any]) -> _ResultPart:
             return _ResultPart(f"result link: {url}. please tell user to check it.")
         case "image_link":
             return _ResultPart(_IMAGE_SENT_TEXT, image=_read_text_field(part, "url"))
-        case "image":
-            media_type = media_type or "image/png"
-    return _build_file_part(_decode_base64(part.get("data")), media_type, name)
+    content = _decode_base64(part.get("data"))  # of an `image` or a `blob`
+    media_type = _read_text_field(part, "mimeType")
+    if part["type"] == "image" and not media_type:
+        media_type = "image/png"
+    return _build_file_part(content, media_type, _read_text_field(part, "name"))
 
 
 def _read_text_field(part: Mapping[str, Any], key: str) -> str:
@@ -115,10 +119,12 @@ def _build_file_part(content: bytes, media_type: str, name: str) -> _ResultPart:
     media_type = media_type or guess_type(file_name)[0] or "application/octet-stream"
     if media_type not in _IMAGE_SIGNATURES:
         return _ResultPart("", file=_ToolFile(file_name, media_type, content))
-    url = f"data:{media_type};base64,{base64.b64encode(content).decode('ascii')}"
+    encoded = base64.b64encode(content).decode("ascii")
+    url = f"data:{media_type};base64,{encoded}"
     signature = _IMAGE_SIGNATURES[media_type]
-    is_readable = signature is not None and content.startswith(signature)
-    return _ResultPart(_IMAGE_SENT_TEXT, image=url, seen=url if is_readable else "")
+    if signature is not None and content.startswith(signature):
+        return _ResultPart(_IMAGE_SENT_TEXT, image=url, seen=url)
+    return _ResultPart(_IMAGE_SENT_TEXT, image=url)
 
 
 def _decode_base64(data: object) -> bytes:
@@ -180,16 +186,18 @@ class OwnTools:
         self, text: str, parts: Sequence[_ResultPart]
     ) -> str | list[Item]:
         """Return what the model gets: a text, with pictures if it may see any."""
-        images = [part.seen for part in parts if part.seen and self._may_see(part.seen)]
+        images: list[Item] = []
+        for part in parts:
+            if part.seen and self._take_room(part.seen):
+                image = {
+                    "type": "input_image",
+                    "detail": "auto",
+                    "image_url": part.seen,
+                }
+                images.append(image)
         if not images:
             return text
-        return [
-            {"type": "input_text", "text": text},
-            *(
-                {"type": "input_image", "detail": "auto", "image_url": url}
-                for url in images
-            ),
-        ]
+        return [{"type": "input_text", "text": text}, *images]
 
     async def _give_file(self, file: _ToolFile, file_count: int) -> tuple[str, str]:
         """Return what the model and the user read of a file; store it if possible.
@@ -213,8 +221,8 @@ class OwnTools:
             return f"{text} could not be sent to the user: {refused}{end}", note
         return f"{text} is sent to the user.", f"[{name}]({path})"
 
-    def _may_see(self, url: str) -> bool:
-        """Count a picture; say whether the model may still see one of its size."""
+    def _take_room(self, url: str) -> bool:
+        """Count a picture; say whether there was room for it in this answer."""
         self._images_left -= 1
         self._characters_left -= len(url)
         return self._images_left >= 0 and self._characters_left >= 0

@@ -32,10 +32,15 @@ def resolve_host_call(call: Item) -> Item:
     return {**call, "name": name, "arguments": arguments["params"]}
 
 
+def names_no_tool(call: Item) -> bool:
+    """Say whether a call of `call_tool` names no tool that the host would run."""
+    return call.get("name") == CALL_TOOL and resolve_host_call(call) is call
+
+
 _MAX_ID_CHARACTERS = 200
 """Of the id of a toolkit or a server; Open WebUI's own ids are shorter."""
 
-_CUT_NAME = re.compile(r"(.{55})_([0-9a-f]{8})", re.DOTALL)
+_CUT_NAME = re.compile(r"(?P<beginning>.{55})_(?P<digest>[0-9a-f]{8})", re.DOTALL)
 """From 0.12 on, a name of an MCP server's tool with over 64 characters: its beginning,
 and that of the SHA-256 of the whole (utils/middleware.py, `tool_name[:55]`)."""
 _WILDCARDS = frozenset("*?[")
@@ -86,7 +91,9 @@ class HostToolNames:
         if cut_name is None or name in self.own_tools:
             return False
         return any(
-            _may_match_on_server(cut_name[1], cut_name[2], f"{mcp_id}_", pattern)
+            _may_match_on_server(
+                cut_name["beginning"], cut_name["digest"], f"{mcp_id}_", pattern
+            )
             for mcp_id in self.mcp_ids
         )
 

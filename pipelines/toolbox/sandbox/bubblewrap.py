@@ -227,7 +227,8 @@ def _find_bwrap() -> str:
 
 def _folder_options(folders: Iterable[str]) -> Iterator[str]:
     """Yield the options for /lib and the like: links into /usr on most systems."""
-    for path in map(Path, folders):
+    for folder in folders:
+        path = Path(folder)
         if path.is_symlink():
             yield from ("--symlink", os.readlink(path), str(path))
         elif path.is_dir():

@@ -103,5 +103,4 @@ class ContainerBackend:
 
 
 def _client_environment() -> dict[str, str]:
-    names = (name for name in _CLIENT_VARIABLES if name in os.environ)
-    return {name: os.environ[name] for name in names}
+    return {name: os.environ[name] for name in _CLIENT_VARIABLES if name in os.environ}

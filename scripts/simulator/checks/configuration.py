@@ -8,7 +8,7 @@ messages, and the refusal of an empty update and of ``truncation: auto``, which 
 of September excluded.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -40,11 +40,16 @@ def check_configuration(body: Body, model: ModelFacts, profile: Profile) -> None
         _check_request(body)
 
 
-def _refuse_newer_types(items: Any) -> None:
-    known = [kind for kind in list_item_types() if kind not in NEWER_TYPES]
+def _refuse_newer_types(items: Sequence[Item]) -> None:
     for index, item in enumerate(items):
         if item.get("type") in NEWER_TYPES:
-            raise refuse_value(f"input[{index}].type", item["type"], known)
+            raise refuse_newer_type(f"input[{index}]", item["type"])
+
+
+def refuse_newer_type(path: str, kind: str) -> Refusal:
+    """Refuse an item as a server that does not know its type."""
+    known = [name for name in list_item_types() if name not in NEWER_TYPES]
+    return refuse_value(f"{path}.type", kind, known)
 
 
 def _check_update(item: Item, path: str, model: ModelFacts) -> None:
@@ -62,7 +67,7 @@ def _check_update(item: Item, path: str, model: ModelFacts) -> None:
         )
 
 
-def _refuse_neighbors(items: Any) -> None:
+def _refuse_neighbors(items: Sequence[Item]) -> None:
     for index, (before, after) in enumerate(pairwise(items), 1):
         if is_update(before) and is_update(after):
             raise Refusal(

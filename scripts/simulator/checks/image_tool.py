@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from simulator.refusals import Refusal, refuse_range
+from simulator.refusals import Refusal, check_range, refuse_retired_model
 
 Tool = Mapping[str, Any]
 RANGES = {"partial_images": (0, 3), "output_compression": (0, 100)}
@@ -28,14 +28,10 @@ SIZE = re.compile(r"(?P<width>[1-9]\d{0,4})x(?P<height>[1-9]\d{0,4})")
 
 def check_image_tool(tool: Tool, path: str) -> None:
     """Raise the refusal for the first invalid option."""
-    _check_ranges(tool, path)
+    for name, (low, high) in RANGES.items():
+        check_range(f"{path}.{name}", "integer", tool.get(name), low, high)
     if tool.get("model") in RETIRED_MODELS:
-        raise Refusal(
-            f"The model `{tool['model']}` has been deprecated, learn more here: "
-            "https://platform.openai.com/docs/deprecations",
-            status=404,
-            code="model_not_found",
-        )
+        raise refuse_retired_model(tool["model"])
     model = tool.get("model", DEFAULT_MODEL)
     file_format = tool.get("output_format", "png")
     if tool.get("background") == "transparent" and model in SECOND:
@@ -43,17 +39,6 @@ def check_image_tool(tool: Tool, path: str) -> None:
     for name, complaint in _complaints(tool, model, file_format).items():
         if complaint:
             raise Refusal(complaint, code="invalid_value", param=f"{path}.{name}")
-
-
-def _check_ranges(tool: Tool, path: str) -> None:
-    for name, (low, high) in RANGES.items():
-        value = tool.get(name)
-        if value is None:
-            continue
-        if value < low:
-            raise refuse_range(f"{path}.{name}", "integer", f">= {low}", value)
-        if value > high:
-            raise refuse_range(f"{path}.{name}", "integer", f"<= {high}", value)
 
 
 def _refuse_preview() -> Refusal:
@@ -69,7 +54,10 @@ def _refuse_preview() -> Refusal:
 
 
 def _complaints(tool: Tool, model: str, file_format: str) -> dict[str, str]:
-    """Return the complaint about each option, empty for a valid one."""
+    """Return the complaint about each option, empty for a valid one.
+
+    They have the order of the tool's fields: the first one is refused.
+    """
     complaints = dict.fromkeys(tool, "")
     for name, required in FORMAT_OF.items():
         if name in tool and file_format != required:

@@ -9,7 +9,12 @@ from simulator.checks.schemas import check_format, check_schemas
 from simulator.checks.tools import check_choice, check_name, check_tools, list_tools
 from simulator.configuration import is_update, list_items
 from simulator.models import ModelFacts
-from simulator.refusals import Refusal, refuse_array_length, refuse_length, refuse_range
+from simulator.refusals import (
+    Refusal,
+    check_range,
+    refuse_array_length,
+    refuse_length,
+)
 from simulator.tokens import check_compaction
 
 Body = Mapping[str, Any]
@@ -60,19 +65,13 @@ def _integer_ranges(model: ModelFacts) -> Ranges:
 
 
 def _check_ranges(body: Body, kind: str, ranges: Ranges) -> None:
-    """Refuse the first number outside its range; None means no upper end.
+    """Refuse the first number outside its range.
 
     Source: reports of OpenAI's users; the ends of `max_output_tokens`, `max_tool_calls`
     and `top_logprobs` are assumed.
     """
     for name, (low, high) in ranges.items():
-        value = body.get(name)
-        if value is None:
-            continue
-        if value < low:
-            raise refuse_range(name, kind, f">= {low}", value)
-        if high is not None and value > high:
-            raise refuse_range(name, kind, f"<= {high}", value)
+        check_range(name, kind, body.get(name), low, high)
 
 
 def _check_metadata(metadata: Mapping[str, str]) -> None:

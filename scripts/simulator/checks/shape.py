@@ -23,6 +23,7 @@ from openai.types.responses import (
     response_input_item_param,
 )
 
+from simulator.fields import without_fields
 from simulator.refusals import (
     Refusal,
     refuse_missing_parameter,
@@ -381,8 +382,7 @@ def _check_sources(item: Body, path: str) -> Body:
         return item
     if action["sources"] is not None:
         raise refuse_unknown_parameter(f"{path}.action.sources")
-    action = {name: value for name, value in action.items() if name != "sources"}
-    return {**item, "action": action}
+    return {**item, "action": without_fields(action, "sources")}
 
 
 def _check_message(item: Body, path: str) -> None:

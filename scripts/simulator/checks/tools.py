@@ -11,12 +11,12 @@ from simulator.files import CONTAINER
 from simulator.models import ModelFacts
 from simulator.refusals import (
     Refusal,
+    check_range,
     refuse_array_length,
     refuse_empty,
     refuse_empty_array,
     refuse_length,
     refuse_pattern,
-    refuse_range,
 )
 
 MAX_TOOLS = 128
@@ -42,7 +42,10 @@ def check_hosted(tools: Sequence[Tool], path: str) -> None:
             _check_container(tool["container"], tool_path)
         if tool["type"] == "file_search":
             _check_stores(tool["vector_store_ids"], f"{tool_path}.vector_store_ids")
-            _check_results(tool, f"{tool_path}.max_num_results")
+            results_path = f"{tool_path}.max_num_results"
+            wanted = tool.get("max_num_results")
+            # Source: types of openai 3.54.0; the wording is assumed.
+            check_range(results_path, "integer", wanted, 1, MAX_RESULTS)
         if tool["type"] == "web_search":
             _check_search_place(tool, tool_path)
 
@@ -73,15 +76,6 @@ def _check_stores(stores: list[str], path: str) -> None:
                 code="invalid_value",
                 param=f"{path}[{index}]",
             )
-
-
-def _check_results(tool: Tool, path: str) -> None:
-    """Source: types of openai 3.54.0; the wording is assumed."""
-    wanted = tool.get("max_num_results")
-    if wanted is not None and wanted < 1:
-        raise refuse_range(path, "integer", ">= 1", wanted)
-    if wanted is not None and wanted > MAX_RESULTS:
-        raise refuse_range(path, "integer", f"<= {MAX_RESULTS}", wanted)
 
 
 def _check_search_place(tool: Tool, path: str) -> None:

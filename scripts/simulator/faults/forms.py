@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from simulator.fields import without_fields
 from simulator.refusals import Refusal
 from simulator.scenarios.scenario import Ending, HttpReply, Reply, make_reply
 
@@ -69,8 +70,7 @@ def _build_ending(error: Fields, delivery: str) -> Ending:
         return Ending("response.failed", {"error": error}, event_before=error_event)
     if delivery == "error":
         return Ending("error", {"error": error})
-    flat = {name: value for name, value in error.items() if name != "type"}
-    return Ending("error", {"param": None, **flat})
+    return Ending("error", {"param": None, **without_fields(error, "type")})
 
 
 def _escape_dollars(value: Any) -> Any:

@@ -5,15 +5,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from simulator.checks.configuration import refuse_newer_type
 from simulator.checks.items import read_item_id, read_item_type
-from simulator.checks.shape import list_item_types
 from simulator.configuration import NEWER_TYPES
 from simulator.faults.forms import build_reply
 from simulator.refusals import (
     Refusal,
     refuse_missing_parameter,
     refuse_unknown_parameter,
-    refuse_value,
 )
 from simulator.request import ValidRequest
 from simulator.scenarios.scenario import HttpReply, Reply
@@ -166,9 +165,8 @@ class RefusedPart:
                 return refuse_missing_parameter(key_path)
             return refuse_unknown_parameter(key_path)
         kind = read_item_type(item)
-        if kind in NEWER_TYPES:  # as a server that does not know the type
-            known = [name for name in list_item_types() if name not in NEWER_TYPES]
-            return refuse_value(f"{path}.type", kind, known)
+        if kind in NEWER_TYPES:
+            return refuse_newer_type(path, kind)
         return Refusal(
             f"Invalid '{path}': an item of type '{kind}' is not supported here.",
             code="invalid_value",

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from simulator.options import Options
+from simulator.refusals import OVERLOADED_TEXT
 from simulator.request import ValidRequest
 
 Event = dict[str, Any]
@@ -15,9 +16,7 @@ MESSAGES = {
         "retry your request."
     ),
     "rate_limit_exceeded": "Rate limit reached for requests. Please try again in 10ms.",
-    "server_is_overloaded": (
-        "Our servers are currently overloaded. Please try again later."
-    ),
+    "server_is_overloaded": OVERLOADED_TEXT,
 }
 TYPES = {
     "rate_limit_exceeded": "requests",
@@ -60,7 +59,8 @@ class FailedStart:
         """
         shortened = [event for event in events[:3] if "response" in event]
         if self.item:
-            added = [e for e in events if e["type"].endswith("output_item.added")]
+            added_type = "response.output_item.added"
+            added = [event for event in events if event["type"] == added_type]
             shortened += added[:1]
         if self.ending in CONNECTION_FAULTS:
             shortened += events[-1:]

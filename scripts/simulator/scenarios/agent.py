@@ -35,9 +35,18 @@ TABLE = "\n".join(
 TASK = "Say in which month of {year} the water was warmest at Zürich. °C by month: "
 
 
-def _delegate(year: str) -> dict[str, str]:
-    task = TASK.format(year=year) + ", ".join(map(str, DEGREES[year]))
-    return build_function_call("delegate", {"task": task})
+def describe_task(year: str) -> str:
+    """Return what another run of the agent, or a sub-agent, finds out about a year."""
+    degrees = ", ".join(str(number) for number in DEGREES[year])
+    return TASK.format(year=year) + degrees
+
+
+def answer_task(request: ValidRequest) -> Reply | None:
+    """Return the answer to such a task; None for any other question."""
+    for year, degrees in DEGREES.items():
+        if TASK.format(year=year) in request.last_user_text:
+            return make_reply(build_message(f"August {year}, with {max(degrees)} °C."))
+    return None
 
 
 def give_tasks(request: ValidRequest, _: Options) -> Reply:
@@ -52,15 +61,18 @@ def give_tasks(request: ValidRequest, _: Options) -> Reply:
         )
     return make_reply(
         build_reasoning("**Splitting the work**\n\nThe years do not need each other."),
-        *map(_delegate, DEGREES),
+        *[
+            build_function_call("delegate", {"task": describe_task(year)})
+            for year in DEGREES
+        ],
     )
 
 
 def report_tasks(request: ValidRequest, _: Options) -> Reply:
     """Say the result of a task; in the question itself, the results of both."""
-    for year, degrees in DEGREES.items():
-        if TASK.format(year=year) in request.last_user_text:
-            return make_reply(build_message(f"August {year}, with {max(degrees)} °C."))
+    answer = answer_task(request)
+    if answer:
+        return answer
     return make_reply(
         build_message("**August** in both years: 22 °C in 2025, 23 °C in 2026.")
     )

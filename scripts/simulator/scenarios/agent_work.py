@@ -1,13 +1,12 @@
 """What the model says to an agent at longer work: data, many calls, helpers."""
 
-import base64
 import json
-from pathlib import Path
 from typing import Any
 
+from simulator.files import read_picture
 from simulator.options import Options
 from simulator.request import ValidRequest, read_output_text
-from simulator.scenarios.agent import DEGREES, TASK
+from simulator.scenarios.agent import DEGREES, answer_task, describe_task
 from simulator.scenarios.builders import (
     Item,
     build_code_interpreter_call,
@@ -17,7 +16,6 @@ from simulator.scenarios.builders import (
 )
 from simulator.scenarios.scenario import Reply, Scenario, make_reply, make_scenario
 
-PICTURES = Path(__file__).resolve().parents[1] / "pictures"
 STORM_ROUNDS = 6
 """Responses that call tools, before the one that answers."""
 STORM_TOOLS = ("steady", "failing", "hanging", "dying", "endless")
@@ -53,12 +51,12 @@ def plot_data(request: ValidRequest, _: Options) -> Reply:
     text = "Tea earned the most: **48,200 €**, twice as much as coffee."
     return make_reply(
         build_reasoning("**Reading the table**\n\nOne bar for each product."),
-        _build_plot(LONG_LABELS, "bars-upright.png"),
+        _build_plot(LONG_LABELS, "bars-upright"),
         build_reasoning("**Looking at the plot**\n\nThe names overlap."),
         build_message(
             "The names overlap: I draw the bars horizontally.", phase="commentary"
         ),
-        _build_plot(HORIZONTAL_BARS, "bars-lying.png"),
+        _build_plot(HORIZONTAL_BARS, "bars-lying"),
         build_reasoning("**Looking again**\n\nNow all names can be read."),
         build_message(text, phase="final_answer"),
     )
@@ -73,8 +71,7 @@ def _file_ids(container: Any) -> list[str]:
 
 def _build_plot(code: str, picture: str) -> Item:
     """Return a call of OpenAI's Python whose output is a picture of the simulator."""
-    encoded = base64.b64encode((PICTURES / picture).read_bytes()).decode()
-    url = f"data:image/png;base64,{encoded}"
+    url = f"data:image/png;base64,{read_picture(picture)}"
     call = build_code_interpreter_call(code, "")
     return {**call, "outputs": [{"type": "image", "url": url}]}
 
@@ -100,9 +97,9 @@ def lead_crew(request: ValidRequest, _: Options) -> Reply:
 
     A sub-agent is a chat of its own, whose question is the task.
     """
-    for year, degrees in DEGREES.items():
-        if TASK.format(year=year) in request.last_user_text:
-            return make_reply(build_message(f"August {year}, with {max(degrees)} °C."))
+    answer = answer_task(request)
+    if answer:
+        return answer
     match request.rounds:
         case 0:
             return make_reply(
@@ -126,9 +123,7 @@ def lead_crew(request: ValidRequest, _: Options) -> Reply:
 
 def _delegate_year(year: str) -> Item:
     """Return the call that gives a sub-agent the temperatures of a year."""
-    degrees = ", ".join(str(number) for number in DEGREES[year])
-    task = TASK.format(year=year) + degrees
-    arguments = json.dumps({"task": task}, ensure_ascii=False)
+    arguments = json.dumps({"task": describe_task(year)}, ensure_ascii=False)
     return build_function_call("delegate_task", arguments)
 
 

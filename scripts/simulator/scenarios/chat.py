@@ -70,12 +70,13 @@ def _build_late_refusal() -> Item:
     return {**message, "content": [*message["content"], *refusal["content"]]}
 
 
+CHAT = make_scenario(
+    "chat",
+    "reasoning with a summary of two parts, then a few Markdown paragraphs",
+    make_reply(build_reasoning(*THOUGHTS), build_message(ANSWER)),
+)
 CHAT_SCENARIOS: tuple[Scenario, ...] = (
-    make_scenario(
-        "chat",
-        "reasoning with a summary of two parts, then a few Markdown paragraphs",
-        make_reply(build_reasoning(*THOUGHTS), build_message(ANSWER)),
-    ),
+    CHAT,
     make_scenario(
         "short",
         "reasoning, then one sentence",

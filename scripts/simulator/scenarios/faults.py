@@ -6,6 +6,7 @@ The errors of the `leaky` scenarios quote the whole request with its key.
 import json
 
 from simulator.options import Options
+from simulator.refusals import OVERLOADED_TEXT
 from simulator.request import ValidRequest
 from simulator.scenarios.builders import (
     build_function_call,
@@ -35,7 +36,6 @@ from simulator.scenarios.scenario import (
 REASONING = build_reasoning(*THOUGHTS)
 MESSAGE = build_message(ANSWER)
 SERVER_ERROR_TEXT = "The server had an error processing your request. Sorry about that!"
-SERVER_OVERLOADED_TEXT = "Our servers are currently overloaded. Please try again later."
 FLAGGED_TEXT = (
     "Invalid prompt: your prompt was flagged as potentially violating our usage policy. "
     "Please try again with a different prompt."
@@ -208,7 +208,7 @@ FAULT_SCENARIOS: tuple[Scenario, ...] = (
         make_reply(
             ending=end_with_error_event(
                 "server_is_overloaded",
-                SERVER_OVERLOADED_TEXT,
+                OVERLOADED_TEXT,
                 nested=True,
                 type="service_unavailable_error",
             ),

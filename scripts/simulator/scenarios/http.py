@@ -4,8 +4,9 @@ import json
 from typing import Any
 
 from simulator.options import Options
+from simulator.refusals import OVERLOADED_TEXT
 from simulator.request import ValidRequest
-from simulator.scenarios.chat import CHAT_SCENARIOS
+from simulator.scenarios.chat import CHAT
 from simulator.scenarios.faults import (
     CYBER_TEXT,
     FILTERED_TEXT,
@@ -35,7 +36,6 @@ BUSY_TEXT = "Rate limit reached for requests. Please try again in 1s."
 SERVER_ERROR_TEXT = (
     "The server had an error while processing your request. Sorry about that!"
 )
-OVERLOADED_TEXT = "Our servers are currently overloaded. Please try again later."
 FLEX_TEXT = "Flex processing is temporarily unavailable. Please try again later."
 XAI_KEY_TEXT = (
     "Incorrect API key provided: xa***23. You can obtain an API key from "
@@ -97,7 +97,7 @@ def _refuse_flex(request: ValidRequest, options: Options) -> Reply | HttpReply:
     if request.body.get("service_tier") == "flex":
         body = _build_error_body("flex_unavailable", "invalid_request_error", FLEX_TEXT)
         return HttpReply(429, body)
-    return CHAT_SCENARIOS[0].reply_to(request, options)
+    return CHAT.reply_to(request, options)
 
 
 HTTP_SCENARIOS: tuple[Scenario, ...] = (
@@ -216,7 +216,7 @@ HTTP_SCENARIOS: tuple[Scenario, ...] = (
         make_scenario(
             str(status),
             f"status {status} (times=N, retry-after=S)",
-            *CHAT_SCENARIOS[0].replies,
+            *CHAT.replies,
             options=f"status={status}",
         )
         for status in ERRORS_BY_STATUS

@@ -3,8 +3,6 @@
 The API calls a hosted tool only if the request has it; so do these.
 """
 
-from typing import Any
-
 from simulator.files import CHART_FILE, EXPIRED, TABLE_FILE, draw_picture
 from simulator.options import Options
 from simulator.request import ValidRequest
@@ -18,18 +16,17 @@ from simulator.scenarios.builders import (
     build_reasoning,
 )
 from simulator.scenarios.scenario import (
-    ComposeReply,
     Reply,
     Scenario,
     make_reply,
     make_scenario,
+    require_tool,
     send_partial_images,
 )
 
 DRAWING = build_reasoning("**Drawing**\n\nA disc will do.")
 COUNTING = build_reasoning("**Counting**\n\nThis is best done with code.")
 CHECKING = build_reasoning("**Checking**\n\nThe sum looks right.")
-NO_TOOL = build_message("I have no tool for that here.")
 LIGHTEST_SHADE = 200
 SHADE_STEP = 60
 CODE = """\
@@ -46,17 +43,6 @@ BLOCKED = {
     "message": "Your request was rejected by the safety system.",
     "param": None,
 }
-
-
-def _require_tool(tool: str, compose: ComposeReply) -> ComposeReply:
-    """Return a reply that needs a hosted tool; without it, the model says so."""
-
-    def compose_with_tool(request: ValidRequest, options: Options) -> Any:
-        if not request.tools(tool):
-            return make_reply(NO_TOOL)
-        return compose(request, options)
-
-    return compose_with_tool
 
 
 def _count_pictures(request: ValidRequest) -> int:
@@ -184,52 +170,52 @@ MADE_SCENARIOS: tuple[Scenario, ...] = (
     make_scenario(
         "draw",
         "a picture, darker for each one given, then a sentence",
-        _require_tool(_IMAGE_TOOL, _draw),
+        *require_tool(_IMAGE_TOOL, _draw),
     ),
     make_scenario(
         "draw-only",
         "a picture, no text",
-        _require_tool(_IMAGE_TOOL, _draw_without_text),
+        *require_tool(_IMAGE_TOOL, _draw_without_text),
     ),
     make_scenario(
         "draw-generating",
         "a picture whose item ends with the status `generating`",
-        _require_tool(_IMAGE_TOOL, _draw_unfinished),
+        *require_tool(_IMAGE_TOOL, _draw_unfinished),
     ),
     make_scenario(
         "draw-failed",
         "a picture that was refused, then a sentence",
-        _require_tool(_IMAGE_TOOL, _fail_to_draw),
+        *require_tool(_IMAGE_TOOL, _fail_to_draw),
     ),
     make_scenario(
         "draw-tool",
         "a picture, a call of the first offered function, then the answer",
-        _require_tool(_IMAGE_TOOL, _draw_and_call),
+        *require_tool(_IMAGE_TOOL, _draw_and_call),
         make_reply(FOUND),
     ),
     make_scenario(
         "count",
         "code that writes a table and a chart, then a link",
-        _require_tool(_CODE_TOOL, _count),
+        *require_tool(_CODE_TOOL, _count),
     ),
     make_scenario(
         "count-twice",
         "code, reasoning, more code, reasoning, then the answer",
-        _require_tool(_CODE_TOOL, _count_twice),
+        *require_tool(_CODE_TOOL, _count_twice),
     ),
     make_scenario(
         "count-late",
         "a link into a container that has expired",
-        _require_tool(_CODE_TOOL, _count_with_expired_file),
+        *require_tool(_CODE_TOOL, _count_with_expired_file),
     ),
     make_scenario(
         "count-failed",
         "code that failed, then a sentence",
-        _require_tool(_CODE_TOOL, _fail_to_run),
+        *require_tool(_CODE_TOOL, _fail_to_run),
     ),
     make_scenario(
         "plot",
         "code whose output is a chart, then a sentence",
-        _require_tool(_CODE_TOOL, _plot),
+        *require_tool(_CODE_TOOL, _plot),
     ),
 )

@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Any
 
 from simulator.options import Options
 from simulator.request import ValidRequest
+from simulator.scenarios.builders import build_message
 
 Event = dict[str, Any]
 Events = list[Event]
@@ -34,24 +36,31 @@ def interleave_calls(events: Events, _options: Options) -> Events:
     """Mix the events of the calls, as those of parallel calls arrive."""
     events_of_calls: dict[int, Events] = {}
     for event in events:
-        index = event.get("output_index")
-        is_added = event["type"] == "response.output_item.added"
-        if is_added and event["item"]["type"] in ("function_call", "mcp_call"):
+        if _begins_call(event):
             events_of_calls[event["output_index"]] = []
-        if index in events_of_calls:
-            events_of_calls[index].append(event)
-    mixed = iter(_take_turns(list(events_of_calls.values())))
-    return [
-        next(mixed) if event.get("output_index") in events_of_calls else event
-        for event in events
-    ]
+        if event.get("output_index") in events_of_calls:
+            events_of_calls[event["output_index"]].append(event)
+    mixed = _take_turns(list(events_of_calls.values()))
+    sent: Events = []
+    for event in events:
+        if event.get("output_index") in events_of_calls:
+            sent.append(mixed.pop(0))
+        else:
+            sent.append(event)
+    return sent
+
+
+def _begins_call(event: Event) -> bool:
+    if event["type"] != "response.output_item.added":
+        return False
+    return event["item"]["type"] in ("function_call", "mcp_call")
 
 
 def _take_turns(streams: Sequence[Events]) -> Events:
     """Return the first event of each stream, then the second of each, and so on."""
     mixed: Events = []
-    for number in range(max((len(stream) for stream in streams), default=0)):
-        mixed += [stream[number] for stream in streams if number < len(stream)]
+    for turn in zip_longest(*streams):
+        mixed += [event for event in turn if event is not None]
     return mixed
 
 
@@ -181,7 +190,30 @@ class Scenario:
     def reply_to(self, request: ValidRequest, options: Options) -> Reply | HttpReply:
         """Return the reply for the number of rounds that the request contains."""
         reply = self.replies[min(request.rounds, len(self.replies) - 1)]
-        return reply(request, options) if callable(reply) else reply
+        return compose_reply(reply, request, options)
+
+
+def compose_reply(
+    reply: Reply | ComposeReply, request: ValidRequest, options: Options
+) -> Reply | HttpReply:
+    """Return a reply that may depend on the request."""
+    if callable(reply):
+        return reply(request, options)
+    return reply
+
+
+def require_tool(kind: str, *replies: Reply | ComposeReply) -> tuple[ComposeReply, ...]:
+    """Return replies that need a hosted tool; without it, the model says so."""
+    return tuple(_require_tool(kind, reply) for reply in replies)
+
+
+def _require_tool(kind: str, reply: Reply | ComposeReply) -> ComposeReply:
+    def compose(request: ValidRequest, options: Options) -> Reply | HttpReply:
+        if not request.tools(kind):
+            return make_reply(build_message(f"I have no {kind}."))
+        return compose_reply(reply, request, options)
+
+    return compose
 
 
 def make_scenario(

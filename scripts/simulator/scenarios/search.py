@@ -1,7 +1,5 @@
 """Replies that search the web or files, and cite their sources."""
 
-from simulator.options import Options
-from simulator.request import ValidRequest
 from simulator.scenarios.builders import (
     Item,
     build_file_search_call,
@@ -12,11 +10,10 @@ from simulator.scenarios.builders import (
     build_web_search_call,
 )
 from simulator.scenarios.scenario import (
-    ComposeReply,
-    Reply,
     Scenario,
     make_reply,
     make_scenario,
+    require_tool,
 )
 
 SEARCHING = build_reasoning("**Searching the web**\n\nThis needs a source.")
@@ -95,20 +92,6 @@ SWIM = (
 FILES = "The pier was built in 1902. It burned in 1963, as the log tells.\n\nEnd."
 SEARCH = build_web_search_call("when did the harbour freeze", CHRONICLE, ALMANAC)
 SEARCH["action"]["queries"].append("thickness of the ice in 1963")
-
-
-def require_tool(kind: str, *replies: Reply) -> tuple[ComposeReply, ...]:
-    """Return replies that need a hosted tool; without it, the model says so."""
-    return tuple(_require_tool(kind, reply) for reply in replies)
-
-
-def _require_tool(kind: str, reply: Reply) -> ComposeReply:
-    def compose(request: ValidRequest, _options: Options) -> Reply:
-        if request.tools(kind):
-            return reply
-        return make_reply(build_message(f"I have no {kind}."))
-
-    return compose
 
 
 SEARCH_SCENARIOS: tuple[Scenario, ...] = (

@@ -3,10 +3,7 @@
 The tests use the other scenarios, whose texts say what the request contained.
 """
 
-import base64
-from pathlib import Path
-
-from simulator.files import TEMPERATURES_FILE
+from simulator.files import TEMPERATURES_FILE, read_picture
 from simulator.scenarios.builders import (
     build_code_interpreter_call,
     build_container_citation,
@@ -19,11 +16,10 @@ from simulator.scenarios.scenario import (
     Scenario,
     make_reply,
     make_scenario,
+    require_tool,
     send_partial_images,
 )
-from simulator.scenarios.search import require_tool
 
-PICTURES = Path(__file__).resolve().parents[1] / "pictures"
 CODE = """\
 import csv
 import matplotlib.pyplot as plt
@@ -60,12 +56,8 @@ I do what the word says.
 """
 
 
-def _read_picture(name: str) -> str:
-    return base64.b64encode((PICTURES / f"{name}.png").read_bytes()).decode()
-
-
 def _build_postcard() -> Reply:
-    picture = _read_picture("postcard")
+    picture = read_picture("postcard")
     return make_reply(
         build_reasoning(
             "**Choosing the scene**\n\nA lake before mountains in the evening: few "
@@ -79,7 +71,7 @@ def _build_postcard() -> Reply:
 
 def _build_chart() -> Reply:
     call = build_code_interpreter_call(CODE, "warmest: Aug\n")
-    url = f"data:image/png;base64,{_read_picture('chart')}"
+    url = f"data:image/png;base64,{read_picture('chart')}"
     call["outputs"].append({"type": "image", "url": url})
     citation = build_container_citation(
         CHART_TEXT, "sandbox:/mnt/data/temperatures.csv", TEMPERATURES_FILE

@@ -7,6 +7,7 @@ from string import Template
 from typing import Any
 
 from simulator.diagnostics import UNAVAILABLE
+from simulator.fields import without_fields
 from simulator.prefix import read_tier
 from simulator.request import ValidRequest
 from simulator.scenarios.builders import build_message
@@ -318,8 +319,7 @@ def _drop_unrequested(item: Item, request: ValidRequest) -> Item:
     if not field or include in (request.body.get("include") or []):
         return item
     if "action" in item:
-        action = {key: value for key, value in item["action"].items() if key != field}
-        return {**item, "action": action}
+        return {**item, "action": without_fields(item["action"], field)}
     return {**item, field: None}
 
 

@@ -6,6 +6,8 @@ docs/servers.md tells about each server.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from simulator.fields import without_fields
+
 Event = dict[str, Any]
 StreamImitation = Callable[[Sequence[Event]], Iterator[Event]]
 KINDS = {
@@ -33,10 +35,6 @@ def _kind(event: Event) -> str:
     return "part" if "item_id" in event else "other"
 
 
-def _without(event: Mapping[str, Any], *keys: str) -> Event:
-    return {key: value for key, value in event.items() if key not in keys}
-
-
 def _is_call(item: Event) -> bool:
     return bool(item["type"] == "function_call")
 
@@ -58,10 +56,12 @@ def _llama_cpp(events: Sequence[Event]) -> Iterator[Event]:
     call_ids: dict[str, str] = {}
 
     def without_call_id(item: Event) -> Event:
-        return _without(item, "id") if _is_call(item) else item
+        return without_fields(item, "id") if _is_call(item) else item
 
     for event in events:
-        plain = _without(event, "output_index", "sequence_number", "content_index")
+        plain = without_fields(
+            event, "output_index", "sequence_number", "content_index"
+        )
         kind = _kind(event)
         if kind in ("added", "done"):
             item = event["item"]

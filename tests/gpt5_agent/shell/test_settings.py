@@ -111,7 +111,8 @@ def test_the_request_wins() -> None:
 def test_a_person_is_asked_only_where_there_is_a_chat() -> None:
     """Elsewhere a call that needs a yes is refused."""
     agent_input = question()
-    in_chat = agent_input._replace(can_ask=True)
+    caller = PipelineCaller(chat_id="c-1", message_id="m-1", streams=True)
+    in_chat = agent_input._replace(caller=caller)
     endpoint = build_endpoint(agent_input.valves, AgentLog("ID"))
     log = AgentLog("ID")
 
