@@ -11647,14 +11647,19 @@ _MAX_TEXTS = 5000
 
 
 class RecentTexts:
-    """The texts of the last day, five thousand at most.
+    """The texts of the last day, or of as many seconds, five thousand at most.
 
     They are kept by their hash, because a text may be long, or secret.
     """
 
-    def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
+    def __init__(
+        self,
+        now: Callable[[], float] = monotonic_seconds,
+        seconds: float = _DAY_SECONDS,
+    ) -> None:
         """Start empty."""
         self._now = now
+        self._seconds = seconds
         self._ends: dict[int, float] = {}
         """Until when each text counts, by its hash."""
 
@@ -11668,7 +11673,7 @@ class RecentTexts:
             return False
         if len(self._ends) >= _MAX_TEXTS:
             self._ends.clear()
-        self._ends[hash(text)] = self._now() + _DAY_SECONDS
+        self._ends[hash(text)] = self._now() + self._seconds
         return True
 
 
@@ -17527,7 +17532,8 @@ def _find_bwrap() -> str:
 
 def _folder_options(folders: Iterable[str]) -> Iterator[str]:
     """Yield the options for /lib and the like: links into /usr on most systems."""
-    for path in map(Path, folders):
+    for folder in folders:
+        path = Path(folder)
         if path.is_symlink():
             yield from ("--symlink", os.readlink(path), str(path))
         elif path.is_dir():
@@ -17730,8 +17736,7 @@ class ContainerBackend:
 
 
 def _client_environment() -> dict[str, str]:
-    names = (name for name in _CLIENT_VARIABLES if name in os.environ)
-    return {name: os.environ[name] for name in names}
+    return {name: os.environ[name] for name in _CLIENT_VARIABLES if name in os.environ}
 
 
 # --------------------------------------------------------------------------------------
@@ -20056,12 +20061,13 @@ def _names_target(name: str) -> bool:
 
 
 MAX_QUESTIONS = 3
-"""As many questions a call of `ask_user` may hold (utils/ask_user.py)."""
+"""As many questions a call of `ask_user` may hold (0.12.4, utils/ask_user.py)."""
 
 _ASK_USER = "ask_user"
 _CONFIRMATION_PREFIX = "call_confirm_"
 _ANSWER_MILLISECONDS = 240_000
-"""The most that the host lets a person read in a temporary chat (utils/ask_user.py)."""
+"""The most that the host lets a person think in a temporary chat (0.12.4,
+utils/ask_user.py)."""
 _MAX_COVERAGE_CHARACTERS = 240
 """Of a longer description the host shows the beginning, as if it were all."""
 
@@ -20129,26 +20135,35 @@ def read_confirmations(messages: Iterable[Message]) -> dict[str, Decision]:
     questions: dict[str, list[str]] = {}
     decisions: dict[str, Decision] = {}
     for message in messages:
-        for call in filter(_is_confirmation_call, read_tool_calls(message)):
-            questions[str(call["id"])] = _read_question_ids(call)
-        output = parse_json_object(message.get("content")) or {}
-        is_answered = output.get("status") == "answered"
-        answers = as_mapping(output.get("answers") if is_answered else None)
+        for call in read_tool_calls(message):
+            if _is_confirmation_call(call):
+                questions[str(call["id"])] = _read_question_ids(call)
+        answers = _read_answers(message)
         for question in questions.pop(str(message.get("tool_call_id")), ()):
             decisions[question] = _read_decision(answers.get(question))
     return decisions
+
+
+def _read_answers(message: Message) -> Mapping[str, Any]:
+    """Return the answers by question, of the output of an `ask_user` that has any."""
+    output = parse_json_object(message.get("content")) or {}
+    if output.get("status") != "answered":
+        return {}
+    return as_mapping(output.get("answers"))
 
 
 def drop_question_calls(messages: Sequence[Message]) -> list[Message]:
     """Return the messages without our questions and their answers."""
     kept: list[Message] = []
     for message in messages:
+        if str(message.get("tool_call_id") or "").startswith(_CONFIRMATION_PREFIX):
+            continue
         calls = read_tool_calls(message)
         others = [call for call in calls if not _is_confirmation_call(call)]
-        if not str(message.get("tool_call_id") or "").startswith(_CONFIRMATION_PREFIX):
-            kept.append(
-                message if others == calls else {**message, "tool_calls": others}
-            )
+        if others == calls:
+            kept.append(message)
+        else:
+            kept.append({**message, "tool_calls": others})
     return kept
 
 
@@ -20435,12 +20450,16 @@ class _ToolFile(NamedTuple):
 
 
 class _ResultPart(NamedTuple):
-    """A part: for the model, `image` for the page, `seen` for the model too."""
+    """A part of a result, for those who get it."""
 
     text: str
+    """For the model."""
     image: str = ""
+    """The address of a picture for the page."""
     seen: str = ""
+    """The same address if the model can see the picture, too."""
     file: _ToolFile | None = None
+    """For the user; what the model reads of it depends on whether it can be stored."""
 
 
 def _read_result(result: object) -> tuple[bool, list[_ResultPart]]:
@@ -20469,8 +20488,6 @@ def _format_response(value: object) -> str:
 
 def _convert_part(part: Mapping[str, Any]) -> _ResultPart:
     """Convert a part of one of the known types; raises InvalidRequest."""
-    name = _read_text_field(part, "name")
-    media_type = _read_text_field(part, "mimeType")
     match part["type"]:
         case "text":
             return _ResultPart(_read_text_field(part, "text"))
@@ -20481,9 +20498,11 @@ def _convert_part(part: Mapping[str, Any]) -> _ResultPart:
             return _ResultPart(f"result link: {url}. please tell user to check it.")
         case "image_link":
             return _ResultPart(_IMAGE_SENT_TEXT, image=_read_text_field(part, "url"))
-        case "image":
-            media_type = media_type or "image/png"
-    return _build_file_part(_decode_base64(part.get("data")), media_type, name)
+    content = _decode_base64(part.get("data"))  # of an `image` or a `blob`
+    media_type = _read_text_field(part, "mimeType")
+    if part["type"] == "image" and not media_type:
+        media_type = "image/png"
+    return _build_file_part(content, media_type, _read_text_field(part, "name"))
 
 
 def _read_text_field(part: Mapping[str, Any], key: str) -> str:
@@ -20498,10 +20517,12 @@ def _build_file_part(content: bytes, media_type: str, name: str) -> _ResultPart:
     media_type = media_type or guess_type(file_name)[0] or "application/octet-stream"
     if media_type not in _IMAGE_SIGNATURES:
         return _ResultPart("", file=_ToolFile(file_name, media_type, content))
-    url = f"data:{media_type};base64,{base64.b64encode(content).decode('ascii')}"
+    encoded = base64.b64encode(content).decode("ascii")
+    url = f"data:{media_type};base64,{encoded}"
     signature = _IMAGE_SIGNATURES[media_type]
-    is_readable = signature is not None and content.startswith(signature)
-    return _ResultPart(_IMAGE_SENT_TEXT, image=url, seen=url if is_readable else "")
+    if signature is not None and content.startswith(signature):
+        return _ResultPart(_IMAGE_SENT_TEXT, image=url, seen=url)
+    return _ResultPart(_IMAGE_SENT_TEXT, image=url)
 
 
 def _decode_base64(data: object) -> bytes:
@@ -20563,16 +20584,18 @@ class OwnTools:
         self, text: str, parts: Sequence[_ResultPart]
     ) -> str | list[Item]:
         """Return what the model gets: a text, with pictures if it may see any."""
-        images = [part.seen for part in parts if part.seen and self._may_see(part.seen)]
+        images: list[Item] = []
+        for part in parts:
+            if part.seen and self._take_room(part.seen):
+                image = {
+                    "type": "input_image",
+                    "detail": "auto",
+                    "image_url": part.seen,
+                }
+                images.append(image)
         if not images:
             return text
-        return [
-            {"type": "input_text", "text": text},
-            *(
-                {"type": "input_image", "detail": "auto", "image_url": url}
-                for url in images
-            ),
-        ]
+        return [{"type": "input_text", "text": text}, *images]
 
     async def _give_file(self, file: _ToolFile, file_count: int) -> tuple[str, str]:
         """Return what the model and the user read of a file; store it if possible.
@@ -20596,8 +20619,8 @@ class OwnTools:
             return f"{text} could not be sent to the user: {refused}{end}", note
         return f"{text} is sent to the user.", f"[{name}]({path})"
 
-    def _may_see(self, url: str) -> bool:
-        """Count a picture; say whether the model may still see one of its size."""
+    def _take_room(self, url: str) -> bool:
+        """Count a picture; say whether there was room for it in this answer."""
         self._images_left -= 1
         self._characters_left -= len(url)
         return self._images_left >= 0 and self._characters_left >= 0
@@ -20652,6 +20675,18 @@ class PreparedRun(NamedTuple):
     note: str
     permissions: frozenset[str]
 
+    def with_own_name(self, call: Item) -> Item:
+        """Return a call under the tool's own name."""
+        return {**call, "name": self.names.own_name(str(call["name"]))}
+
+
+class _ChatHistory(NamedTuple):
+    """A chat as input; `notice` says what was cut, if anything was."""
+
+    system_text: str
+    items: list[Item]
+    notice: str
+
 
 def prepare_run(request: AgentRequest) -> PreparedRun:
     """Return what the agent begins with; raises InvalidRequest."""
@@ -20665,16 +20700,15 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
     memory = apply_memory_policy(request.messages, parameters.guide.memory_policy)
     messages = _replace_query(memory.messages, request.query)
     origin = origin_at(model.family, request.endpoint)
-    system_text, items, cut_note = _build_history(
-        messages, origin, earlier, request.sign
-    )
+    history = _build_history(messages, origin, earlier, request.sign)
+    items = history.items
     if request.pictures:
         items = request.pictures.restore(request.chat, items)
     sources = read_context(request.context)
     tools, names = _offer_functions(request)
     first_request = build_request(
         model,
-        build_strategy_instructions(parameters, style, system_text, sources),
+        build_strategy_instructions(parameters, style, history.system_text, sources),
         [*build_memory_items(parameters.guide), *items],
         _merge_body(request, tools, names),
         request.settings._replace(tools=tools),
@@ -20694,7 +20728,7 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
         earlier_rounds=earlier,
         style=style,
         sources=() if earlier.is_continuation else sources,
-        note=cut_note or memory.note,
+        note=history.notice or memory.note,
         permissions=permissions,
     )
 
@@ -20731,8 +20765,8 @@ def _resolve_calling_model(name: str) -> ResolvedModel:
 
 def _build_history(
     messages: Sequence[Message], reader: Origin, earlier: EarlierRounds, sign: Sign
-) -> tuple[str, list[Item], str]:
-    """Return the system's text and the items of a chat, and the notice if it was cut.
+) -> _ChatHistory:
+    """Return the history of a chat.
 
     An answer whose calls are still open stands at the end: it goes on from there.
     """
@@ -20744,7 +20778,7 @@ def _build_history(
     maker = earlier.open_origin
     is_readable = maker is not None and reader.can_decrypt(maker)
     open_items = replay_output(earlier.open_turn, with_reasoning=is_readable)
-    return system_text, [*items, *open_items], cut_notice(parts)
+    return _ChatHistory(system_text, [*items, *open_items], cut_notice(parts))
 
 
 def _drop_last_turn_details(messages: Sequence[Message], sign: Sign) -> list[Message]:
@@ -20848,10 +20882,15 @@ def resolve_host_call(call: Item) -> Item:
     return {**call, "name": name, "arguments": arguments["params"]}
 
 
+def names_no_tool(call: Item) -> bool:
+    """Say whether a call of `call_tool` names no tool that the host would run."""
+    return call.get("name") == CALL_TOOL and resolve_host_call(call) is call
+
+
 _MAX_ID_CHARACTERS = 200
 """Of the id of a toolkit or a server; Open WebUI's own ids are shorter."""
 
-_CUT_NAME = re.compile(r"(.{55})_([0-9a-f]{8})", re.DOTALL)
+_CUT_NAME = re.compile(r"(?P<beginning>.{55})_(?P<digest>[0-9a-f]{8})", re.DOTALL)
 """From 0.12 on, a name of an MCP server's tool with over 64 characters: its beginning,
 and that of the SHA-256 of the whole (utils/middleware.py, `tool_name[:55]`)."""
 _WILDCARDS = frozenset("*?[")
@@ -20902,7 +20941,9 @@ class HostToolNames:
         if cut_name is None or name in self.own_tools:
             return False
         return any(
-            _may_match_on_server(cut_name[1], cut_name[2], f"{mcp_id}_", pattern)
+            _may_match_on_server(
+                cut_name["beginning"], cut_name["digest"], f"{mcp_id}_", pattern
+            )
             for mcp_id in self.mcp_ids
         )
 
@@ -20987,7 +21028,7 @@ class ChatJudge:
         self.new_permissions: set[str] = set()
         self._settings = request.own_tools
         self._chat = request.chat
-        self._names = prepared.names
+        self._prepared = prepared
         self._own_names = prepared.own_tools.schemas.keys()
         self._host_names = prepared.host_schemas.keys()
         self._decisions = dict(earlier.answers)
@@ -20999,7 +21040,7 @@ class ChatJudge:
             request.own_tools.approver, ask=self._ask_person, log=request.log
         )
         for call in earlier.signed_calls:
-            self._add_permission(self._rename(call))
+            self._add_permission(prepared.with_own_name(call))
 
     def build_toolset(self, request: AgentRequest) -> Toolset:
         """Return what runs the calls that this judge allows."""
@@ -21016,12 +21057,17 @@ class ChatJudge:
     @property
     def holds_calls(self) -> bool:
         """Whether a call may need an approval that the host asks for."""
+        if not self._settings.asks_in_chat:
+            return False
+        if CALL_TOOL in self._host_names and self._has_rule_that_asks():
+            return True  # the tool that it passes a call on to is not known yet
         names = (*self._own_names, *self._host_names)
-        rules = self._approver.rules
-        answers = (self._approver.default_rule, *(answer for _, answer in rules))
-        passes_on = CALL_TOOL in self._host_names and "ask" in answers
-        asks = passes_on or any(map(self._needs_approval, names))
-        return self._settings.asks_in_chat and asks
+        return any(self._needs_approval(name) for name in names)
+
+    def _has_rule_that_asks(self) -> bool:
+        if self._approver.default_rule == "ask":
+            return True
+        return any(answer == "ask" for _, answer in self._approver.rules)
 
     def failed_calls(self) -> list[Item]:
         """Return the calls that failed, for later rounds."""
@@ -21032,7 +21078,7 @@ class ChatJudge:
 
         No approval is requested for a call that cannot be made.
         """
-        named_calls = [self._rename(call) for call in calls]
+        named_calls = [self._prepared.with_own_name(call) for call in calls]
         refusals = self._refused_calls(named_calls)
         open_calls = [call for call in named_calls if call["call_id"] not in refusals]
         resolved_calls = [self._resolve_for_rules(call) for call in open_calls]
@@ -21070,23 +21116,14 @@ class ChatJudge:
                 refusals[call["call_id"]] = tool_error(why)
         return refusals
 
-    def _rename(self, call: Item) -> Item:
-        """Return a call under the tool's own name."""
-        return {**call, "name": self._names.own_name(str(call["name"]))}
-
     def _refusal(self, call: Item) -> str | None:
         """Return why a call cannot be made; rules need to know the tool that runs."""
         why = self._tools.refusal(call)
-        if why:
-            return why
-        if self._lacks_approval(call):
+        if why is None and self._lacks_approval(call):
             why = self._why_not_asked(self._resolve_for_rules(call))
-        if why:
-            return why
-        is_open = call["name"] == CALL_TOOL and resolve_host_call(call) is call
-        if is_open and self._approver.rules:
-            return "tool arguments validation error: no tool to call is named"
-        return None
+        if why is None and self._approver.rules and names_no_tool(call):
+            why = "tool arguments validation error: no tool to call is named"
+        return why
 
     def _why_not_asked(self, call: Item) -> str | None:
         """Return why no person is asked about a call that needs an approval."""
@@ -21133,7 +21170,10 @@ class ChatJudge:
         """
         if call["name"] in self._own_names:
             return call
-        return max(resolve_host_call(call), call, key=self._strictness)
+        resolved = resolve_host_call(call)
+        if self._strictness(call) > self._strictness(resolved):
+            return call
+        return resolved
 
     def _strictness(self, call: Item) -> int:
         """Return a number that is higher for a stricter rule."""
@@ -21245,7 +21285,10 @@ class StepLog:
         self._progress: asyncio.Queue[StepStarted | StepEnded] = asyncio.Queue()
 
     def begin_task(self) -> Self:
-        """Return a log for a task, whose steps are those of the round at this moment."""
+        """Return a log for a task that the round of this moment began.
+
+        Both logs share the steps that have started, and the numbers of tasks.
+        """
         log = copy(self)
         log._outer = self._round
         log._prefix = f"TASK {next(self._tasks)} > "
@@ -21284,7 +21327,7 @@ class StepLog:
         """Yield the steps of tasks until `work` is done."""
         step = asyncio.ensure_future(self._progress.get())
         try:
-            while not (work.done() and self._progress.empty() and not step.done()):
+            while not work.done() or step.done() or not self._progress.empty():
                 await asyncio.wait((work, step), return_when=asyncio.FIRST_COMPLETED)
                 if step.done():
                     yield step.result()
@@ -21401,7 +21444,7 @@ class _Agent:
         """The last response that is complete."""
         self._round_began = 0.0
         self._delegated: Usage | None = None
-        """What tasks used behind the end of the last response."""
+        """What tasks have used since the end of the last response."""
         self._round_step: StepStarted | None = None
         self._model_step: StepStarted | None = None
         self._call_steps: dict[str, StepStarted] = {}
@@ -21486,9 +21529,9 @@ class _Agent:
             case ItemAdded() if is_call(event.item):
                 if event.item is self._judge.question:
                     yield from self._judge.requests
-                yield event._replace(item=self._rename(event.item))
+                yield event._replace(item=self._prepared.with_own_name(event.item))
             case ItemDone() if is_call(event.item):
-                yield event._replace(item=self._rename(event.item))
+                yield event._replace(item=self._prepared.with_own_name(event.item))
                 if event.item is self._judge.question:
                     yield StateChanged("waiting_for_confirmation")
             case ToolOutput():
@@ -21537,9 +21580,10 @@ class _Agent:
         if made:
             yield StateChanged("executing_tool")
         for call in made:
+            tool_name = self._prepared.with_own_name(call)["name"]
             step = self._steps.start(
                 "tool",
-                f"CALL {self._rename(call)['name']}",
+                f"CALL {tool_name}",
                 parent=self._round_step.id if self._round_step else "",
                 detail=str(call.get("arguments", "")),
             )
@@ -21595,11 +21639,6 @@ class _Agent:
             continues=not self.is_over,
         )
 
-    def _rename(self, call: Item) -> Item:
-        """Return a call under the name of its tool."""
-        own_name = self._prepared.names.own_name
-        return {**call, "name": own_name(str(call["name"]))}
-
 
 def _output_text(output: str | list[Item]) -> str:
     """Return the text of an output, without its pictures."""
@@ -21607,6 +21646,9 @@ def _output_text(output: str | list[Item]) -> str:
         return output
     return "\n".join(part_text(part) for part in output)
 
+
+_MESSAGE_DEPTH = 3
+"""How deep a chat is counted: messages, their fields, parts, and the fields of parts."""
 
 MakeProvider = Callable[[AgentRequest, PreparedRun], Provider]
 
@@ -21684,7 +21726,7 @@ async def _start_agent(
         delegate = DelegateTool(request, usable_tools, spending, run_task, slots)
         tools = (delegate, *own.tools)
         request = request._replace(own_tools=own._replace(tools=tools))
-    size = count_entries(request.messages, 3)
+    size = count_entries(request.messages, _MESSAGE_DEPTH)
     prepared = await run_work(size, partial(prepare_run, request))
     spending.add_earlier(prepared.earlier_rounds.spending)
     provider = make_provider(request, prepared)
@@ -21745,6 +21787,10 @@ _Result = TypeVar("_Result")
 _KEEPALIVE_CHUNK: AnswerPiece = {"choices": []}
 """Open WebUI passes over it, as every reader of chat chunks does."""
 
+_LEASE_SECONDS = 5.0
+"""How long an answer may go unread before it is cancelled: its reader has left."""
+_BEAT_SECONDS = 1.0
+"""How often a silent answer lets the server look whether its reader is there."""
 _BRIDGE_CLOSE_SECONDS = 5.0
 """A tool that does not let itself be cancelled must not hold the server's end."""
 
@@ -21793,9 +21839,9 @@ class _AnswerReader:
         return piece
 
     async def consume(
-        self, pieces: AsyncGenerator[AnswerPiece, None], last: AnswerPiece
+        self, pieces: AsyncGenerator[AnswerPiece, None], last_piece: AnswerPiece
     ) -> None:
-        """Queue one piece after another; queue `last` if cancelled.
+        """Queue one piece after another; queue `last_piece` if cancelled.
 
         After Stop, the server reads nothing and says nothing. Because the next piece is
         asked for only when the last one was read, at most one call is then under way.
@@ -21809,7 +21855,7 @@ class _AnswerReader:
                     self._pieces.put(piece)
                     await self._was_read.wait()
         except asyncio.CancelledError:
-            self._pieces.put(last)
+            self._pieces.put(last_piece)
             raise
         finally:
             watcher.cancel()
@@ -21835,14 +21881,17 @@ class AsyncBridge:
 
     def __init__(
         self,
-        last: AnswerPiece,
-        at_end: Callable[[], Coroutine[Any, Any, None]],
-        lease_seconds: float = 5.0,
-        beat_seconds: float = 1.0,
+        last_piece: AnswerPiece,
+        on_close: Callable[[], Coroutine[Any, Any, None]],
+        lease_seconds: float = _LEASE_SECONDS,
+        beat_seconds: float = _BEAT_SECONDS,
     ) -> None:
-        """Start nothing; at `close`, `last` ends an open answer; then comes `at_end`."""
-        self._last = last
-        self._on_close = at_end
+        """Start nothing.
+
+        At `close`, `last_piece` ends each open answer, then `on_close` is awaited.
+        """
+        self._last_piece = last_piece
+        self._on_close = on_close
         self._lease_seconds = lease_seconds
         self._beat_seconds = beat_seconds
         self._lock = Lock()
@@ -21856,7 +21905,7 @@ class AsyncBridge:
     ) -> Iterator[AnswerPiece]:
         """Return `pieces` as a plain iterator; raises BridgeClosed."""
         reader = _AnswerReader(self._lease_seconds, self._beat_seconds)
-        self._submit(reader.consume(pieces, self._last))
+        self._submit(reader.consume(pieces, self._last_piece))
         return reader
 
     def run(self, work: Coroutine[Any, Any, _Result]) -> _Result:
@@ -22025,7 +22074,8 @@ def read_attached(body: Mapping[str, Any]) -> AttachedToChat:
 def _read_files(rows: object) -> Iterator[tuple[str, str]]:
     """Yield ids and names of files; a name that is taken gets its row's number."""
     taken: set[str] = set()
-    for number, row in enumerate(map(as_mapping, as_list(rows)), 1):
+    for number, entry in enumerate(as_list(rows), start=1):
+        row = as_mapping(entry)
         if row.get("type") not in ("file", "image") or not row.get("id"):
             continue
         name = shorten_name(str(row.get("name") or "file"))
@@ -22918,16 +22968,6 @@ def _read_content(file: SandboxFile, max_bytes: int) -> bytes | None:
     return content if len(content) <= max_bytes else None
 
 
-def hourly_texts() -> RecentTexts:
-    """Return texts that are new again after an hour."""
-    return RecentTexts(_read_fast_clock)
-
-
-def _read_fast_clock() -> float:
-    """Return the time of a clock whose day, for which texts are kept, is an hour."""
-    return 24 * monotonic_seconds()
-
-
 def open_host_files(
     valves: Valves, user_id: str, files: Sequence[tuple[str, str]], log: AgentLog
 ) -> HostFiles:
@@ -23287,7 +23327,7 @@ def _inactive_valve(valves: Valves, name: str) -> str:
 
 
 class AgentInput(NamedTuple):
-    """One question: `can_ask` allows approvals in the chat, `tools` run here.
+    """One question; `tools` run here.
 
     `notices` are for administrators, where `is_new` says that they were not yet shown.
     """
@@ -23296,7 +23336,6 @@ class AgentInput(NamedTuple):
     messages: Sequence[Mapping[str, Any]]
     body: Mapping[str, Any]
     settings: ValveSettings
-    can_ask: bool = False
     tools: Sequence[Tool] = ()
     caller: PipelineCaller = PipelineCaller()
     attached: AttachedToChat = AttachedToChat()
@@ -23402,7 +23441,7 @@ def _build_tool_settings(question: AgentInput, rules: ApprovalRules) -> OwnToolS
             characters=valves.TOOL_OUTPUT_CHARACTERS,
             own=timeouts.by_pattern,
         ),
-        asks_in_chat=question.can_ask,
+        asks_in_chat=question.caller.can_ask,
         delegates=valves.DELEGATION,
         store_file=question.store_file,
     )
@@ -24053,6 +24092,9 @@ def _select_fields(
 _MIN_THREADS = 400
 """The server gives 40 threads to all its streams, and each of ours waits in one."""
 
+_NOTICE_SECONDS = 3600.0
+"""After an hour, administrators read a notice again."""
+
 _STOPPED_TEXT = (
     "The Pipelines server was stopped or reloaded its pipelines, which ended this "
     "answer. Ask again."
@@ -24082,7 +24124,7 @@ class Pipeline:
         """What the log has said today about requests and valves."""
         self._repairs = RepairMemory()
         self._pictures = PictureMemory()
-        self._shown_notices = hourly_texts()
+        self._shown_notices = RecentTexts(seconds=_NOTICE_SECONDS)
         self._restore_sigterm: Callable[[], object] | None = None
         self._bridge = AsyncBridge(error_chunk(_STOPPED_TEXT), self._close_all)
 
@@ -24135,7 +24177,6 @@ class Pipeline:
             messages=messages,
             body=self._select_keys(body, settings.expert.caller_may_set, caller, log),
             settings=settings,
-            can_ask=caller.can_ask,
             caller=caller,
             attached=read_attached(body),
             notices=self._find_notices(settings, log),

@@ -1096,7 +1096,8 @@ def _find_bwrap() -> str:
 
 def _folder_options(folders: Iterable[str]) -> Iterator[str]:
     """Yield the options for /lib and the like: links into /usr on most systems."""
-    for path in map(Path, folders):
+    for folder in folders:
+        path = Path(folder)
         if path.is_symlink():
             yield from ("--symlink", os.readlink(path), str(path))
         elif path.is_dir():
@@ -1299,8 +1300,7 @@ class ContainerBackend:
 
 
 def _client_environment() -> dict[str, str]:
-    names = (name for name in _CLIENT_VARIABLES if name in os.environ)
-    return {name: os.environ[name] for name in names}
+    return {name: os.environ[name] for name in _CLIENT_VARIABLES if name in os.environ}
 
 
 # --------------------------------------------------------------------------------------
