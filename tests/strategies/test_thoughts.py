@@ -102,10 +102,13 @@ def test_round_without_a_call_is_an_answer_byte_for_byte() -> None:
 )
 def test_answer_grows_as_it_comes(emits: bool, phase: str, may_call: bool) -> None:
     """Nothing is held back where no call can come, or the model promises none."""
-    _, events = shown(emits, [message("1", "It rains.", phase)], may_call=may_call)
+    thoughts = ThoughtFilter(shows_thoughts=emits)
+    thoughts.begin_round(may_call=may_call)
+    item = message("1", "It rains.", phase)
 
-    assert grown(events) == ["It ra", "ins."]
-    assert isinstance(events[1], TextDelta)
+    begun = [each for event in run_of(item)[:2] for each in thoughts.show(event)]
+
+    assert grown(begun) == ["It ra"]
 
 
 def test_r14_text_of_a_round_that_calls_becomes_a_thought_once() -> None:
