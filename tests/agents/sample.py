@@ -59,6 +59,18 @@ def calls(name: str, number: int = 1, city: str = "Bern") -> Item:
     return {**call(str(number), f'{{"city":"{city}"}}'), "name": name}
 
 
+def called_by_the_host(
+    item: Item, *, content: str | None = "", output: str | None
+) -> list[Json]:
+    """A call and its output, as messages of Open WebUI or another client."""
+    function = {"name": item["name"], "arguments": item["arguments"]}
+    asked = {"id": item["call_id"], "type": "function", "function": function}
+    return [
+        {"role": "assistant", "content": content, "tool_calls": [asked]},
+        {"role": "tool", "tool_call_id": item["call_id"], "content": output},
+    ]
+
+
 PARAMETERS = [field.name for field in fields(StrategyParameters)]
 
 

@@ -14,7 +14,7 @@ import pytest_asyncio
 
 import demo
 import tour
-from agents.sample import SIMULATORS, host_tool
+from agents.sample import SIMULATORS, called_by_the_host, calls, host_tool
 from calls.valves import expert
 from gpt5_agent.pipeline import Pipeline, _is_from_inlet
 from gpt5_agent.shell import json_valves, own_tools, server_access, settings
@@ -24,9 +24,12 @@ from openai_responses.requests.parameters import hash_ids
 from simulator import Simulator
 from simulator.faults import refuse_parameter
 
+pytestmark = pytest.mark.asyncio
+
 Json = dict[str, Any]
 KEY = "agent_context"
 METADATA = {"chat_id": "c-1", "message_id": "m-1"}
+TITLE = {**METADATA, "task": "title_generation"}
 AGENT = "gpt5_function_calling"
 
 
@@ -37,13 +40,6 @@ class BrokenMessages(list[Json]):
         raise RuntimeError("Bearer sk-simulator-1: my secret diary")
 
     __reversed__ = __iter__
-
-
-@pytest_asyncio.fixture
-async def sim() -> AsyncIterator[Simulator]:
-    """A strict server."""
-    async with Simulator() as running:
-        yield running
 
 
 @pytest_asyncio.fixture
@@ -60,13 +56,25 @@ def question_messages(text: str) -> list[Json]:
     return [{"role": "user", "content": text}]
 
 
+HELLO = question_messages("hello")
+
+
+def set_valves(pipeline: Pipeline, **valves: Any) -> None:
+    """Save some valves, as the page does."""
+    pipeline.valves = pipeline.Valves(**pipeline.valves.model_dump() | valves)
+
+
 async def asked(
-    pipeline: Pipeline, messages: list[Json], metadata: Json | None, **more: Any
+    pipeline: Pipeline,
+    messages: list[Json],
+    metadata: Json | None,
+    user: Json | None = None,
+    **more: Any,
 ) -> Any:
     """What `pipe()` returns after the inlet has seen the body."""
     body = {"model": f"agents.{AGENT}", "messages": messages, **more}
     if metadata is not None:
-        body = await pipeline.inlet({**body, "metadata": metadata}, {"name": "Ann"})
+        body = await pipeline.inlet({**body, "metadata": metadata}, user)
         del body["metadata"]
     return await asyncio.to_thread(
         pipeline.pipe,
@@ -108,7 +116,6 @@ def error_of(chunk: Any) -> str:
     return message
 
 
-@pytest.mark.asyncio
 async def test_requests_name_the_user_and_the_chat_by_hashes(
     pipeline: Pipeline, sim: Simulator
 ) -> None:
@@ -130,7 +137,7 @@ async def test_requests_name_the_user_and_the_chat_by_hashes(
 # -------------------------------------------------------------------------- the server
 
 
-def test_two_agents_are_offered() -> None:
+async def test_two_agents_are_offered() -> None:
     """As a manifold, whose id the file's name gives (R7)."""
     made = Pipeline()
 
@@ -142,7 +149,7 @@ def test_two_agents_are_offered() -> None:
     ]
 
 
-def test_constructor_starts_no_thread() -> None:
+async def test_constructor_starts_no_thread() -> None:
     """The server makes a pipeline at every load."""
     before = threading.active_count()
 
@@ -151,7 +158,6 @@ def test_constructor_starts_no_thread() -> None:
     assert threading.active_count() == before
 
 
-@pytest.mark.asyncio
 async def test_the_inlet_only_adds(pipeline: Pipeline) -> None:
     """The body goes on as it came, with what the pipe needs (R29)."""
     body = {"model": "m", "messages": [], "metadata": METADATA, "tools": [1]}
@@ -162,7 +168,6 @@ async def test_the_inlet_only_adds(pipeline: Pipeline) -> None:
     assert seen == body
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("key", ["", "sk-simulator-1"])
 async def test_context_that_no_inlet_wrote_is_a_plain_clients(
     pipeline: Pipeline, sim: Simulator, key: str
@@ -183,7 +188,6 @@ async def test_context_that_no_inlet_wrote_is_a_plain_clients(
         assert _is_from_inlet({KEY: ours, "user": user}, valves)
 
 
-@pytest.mark.asyncio
 async def test_context_of_another_user_names_nobody(
     pipeline: Pipeline, sim: Simulator
 ) -> None:
@@ -194,7 +198,6 @@ async def test_context_of_another_user_names_nobody(
     assert "safety_identifier" not in sim.requests[-1].body
 
 
-@pytest.mark.asyncio
 async def test_more_answers_may_wait_at_once(pipeline: Pipeline) -> None:
     """The server's own forty threads would be one for each stream."""
     from anyio.to_thread import current_default_thread_limiter
@@ -207,7 +210,6 @@ async def test_more_answers_may_wait_at_once(pipeline: Pipeline) -> None:
 # ------------------------------------------------------------------------- the answers
 
 
-@pytest.mark.asyncio
 async def test_a_chat_of_the_host_gets_native_events(
     pipeline: Pipeline, sim: Simulator
 ) -> None:
@@ -224,7 +226,6 @@ async def test_a_chat_of_the_host_gets_native_events(
     assert sim.requests[-1].body["model"] == "gpt-6.1-sol"
 
 
-@pytest.mark.asyncio
 async def test_a_plain_client_gets_chunks_alone(pipeline: Pipeline) -> None:
     """Without the inlet's word nothing but chat completion chunks is sent (R29)."""
     *chunks, done = await pieces(pipeline, "hello", None)
@@ -236,7 +237,6 @@ async def test_a_plain_client_gets_chunks_alone(pipeline: Pipeline) -> None:
     assert text.startswith("This is turn 1.")
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("metadata", [METADATA, None])
 async def test_a_whole_answer_is_complete(
     pipeline: Pipeline, metadata: Json | None
@@ -252,7 +252,6 @@ async def test_a_whole_answer_is_complete(
     json.dumps(answer)
 
 
-@pytest.mark.asyncio
 async def test_a_whole_answer_is_not_logged(pipeline: Pipeline) -> None:
     """The server writes its text form at its usual level."""
     answer = await result(pipeline, "hello")
@@ -261,21 +260,12 @@ async def test_a_whole_answer_is_not_logged(pipeline: Pipeline) -> None:
     assert "This is turn 1." not in f"{answer} {answer!r}"
 
 
-@pytest.mark.asyncio
 async def test_messages_without_content_are_read(
     pipeline: Pipeline, sim: Simulator
 ) -> None:
     """As other clients send them beside tool calls (R32)."""
-    call = {"name": "now", "arguments": "{}"}
-    messages = [
-        *question_messages("sim:short what time is it?"),
-        {
-            "role": "assistant",
-            "content": None,
-            "tool_calls": [{"id": "c1", "type": "function", "function": call}],
-        },
-        {"role": "tool", "tool_call_id": "c1", "content": None},
-    ]
+    called = called_by_the_host(calls("now"), content=None, output=None)
+    messages = [*question_messages("sim:short what time is it?"), *called]
 
     answer = await asked(pipeline, messages, None, stream=False)
 
@@ -300,7 +290,6 @@ DEAR: Json = {
 RULES: Json = {"MODEL": "gpt-5.2", "INSTRUCTION": "Never speak of prices."}
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("metadata", [{**METADATA, "user_id": "u-1"}, None])
 async def test_a_request_cannot_spend_money_or_change_the_rules(
     pipeline: Pipeline,
@@ -309,14 +298,12 @@ async def test_a_request_cannot_spend_money_or_change_the_rules(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """What the administrator did not open is left out; the log says it once a caller."""
-    pipeline.valves = pipeline.valves.model_copy(update=RULES)
+    set_valves(pipeline, **RULES)
 
-    answer = await asked(
-        pipeline, question_messages("hello"), metadata, stream=False, **DEAR
-    )
-    await asked(pipeline, question_messages("hello"), metadata, stream=False, **DEAR)
+    for _ in range(2):
+        answer = await asked(pipeline, HELLO, metadata, stream=False, **DEAR)
+        assert "error" not in answer
 
-    assert "error" not in answer
     for request in sim.requests:
         sent = request.body
         assert sent["model"] == "gpt-5.2"
@@ -331,33 +318,27 @@ async def test_a_request_cannot_spend_money_or_change_the_rules(
     assert ("u-1" in line) is (metadata is not None)
 
 
-@pytest.mark.asyncio
 async def test_request_sets_the_keys_that_the_valve_opens(
     pipeline: Pipeline, sim: Simulator
 ) -> None:
     """By the names that the log tells; what a client of chats needs is always open."""
     opened = "agent_model, Reasoning_Effort, service_tier, instruction"
-    valves = {**RULES, "EXPERT_JSON": expert(caller_may_set=opened)}
-    pipeline.valves = pipeline.valves.model_copy(update=valves)
+    set_valves(pipeline, **RULES, EXPERT_JSON=expert(caller_may_set=opened))
     more = {"response_format": {"type": "json_object"}, "max_tokens": 50}
 
     given = {**DEAR, "agent_model": "gpt-5.4", **more}
-    await asked(pipeline, question_messages("hello"), METADATA, stream=False, **given)
+    await asked(pipeline, HELLO, METADATA, stream=False, **given)
 
     sent = sim.requests[-1].body
     assert (sent["model"], sent["service_tier"]) == ("gpt-5.4", "priority")
     assert sent["instructions"].startswith("There are no rules.")
-    assert sent["reasoning"] == {
-        "effort": "xhigh",
-        "summary": "auto",
-        "context": "all_turns",
-    }
+    reasoning = {"effort": "xhigh", "summary": "auto", "context": "all_turns"}
+    assert sent["reasoning"] == reasoning
     assert sent["text"] == {"format": {"type": "json_object"}}
     assert sent["max_output_tokens"] == 50
     assert "prompt_cache_retention" not in sent
 
 
-@pytest.mark.asyncio
 async def test_overrides_of_the_valve_add_or_replace(
     pipeline: Pipeline, sim: Simulator
 ) -> None:
@@ -367,8 +348,7 @@ async def test_overrides_of_the_valve_add_or_replace(
         {"tool_preamble_policy": "Say nothing.", "surprise": "Never."}
     )
     for overrides in ("", ' {"extra_policy": null} ', '["a list"]', preamble):
-        changes = {"PROMPT_POLICY_OVERRIDES": overrides}
-        pipeline.valves = pipeline.valves.model_copy(update=changes)
+        set_valves(pipeline, PROMPT_POLICY_OVERRIDES=overrides)
         await result(pipeline, "hello")
         instructions.append(sim.requests[-1].body["instructions"])
 
@@ -381,7 +361,6 @@ async def test_overrides_of_the_valve_add_or_replace(
     assert replaced == f"{before}{own}{rest}"
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     "name", ["read_expert_json", "read_json_valve", "read_timeouts"]
 )
@@ -404,34 +383,23 @@ async def test_valves_of_several_values_are_read_once_a_question(
     assert len(readings) == 1
 
 
-@pytest.mark.asyncio
 async def test_unknown_caller_keys_are_reported_to_administrators(
     pipeline: Pipeline, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Once in a chat and once in the log; a title shows nothing."""
     words = "context, Verbosity, store, servce_tier"
     pipeline.valves.EXPERT_JSON = expert(caller_may_set=words)
-    task = {**METADATA, "task": "title_generation"}
     admin = {"role": "admin"}
     shown = list[bool]()
-    for metadata, user in [(METADATA, {}), (task, admin), *[(METADATA, admin)] * 2]:
-        body = {
-            "messages": question_messages("hello"),
-            "metadata": metadata,
-            "stream": True,
-        }
-        body = await pipeline.inlet(body, user)
-        del body["metadata"]
-        answer = pipeline.pipe(None, AGENT, question_messages("hello"), body)
-        text = json.dumps(await asyncio.to_thread(list, answer))
-        shown.append("caller_may_set" in text)
+    for metadata, user in [(METADATA, {}), (TITLE, admin), *[(METADATA, admin)] * 2]:
+        chunks = await pieces(pipeline, "hello", metadata, user=user)
+        shown.append("caller_may_set" in json.dumps(chunks))
 
     [line] = [text for text in caplog.messages if "caller_may_set" in text]
     assert "caller_may_set, contains unknown names: servce_tier, store. " in line
     assert shown == [False, False, True, False]
 
 
-@pytest.mark.asyncio
 async def test_sandbox_that_does_not_work_is_told_to_administrators(
     pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -439,15 +407,12 @@ async def test_sandbox_that_does_not_work_is_told_to_administrators(
     monkeypatch.setenv("GPT5_AGENT_ALLOW", f"SANDBOX, {SIMULATORS}")
     monkeypatch.setenv("PATH", "/nowhere")
     pipeline.valves.SANDBOX = True
-    shown = []
-    for user in ({}, {"role": "admin"}):
-        body: Json = {"messages": question_messages("sim:short"), "stream": True}
-        body = await pipeline.inlet({**body, "metadata": METADATA}, user)
-        del body["metadata"]
-        answer = pipeline.pipe(None, AGENT, question_messages("sim:short"), body)
-        shown.append(json.dumps(await asyncio.to_thread(list, answer)))
 
-    for_user, for_admin = shown
+    for_user, for_admin = [
+        json.dumps(await pieces(pipeline, "sim:short", user=user))
+        for user in ({}, {"role": "admin"})
+    ]
+
     assert "bwrap is not installed" not in for_user
     assert "The tools of the sandbox are not offered: bubblewrap" in for_admin
 
@@ -455,19 +420,17 @@ async def test_sandbox_that_does_not_work_is_told_to_administrators(
 # --------------------------------------------------------------------------- the tasks
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("stream", [False, True])
 async def test_a_task_is_answered_without_the_loop(
     pipeline: Pipeline, sim: Simulator, stream: bool
 ) -> None:
     """One short request, whose text is the whole answer (R28)."""
     pipeline.valves.EXPERT_JSON = expert(caller_may_set="agent_model")
-    metadata = {**METADATA, "task": "title_generation"}
     prompt = '### Task:\nA title.\n### Output:\nJSON format: { "title": "..." }'
 
-    more = {"tools": [host_tool()], "agent_model": "gpt-5"}
+    more: Json = {"tools": [host_tool()], "agent_model": "gpt-5"}
     answer = await asked(
-        pipeline, question_messages(prompt), metadata, stream=stream, **more
+        pipeline, question_messages(prompt), TITLE, stream=stream, **more
     )
 
     if stream:
@@ -483,7 +446,6 @@ async def test_a_task_is_answered_without_the_loop(
     assert request.body["reasoning"] == {"effort": "minimal"}
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("model", "prompt", "form"),
     [
@@ -497,10 +459,9 @@ async def test_a_task_that_is_read_as_json_is_held_to_it(
 ) -> None:
     """What the chat wants of its answers, a title does not (R28)."""
     pipeline.valves.EXPERT_JSON = expert(caller_may_set="agent_model, verbosity")
-    metadata = {**METADATA, "task": "title_generation"}
     more = {"response_format": {"type": "json_object"}, "verbosity": "high"}
 
-    await result(pipeline, prompt, metadata, agent_model=model, **more)
+    await result(pipeline, prompt, TITLE, agent_model=model, **more)
 
     (request,) = sim.requests
     text = request.body.get("text", {})
@@ -508,28 +469,22 @@ async def test_a_task_that_is_read_as_json_is_held_to_it(
     assert "verbosity" not in text
 
 
-@pytest.mark.asyncio
 async def test_a_task_without_messages_is_empty(
     pipeline: Pipeline, sim: Simulator, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Nothing is sent; the log says why."""
-    metadata = {**METADATA, "task": "title_generation"}
-
-    answer = await asked(pipeline, [], metadata, stream=False)
+    answer = await asked(pipeline, [], TITLE, stream=False)
 
     assert answer["choices"][0]["message"]["content"] == ""
     assert not sim.requests
     assert "nothing was sent" in caplog.text
 
 
-@pytest.mark.asyncio
 async def test_a_failed_task_is_empty(
     pipeline: Pipeline, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The host would take the text of an error for a title."""
-    metadata = {**METADATA, "task": "title_generation"}
-
-    answer = await result(pipeline, "sim:chat,status=401", metadata)
+    answer = await result(pipeline, "sim:chat,status=401", TITLE)
 
     assert answer["choices"][0]["message"]["content"] == ""
     assert "error" not in answer
@@ -539,7 +494,6 @@ async def test_a_failed_task_is_empty(
 # ---------------------------------------------------------------------- what goes wrong
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("task", ["", "title_generation"])
 async def test_missing_api_key_is_an_error(pipeline: Pipeline, task: str) -> None:
     """As an error that the page shows; a task stays empty (R25)."""
@@ -559,7 +513,6 @@ async def test_missing_api_key_is_an_error(pipeline: Pipeline, task: str) -> Non
     assert len(streamed) == 2
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("stream", [True, False])
 async def test_no_exception_leaves(
     pipeline: Pipeline, caplog: pytest.LogCaptureFixture, stream: bool
@@ -579,7 +532,6 @@ async def test_no_exception_leaves(
     assert "diary" not in sentence
 
 
-@pytest.mark.asyncio
 async def test_a_refusal_of_the_api_keeps_what_was_said(pipeline: Pipeline) -> None:
     """A stream that breaks off shows its text, then the sentence."""
     chunks = await pieces(pipeline, "sim:chat,drop=60")
@@ -600,7 +552,6 @@ DEMO_WORDS = {
 
 
 @pytest.mark.sandbox
-@pytest.mark.asyncio
 @pytest.mark.parametrize("word", [word.word for word in tour.AGENT_WORDS])
 async def test_words_of_the_demo_work(
     word: str, pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
@@ -608,9 +559,7 @@ async def test_words_of_the_demo_work(
     """With the valves that it sets."""
     require_mark("sandbox")
     monkeypatch.setenv("GPT5_AGENT_ALLOW", f"SANDBOX, {SIMULATORS}")
-    pipeline.valves = pipeline.Valves.model_validate(
-        {**pipeline.valves.model_dump(), **demo.AGENT_TOOLS}
-    )
+    set_valves(pipeline, **demo.AGENT_TOOLS)
 
     chunks = await pieces(pipeline, f"sim:{word}")
 
@@ -619,7 +568,6 @@ async def test_words_of_the_demo_work(
     assert has_error is (word == "failed")
 
 
-@pytest.mark.asyncio
 async def test_failed_answer_is_found_in_the_log(
     pipeline: Pipeline, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -633,7 +581,6 @@ async def test_failed_answer_is_found_in_the_log(
     assert any("HTTP 429" in line and "request id req_" in line for line in lines)
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("stream", [True, False])
 async def test_a_question_after_the_end_is_answered_with_a_sentence(
     pipeline: Pipeline, stream: bool
@@ -641,12 +588,11 @@ async def test_a_question_after_the_end_is_answered_with_a_sentence(
     """A request that comes while the server loads everything anew."""
     await pipeline.on_shutdown()
 
-    answer = await asked(pipeline, question_messages("hello"), METADATA, stream=stream)
+    answer = await asked(pipeline, HELLO, METADATA, stream=stream)
 
     assert "Ask again." in error_of(next(answer) if stream else answer)
 
 
-@pytest.mark.asyncio
 async def test_the_end_cuts_open_answers(pipeline: Pipeline, sim: Simulator) -> None:
     """Their readers are told, upstream nothing goes on, no thread is left."""
     answer = await asked(pipeline, question_messages("sim:chat,stall=9"), METADATA)
@@ -661,7 +607,6 @@ async def test_the_end_cuts_open_answers(pipeline: Pipeline, sim: Simulator) -> 
     assert "agent" not in {thread.name for thread in threading.enumerate()}
 
 
-@pytest.mark.asyncio
 async def test_an_answer_that_was_cut_says_what_it_took(
     pipeline: Pipeline, sim: Simulator, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -679,15 +624,13 @@ async def test_an_answer_that_was_cut_says_what_it_took(
 
 
 @pytest.mark.sandbox
-@pytest.mark.asyncio
 async def test_its_own_tools_end_with_it(
     pipeline: Pipeline, sim: Simulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A file stays for the chat from round to round; at the end nothing is left."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setenv("GPT5_AGENT_ALLOW", f"SANDBOX, {SIMULATORS}")
-    valves = pipeline.valves.model_dump() | {"SANDBOX": True}
-    pipeline.valves = pipeline.Valves(**valves)
+    set_valves(pipeline, SANDBOX=True)
     choice = {"type": "function", "function": {"name": "python_execute"}}
     code = {"code": "open('a.txt', 'a').write('x')\nopen('a.txt').read()"}
     question = f"sim:tool {json.dumps(code)}"
@@ -703,7 +646,6 @@ async def test_its_own_tools_end_with_it(
     assert workspaces_in(tmp_path) == []
 
 
-@pytest.mark.asyncio
 async def test_the_log_holds_neither_key_nor_words(
     pipeline: Pipeline, sim: Simulator, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -717,15 +659,13 @@ async def test_the_log_holds_neither_key_nor_words(
     assert sim.api_key not in caplog.text
 
 
-@pytest.mark.asyncio
 async def test_the_log_knows_the_secrets_of_the_valves(
     pipeline: Pipeline, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Also one that looks like any other word: here, the name of the model."""
     caplog.set_level(logging.INFO)
     headers = json.dumps({"X-Secret": pipeline.valves.MODEL})
-    valves = pipeline.valves.model_dump() | {"EXTRA_HEADERS": headers}
-    pipeline.valves = pipeline.Valves(**valves)
+    set_valves(pipeline, EXTRA_HEADERS=headers)
 
     await pieces(pipeline, "sim:short hello")
 
@@ -733,13 +673,11 @@ async def test_the_log_knows_the_secrets_of_the_valves(
     assert pipeline.valves.MODEL not in caplog.text
 
 
-@pytest.mark.asyncio
 async def test_where_nothing_streams_a_call_that_needs_a_yes_is_refused(
     pipeline: Pipeline, sim: Simulator
 ) -> None:
     """The host shows no card there, so nobody could answer (R33)."""
-    valves = pipeline.valves.model_dump() | {"TOOL_APPROVAL": "*=ask"}
-    pipeline.valves = pipeline.Valves(**valves)
+    set_valves(pipeline, TOOL_APPROVAL="*=ask")
 
     answer = await result(pipeline, "sim:tool weather?", tools=[host_tool()])
 
@@ -758,7 +696,6 @@ async def ask_as(pipeline: Pipeline, sim: Simulator, user: str, **more: Any) -> 
     return len(sim.requests)
 
 
-@pytest.mark.asyncio
 async def test_refused_parameter_is_remembered_for_all_users(
     pipeline: Pipeline, sim: Simulator
 ) -> None:
@@ -773,7 +710,6 @@ async def test_refused_parameter_is_remembered_for_all_users(
     assert await ask_as(pipeline, sim, "u-4", **tools) == 1
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("parameter", "metadata", "valves"),
     [
@@ -797,8 +733,7 @@ async def test_refused_parameter_costs_one_answer_a_second_request(
 ) -> None:
     """Also for clients that nobody knows, with the pipeline's own tools, and in tasks."""
     monkeypatch.setenv("GPT5_AGENT_ALLOW", f"SANDBOX, {SIMULATORS}")
-    for name, value in valves.items():
-        setattr(pipeline.valves, name, value)
+    set_valves(pipeline, **valves)
     sim.faults.append(refuse_parameter(parameter))
     counts = []
     for _ in range(2):
@@ -809,7 +744,6 @@ async def test_refused_parameter_costs_one_answer_a_second_request(
     assert counts == [2, 1]
 
 
-@pytest.mark.asyncio
 async def test_parameter_named_in_a_message_is_remembered_for_one_user(
     pipeline: Pipeline, sim: Simulator
 ) -> None:

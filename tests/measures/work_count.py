@@ -30,6 +30,23 @@ def count_work(work: Callable[[], object], most: int = 3_000_000) -> int:
     return calls
 
 
+def count_joins(work: Callable[[], object]) -> int:
+    """Return how often `join` is called: each copies all that it joins."""
+    joins = 0
+
+    def watch(frame: object, what: str, called: object) -> None:
+        nonlocal joins
+        joins += what == "c_call" and getattr(called, "__name__", "") == "join"
+
+    before = sys.getprofile()
+    sys.setprofile(watch)
+    try:
+        work()
+    finally:
+        sys.setprofile(before)
+    return joins
+
+
 class Word(str):
     """A text whose comparisons are calls of functions."""
 

@@ -56,46 +56,55 @@ def lines_of(host: str = HOST, error: ApiError = REFUSED) -> list[str]:
     ]
 
 
-def test_request_line_has_the_kind_of_what_was_sent() -> None:
-    """And none of its words."""
-    assert json.loads(lines_of()[0]) == {
-        "event": "responses_api_request",
+@pytest.mark.parametrize(
+    ("number", "fields"),
+    [
+        pytest.param(
+            0,
+            {
+                "event": "responses_api_request",
+                "response_format": "json_schema",
+                "stream": True,
+                "tool_count": 2,
+                "input_message_count": 2,
+            },
+            id="the kind of what was sent",
+        ),
+        pytest.param(
+            1,
+            {
+                "event": "responses_api_success",
+                "response_model": "gpt-6.1-sol-2026-10-01",
+                "status_code": 200,
+            },
+            id="the model that answered",
+        ),
+        pytest.param(
+            2,
+            {
+                "event": "responses_api_error",
+                "status_code": 400,
+                "code": "invalid_value",
+                "param": "input[3].content",
+                "error_type": "invalid_request_error",
+            },
+            id="what was wrong, in the words of the API",
+        ),
+    ],
+)
+@pytest.mark.parametrize(
+    ("host", "is_custom"), [(HOST, False), ("gateway.example", True)]
+)
+def test_line_names_model_and_server(
+    number: int, fields: dict[str, Any], host: str, is_custom: bool
+) -> None:
+    """And has none of the words of people or of the model."""
+    assert json.loads(lines_of(host)[number]) == {
         "model": "gpt-6.1-sol",
         "request_id": ID,
-        "response_format": "json_schema",
-        "stream": True,
-        "tool_count": 2,
-        "input_message_count": 2,
-        "base_url_host": "api.openai.com",
-        "use_custom_base_url": False,
-    }
-
-
-def test_success_line_has_the_model_that_answered() -> None:
-    """And whether the server is OpenAI's."""
-    assert json.loads(lines_of("gateway.example")[1]) == {
-        "event": "responses_api_success",
-        "model": "gpt-6.1-sol",
-        "request_id": ID,
-        "response_model": "gpt-6.1-sol-2026-10-01",
-        "status_code": 200,
-        "base_url_host": "gateway.example",
-        "use_custom_base_url": True,
-    }
-
-
-def test_error_line_has_the_words_of_the_api() -> None:
-    """What was wrong, and not in sentences."""
-    assert json.loads(lines_of()[2]) == {
-        "event": "responses_api_error",
-        "model": "gpt-6.1-sol",
-        "request_id": ID,
-        "status_code": 400,
-        "code": "invalid_value",
-        "param": "input[3].content",
-        "error_type": "invalid_request_error",
-        "base_url_host": "api.openai.com",
-        "use_custom_base_url": False,
+        "base_url_host": host,
+        "use_custom_base_url": is_custom,
+        **fields,
     }
 
 
@@ -103,9 +112,8 @@ def test_error_line_without_an_answer_has_nulls() -> None:
     """What nobody knows is null."""
     line = json.loads(AuditedRequest(PAYLOAD, HOST, ID).error_line(ApiError(), None))
 
-    assert [line[name] for name in ("status_code", "code", "param", "error_type")] == (
-        [None] * 4
-    )
+    for name in ("status_code", "code", "param", "error_type"):
+        assert line[name] is None
 
 
 @pytest.mark.parametrize(
@@ -122,9 +130,8 @@ def test_unknown_response_format_is_not_told(
     text: object, expected: str | None
 ) -> None:
     """Without one the API answers in text; a kind that nobody knows is not told."""
-    line = json.loads(
-        AuditedRequest({**PAYLOAD, "text": text}, HOST, ID).request_line()
-    )
+    audited = AuditedRequest({**PAYLOAD, "text": text}, HOST, ID)
+    line = json.loads(audited.request_line())
 
     assert line["response_format"] == expected
 
@@ -143,10 +150,11 @@ def all_lines(word: str) -> list[str]:
     """The three lines, with a word in every place that takes a text."""
     payload = {**PAYLOAD, "model": word}
     error = ApiError(word, word, word, word)
+    audited = AuditedRequest(payload, word, word)
     return [
-        AuditedRequest(payload, word, word).request_line(),
-        AuditedRequest(payload, word, word).success_line(word),
-        AuditedRequest(payload, word, word).error_line(error, 401),
+        audited.request_line(),
+        audited.success_line(word),
+        audited.error_line(error, 401),
     ]
 
 
@@ -191,12 +199,11 @@ WIRE = st.recursive(
 def test_anything_makes_a_line(form: object, word: str, other: object) -> None:
     """Whatever a format or a response holds, there is one line of JSON."""
     payload = {**PAYLOAD, "model": word, "text": {"format": form}}
+    audited = AuditedRequest(payload, word, word)
     for line in (
-        AuditedRequest(payload, word, word).request_line(),
-        AuditedRequest(payload, word, word).success_line(other),
-        AuditedRequest(payload, word, word).error_line(
-            ApiError(word, word, word), None
-        ),
+        audited.request_line(),
+        audited.success_line(other),
+        audited.error_line(ApiError(word, word, word), None),
     ):
         assert line.isascii()
         assert len(line.splitlines()) == 1

@@ -199,7 +199,6 @@ def test_every_kind_is_made() -> None:
 
 @pytest.mark.parametrize("kind", ENDINGS)
 def test_all_endings_but_a_completed_one_are_failures(kind: str) -> None:
-    """All but a completed one are failures, with a sentence from the table or ours."""
     ending = ENDINGS[kind]
     assert ending.kind == kind
     assert ending.is_failure == bool(ending.sentence) == (kind != "completed")
@@ -209,8 +208,7 @@ def test_all_endings_but_a_completed_one_are_failures(kind: str) -> None:
     assert ending.sentence in table | {"", "A sentence."}
 
 
-def test_error_that_is_only_ours() -> None:
-    """Whatever else breaks counts as a connection that broke."""
+def test_whatever_else_breaks_counts_as_a_broken_connection() -> None:
     assert ending_of_exception(ResponsesError("Odd."), True) == CUT
     assert ending_of_exception(ResponsesError("Odd."), False).kind == "unreachable"
 
@@ -230,7 +228,6 @@ def test_error_that_is_only_ours() -> None:
 def test_status_line_says_why_there_is_another_attempt(
     failure: Failure, words: str
 ) -> None:
-    """A status line says why there is another attempt."""
     assert failure_status(failure) == words
 
 

@@ -3,10 +3,7 @@
 import pytest
 
 from openai_responses import endpoint as endpoint_module
-from openai_responses.endpoint import (
-    DEFAULT_BASE_URL,
-    Endpoint,
-)
+from openai_responses.endpoint import DEFAULT_BASE_URL, Endpoint
 from openai_responses.errors import InvalidRequest, InvalidSetting, SettingFault
 
 CANARY = "sk-proj-CANARY123"
@@ -36,7 +33,6 @@ KEY = "sk-endpoint-1"
     ],
 )
 def test_pasted_address_is_understood(pasted: str, address: str) -> None:
-    """What people paste is understood."""
     assert Endpoint(pasted, "").url("") == address
     assert Endpoint(pasted, KEY).url("/responses") == f"{address}/responses"
 
@@ -132,7 +128,6 @@ def test_azure_has_its_own_header_and_path(host: str) -> None:
     "host", ["api.openai.com", "azure.com.evil.tld", "notazure.com", "127.0.0.1:8080"]
 )
 def test_other_servers_get_a_bearer_token(host: str) -> None:
-    """They get a bearer token."""
     endpoint = Endpoint(f"https://{host}", f" {KEY}\n")
     assert endpoint.url("/responses") == f"https://{host}/v1/responses"
     assert endpoint.headers() == {

@@ -34,10 +34,6 @@ def test_refusal_of_the_api() -> None:
     assert error.failure.retry_after == 2.0
     assert str(error) == "A sentence."
     assert "sk-canary" not in repr(error)
-
-
-def test_refusal_without_a_status() -> None:
-    """A failure without an answer has none."""
     assert ApiRefused("A sentence.", Failure()).status == 0
 
 
@@ -77,8 +73,9 @@ def test_errors_of_servers_made_with_fastapi(
     assert (error.param, error.message) == (param, message)
 
 
+KIND = "potentially_unintended_data_access"
 MISALIGNMENT = {
-    "error_type": "potentially_unintended_data_access",
+    "error_type": KIND,
     "detailed_explanation": "It read credentials.",
     "review_target": "review_1",
     "steer": {"message": "Ask before."},
@@ -90,12 +87,7 @@ MISALIGNMENT = {
     [
         (
             MISALIGNMENT,
-            (
-                "It read credentials.",
-                "Ask before.",
-                MISALIGNMENT["error_type"],
-                "review_1",
-            ),
+            ("It read credentials.", "Ask before.", KIND, "review_1"),
         ),
         ({"steer": None, "detailed_explanation": 7}, ("", "", "", "")),
         ("stopped", ("", "", "", "")),
@@ -107,17 +99,12 @@ def test_notice_of_a_safety_stop(wire: object, notice: tuple[str, ...]) -> None:
     assert read_api_error({"error": error}).notice == notice
 
 
-def test_code_beside_an_error_in_words() -> None:
-    """So xAI answers."""
-    error = read_api_error({"code": "invalid-argument", "error": "No."})
-    assert (error.code, error.message) == ("invalid-argument", "No.")
-
-
 @pytest.mark.parametrize(
     ("body", "error"),
     [
         ({"error": {"message": "m", "code": "c"}}, ApiError(code="c", message="m")),
         ({"error": "m"}, ApiError(message="m")),
+        ({"error": "m", "code": "xai-code"}, ApiError(code="xai-code", message="m")),
         ("m", ApiError(message="m")),
         ({"detail": "m"}, ApiError(message="m")),
         ({"detail": [{"loc": ["body"]}]}, ApiError()),
@@ -129,7 +116,6 @@ def test_code_beside_an_error_in_words() -> None:
     ],
 )
 def test_error_bodies_of_all_shapes_are_read(body: object, error: ApiError) -> None:
-    """OpenAI's shape and those of gateways before it are all read."""
     assert read_api_error(body) == error
 
 

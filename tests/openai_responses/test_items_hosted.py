@@ -69,7 +69,6 @@ def test_unfinished_or_incomplete_hosted_item_does_not_go_back(item: Item) -> No
     ],
 )
 def test_queries_of_both_kinds_of_search(item: Item, queries: list[str]) -> None:
-    """Of both kinds of search, in both of the forms."""
     assert search_queries(item) == queries
 
 

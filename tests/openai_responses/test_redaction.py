@@ -52,7 +52,6 @@ ODD = 'p+ä/"?w d'
     ],
 )
 def test_secret_is_replaced_and_its_name_kept(text: str, expected: str) -> None:
-    """It is replaced, and its name is kept."""
     assert redact(text) == expected
 
 

@@ -24,7 +24,7 @@ def test_a_passing_trouble_is_waited_for(status: int) -> None:
     assert wait(Failure(status)) == AGAIN
 
 
-@pytest.mark.parametrize("status", [400, 401, 403, 404, 413, 422])
+@pytest.mark.parametrize("status", [307, 400, 401, 403, 404, 413, 422])
 def test_permanent_refusal_is_not_retried(status: int) -> None:
     """The same request gets the same refusal."""
     assert wait(Failure(status)) is None

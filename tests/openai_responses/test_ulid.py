@@ -28,7 +28,6 @@ def test_random_bits_are_all_used() -> None:
 
 
 def test_new_ids_hold_the_present_time_and_differ() -> None:
-    """They hold the present time, and differ."""
     before = time.time_ns() // 1_000_000
     ids = {new_ulid() for _ in range(1000)}
     after = time.time_ns() // 1_000_000

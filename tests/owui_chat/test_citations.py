@@ -148,10 +148,9 @@ def test_annotated_link_without_tracking_becomes_a_number() -> None:
     """What the annotation says counts."""
     text = f"Rain ([a.example]({A}))."
 
-    assert shown(message("1", text, annotations=[url_note(A, "A", 5)])) == [
-        text,
-        "Rain [1].",
-    ]
+    linked = message("1", text, annotations=[url_note(A, "A", 5)])
+
+    assert shown(linked) == [text, "Rain [1]."]
 
 
 def test_files_are_numbered_where_they_are_cited() -> None:

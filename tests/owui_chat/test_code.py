@@ -64,12 +64,9 @@ def test_code_block_added_by_the_host_is_removed(
     host_functions: HostFunctions, item: Item
 ) -> None:
     """Exactly that, whatever stands around it."""
-    shown = host_text(
-        host_functions,
-        message("1", "Before."),
-        code_host_item(item),
-        message("2", "After."),
-    )
+    before = message("1", "Before.")
+    after = message("2", "After.")
+    shown = host_text(host_functions, before, code_host_item(item), after)
 
     assert "<code_interpreter>" in shown
     rest = removed(shown, item)

@@ -1,10 +1,12 @@
 """A chat as the host sends it becomes parts, in order and whole."""
 
+import copy
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
+from chats.parts import input_message, text_part
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import message_text
 from owui_chat.messages import (
@@ -23,16 +25,6 @@ Json = dict[str, Any]
 PICTURE = "data:image/png;base64,iVBORw0KGgo="
 
 
-def input_message(role: str, *parts: Json) -> UserMessage:
-    """An input message of these parts."""
-    return UserMessage({"type": "message", "role": role, "content": list(parts)})
-
-
-def text(words: str) -> Json:
-    """A part of an input message."""
-    return {"type": "input_text", "text": words}
-
-
 def only_part(*content: Json) -> Json:
     """The one part that a user's message of this content has."""
     chat: list[Json] = [{"role": "user", "content": list(content)}]
@@ -43,51 +35,50 @@ def only_part(*content: Json) -> Json:
     return part
 
 
-def test_system_messages_at_the_head_are_the_instructions() -> None:
-    """In their order, a blank line between them; empty ones leave no trace."""
-    chat: list[Json] = [
-        {"role": "system", "content": "Be brief."},
-        {"role": "system", "content": ""},
-        {"role": "system", "content": [{"type": "text", "text": "Be kind."}]},
-        {"role": "user", "content": "Hi"},
-    ]
-
-    instructions, parts = parse_messages(chat)
-
-    assert instructions == "Be brief.\n\nBe kind."
-    assert parts == [input_message("user", text("Hi"))]
+def said(role: str, content: object) -> Json:
+    """A message of a chat."""
+    return {"role": role, "content": content}
 
 
-@pytest.mark.parametrize("role", ["system", "developer"])
-def test_later_instructions_stand_at_their_place(role: str) -> None:
-    """The model reads them where they were given."""
-    chat: list[Json] = [
-        {"role": "user", "content": "Hi"},
-        {"role": role, "content": "Now in French."},
-        {"role": "user", "content": "Again"},
-    ]
-
-    instructions, parts = parse_messages(chat)
-
-    assert instructions == ""
-    assert parts == [
-        input_message("user", text("Hi")),
-        input_message("developer", text("Now in French.")),
-        input_message("user", text("Again")),
-    ]
+HI = input_message("Hi")
 
 
-def test_developer_message_at_the_head_is_no_system_message() -> None:
-    """Only the role system makes instructions."""
-    instructions, parts = parse_messages([{"role": "developer", "content": "Go"}])
-
-    assert instructions == ""
-    assert parts == [input_message("developer", text("Go"))]
-
-
-def test_empty_chat_has_nothing() -> None:
-    """Whoever builds the request complains."""
-    assert parse_messages([]) == ("", [])
+@pytest.mark.parametrize(
+    ("chat", "instructions", "parts"),
+    [
+        pytest.param([], "", [], id="whoever builds the request complains"),
+        pytest.param(
+            [
+                said("system", "Be brief."),
+                said("system", ""),
+                said("system", [{"type": "text", "text": "Be kind."}]),
+                said("user", "Hi"),
+            ],
+            "Be brief.\n\nBe kind.",
+            [HI],
+            id="system messages at the head, without empty ones",
+        ),
+        *(
+            pytest.param(
+                [said("user", "Hi"), said(role, "In French."), said("user", "Hi")],
+                "",
+                [HI, input_message("In French.", role="developer"), HI],
+                id=f"a later message of the role {role} stays at its place",
+            )
+            for role in ("system", "developer")
+        ),
+        pytest.param(
+            [said("developer", "Go")],
+            "",
+            [input_message("Go", role="developer")],
+            id="a developer message at the head is no system message",
+        ),
+    ],
+)
+def test_system_messages_at_the_head_are_the_instructions(
+    chat: list[Json], instructions: str, parts: list[ChatPart]
+) -> None:
+    assert parse_messages(chat) == (instructions, parts)
 
 
 @pytest.mark.parametrize(
@@ -148,7 +139,7 @@ def test_parts_keep_their_order() -> None:
     _, parts = parse_messages([{"role": "user", "content": content}])
 
     picture = {"type": "input_image", "detail": "auto", "image_url": PICTURE}
-    assert parts == [input_message("user", picture, text("What is it?"))]
+    assert parts == [input_message(picture, "What is it?")]
 
 
 @pytest.mark.parametrize(
@@ -158,7 +149,7 @@ def test_content_of_other_clients_is_text(content: object, words: str) -> None:
     """Null comes from those that send a message of tool calls alone."""
     _, parts = parse_messages([{"role": "user", "content": content}])
 
-    assert parts == [input_message("user", text(words))]
+    assert parts == [input_message(words)]
 
 
 @pytest.mark.parametrize(
@@ -186,35 +177,36 @@ def test_unknown_role_gives_a_sentence() -> None:
         parse_messages([{"role": "narrator", "content": "Once upon a time"}])
 
 
-def test_answer_keeps_its_text_as_it_is() -> None:
-    """Markers and white space are the business of the history."""
-    content = "\n\n[openai_responses:v2:reasoning:01]: #\n\nHi "
-
-    _, parts = parse_messages([{"role": "assistant", "content": content}])
-
-    assert parts == [AssistantText(content)]
-
-
-def test_answer_may_be_a_list_of_parts() -> None:
-    """Its texts are one text; what has none is not the model's words."""
-    content = [
-        {"type": "output_text", "text": "It is "},
-        {"type": "text", "text": "42."},
-        {"type": "image_url", "image_url": {"url": PICTURE}},
-        "loose",
-    ]
-
-    _, parts = parse_messages([{"role": "assistant", "content": content}])
-
-    assert parts == [AssistantText("It is 42.")]
-
-
-@pytest.mark.parametrize("content", [None, "", " \n", [], 7])
-def test_answer_without_text_is_no_answer(content: object) -> None:
+@pytest.mark.parametrize(
+    ("content", "parts"),
+    [
+        pytest.param(
+            "\n\n[openai_responses:v2:reasoning:01]: #\n\nHi ",
+            [AssistantText("\n\n[openai_responses:v2:reasoning:01]: #\n\nHi ")],
+            id="markers and white space stay for the history",
+        ),
+        pytest.param(
+            [
+                {"type": "output_text", "text": "It is "},
+                {"type": "text", "text": "42."},
+                {"type": "image_url", "image_url": {"url": PICTURE}},
+                "loose",
+            ],
+            [AssistantText("It is 42.")],
+            id="a list of parts: what has no text is not the model's words",
+        ),
+        (None, []),
+        ("", []),
+        (" \n", []),
+        ([], []),
+        (7, []),
+    ],
+)
+def test_text_of_an_answer_is_its_only_part(
+    content: object, parts: list[ChatPart]
+) -> None:
     """The API refuses empty messages of the assistant."""
-    _, parts = parse_messages([{"role": "assistant", "content": content}])
-
-    assert parts == []
+    assert parse_messages([said("assistant", content)])[1] == parts
 
 
 def test_calls_stand_after_the_text_and_before_what_they_returned() -> None:
@@ -254,25 +246,20 @@ def test_malformed_tool_calls_are_left_out(tool_calls: object) -> None:
     assert parse_messages(chat)[1] == [AssistantText("Hi")]
 
 
-@pytest.mark.parametrize(("content", "output"), [(None, ""), ("", ""), (7, "7")])
-def test_output_is_text_even_when_empty(content: object, output: str) -> None:
+IMAGE = {"type": "input_image", "detail": "auto", "image_url": PICTURE}
+MAP = [text_part("A map"), {"type": "input_image", "image_url": PICTURE}]
+
+
+@pytest.mark.parametrize(
+    ("content", "output"),
+    [(None, ""), ("", ""), (7, "7"), (MAP, [text_part("A map"), IMAGE])],
+    ids=["null", "empty", "number", "a picture of a tool"],
+)
+def test_output_is_a_text_or_a_list_with_pictures(content: object, output: Any) -> None:
     """A call without its output would be refused."""
-    chat: list[Json] = [{"role": "tool", "tool_call_id": "call_1", "content": content}]
+    chat = [{"tool_call_id": "call_1", **said("tool", content)}]
 
     assert parse_messages(chat)[1] == [ToolMessage("call_1", output)]
-
-
-def test_output_with_a_picture_stays_a_list() -> None:
-    """The host gives pictures of tools in this form."""
-    content = [
-        {"type": "input_text", "text": "A map"},
-        {"type": "input_image", "image_url": PICTURE},
-    ]
-    chat: list[Json] = [{"role": "tool", "tool_call_id": "call_1", "content": content}]
-
-    picture = {"type": "input_image", "detail": "auto", "image_url": PICTURE}
-    expected = ToolMessage("call_1", [text("A map"), picture])
-    assert parse_messages(chat)[1] == [expected]
 
 
 @pytest.mark.parametrize("role", ["system", "tool", None])
@@ -300,19 +287,13 @@ def _chat_with_hidden(
     *contents: str, sent: Sequence[str], users: int = 2
 ) -> list[ChatPart]:
     """A stored chat of two questions, developer messages in it, and what is sent."""
-    messages = [
-        ("user", "Hi"),
-        *(("developer", content) for content in contents),
-        ("user", "Hi"),
-    ]
+    hidden = [("developer", content) for content in contents]
+    messages = [("user", "Hi"), *hidden, ("user", "Hi")]
     rows = {
         str(number): {"role": role, "content": text, "parentId": str(number - 1)}
         for number, (role, text) in enumerate(messages)
     }
-    body = [
-        *({"role": "developer", "content": words} for words in sent),
-        *({"role": "user", "content": "Hi"} for _ in range(users)),
-    ]
+    body = [said("developer", words) for words in sent] + [said("user", "Hi")] * users
     metadata = {"user_message_id": str(len(messages) - 1), "message_id": "answer"}
     return attach_stored_messages(parse_messages(body)[1], rows, metadata)
 
@@ -321,9 +302,8 @@ def test_stored_message_of_a_developer_is_left_out() -> None:
     """Each once: the same words of a filter stay, and so do its others."""
     parts = _chat_with_hidden("Obey.", sent=["Obey.", "By a filter.", "Obey."])
 
-    assert [message_text(p.item) for p in parts if isinstance(p, UserMessage)] == [
-        *("By a filter.", "Obey.", "Hi", "Hi"),
-    ]
+    texts = [message_text(p.item) for p in parts if isinstance(p, UserMessage)]
+    assert texts == ["By a filter.", "Obey.", "Hi", "Hi"]
     assert len(stored_messages(parts)) == 2
 
 
@@ -382,14 +362,9 @@ def test_a_request_holds_the_newest_messages(
 
 def test_nothing_that_was_given_is_changed() -> None:
     """The host goes on with the same messages."""
-    part = {"type": "image_url", "image_url": {"url": PICTURE}}
-    chat: list[Json] = [{"role": "user", "content": [part]}]
+    chat = [said("user", [{"type": "image_url", "image_url": {"url": PICTURE}}])]
+    before = copy.deepcopy(chat)
 
     parse_messages(chat)
 
-    assert chat == [
-        {
-            "role": "user",
-            "content": [{"type": "image_url", "image_url": {"url": PICTURE}}],
-        }
-    ]
+    assert chat == before

@@ -7,7 +7,7 @@ from operator import itemgetter
 from typing import Any, cast
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chats.pictures import PNG, data_url
@@ -379,11 +379,7 @@ def _named(rounds: list[list[Item]]) -> list[list[Item]]:
     return named
 
 
-@settings(
-    max_examples=200,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow],
-)
+@settings(max_examples=200)
 @given(st.lists(round_of_tools, max_size=3), spoken)
 def test_any_run_is_replayed_as_it_came(
     host_functions: HostFunctions,
@@ -417,11 +413,7 @@ questions = st.builds(
 answers = st.tuples(st.lists(round_of_tools, max_size=2), spoken)
 
 
-@settings(
-    max_examples=100,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow],
-)
+@settings(max_examples=100)
 @given(st.lists(st.tuples(questions, answers), min_size=2, max_size=4))
 def test_any_chat_is_a_growing_prefix(
     host_functions: HostFunctions,
@@ -438,11 +430,7 @@ def test_any_chat_is_a_growing_prefix(
     )
 
 
-@settings(
-    max_examples=50,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow],
-)
+@settings(max_examples=50)
 @given(
     st.lists(
         st.tuples(questions, st.sampled_from(sorted(SCENARIOS))),
@@ -477,12 +465,8 @@ def test_lost_record_loses_only_its_own_items(host_functions: HostFunctions) -> 
     _, parts = parse_messages([ASKED, *host_functions.convert(output)])
     items = build_input(parts, {}, ORIGIN)
 
-    assert [item["type"] for item in items[1:]] == [
-        "function_call",
-        "function_call_output",
-        "message",
-    ]
-    assert without(items[1], "arguments") == without(
-        strip_for_replay(call("1")), "arguments"
-    )
+    kinds = [item["type"] for item in items[1:]]
+    assert kinds == ["function_call", "function_call_output", "message"]
+    known = without(strip_for_replay(call("1")), "arguments")
+    assert without(items[1], "arguments") == known
     assert items[-1] == _plain("Rain.")

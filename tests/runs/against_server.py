@@ -2,8 +2,9 @@
 
 from openai_responses.endpoint import Endpoint
 from openai_responses.loop.attempts import Limits
-from openai_responses.loop.events import RunDone, RunEvent, Status
+from openai_responses.loop.events import RunDone, RunEvent, Status, ToolOutput
 from openai_responses.loop.run import run
+from openai_responses.loop.tools import Toolset
 from openai_responses.repairs.request_repairs import (
     LeaveOutParameter,
     Repair,
@@ -12,6 +13,7 @@ from openai_responses.repairs.request_repairs import (
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.retries import RetryPolicy
 from openai_responses.transport.connections import Connections, Timeouts
+from openai_responses.transport.stream import ItemDone
 from simulator import Simulator
 from upstream.server import Answerer, Upstream
 
@@ -44,13 +46,31 @@ async def report(
     endpoint: Endpoint,
     request: ResponsesRequest | None = None,
     within: Limits = AT_ONCE,
+    toolset: Toolset | None = None,
 ) -> list[RunEvent]:
     """Return what a run reports; its last event, and only that, says how it ended."""
-    events = [e async for e in run(request or asking(), endpoint, connections, within)]
+    reported = run(request or asking(), endpoint, connections, within, toolset)
+    events = [event async for event in reported]
     *before, last = [isinstance(event, RunDone) for event in events]
     assert last
     assert not any(before)
     assert CANARY not in repr(end_of(events).ending)
+    return events
+
+
+async def report_with_tools(
+    connections: Connections,
+    endpoint: Endpoint,
+    request: ResponsesRequest,
+    toolset: Toolset | None,
+    within: Limits = AT_ONCE,
+) -> list[RunEvent]:
+    """Return what a run with tools reports; what it tells of its output holds."""
+    events = await report(connections, endpoint, request, within, toolset)
+    output = end_of(events).output
+    for event in events:
+        if isinstance(event, ItemDone | ToolOutput):
+            assert output[event.output_index] == event.item
     return events
 
 

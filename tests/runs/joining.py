@@ -19,6 +19,16 @@ def joined(events: Iterable[RunEvent]) -> list[RunEvent]:
     return out
 
 
+def grown_texts(events: Iterable[RunEvent]) -> dict[tuple[int, str, int], str]:
+    """Return the texts that were shown, by item, kind and part."""
+    texts: dict[tuple[int, str, int], str] = {}
+    for event in events:
+        if isinstance(event, TextDelta):
+            position = (event.output_index, event.kind, event.part)
+            texts[position] = texts.get(position, "") + event.text
+    return texts
+
+
 def _text_key(event: RunEvent) -> tuple[int, str, int] | None:
     """Return what tells one growing text from another; None for all other events."""
     return (

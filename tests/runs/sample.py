@@ -301,6 +301,13 @@ class Page:
             yield from self._view.render(cited)
 
 
+def on_page(events: Iterable[AnswerEvent]) -> tuple[list[dict[str, Any]], list[Item]]:
+    """What is sent of a run, and the items that the host has stored then."""
+    page = Page(lambda: 0.0)
+    chunks = [chunk for event in events for chunk in page.render(event)]
+    return chunks, page.items
+
+
 @dataclass
 class Told:
     """What the run of a message showed and kept."""

@@ -9,12 +9,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from subprocess import PIPE
 
-from toolbox.sandbox.backend import (
-    ProcessHandle,
-    SandboxLimits,
-    SandboxUnavailable,
-)
+from toolbox.sandbox.backend import ProcessHandle, SandboxLimits, SandboxUnavailable
 from toolbox.sandbox.processes import ChildProcess, start_process
+from toolbox.sandbox.tools import SandboxResult, SandboxTools
+from toolbox.sandbox.workspaces import WorkspaceKey
 
 CONFINED = {
     "capabilities": 0,
@@ -42,6 +40,12 @@ def confined_answering(answer: object, rest: bytes = b"") -> str:
         f"told = {json.dumps(CONFINED).encode()!r} if asked == 'describe' else {given!r}\n"
         "sys.stdout.buffer.write(told)"
     )
+
+
+async def execute(tools: SandboxTools, code: str = "1") -> SandboxResult:
+    """What a chat gets for code."""
+    key = WorkspaceKey("", "a chat")
+    return await tools.call(key, "python_execute", {"code": code})
 
 
 @dataclass(eq=False)

@@ -11,6 +11,7 @@ RETRIEVED = {
     "title": "Chronicle",
     "metadata": {"source": "chronicle.pdf", "url": "http://a.b/c"},
 }
+CHRONICLE = ContextSource("Chronicle", "It froze in 1963.", "http://a.b/c")
 
 
 @pytest.mark.parametrize(
@@ -21,16 +22,10 @@ RETRIEVED = {
         ([], []),
         ([None, " "], []),
         ("Plain.", [ContextSource("Context 1", "Plain.")]),
-        (
-            RETRIEVED,
-            [ContextSource("Chronicle", "It froze in 1963.", "http://a.b/c")],
-        ),
+        (RETRIEVED, [CHRONICLE]),
         (
             [RETRIEVED, "Plain.", dict(RETRIEVED)],
-            [
-                ContextSource("Chronicle", "It froze in 1963.", "http://a.b/c"),
-                ContextSource("Context 2", "Plain."),
-            ],
+            [CHRONICLE, ContextSource("Context 2", "Plain.")],
         ),
         (
             [{"metadata": {"source": "a.pdf"}, "text": "A."}],

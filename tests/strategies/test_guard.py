@@ -23,10 +23,7 @@ from runs.tools import (
     exiting,
     out_of_time,
 )
-from strategies.guard import (
-    TOOL_FAILED_TEXT,
-    GuardedTools,
-)
+from strategies.guard import TOOL_FAILED_TEXT, GuardedTools
 
 PARSE = "tool arguments parse error: "
 VALIDATION = "tool arguments validation error: "
@@ -176,6 +173,20 @@ class Bench:
         return answer
 
 
+def answers_to(name: str, *arguments: str) -> list[ToolResult]:
+    """What calls get one after the other; each that says REPEATED was not made."""
+    bench = Bench(seconds=5.0)
+    calls = [calling(name, number, given) for number, given in enumerate(arguments)]
+
+    async def work() -> list[ToolResult]:
+        return [await bench.answer(call) for call in calls]
+
+    answers = run_skipping(work())
+    refused = [str(a.output).startswith((REPEATED, VALIDATION)) for a in answers]
+    assert len(bench.inner.called) == refused.count(False)
+    return answers
+
+
 RAISING = ["breaking", "exiting", "cancelling", "out_of_time"]
 
 
@@ -193,50 +204,31 @@ def test_r20_any_exception_is_one_message(name: str) -> None:
 
 @pytest.mark.parametrize("name", [*RAISING, "failing", "endless"])
 def test_r21_call_that_failed_is_not_made_again(name: str) -> None:
-    """In any order of its arguments, with nulls or without; one that hung too."""
+    """In any order of its arguments; one that hung too."""
+    once, other_order = '{"city": "Bern", "days": 2}', ' {"days": 2, "city": "Bern"}'
 
-    async def work() -> tuple[ToolResult, ToolResult, ToolResult]:
-        first = '{"city": "Bern", "days": 2}'
-        again = ' {"days": 2, "city": "Bern"}'
-        other = '{"city": "Bern", "days": 3}'
-        return (
-            await bench.answer(calling(name, 1, first)),
-            await bench.answer(calling(name, 2, again)),
-            await bench.answer(calling(name, 3, other)),
-        )
-
-    bench = Bench(seconds=5.0)
-
-    first, again, other = run_skipping(work())
+    first, again, other = answers_to(
+        name, once, other_order, '{"city": "Bern", "days": 3}'
+    )
 
     assert again.output == REPEATED
     assert REPEATED not in (first.output, other.output)
-    assert len(bench.inner.called) == 2
 
 
 def test_r21_null_that_stands_for_nothing_makes_no_difference() -> None:
     """It is taken out before the tool gets it."""
+    with_null, without = '{"city": "Bern", "days": null}', '{"city": "Bern"}'
 
-    async def work() -> ToolResult:
-        await bench.answer(calling("breaking", 1, '{"city": "Bern", "days": null}'))
-        return await bench.answer(calling("breaking", 2, '{"city": "Bern"}'))
+    _, again = answers_to("breaking", with_null, without)
 
-    bench = Bench()
-
-    assert run_skipping(work()).output == REPEATED
+    assert again.output == REPEATED
 
 
 def test_r21_call_that_succeeded_may_be_made_again() -> None:
     """So may one that was refused for its arguments, once they are right."""
+    right = '{"city": "Bern"}'
 
-    async def work() -> list[ToolResult]:
-        calls = [calling("get_weather", n) for n in (1, 2)]
-        wrong = calling("get_weather", 3, "{}")
-        return [await bench.answer(call) for call in (*calls, wrong, wrong)]
-
-    bench = Bench()
-
-    first, second, wrong, again = run_skipping(work())
+    first, second, wrong, again = answers_to("get_weather", right, right, "{}", "{}")
 
     assert first.output == second.output == "Rain in Bern."
     assert wrong.output == again.output

@@ -5,10 +5,7 @@ from typing import Any
 import pytest
 
 from openai_responses.errors import InvalidRequest
-from strategies.memory import (
-    apply_memory_policy,
-    find_turn_starts,
-)
+from strategies.memory import apply_memory_policy, find_turn_starts
 
 Json = dict[str, Any]
 SYSTEM = {"role": "system", "content": "Be brief."}
@@ -63,10 +60,7 @@ def test_pictures_of_a_tool_begin_no_turn() -> None:
     """The host tells of them in a message of the user."""
     text = "Here are the images from the tool results above. Please analyze them."
     picture = {"type": "image_url", "image_url": {"url": "data:,"}}
-    pictures = {
-        "role": "user",
-        "content": [{"type": "text", "text": text}, picture],
-    }
+    pictures = {"role": "user", "content": [{"type": "text", "text": text}, picture]}
     asked, called, returned, answered = turn(0)
     messages = [asked, called, returned, pictures, answered, pictures]
 

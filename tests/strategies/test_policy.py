@@ -4,11 +4,7 @@ import json
 
 import pytest
 
-from strategies.policy import (
-    PolicyStyle,
-    build_system_instruction,
-    choose_style,
-)
+from strategies.policy import PolicyStyle, build_system_instruction, choose_style
 
 TAGS = {
     "persistence_policy": "persistence",

@@ -8,7 +8,7 @@ from openai_responses.items import Item, item_type, message_text
 from openai_responses.loop.events import RunDone, RunEvent, Status
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
 from owui_chat.render.completions import ChunkRenderer
-from runs.sample import Page, call, message, reasoning, refusal, run_of
+from runs.sample import call, message, on_page, reasoning, refusal, run_of, shifted
 from strategies.thoughts import ThoughtFilter, read_answer_text
 
 TAGGED = "<think>First I look.</think>\n\nIt <THINK>hm</THINK>rains."
@@ -25,31 +25,28 @@ def shown(
     first = 0
     for items in rounds:
         thoughts.begin_round(may_call=may_call)
-        for event in moved(run_of(*items)[:-1], first):
-            events += thoughts.show(event)
+        for event in run_of(*items)[:-1]:
+            events += thoughts.show(shifted(event, first))
         first += len(items)
     events += thoughts.show(run_of()[-1])
     return thoughts, events
 
 
-def moved(events: Sequence[RunEvent], first: int) -> list[RunEvent]:
-    """A later round: its items are counted on."""
-    return [
-        (
-            event._replace(output_index=event.output_index + first)
-            if isinstance(event, ItemAdded | TextDelta | ItemDone)
-            else event
-        )
-        for event in events
-    ]
+def pages(
+    *rounds: Sequence[Item],
+) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+    """What Open WebUI shows in the end, with thoughts and without."""
+    return page(shown(SHOWN, *rounds)[1]), page(shown(HIDDEN, *rounds)[1])
+
+
+def grown(events: Sequence[RunEvent]) -> list[str]:
+    """The texts that came piece by piece."""
+    return [event.text for event in events if isinstance(event, TextDelta)]
 
 
 def page(events: Sequence[RunEvent]) -> list[tuple[str, str]]:
     """What Open WebUI shows in the end."""
-    view = Page(lambda: 1.0)
-    for event in events:
-        list(view.render(event))
-    return [(item_type(item), text_in(item)) for item in view.items]
+    return [(item_type(item), text_in(item)) for item in on_page(events)[1]]
 
 
 def text_in(item: Item) -> str:
@@ -79,6 +76,7 @@ def plain(events: Sequence[RunEvent]) -> list[tuple[str, str]]:
 
 ANSWER = ("message", "It rains.")
 CALL = ("function_call", "")
+FALLBACK = ("reasoning", "I am going to use get_weather.")
 FIRST = message("1", "I look it up.")
 WEATHER = call("1")
 SAID = message("2", "It rains.")
@@ -94,16 +92,23 @@ def test_round_without_a_call_is_an_answer_byte_for_byte() -> None:
     ]
 
 
-@pytest.mark.parametrize("emits", [SHOWN, HIDDEN])
-def test_answer_without_tools_grows_as_it_comes(emits: bool) -> None:
-    """Nothing is held back when there is nothing to call."""
-    _, events = shown(emits, [SAID], may_call=False)
+@pytest.mark.parametrize(
+    ("emits", "phase", "may_call"),
+    [
+        pytest.param(SHOWN, "", False, id="shown, no tools"),
+        pytest.param(HIDDEN, "", False, id="hidden, no tools"),
+        pytest.param(HIDDEN, "final_answer", True, id="hidden, final answer"),
+    ],
+)
+def test_answer_grows_as_it_comes(emits: bool, phase: str, may_call: bool) -> None:
+    """Nothing is held back where no call can come, or the model promises none."""
+    thoughts = ThoughtFilter(shows_thoughts=emits)
+    thoughts.begin_round(may_call=may_call)
+    item = message("1", "It rains.", phase)
 
-    assert [event.text for event in events if isinstance(event, TextDelta)] == [
-        "It ra",
-        "ins.",
-    ]
-    assert isinstance(events[1], TextDelta)
+    begun = [each for event in run_of(item)[:2] for each in thoughts.show(event)]
+
+    assert grown(begun) == ["It ra"]
 
 
 def test_r14_text_of_a_round_that_calls_becomes_a_thought_once() -> None:
@@ -111,8 +116,7 @@ def test_r14_text_of_a_round_that_calls_becomes_a_thought_once() -> None:
     _, events = shown(SHOWN, [FIRST, WEATHER], [SAID])
 
     assert page(events) == [("reasoning", "I look it up."), CALL, ANSWER]
-    grown = "".join(event.text for event in events if isinstance(event, TextDelta))
-    assert grown.count("I look it up.") == 1
+    assert "".join(grown(events)).count("I look it up.") == 1
     assert plain(events) == [("content", "I look it up.\n\nIt rains.")]
 
 
@@ -121,20 +125,19 @@ def test_r14_text_of_a_round_that_calls_is_not_shown_at_all() -> None:
     _, events = shown(HIDDEN, [FIRST, WEATHER], [SAID])
 
     assert page(events) == [CALL, ANSWER]
-    assert not any("look" in e.text for e in events if isinstance(e, TextDelta))
+    assert "look" not in "".join(grown(events))
     assert plain(events) == [("content", "It rains.")]
 
 
 def test_r14_text_after_a_call_is_a_thought_from_the_beginning() -> None:
     """A plain client reads it as reasoning."""
-    _, events = shown(SHOWN, [WEATHER, FIRST], [SAID])
-    _, hidden = shown(HIDDEN, [WEATHER, FIRST], [SAID])
+    rounds = [WEATHER, FIRST], [SAID]
 
-    fallback = ("reasoning", "I am going to use get_weather.")
-    thought = ("reasoning", "I look it up.")
-    assert page(events) == [fallback, CALL, thought, ANSWER]
-    assert page(hidden) == [CALL, ANSWER]
-    assert plain(events) == [
+    with_thoughts, without = pages(*rounds)
+
+    assert with_thoughts == [FALLBACK, CALL, ("reasoning", "I look it up."), ANSWER]
+    assert without == [CALL, ANSWER]
+    assert plain(shown(SHOWN, *rounds)[1]) == [
         ("reasoning_content", "I am going to use get_weather.\n\nI look it up."),
         ("content", "It rains."),
     ]
@@ -142,12 +145,10 @@ def test_r14_text_after_a_call_is_a_thought_from_the_beginning() -> None:
 
 def test_r14_round_that_calls_without_a_word_gets_a_thought() -> None:
     """One for the round, in front of its calls."""
-    _, events = shown(SHOWN, [WEATHER, call("2")], [call("3")], [SAID])
-    _, hidden = shown(HIDDEN, [WEATHER, call("2")], [SAID])
+    with_thoughts, without = pages([WEATHER, call("2")], [call("3")], [SAID])
 
-    fallback = ("reasoning", "I am going to use get_weather.")
-    assert page(events) == [fallback, CALL, CALL, fallback, CALL, ANSWER]
-    assert page(hidden) == [CALL, CALL, ANSWER]
+    assert with_thoughts == [FALLBACK, CALL, CALL, FALLBACK, CALL, ANSWER]
+    assert without == [CALL, CALL, CALL, ANSWER]
 
 
 @pytest.mark.parametrize("summary", ["Thinking.", ""])
@@ -197,55 +198,38 @@ def test_r14_tags_are_removed_where_thoughts_are_not_shown(
 
 def test_thoughts_in_a_round_that_calls_stay_thoughts() -> None:
     """What stands between them joins them."""
-    _, events = shown(SHOWN, [message("1", TAGGED), WEATHER])
-    _, hidden = shown(HIDDEN, [message("1", TAGGED), WEATHER])
+    with_thoughts, without = pages([message("1", TAGGED), WEATHER])
 
-    assert [kind for kind, _ in page(events)] == ["reasoning"] * 4 + ["function_call"]
-    assert page(hidden) == [CALL]
+    assert [kind for kind, _ in with_thoughts] == ["reasoning"] * 4 + ["function_call"]
+    assert without == [CALL]
 
 
-@pytest.mark.parametrize("called", [True, False])
-def test_commentary_is_a_thought_whatever_comes(called: bool) -> None:
+@pytest.mark.parametrize(("item", "rest"), [(WEATHER, CALL), (SAID, ANSWER)])
+def test_commentary_is_a_thought_whatever_comes(
+    item: Item, rest: tuple[str, str]
+) -> None:
     """The model itself says that it is no answer."""
-    comment = message("1", "I look it up.", "commentary")
-    items = [comment, WEATHER] if called else [comment, SAID]
+    items = [message("1", "I look it up.", "commentary"), item]
 
-    _, events = shown(SHOWN, items)
-    _, hidden = shown(HIDDEN, items)
+    with_thoughts, without = pages(items)
 
-    rest = [CALL] if called else [ANSWER]
-    assert page(events) == [("reasoning", "I look it up."), *rest]
-    assert page(hidden) == rest
-    assert ("content", "I look it up.") not in plain(events)
+    assert with_thoughts == [("reasoning", "I look it up."), rest]
+    assert without == [rest]
+    assert ("content", "I look it up.") not in plain(shown(SHOWN, items)[1])
 
 
 def test_commentary_that_is_all_there_is_is_the_answer() -> None:
     """Nobody is left without one."""
-    look, rains = (
-        message(name, text, "commentary")
-        for name, text in (("1", "I look it up."), ("2", "It rains."))
-    )
+    look = message("1", "I look it up.", "commentary")
+    rains = message("2", "It rains.", "commentary")
     _, hidden = shown(HIDDEN, [rains])
     thoughts, events = shown(SHOWN, [look, rains])
 
     assert page(hidden) == [ANSWER]
-    assert page(events) == [
-        ("reasoning", "I look it up."),
-        ("reasoning", "It rains."),
-        ANSWER,
-    ]
+    spoken = [("reasoning", "I look it up."), ("reasoning", "It rains.")]
+    assert page(events) == [*spoken, ANSWER]
     assert [thoughts.get_text(index) for index in (0, 1)] == ["", "It rains."]
     assert plain(events)[-1] == ("content", "It rains.")
-
-
-def test_final_answer_is_not_held_back() -> None:
-    """The model promises that no call comes."""
-    _, events = shown(HIDDEN, [message("1", "It rains.", "final_answer")])
-
-    assert [event.text for event in events if isinstance(event, TextDelta)] == [
-        "It ra",
-        "ins.",
-    ]
 
 
 def test_refusal_is_read_like_an_answer() -> None:
@@ -257,18 +241,17 @@ def test_refusal_is_read_like_an_answer() -> None:
     assert plain(events) == [("content", "I would rather not.")]
 
 
-def test_broken_answer_shows_what_there_is() -> None:
+@pytest.mark.parametrize("emits", [SHOWN, HIDDEN])
+def test_broken_answer_shows_what_there_is(emits: bool) -> None:
     """Text that was held back, or waited for the rest of a tag, is not lost."""
-    for emits in (SHOWN, HIDDEN):
-        thoughts = ThoughtFilter(shows_thoughts=emits)
-        thoughts.begin_round(may_call=True)
-        events = run_of(message("1", "It rains <"))
-        shown_events = [t for e in [*events[:3], events[-1]] for t in thoughts.show(e)]
+    thoughts = ThoughtFilter(shows_thoughts=emits)
+    thoughts.begin_round(may_call=True)
+    events = run_of(message("1", "It rains <"))
 
-        assert isinstance(shown_events[-1], RunDone)
-        grown = "".join(e.text for e in shown_events if isinstance(e, TextDelta))
-        assert grown == "It rains <"
-        assert thoughts.get_text(0) == "It rains <"
+    cut = [shown for e in [*events[:3], events[-1]] for shown in thoughts.show(e)]
+
+    assert isinstance(cut[-1], RunDone)
+    assert "".join(grown(cut)) == thoughts.get_text(0) == "It rains <"
 
 
 def test_status_notes_pass_the_filter() -> None:
@@ -282,10 +265,9 @@ def test_carrier_is_an_empty_thought() -> None:
     """It has an index of its own."""
     thoughts, _ = shown(HIDDEN, [WEATHER])
 
-    assert page(list(thoughts.build_carrier())) == [("reasoning", "")]
-    assert {
-        e.output_index for e in thoughts.build_carrier() if isinstance(e, ItemDone)
-    } == {2}
+    carrier = list(thoughts.build_carrier())
+    assert page(carrier) == [("reasoning", "")]
+    assert [e.output_index for e in carrier if isinstance(e, ItemDone)] == [1]
 
 
 @pytest.mark.parametrize(

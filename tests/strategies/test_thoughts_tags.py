@@ -84,14 +84,8 @@ CASES = {
 
 @pytest.mark.parametrize(("text", "parts"), CASES.items())
 def test_thoughts_are_told_apart(text: str, parts: list[Shown]) -> None:
-    """Tags are in no part."""
-    assert parts_of([text]) == parts
-
-
-@pytest.mark.parametrize(("text", "parts"), CASES.items())
-def test_pieces_of_any_length_mean_the_same(text: str, parts: list[Shown]) -> None:
-    """A tag may come letter by letter."""
-    for length in (1, 2, 3, 5):
+    """Tags are in no part, whether they come whole or letter by letter."""
+    for length in (1, 2, 3, 5, len(text) or 1):
         pieces = [text[at : at + length] for at in range(0, len(text), length)]
         assert parts_of(pieces) == parts
 

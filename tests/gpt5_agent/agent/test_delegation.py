@@ -8,14 +8,7 @@ from typing import Any
 
 import pytest
 
-from agents.sample import (
-    WeatherTool,
-    answered,
-    calls,
-    ending_of,
-    metadata_of,
-    question,
-)
+from agents.sample import WeatherTool, answered, calls, ending_of, metadata_of, question
 from event_loops.skipping_loop import run_skipping
 from gpt5_agent.agent.answer import run_agent
 from gpt5_agent.agent.preparation import PreparedRun
@@ -42,6 +35,34 @@ def delegating(*tasks: dict[str, Any]) -> list[Item]:
     ]
 
 
+NORTH = {"task": "north"}
+
+
+class Slow(WeatherTool):
+    """A tool that takes its time."""
+
+    def __init__(self, seconds: float = 1) -> None:
+        super().__init__()
+        self.running = 0
+        self.most = 0
+        self._seconds = seconds
+
+    async def execute(self, args: dict[str, Any]) -> object:
+        """Say that it rains, in a while."""
+        self.running += 1
+        self.most = max(self.most, self.running)
+        try:
+            await asyncio.sleep(self._seconds)
+            return await super().execute(args)
+        finally:
+            self.running -= 1
+
+
+def looking_then(answer: str, number: int = 1) -> list[list[Item]]:
+    """What the model of a task says: it looks once, then answers."""
+    return [[calls("get_weather", number)], [message(str(number), answer)]]
+
+
 class Crew:
     """A model for the agent, and another one for each task, by its text."""
 
@@ -58,27 +79,36 @@ class Crew:
         self.asked[text] = prepared
         return self.providers.get(text, self.main)
 
-    async def work(self, *tools: Any, **more: Any) -> list[AgentEvent]:
+    def run(self, *tools: Any, rules: str = "", **more: Any) -> list[AgentEvent]:
         """All that the agent reports."""
-        rules, _ = read_rules(more.pop("rules", ""), PIPELINE_SHELL)
+        approver = Approver(read_rules(rules, PIPELINE_SHELL)[0])
         own = OwnToolSettings(
-            tools=tools, delegates=True, approver=Approver(rules), asks_in_chat=True
+            tools=tools, delegates=True, approver=approver, asks_in_chat=True
         )
-        async with aclosing(
-            run_agent(question(own=own, **more), self.provide)
-        ) as events:
-            return [event async for event in events]
+
+        async def work() -> list[AgentEvent]:
+            async with aclosing(
+                run_agent(question(own=own, **more), self.provide)
+            ) as events:
+                return [event async for event in events]
+
+        return run_skipping(work())
+
+
+def crew_of(*names: str) -> Crew:
+    """An agent that gives tasks of these names away, each of which answers its name."""
+    answers = {name: looking_then(name, n) for n, name in enumerate(names)}
+    return Crew(delegating(*({"task": name} for name in names)), [SAID], **answers)
 
 
 def test_task_is_a_run_of_its_own() -> None:
     """With its own context and tools; its answer is the output, its cost is counted."""
     tool = WeatherTool()
     other = WeatherTool("get_news")
-    task = {"task": "north", "tools": ["get_weather"], "rounds": 2}
-    answers = [[calls("get_weather", 1)], [message("1", "It rains.")]]
-    crew = Crew(delegating(task), [SAID], north=answers)
+    task = {**NORTH, "tools": ["get_weather"], "rounds": 2}
+    crew = Crew(delegating(task), [SAID], north=looking_then("It rains."))
 
-    events = run_skipping(crew.work(tool, other))
+    events = crew.run(tool, other)
 
     assert answered(events) == ["It rains."]
     assert tool.called == [{"city": "Bern"}]
@@ -93,10 +123,9 @@ def test_task_is_a_run_of_its_own() -> None:
 
 def test_steps_of_a_task_are_shown_below_its_round() -> None:
     """While it runs, and under its number; of nothing else of it anybody hears."""
-    answers = [[calls("get_weather", 1)], [message("1", "It rains.")]]
-    crew = Crew(delegating({"task": "north"}), [SAID], north=answers)
+    crew = Crew(delegating(NORTH), [SAID], north=looking_then("It rains."))
 
-    events = run_skipping(crew.work(WeatherTool()))
+    events = crew.run(WeatherTool())
 
     ended = [event.step for event in events if isinstance(event, StepEnded)]
     labels = [step.label for step in ended]
@@ -117,65 +146,41 @@ def test_steps_of_a_task_are_shown_below_its_round() -> None:
 
 def test_steps_of_tasks_keep_their_order() -> None:
     """Each is taken once, by the round that gave the tasks, and not by another task."""
-
-    class Slow(WeatherTool):
-        async def execute(self, args: dict[str, Any]) -> object:
-            await asyncio.sleep(1)
-            return await super().execute(args)
-
-    names = ("a", "b", "c")
-    answers = {
-        name: [[calls("get_weather", n)], [message(str(n), name)]]
-        for n, name in enumerate(names)
-    }
-    crew = Crew(delegating(*({"task": name} for name in names)), [SAID], **answers)
-    events = run_skipping(crew.work(Slow()))
+    events = crew_of("a", "b", "c").run(Slow())
 
     ended = [event.step.label for event in events if isinstance(event, StepEnded)]
-    steps = ["gpt-5 Thought", "CALL get_weather", "ROUND 1", "gpt-5 Thought", "ROUND 2"]
     for number in (1, 2, 3):
         prefix = f"TASK {number} > "
         own = [
             label.removeprefix(prefix) for label in ended if label.startswith(prefix)
         ]
-        assert own == steps
+        assert own == [
+            "gpt-5 Thought",
+            "CALL get_weather",
+            "ROUND 1",
+            "gpt-5 Thought",
+            "ROUND 2",
+        ]
 
 
 def test_three_tasks_run_at_once_and_no_task_delegates() -> None:
     """The fourth waits; the tool is not offered to a task."""
-    running: list[int] = [0]
-    most: list[int] = [0]
+    tool = Slow()
+    crew = crew_of("a", "b", "c", "d", "e")
 
-    class Slow(WeatherTool):
-        async def execute(self, args: dict[str, Any]) -> object:
-            running[0] += 1
-            most[0] = max(most[0], running[0])
-            await asyncio.sleep(1)
-            running[0] -= 1
-            return "Rain."
+    events = crew.run(tool)
 
-    names = ("a", "b", "c", "d", "e")
-    answers = {
-        name: [[calls("get_weather", n)], [message(str(n), name)]]
-        for n, name in enumerate(names)
-    }
-    crew = Crew(delegating(*({"task": name} for name in names)), [SAID], **answers)
-
-    events = run_skipping(crew.work(Slow()))
-
-    assert answered(events) == list(names)
-    assert most == [3]
-    for name in names:
-        assert crew.providers[name].asked[0][1] == ["get_weather"]
+    assert answered(events) == ["a", "b", "c", "d", "e"]
+    assert tool.most == 3
+    for provider in crew.providers.values():
+        assert provider.asked[0][1] == ["get_weather"]
 
 
 def test_task_gets_no_tool_that_needs_an_approval() -> None:
     """Nobody can be asked there."""
-    crew = Crew(delegating({"task": "north"}), [SAID], north=[[message("1", "Done.")]])
+    crew = Crew(delegating(NORTH), [SAID], north=[[message("1", "Done.")]])
 
-    run_skipping(
-        crew.work(WeatherTool("ask_a"), WeatherTool("b"), rules="ask_*=ask, c=deny")
-    )
+    crew.run(WeatherTool("ask_a"), WeatherTool("b"), rules="ask_*=ask, c=deny")
 
     assert crew.providers["north"].asked[0][1] == ["b"]
 
@@ -183,17 +188,15 @@ def test_task_gets_no_tool_that_needs_an_approval() -> None:
 def test_tokens_of_a_task_count_in_the_limit_of_the_answer() -> None:
     """Its calls are refused, it finishes without tools, and so does the answer."""
     tool = WeatherTool()
-    answers = [[calls("get_weather", 1)], [message("1", "No tokens left.")]]
-    crew = Crew(delegating({"task": "north"}), [SAID], north=answers)
+    crew = Crew(delegating(NORTH), [SAID], north=looking_then("No tokens left."))
 
-    events = run_skipping(crew.work(tool, maximum_tokens=20))
+    events = crew.run(tool, maximum_tokens=20)
 
     assert tool.called == []
     assert answered(events) == ["No tokens left."]
     task = crew.providers["north"]
-    agent = crew.main
     assert [names for _, names in task.asked] == [["get_weather"], []]
-    assert agent.asked[-1][1] == []
+    assert crew.main.asked[-1][1] == []
     assert ending_of(events).kind == "completed"
 
 
@@ -208,7 +211,7 @@ def test_tool_is_offered_where_a_task_has_tools_to_use(
     crew = Crew([SAID])
     tools = [WeatherTool(name) for name in names]
 
-    run_skipping(crew.work(*tools, rules="ask_*=ask, deny_*=deny"))
+    crew.run(*tools, rules="ask_*=ask, deny_*=deny")
 
     [(_, offered)] = crew.main.asked
     assert ("delegate" in offered) is is_offered
@@ -216,11 +219,9 @@ def test_tool_is_offered_where_a_task_has_tools_to_use(
 
 def test_tools_that_a_task_may_use_are_named() -> None:
     """The model knows which ones there are, and no task begins without those it names."""
-    crew = Crew(delegating({"task": "north", "tools": ["ask_a"]}), [SAID])
+    crew = Crew(delegating({**NORTH, "tools": ["ask_a"]}), [SAID])
 
-    events = run_skipping(
-        crew.work(WeatherTool("ask_a"), WeatherTool("b"), rules="ask_*=ask")
-    )
+    events = crew.run(WeatherTool("ask_a"), WeatherTool("b"), rules="ask_*=ask")
 
     assert "'b'" in str(answered(events))
     assert "north" not in crew.asked
@@ -231,17 +232,10 @@ def test_tools_that_a_task_may_use_are_named() -> None:
 )
 def test_task_that_takes_too_long_is_ended(seconds: float, most: float) -> None:
     """After ten minutes, or at the time limit of the answer if that comes first."""
-
-    class Endless(WeatherTool):
-        async def execute(self, args: dict[str, Any]) -> object:
-            await asyncio.sleep(100)
-            return "Rain."
-
     answers = [[calls("get_weather", n)] for n in range(9)]
-    crew = Crew(delegating({"task": "north"}), [SAID], north=answers)
-    limits = {"maximum_iterations": 30, "maximum_seconds": seconds}
+    crew = Crew(delegating(NORTH), [SAID], north=answers)
 
-    events = run_skipping(crew.work(Endless(), **limits))
+    events = crew.run(Slow(100), maximum_iterations=30, maximum_seconds=seconds)
 
     assert answered(events) == ["Error: the time of the task is used up."]
     assert ending_of(events).kind == "completed"
@@ -250,9 +244,9 @@ def test_task_that_takes_too_long_is_ended(seconds: float, most: float) -> None:
 
 def test_task_that_fails_is_told_to_the_model() -> None:
     """The answer goes on."""
-    crew = Crew(delegating({"task": "north"}), [SAID], north=[[]])
+    crew = Crew(delegating(NORTH), [SAID], north=[[]])
 
-    events = run_skipping(crew.work(WeatherTool()))
+    events = crew.run(WeatherTool())
 
     assert "Error: " in str(answered(events))
     assert ending_of(events).kind == "completed"
@@ -263,17 +257,11 @@ STOPPED = ending_of_failure("failed", ApiError(MISALIGNMENT))
 
 def test_task_that_was_stopped_for_its_safety_ends_the_answer() -> None:
     """No model is asked again, no other task goes on, and the reason is the answer's."""
-
-    class Slow(WeatherTool):
-        async def execute(self, args: dict[str, Any]) -> object:
-            await asyncio.sleep(1)
-            return await super().execute(args)
-
     slow = [[calls("get_weather", n)] for n in range(3)]
-    crew = Crew(delegating({"task": "north"}, {"task": "south"}), [SAID], south=slow)
+    crew = Crew(delegating(NORTH, {"task": "south"}), [SAID], south=slow)
     crew.providers["north"] = ScriptedProvider([], break_off=STOPPED)
 
-    events = run_skipping(crew.work(Slow()))
+    events = crew.run(Slow())
 
     assert len(crew.main.asked) == 1
     assert len(crew.providers["south"].asked) == 1
@@ -284,21 +272,11 @@ def test_task_that_was_stopped_for_its_safety_ends_the_answer() -> None:
 
 def test_answer_that_is_left_ends_its_tasks() -> None:
     """Nothing of it goes on."""
-    ended: list[str] = []
-
-    class Endless(WeatherTool):
-        async def execute(self, args: dict[str, Any]) -> object:
-            try:
-                await asyncio.sleep(1e6)
-            finally:
-                ended.append("ended")
-            return ""
+    tool = Slow(1e6)
 
     async def leave() -> None:
-        crew = Crew(
-            delegating({"task": "north"}), [SAID], north=[[calls("get_weather", 1)]]
-        )
-        asking = question(own=OwnToolSettings(tools=(Endless(),), delegates=True))
+        crew = crew_of("north")
+        asking = question(own=OwnToolSettings(tools=(tool,), delegates=True))
         async with aclosing(run_agent(asking, crew.provide)) as events:
             async for event in events:
                 if getattr(event, "label", "") == "TASK 1 > CALL get_weather":
@@ -309,4 +287,4 @@ def test_answer_that_is_left_ends_its_tasks() -> None:
 
     run_skipping(leave())
 
-    assert ended == ["ended"]
+    assert (tool.most, tool.running, tool.called) == (1, 0, [])

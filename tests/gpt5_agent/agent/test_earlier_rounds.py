@@ -1,7 +1,9 @@
 """Rounds in which Open WebUI runs the tools, or asks a person: nothing is kept here."""
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -40,6 +42,7 @@ from shells.shell import PIPELINE_SHELL
 from shells.tool_valves import read_rules
 
 Json = dict[str, Any]
+ChatMaker = Callable[..., HostChat]
 SAID = message("9", "It rains.", "final_answer")
 BODY = {"tools": [host_tool("host_weather"), host_tool("host_news")]}
 DISPATCHER = {
@@ -57,19 +60,24 @@ def looking(number: int, *tools: str, city: str = "") -> list[Item]:
     return [reasoning(str(number)), message(str(number), f"Look {number}."), *requested]
 
 
-def chat_of(
-    host: HostFunctions, *answers: list[Item], tools: Any = (), **more: Any
-) -> HostChat:
-    """A chat whose model gives these answers."""
-    held = {k: more.pop(k) for k in ("tool", "person", "emits_thoughts") if k in more}
-    rules, _ = read_rules(more.pop("rules", ""), PIPELINE_SHELL)
-    host_names = more.pop("host_names", HostToolNames())
-    approver = Approver(
-        rules, other_names=host_names.other_names, may_match=host_names.may_match
-    )
-    own = OwnToolSettings(tools=tools, approver=approver, asks_in_chat=True)
-    asked = question(own=own, **{"body": BODY, **more})
-    return HostChat(host, asked, ScriptedProvider(*answers), **held)
+@pytest.fixture
+def chat_of(host_functions: HostFunctions) -> ChatMaker:
+    """Makes a chat whose model gives these answers."""
+
+    def make(*answers: list[Item], tools: Any = (), **more: Any) -> HostChat:
+        held = {
+            k: more.pop(k) for k in ("tool", "person", "emits_thoughts") if k in more
+        }
+        rules, _ = read_rules(more.pop("rules", ""), PIPELINE_SHELL)
+        host_names = more.pop("host_names", HostToolNames())
+        approver = Approver(
+            rules, other_names=host_names.other_names, may_match=host_names.may_match
+        )
+        own = OwnToolSettings(tools=tools, approver=approver, asks_in_chat=True)
+        asked = question(own=own, **{"body": BODY, **more})
+        return HostChat(host_functions, asked, ScriptedProvider(*answers), **held)
+
+    return make
 
 
 def assert_prefixes(chat: HostChat) -> None:
@@ -84,11 +92,10 @@ def assert_prefixes(chat: HostChat) -> None:
 
 @pytest.mark.parametrize("emits", [True, False])
 def test_round_trip_sends_what_was_sent_and_what_came_of_it(
-    emits: bool, host_functions: HostFunctions
+    emits: bool, chat_of: ChatMaker
 ) -> None:
     """Two calls of the host's, then the answer; a later turn goes on from there."""
     chat = chat_of(
-        host_functions,
         looking(1, "host_weather", "host_news"),
         looking(2),
         [reasoning("3"), SAID],
@@ -116,11 +123,9 @@ def test_round_trip_sends_what_was_sent_and_what_came_of_it(
     assert last[1:-1] == expected
 
 
-def test_run_goes_on_until_the_host_has_answered(
-    host_functions: HostFunctions,
-) -> None:
+def test_run_goes_on_until_the_host_has_answered(chat_of: ChatMaker) -> None:
     """Only the last call of the agent ends the answer."""
-    chat = chat_of(host_functions, looking(1), [SAID])
+    chat = chat_of(looking(1), [SAID])
 
     events = run_skipping(chat.say("Weather?"))
 
@@ -136,9 +141,7 @@ def test_run_goes_on_until_the_host_has_answered(
     assert metadata_of(events).rounds == 2
 
 
-def test_notices_are_the_last_lines_of_the_whole_answer(
-    host_functions: HostFunctions,
-) -> None:
+def test_notices_are_the_last_lines_of_the_whole_answer(chat_of: ChatMaker) -> None:
     """The page shows one line; a round that the host goes on with would hide them."""
     checked: list[str] = []
 
@@ -147,7 +150,7 @@ def test_notices_are_the_last_lines_of_the_whole_answer(
         return notice == "Correct it."
 
     notices = ("Correct it.", "Known.")
-    chat = chat_of(host_functions, looking(1), [SAID], notices=notices, is_new=is_new)
+    chat = chat_of(looking(1), [SAID], notices=notices, is_new=is_new)
 
     run_skipping(chat.say("Weather?"))
 
@@ -164,13 +167,13 @@ def test_notices_are_the_last_lines_of_the_whole_answer(
 @pytest.mark.parametrize("with_reasoning", [True, False])
 @pytest.mark.parametrize("emits", [True, False])
 def test_usage_and_counts_are_rebuilt_from_the_messages(
-    with_reasoning: bool, emits: bool, host_functions: HostFunctions
+    with_reasoning: bool, emits: bool, chat_of: ChatMaker
 ) -> None:
     """A round without a thought of its own carries them all the same."""
     answers = [looking(1, "host_weather", "host_news"), looking(2)]
     if not with_reasoning:
         answers = [[i for i in answer if is_call(i)] for answer in answers]
-    chat = chat_of(host_functions, *answers, [SAID], emits_thoughts=emits)
+    chat = chat_of(*answers, [SAID], emits_thoughts=emits)
 
     metadata = metadata_of(run_skipping(chat.say("Weather?")))
 
@@ -178,29 +181,34 @@ def test_usage_and_counts_are_rebuilt_from_the_messages(
     assert metadata.usage == Usage(30, 15, 45)
 
 
-def test_r10_rounds_of_the_host_count(host_functions: HostFunctions) -> None:
+@pytest.mark.parametrize(
+    ("limits", "told"),
+    [
+        pytest.param(
+            {"maximum_iterations": 2},
+            "Maximum iteration limit (2) reached",
+            id="rounds",
+        ),
+        pytest.param({"maximum_tokens": 30}, "Token limit (30) reached", id="tokens"),
+    ],
+)
+def test_r10_rounds_of_the_host_count(
+    limits: Json, told: str, chat_of: ChatMaker
+) -> None:
     """The call of the last round is answered by us, never delegated."""
-    chat = chat_of(
-        host_functions,
-        looking(1),
-        looking(2),
-        [SAID],
-        maximum_iterations=2,
-    )
+    chat = chat_of(looking(1), looking(2), [SAID], **limits)
 
     events = run_skipping(chat.say("Weather?"))
 
     assert chat.ran == ["host_weather"]
-    assert "Maximum iteration limit (2) reached" in str(answered(events))
+    assert told in str(answered(events))
     assert [bool(names) for _, names in chat.provider.asked] == [True, True, False]
     assert NewMessage("It rains.") in events
 
 
-def test_limit_of_one_makes_one_round_of_the_host(
-    host_functions: HostFunctions,
-) -> None:
+def test_limit_of_one_makes_one_round_of_the_host(chat_of: ChatMaker) -> None:
     """The next call of the agent may call nothing."""
-    chat = chat_of(host_functions, looking(1), [SAID], maximum_iterations=1)
+    chat = chat_of(looking(1), [SAID], maximum_iterations=1)
 
     run_skipping(chat.say("Weather?"))
 
@@ -208,12 +216,9 @@ def test_limit_of_one_makes_one_round_of_the_host(
     assert [bool(names) for _, names in chat.provider.asked] == [True, False]
 
 
-def test_limits_begin_anew_with_a_message_of_the_user(
-    host_functions: HostFunctions,
-) -> None:
+def test_limits_begin_anew_with_a_message_of_the_user(chat_of: ChatMaker) -> None:
     """What the turn before took does not count."""
     chat = chat_of(
-        host_functions,
         looking(1),
         [SAID],
         looking(3),
@@ -232,34 +237,14 @@ def test_limits_begin_anew_with_a_message_of_the_user(
     assert (metadata.rounds, metadata.usage.total) == (2, 30)
 
 
-def test_limit_of_tokens_holds_over_the_rounds_of_the_host(
-    host_functions: HostFunctions,
-) -> None:
-    """Two answers are 30 tokens."""
-    chat = chat_of(
-        host_functions,
-        looking(1),
-        looking(2),
-        [SAID],
-        maximum_iterations=30,
-        maximum_tokens=30,
-    )
-
-    events = run_skipping(chat.say("Weather?"))
-
-    assert len(chat.ran) == 1
-    assert "Token limit (30) reached" in str(answered(events))
-
-
 @pytest.mark.parametrize(
     "failure", ['{"error": "boom"}', "Error: boom", "Traceback (most recent call)"]
 )
 def test_r21_failures_of_the_host_s_tools_are_rebuilt(
-    failure: str, host_functions: HostFunctions
+    failure: str, chat_of: ChatMaker
 ) -> None:
     """The same call is answered by us, another one delegated."""
     chat = chat_of(
-        host_functions,
         looking(1, city="Bern"),
         looking(2, city="Bern"),
         looking(3, city="Basel"),
@@ -275,11 +260,11 @@ def test_r21_failures_of_the_host_s_tools_are_rebuilt(
 
 @pytest.mark.parametrize("fine", ["Error: tool call rejected by user.", '{"a": 1}'])
 def test_r21_what_is_no_failure_may_be_called_again(
-    fine: str, host_functions: HostFunctions
+    fine: str, chat_of: ChatMaker
 ) -> None:
     """A person who said no may say yes."""
     same = [looking(number, city="Bern") for number in (1, 2)]
-    chat = chat_of(host_functions, *same, [SAID], tool=lambda _name, _args: fine)
+    chat = chat_of(*same, [SAID], tool=lambda _name, _args: fine)
 
     run_skipping(chat.say("Weather?"))
 
@@ -298,11 +283,10 @@ class RefusingTool(WeatherTool):
 
 @pytest.mark.parametrize("tool", [WeatherTool(failing=True), RefusingTool()])
 def test_r21_own_failures_are_remembered_over_rounds_of_the_host(
-    tool: WeatherTool, host_functions: HostFunctions
+    tool: WeatherTool, chat_of: ChatMaker
 ) -> None:
     """They are noted where the host keeps them for us: the text need not tell."""
     chat = chat_of(
-        host_functions,
         looking(1, "get_weather", "host_weather", city="Bern"),
         looking(2, "get_weather", city="Bern"),
         [SAID],
@@ -315,14 +299,12 @@ def test_r21_own_failures_are_remembered_over_rounds_of_the_host(
     assert answered(events)[-1] == REPEATED
 
 
-def test_call_that_the_guard_refuses_is_never_delegated(
-    host_functions: HostFunctions,
-) -> None:
+def test_call_that_the_guard_refuses_is_never_delegated(chat_of: ChatMaker) -> None:
     """Its brothers are."""
     bad = {**calls("host_news", 11), "arguments": '{"city": 7}'}
     broken = {**calls("host_news", 12), "arguments": '{"city'}
     answer = [reasoning("1"), calls("host_weather", 10), bad, broken]
-    chat = chat_of(host_functions, answer, [SAID])
+    chat = chat_of(answer, [SAID])
 
     events = run_skipping(chat.say("Weather?"))
 
@@ -333,13 +315,10 @@ def test_call_that_the_guard_refuses_is_never_delegated(
     assert len(outputs) == 3
 
 
-def test_own_calls_are_made_before_the_host_goes_on(
-    host_functions: HostFunctions,
-) -> None:
+def test_own_calls_are_made_before_the_host_goes_on(chat_of: ChatMaker) -> None:
     """One round may hold both."""
     tool = WeatherTool()
     chat = chat_of(
-        host_functions,
         looking(1, "get_weather", "host_weather"),
         [SAID],
         tools=[tool],
@@ -365,12 +344,11 @@ class PlotTool(WeatherTool):
 
 @pytest.mark.parametrize("emits", [True, False])
 def test_picture_stays_in_sight_after_a_round_of_the_host(
-    emits: bool, host_functions: HostFunctions
+    emits: bool, chat_of: ChatMaker
 ) -> None:
     """Until the answer is complete; nothing of it is kept then."""
     pictures = PictureMemory()
     chat = chat_of(
-        host_functions,
         looking(1, "own_plot"),
         looking(2),
         looking(3),
@@ -391,13 +369,13 @@ def test_picture_stays_in_sight_after_a_round_of_the_host(
 
 
 def test_names_that_the_api_forbids_are_the_tools_own_everywhere_else(
-    host_functions: HostFunctions,
+    chat_of: ChatMaker,
 ) -> None:
     """The page, the rules and the host know only these; requests stay as they were."""
     tool = WeatherTool("ask:weather")
     names = ToolNames(("ask:weather", "host:weather"))
     answer = looking(1, *map(names.sent_name, ("ask:weather", "host:weather")))
-    chat = chat_of(host_functions, answer, [SAID], tools=[tool], rules="ask:*")
+    chat = chat_of(answer, [SAID], tools=[tool], rules="ask:*")
     body = {"tools": [host_tool("host:weather")]}
     chat.asked = chat.asked._replace(body=body)
 
@@ -412,18 +390,6 @@ def test_names_that_the_api_forbids_are_the_tools_own_everywhere_else(
     assert sent == [names.sent_name("ask:weather"), names.sent_name("host:weather")]
 
 
-def test_denied_tool_of_the_host_is_answered_by_us(
-    host_functions: HostFunctions,
-) -> None:
-    """A rule of the administrator holds for every tool."""
-    chat = chat_of(host_functions, looking(1), [SAID], rules="host_*=deny")
-
-    events = run_skipping(chat.say("Weather?"))
-
-    assert chat.ran == []
-    assert "does not allow host_weather" in str(answered(events))
-
-
 def dispatched(tool: str, number: int = 10) -> Item:
     """A call of the host's tool that passes calls on."""
     given = {"tool_name": tool, "params": json.dumps({"city": "Bern"})}
@@ -433,18 +399,19 @@ def dispatched(tool: str, number: int = 10) -> Item:
 DISPATCHING = {"tools": [*BODY["tools"], DISPATCHER]}
 
 
-@pytest.mark.parametrize("rules", ["host_*=deny", "call_tool=deny"])
-def test_denied_tool_is_not_reached_through_another(
-    rules: str, host_functions: HostFunctions
+@pytest.mark.parametrize(
+    ("call", "rules"),
+    [
+        pytest.param(calls("host_weather"), "host_*=deny", id="it"),
+        pytest.param(dispatched("host_delete"), "host_*=deny", id="through another"),
+        pytest.param(dispatched("host_delete"), "call_tool=deny", id="the other"),
+    ],
+)
+def test_denied_tool_of_the_host_is_answered_by_us(
+    call: Item, rules: str, chat_of: ChatMaker
 ) -> None:
     """A rule holds for the tool that runs, also where the host passes the call on."""
-    chat = chat_of(
-        host_functions,
-        [dispatched("host_delete")],
-        [SAID],
-        rules=rules,
-        body=DISPATCHING,
-    )
+    chat = chat_of([call], [SAID], rules=rules, body=DISPATCHING)
 
     events = run_skipping(chat.say("Weather?"))
 
@@ -452,12 +419,9 @@ def test_denied_tool_is_not_reached_through_another(
     assert "does not allow" in str(answered(events))
 
 
-def test_tool_that_is_passed_on_needs_its_own_yes(
-    host_functions: HostFunctions,
-) -> None:
+def test_tool_that_is_passed_on_needs_its_own_yes(chat_of: ChatMaker) -> None:
     """The person reads which tool will run, with what; the call goes as it was."""
     chat = chat_of(
-        host_functions,
         [dispatched("host_delete"), dispatched("host_news", 11)],
         [SAID],
         rules="host_delete=ask",
@@ -489,12 +453,11 @@ def test_tool_that_is_passed_on_needs_its_own_yes(
 )
 @pytest.mark.parametrize("rules", ["", "host_*=deny"])
 def test_call_that_names_no_tool_is_not_made_where_there_are_rules(
-    rules: str, arguments: Json, host_functions: HostFunctions
+    rules: str, arguments: Json, chat_of: ChatMaker
 ) -> None:
     """The host may read a tool in it where the pipeline reads none."""
     call = {**dispatched("host_delete"), "arguments": json.dumps(arguments)}
     chat = chat_of(
-        host_functions,
         [call],
         [SAID],
         rules=rules,
@@ -523,12 +486,11 @@ def test_call_that_names_no_tool_is_not_made_where_there_are_rules(
     ],
 )
 def test_rule_holds_for_a_tool_that_the_host_renamed(
-    name: str, rules: str, runs: bool, host_functions: HostFunctions
+    name: str, rules: str, runs: bool, chat_of: ChatMaker
 ) -> None:
     """A toolkit `kit` and an MCP server `host` are attached to the chat."""
     names = HostToolNames(frozenset({"kit"}), mcp_ids=frozenset({"host"}))
     chat = chat_of(
-        host_functions,
         [calls(name)],
         [SAID],
         rules=rules,
@@ -542,11 +504,11 @@ def test_rule_holds_for_a_tool_that_the_host_renamed(
     assert ("does not allow" in str(answered(events))) is not runs
 
 
-def test_style_does_not_change_inside_a_chat(host_functions: HostFunctions) -> None:
+def test_style_does_not_change_inside_a_chat(chat_of: ChatMaker) -> None:
     """Not even when the model behind the agent does."""
-    chat = chat_of(host_functions, [reasoning("1"), SAID], policy_style="auto")
+    chat = chat_of([reasoning("1"), SAID], policy_style="auto")
     run_skipping(chat.say("Weather?"))
-    messages = [*chat.messages, *host_functions.convert(chat.output)]
+    messages = [*chat.messages, *chat.host.convert(chat.output)]
     later = [*messages, {"role": "user", "content": "And now?"}]
 
     parameters = replace(chat.asked.parameters, model="gpt-6-luna")
@@ -560,38 +522,28 @@ def test_style_does_not_change_inside_a_chat(host_functions: HostFunctions) -> N
 # ---------------------------------------------------------------- approvals
 
 
-def asking(
-    host: HostFunctions, *answers: list[Item], tools: Any, **more: Any
-) -> HostChat:
-    """A chat in which every tool named `ask_*` needs a yes."""
-    return chat_of(host, *answers, tools=tools, rules="ask_*", **more)
+@pytest.fixture
+def asking(chat_of: ChatMaker) -> ChatMaker:
+    """Makes a chat in which every tool named `ask_*` needs a yes."""
+    return partial(chat_of, rules="ask_*")
 
 
-def asking_for_the_chat(
-    host: HostFunctions, *answers: list[Item], **more: Any
-) -> HostChat:
-    """A chat in which a person allows calls of such names for the whole chat."""
-    return chat_of(
-        host,
-        *answers,
-        rules="*=ask",
-        chat="user/chat",
-        person=lambda _: "Allow for this chat",
-        **more,
-    )
+@pytest.fixture
+def asking_for_the_chat(chat_of: ChatMaker) -> ChatMaker:
+    """Makes a chat in which a person allows calls of such names for the whole chat."""
+    answer = "Allow for this chat"
+    return partial(chat_of, rules="*=ask", chat="user/chat", person=lambda _: answer)
 
 
 @pytest.mark.parametrize("emits", [True, False])
 def test_r33_r34_allowed_call_is_made_without_asking_the_model_again(
-    emits: bool, host_functions: HostFunctions
+    emits: bool, asking: ChatMaker
 ) -> None:
     """The question stands alone; nothing of it is ever sent to the model."""
     tool = WeatherTool("ask_weather")
     free = WeatherTool("free_weather")
     answer = looking(1, "free_weather", "ask_weather", "host_weather")
-    chat = asking(
-        host_functions, answer, [SAID], [SAID], tools=[tool, free], emits_thoughts=emits
-    )
+    chat = asking(answer, [SAID], [SAID], tools=[tool, free], emits_thoughts=emits)
 
     async def work() -> Any:
         events = await chat.say("Weather?")
@@ -617,12 +569,11 @@ def test_r33_r34_allowed_call_is_made_without_asking_the_model_again(
 
 @pytest.mark.parametrize("choice", ["Deny", None])
 def test_r33_whatever_is_not_a_yes_is_a_no(
-    choice: str | None, host_functions: HostFunctions
+    choice: str | None, asking: ChatMaker
 ) -> None:
     """The model is told, and answers without it."""
     tool = WeatherTool("ask_weather")
     chat = asking(
-        host_functions,
         looking(1, "ask_weather"),
         [SAID],
         tools=[tool],
@@ -636,14 +587,11 @@ def test_r33_whatever_is_not_a_yes_is_a_no(
     assert NewMessage("It rains.") in events
 
 
-def test_r33_yes_counts_once_and_for_its_own_call(
-    host_functions: HostFunctions,
-) -> None:
+def test_r33_yes_counts_once_and_for_its_own_call(asking: ChatMaker) -> None:
     """The same call, made again, is asked for again."""
     tool = WeatherTool("ask_weather")
     choices = iter(["Allow", "Deny"])
     chat = asking(
-        host_functions,
         looking(1, "ask_weather", city="Bern"),
         looking(2, "ask_weather", city="Bern"),
         [SAID],
@@ -663,13 +611,13 @@ def test_r33_yes_counts_once_and_for_its_own_call(
 @pytest.mark.parametrize("emits", [True, False])
 @pytest.mark.parametrize("tool", ["ask_weather", "host_weather"])
 def test_yes_for_the_chat_holds_in_later_answers(
-    tool: str, emits: bool, host_functions: HostFunctions
+    tool: str, emits: bool, asking_for_the_chat: ChatMaker
 ) -> None:
     """Nobody is asked again: all that is kept is in the chat, also without a thought."""
     own = [WeatherTool("ask_weather")]
     once, again = ([calls(tool, number)] for number in (1, 2))
     chat = asking_for_the_chat(
-        host_functions, once, [SAID], [calls(tool, 3)], [SAID], again, [SAID], tools=own
+        once, [SAID], [calls(tool, 3)], [SAID], again, [SAID], tools=own
     )
     chat.emits_thoughts = emits
 
@@ -694,14 +642,12 @@ def test_yes_for_the_chat_holds_in_later_answers(
     ],
 )
 def test_yes_for_the_chat_cannot_be_taken_elsewhere(
-    change: Json, is_asked: int, host_functions: HostFunctions
+    change: Json, is_asked: int, asking_for_the_chat: ChatMaker
 ) -> None:
     """Neither to another chat nor by another user; without our key nobody makes one."""
     tool = WeatherTool("ask_weather")
     rounds = [[calls("ask_weather", number)] for number in (1, 2)]
-    chat = asking_for_the_chat(
-        host_functions, rounds[0], [SAID], rounds[1], [SAID], tools=[tool]
-    )
+    chat = asking_for_the_chat(rounds[0], [SAID], rounds[1], [SAID], tools=[tool])
 
     async def work() -> None:
         await chat.say("Weather?")
@@ -714,13 +660,11 @@ def test_yes_for_the_chat_cannot_be_taken_elsewhere(
 
 
 def test_yes_for_the_chat_that_nobody_signed_counts_for_nothing(
-    host_functions: HostFunctions,
+    asking_for_the_chat: ChatMaker,
 ) -> None:
     """A message that says so was written by whoever may write messages."""
     tool = WeatherTool("ask_weather")
-    chat = asking_for_the_chat(
-        host_functions, [calls("ask_weather", 1)], [SAID], tools=[tool]
-    )
+    chat = asking_for_the_chat([calls("ask_weather", 1)], [SAID], tools=[tool])
     permission = compute_permission(chat.asked.chat, "ask_weather", {})
     notes = {"allowed": [permission], "style": "full"}
     entries = write_details("1", [], Origin("gpt-5"), notes, None)
@@ -734,11 +678,10 @@ def test_yes_for_the_chat_that_nobody_signed_counts_for_nothing(
     assert len(chat.questions) == 1
 
 
-def test_r33_tools_of_the_host_can_need_a_yes(host_functions: HostFunctions) -> None:
+def test_r33_tools_of_the_host_can_need_a_yes(chat_of: ChatMaker) -> None:
     """After it the host runs them; after a no we answer."""
     choices = iter(["Allow", "Deny"])
     chat = chat_of(
-        host_functions,
         looking(1, "host_weather", "host_news"),
         [SAID],
         rules="host_*=ask",
@@ -754,7 +697,7 @@ def test_r33_tools_of_the_host_can_need_a_yes(host_functions: HostFunctions) -> 
 
 @pytest.mark.parametrize("change", ["arguments", "account", "chat", "user"])
 def test_call_that_waited_is_made_only_as_this_pipeline_signed_it(
-    change: str, host_functions: HostFunctions
+    change: str, asking: ChatMaker
 ) -> None:
     """Not with other arguments, with another account's key, for another chat or user."""
 
@@ -773,7 +716,6 @@ def test_call_that_waited_is_made_only_as_this_pipeline_signed_it(
 
     tool = WeatherTool("ask_weather")
     chat = asking(
-        host_functions,
         looking(1, "ask_weather"),
         [SAID],
         tools=[tool],
@@ -787,14 +729,10 @@ def test_call_that_waited_is_made_only_as_this_pipeline_signed_it(
     assert not any(item["type"] == "function_call" for item in after)
 
 
-def test_more_questions_than_a_card_holds_are_asked_in_turn(
-    host_functions: HostFunctions,
-) -> None:
+def test_more_questions_than_a_card_holds_are_asked_in_turn(asking: ChatMaker) -> None:
     """Three a card; none of the calls is made before all are answered."""
     tool = WeatherTool("ask_weather")
-    chat = asking(
-        host_functions, looking(1, *["ask_weather"] * 5), [SAID], tools=[tool]
-    )
+    chat = asking(looking(1, *["ask_weather"] * 5), [SAID], tools=[tool])
 
     events = run_skipping(chat.say("Weather?"))
 
@@ -806,28 +744,38 @@ def test_more_questions_than_a_card_holds_are_asked_in_turn(
     assert metadata_of(events).tool_calls == 5
 
 
+@pytest.mark.parametrize(
+    ("arguments", "refusal"),
+    [
+        pytest.param({}, "validation error", id="invalid"),
+        pytest.param(
+            {"city": "x" * 30_000}, "too long to be shown", id="too long to be shown"
+        ),
+    ],
+)
 def test_nobody_is_asked_about_a_call_that_cannot_be_made(
-    host_functions: HostFunctions,
+    arguments: Json, refusal: str, asking: ChatMaker
 ) -> None:
-    """Its arguments are refused first."""
+    """It is refused first; the model is told to split a long one."""
     tool = WeatherTool("ask_weather")
-    bad = {**calls("ask_weather", 1), "arguments": "{}"}
-    chat = asking(host_functions, [reasoning("1"), bad], [SAID], tools=[tool])
+    call = {**calls("ask_weather", 1), "arguments": json.dumps(arguments)}
+    chat = asking([reasoning("1"), call], [SAID], tools=[tool])
 
-    run_skipping(chat.say("Weather?"))
+    events = run_skipping(chat.say("Weather?"))
 
     assert chat.questions == []
     assert tool.called == []
+    assert refusal in str(answered(events))
 
 
 def test_call_that_needs_the_room_above_the_card_is_shown_there(
-    host_functions: HostFunctions,
+    asking: ChatMaker,
 ) -> None:
     """Whole, before the question, on the page alone: no later request has it."""
     tool = WeatherTool("ask_weather")
     city = "Bern\n" * 300 + "rm -rf /"
     called = {**calls("ask_weather", 1), "arguments": json.dumps({"city": city})}
-    chat = asking(host_functions, [reasoning("1"), called], [SAID], tools=[tool])
+    chat = asking([reasoning("1"), called], [SAID], tools=[tool])
 
     run_skipping(chat.say("Weather?"))
 
@@ -838,25 +786,10 @@ def test_call_that_needs_the_room_above_the_card_is_shown_there(
     assert "Needs your approval" not in str(chat.provider.asked)
 
 
-def test_nobody_is_asked_about_a_call_that_is_too_long_to_be_shown(
-    host_functions: HostFunctions,
-) -> None:
-    """The model is told to split it."""
-    tool = WeatherTool("ask_weather")
-    long = calls("ask_weather", 1, city="x" * 30_000)
-    chat = asking(host_functions, [reasoning("1"), long], [SAID], tools=[tool])
-
-    events = run_skipping(chat.say("Weather?"))
-
-    assert chat.questions == []
-    assert tool.called == []
-    assert "too long to be shown" in str(answered(events))
-
-
-def test_without_a_page_to_ask_the_answer_is_no(host_functions: HostFunctions) -> None:
+def test_without_a_page_to_ask_the_answer_is_no(asking: ChatMaker) -> None:
     """A plain client shows no card."""
     tool = WeatherTool("ask_weather")
-    chat = asking(host_functions, looking(1, "ask_weather"), [SAID], tools=[tool])
+    chat = asking(looking(1, "ask_weather"), [SAID], tools=[tool])
     chat.asked = chat.asked._replace(
         own_tools=chat.asked.own_tools._replace(asks_in_chat=False)
     )
@@ -867,11 +800,9 @@ def test_without_a_page_to_ask_the_answer_is_no(host_functions: HostFunctions) -
     assert "this client cannot be asked" in str(answered(events))
 
 
-def test_carried_turns_hold_what_the_page_does_not_show(
-    host_functions: HostFunctions,
-) -> None:
+def test_carried_turns_hold_what_the_page_does_not_show(chat_of: ChatMaker) -> None:
     """Reasoning, in the form that the host knows; no base64, no secret of ours."""
-    chat = chat_of(host_functions, looking(1), [reasoning("2"), SAID])
+    chat = chat_of(looking(1), [reasoning("2"), SAID])
 
     run_skipping(chat.say("Weather?"))
 

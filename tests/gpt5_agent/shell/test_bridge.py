@@ -8,11 +8,7 @@ from typing import Any
 
 import pytest
 
-from gpt5_agent.shell.bridge import (
-    AnswerPiece,
-    AsyncBridge,
-    BridgeClosed,
-)
+from gpt5_agent.shell.bridge import AnswerPiece, AsyncBridge, BridgeClosed
 
 KEEPALIVE_CHUNK: AnswerPiece = {"choices": []}
 LAST: AnswerPiece = {"error": "stopped"}
@@ -121,7 +117,6 @@ def test_a_reading_is_no_generator(bridge: AsyncBridge, work: Work) -> None:
 
 
 def test_reader_waits_no_longer_than_a_beat(bridge: AsyncBridge, work: Work) -> None:
-    """A reader is never kept waiting for longer than a beat."""
     reading = bridge.stream(work.pieces("one", then="silence"))
 
     assert first_piece(reading) == "one"

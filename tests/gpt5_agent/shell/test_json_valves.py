@@ -4,10 +4,7 @@ import json
 
 import pytest
 
-from gpt5_agent.shell.json_valves import (
-    AgentExpertSettings,
-    read_valve_settings,
-)
+from gpt5_agent.shell.json_valves import AgentExpertSettings, read_valve_settings
 from gpt5_agent.shell.valves import Valves
 from toolbox.sandbox.options import SandboxOptions
 
@@ -22,7 +19,6 @@ def test_empty_valves_are_the_defaults() -> None:
 
 
 def test_keys_hold_beside_the_defaults_of_others() -> None:
-    """Beside the defaults of the others."""
     valves = Valves(
         EXPERT_JSON=json.dumps({"max_retries": 4}),
         SANDBOX_OPTIONS=json.dumps({"seconds": 60, "wheels": "/srv/wheels"}),
@@ -45,7 +41,6 @@ def test_keys_hold_beside_the_defaults_of_others() -> None:
     ],
 )
 def test_problem_names_its_valve(valve: str, text: str, words: str) -> None:
-    """By the name of its valve."""
     [problem] = read_valve_settings(Valves.model_validate({valve: text})).problems
 
     assert problem.startswith(valve)

@@ -18,33 +18,21 @@ MEMBERS = {
 }
 
 
-def built_in(_: Path) -> Guide:
-    """A guide of ours."""
-    return Guide(
-        system_prompt="You sail.",
-        temperature=0.5,
-        memory_policy="sliding-window:2",
-        initial_memories=("The boat is red.", "It leaks."),
-    )
+SAILOR = Guide(
+    system_prompt="You sail.",
+    temperature=0.5,
+    memory_policy="sliding-window:2",
+    initial_memories=("The boat is red.", "It leaks."),
+)
 
 
-def read_from_a_file(folder: Path) -> Guide:
-    """The same, as an administrator writes it."""
-    (folder / "sailor.json").write_text(json.dumps(MEMBERS), "utf-8")
-    return find_preset("sailor", str(folder))
+def test_file_of_an_administrator_is_a_guide(tmp_path: Path) -> None:
+    """With all members."""
+    (tmp_path / "sailor.json").write_text(json.dumps(MEMBERS), "utf-8")
 
+    guide = find_preset("sailor", str(tmp_path))
 
-@pytest.mark.parametrize("make", [built_in, read_from_a_file])
-def test_every_guide_has_all_members(make: object, tmp_path: Path) -> None:
-    """What is made of it does not depend on where it came from."""
-    assert callable(make)
-
-    guide = make(tmp_path)
-
-    assert guide.system_prompt == "You sail."
-    assert guide.temperature == 0.5
-    assert guide.memory_policy == "sliding-window:2"
-    assert tuple(guide.initial_memories) == ("The boat is red.", "It leaks.")
+    assert guide == SAILOR
     [item] = build_memory_items(guide)
     assert item["role"] == "developer"
     assert "- The boat is red.\n- It leaks." in item["content"][0]["text"]
@@ -56,12 +44,7 @@ def test_names_of_python_are_understood_too(tmp_path: Path) -> None:
 
     guide = find_preset(" plain ", str(tmp_path))
 
-    assert guide
-    assert (guide.system_prompt, guide.temperature, guide.memory_policy) == (
-        "Plain.",
-        None,
-        "",
-    )
+    assert guide == Guide(system_prompt="Plain.")
     assert build_memory_items(guide) == []
 
 

@@ -14,16 +14,13 @@ from gpt5_agent.request import AgentRequest
 from gpt5_agent.shell.inlet import AttachedToChat, PipelineCaller
 from gpt5_agent.shell.json_valves import read_valve_settings
 from gpt5_agent.shell.log import AgentLog
-from gpt5_agent.shell.settings import (
-    AgentInput,
-    build_agent_request,
-    build_endpoint,
-)
+from gpt5_agent.shell.settings import AgentInput, build_agent_request, build_endpoint
 from gpt5_agent.shell.valves import Valves
 from gpt5_agent.tools.host_calls import HostToolNames
 from openai_responses.errors import InvalidRequest
 from openai_responses.transport.connections import Connections
 from strategies.metadata import RunMetadata
+from strategies.parameters import StrategyParameters
 
 KEY = "sk-simulator-12345"
 MESSAGES = [{"role": "user", "content": "hello"}]
@@ -36,15 +33,16 @@ def question(body: dict[str, Any] | None = None, **valves: Any) -> AgentInput:
     return AgentInput("gpt5_react", MESSAGES, body or {}, settings)
 
 
-def asked(body: dict[str, Any] | None = None, **valves: Any) -> AgentRequest:
+def requested(agent_input: AgentInput) -> AgentRequest:
     """What the agent is asked then."""
-    agent_input = question(body, **valves)
-    return build_agent_request(
-        agent_input,
-        build_endpoint(agent_input.valves, AgentLog("ID")),
-        Connections(),
-        AgentLog("ID"),
-    )
+    log = AgentLog("ID")
+    endpoint = build_endpoint(agent_input.valves, log)
+    return build_agent_request(agent_input, endpoint, Connections(), log)
+
+
+def asked(body: dict[str, Any] | None = None, **valves: Any) -> AgentRequest:
+    """What the agent is asked with these keys, under these valves."""
+    return requested(question(body, **valves))
 
 
 # --------------------------------------------------------------- what is asked (R8)
@@ -64,20 +62,19 @@ def test_the_valves_hold_where_the_request_is_silent() -> None:
         TOOL_APPROVAL="delete_*=ask",
     )
 
-    assert (request.strategy, request.parameters.model) == (
-        "gpt5_react",
-        "gpt-5.2-high",
-    )
+    assert request.strategy == "gpt5_react"
     assert request.messages == MESSAGES
-    assert request.parameters.instruction == "Sell shoes."
-    assert request.parameters.prompt_policy_overrides == "Answer in French."
-    assert request.parameters.policy_style == "lean"
-    assert request.parameters.guide.system_prompt == ""
+    assert request.parameters == StrategyParameters(
+        model="gpt-5.2-high",
+        instruction="Sell shoes.",
+        prompt_policy_overrides="Answer in French.",
+        policy_style="lean",
+        maximum_iterations=3,
+        maximum_seconds=60,
+        maximum_tokens=1000,
+    )
     assert request.context == "Open 9 to 17."
     assert request.query == ""
-    assert request.parameters.maximum_iterations == 3
-    assert request.parameters.maximum_seconds == 60
-    assert request.parameters.maximum_tokens == 1000
     assert request.own_tools.approver.rules == [("delete_*", "ask")]
 
 
@@ -108,21 +105,25 @@ def test_the_request_wins() -> None:
     assert request.parameters.maximum_iterations == 9
 
 
-def test_a_person_is_asked_only_where_there_is_a_chat() -> None:
+@pytest.mark.parametrize(
+    ("caller", "is_asked"),
+    [
+        pytest.param(PipelineCaller(), False, id="no-chat"),
+        pytest.param(
+            PipelineCaller(chat_id="c-1", message_id="m-1", streams=True),
+            True,
+            id="chat",
+        ),
+    ],
+)
+def test_a_person_is_asked_only_where_there_is_a_chat(
+    caller: PipelineCaller, is_asked: bool
+) -> None:
     """Elsewhere a call that needs a yes is refused."""
-    agent_input = question()
-    caller = PipelineCaller(chat_id="c-1", message_id="m-1", streams=True)
-    in_chat = agent_input._replace(caller=caller)
-    endpoint = build_endpoint(agent_input.valves, AgentLog("ID"))
-    log = AgentLog("ID")
+    own_tools = requested(question()._replace(caller=caller)).own_tools
 
-    requests = [
-        build_agent_request(q, endpoint, Connections(), log)
-        for q in (agent_input, in_chat)
-    ]
-
-    assert [asked.own_tools.asks_in_chat for asked in requests] == [False, True]
-    assert all(asked.own_tools.approver.ask is None for asked in requests)
+    assert own_tools.asks_in_chat is is_asked
+    assert own_tools.approver.ask is None
 
 
 def test_rules_hold_for_other_names_of_the_host_s_tools() -> None:
@@ -131,9 +132,8 @@ def test_rules_hold_for_other_names_of_the_host_s_tools() -> None:
     agent_input = question(TOOL_APPROVAL="kit_*=deny, *_everything=ask")._replace(
         attached=attached, tools=[WeatherTool("own_weather")]
     )
-    endpoint = build_endpoint(agent_input.valves, AgentLog("ID"))
 
-    request = build_agent_request(agent_input, endpoint, Connections(), AgentLog("ID"))
+    request = requested(agent_input)
 
     rule_for = request.own_tools.approver.rule_for
     cut = f"{'docs_search_':a<55}_0123abcd"
@@ -150,14 +150,9 @@ def test_unreadable_approval_rule_asks_and_is_reported(
     """Every call is asked about; administrators read why, in the log and in the chat."""
     agent_input = question(TOOL_APPROVAL="read_*=auto, delete_*:deny")
     of_admin = agent_input._replace(caller=PipelineCaller(is_admin=True))
-    endpoint = build_endpoint(agent_input.valves, AgentLog("ID"))
-    log = AgentLog("ID")
-
     readable = of_admin._replace(settings=question().settings)
-    for_user, for_admin, silent = [
-        build_agent_request(q, endpoint, Connections(), log)
-        for q in (agent_input, of_admin, readable)
-    ]
+
+    for_user, for_admin, silent = map(requested, (agent_input, of_admin, readable))
 
     approver = for_user.own_tools.approver
     assert [approver.rule_for(name) for name in ("read_x", "other")] == ["ask"] * 2

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agents.sample import WeatherTool, calls, events_of, question
+from agents.sample import WeatherTool, calls, events_of, host_tool, question
 from event_loops.skipping_loop import run_skipping
 from gpt5_agent.events import AgentEvent
 from gpt5_agent.shell.views import ClientRenderer, HostRenderer
@@ -65,19 +65,25 @@ def host_events(chunks: Sequence[Json], kind: str) -> list[Json]:
     return [event["data"] for event in events if event["type"] == kind]
 
 
+def statuses(chunks: Sequence[Json], action: str) -> list[Json]:
+    """The status lines of an action."""
+    told = host_events(chunks, "status")
+    return [status for status in told if status["action"] == action]
+
+
+def deltas_of(chunks: Sequence[Json]) -> list[Json]:
+    """What the choices of the chunks add."""
+    return [choice["delta"] for chunk in chunks for choice in chunk["choices"]]
+
+
 def test_page_gets_native_events_of_all_rounds() -> None:
     """Thoughts, the card of the tool, the answer; one numbering."""
     chunks, view = on_page(reported(LOOKING, [reasoning("2"), SAID]))
 
     items = view.result("c", 1, "m")["output"]
-    assert [item["type"] for item in items] == [
-        "reasoning",
-        "reasoning",
-        "function_call",
-        "function_call_output",
-        "reasoning",
-        "message",
-    ]
+    card = ["function_call", "function_call_output"]
+    kinds = [item["type"] for item in items]
+    assert kinds == [*["reasoning"] * 2, *card, "reasoning", "message"]
     begun = [c["output_index"] for c in chunks if c.get("type", "").endswith("added")]
     assert begun == list(range(6))
     ids = [item["id"] for item in items]
@@ -98,15 +104,10 @@ def test_r15_metadata_are_an_event_that_the_host_stores() -> None:
     """A status line: the host keeps these with the message."""
     chunks, _ = on_page(reported(LOOKING, [SAID]))
 
-    statuses = host_events(chunks, "status")
-    [metadata_status] = [
-        status for status in statuses if status["action"] == "execution_metadata"
-    ]
-    assert metadata_status["done"] is True
-    assert metadata_status["description"].startswith(
-        "Finished in under a second · 30 tokens · "
-    )
-    assert metadata_status["execution_metadata"]["total_tokens"] == 30
+    [status] = statuses(chunks, "execution_metadata")
+    assert status["done"] is True
+    assert status["description"].startswith("Finished in under a second · 30 tokens · ")
+    assert status["execution_metadata"]["total_tokens"] == 30
     usages = [chunk["usage"] for chunk in chunks if "usage" in chunk]
     assert [usage["total_tokens"] for usage in usages] == [30]
 
@@ -116,16 +117,9 @@ def test_r16_steps_are_told_as_they_begin_and_stored_as_they_end() -> None:
     chunks, _ = on_page(reported(LOOKING, [SAID]))
 
     begun = host_events(chunks, "agent:log")
-    ended = [
-        event
-        for event in host_events(chunks, "status")
-        if event["action"] == "agent_log"
-    ]
-    assert [event["label"] for event in begun[:3]] == [
-        "ROUND 1",
-        "gpt-5 Thought",
-        "CALL get_weather",
-    ]
+    ended = statuses(chunks, "agent_log")
+    labels = [event["label"] for event in begun[:3]]
+    assert labels == ["ROUND 1", "gpt-5 Thought", "CALL get_weather"]
     assert {event["id"] for event in begun} == {status["id"] for status in ended}
     assert all(status["done"] and status["seconds"] >= 0 for status in ended)
     assert [status["tokens"] for status in ended if "tokens" in status] == [15, 15]
@@ -176,23 +170,15 @@ def test_r24_pictures_of_a_tool_are_a_delta_that_the_host_stores() -> None:
 
     image = {"type": "image_url", "image_url": {"url": PIXEL}}
     for shown in (chunks, plain):
-        deltas = [c["delta"] for chunk in shown for c in chunk["choices"]]
-        assert [d["images"] for d in deltas if "images" in d] == [[image]]
-    [card] = [
-        item
-        for item in view.result("c", 1, "m")["output"]
-        if item["type"] == "function_call_output"
-    ]
-    assert PIXEL not in json.dumps(card)
+        images = [d["images"] for d in deltas_of(shown) if "images" in d]
+        assert images == [[image]]
     output = view.result("c", 1, "m")["output"]
-    assert [item["type"] for item in output].count("message") == 1
+    assert PIXEL not in json.dumps(output)
+    kinds = [item["type"] for item in output]
+    assert kinds.count("message") == kinds.count("function_call_output") == 1
     [note] = [item for item in output if item["id"].startswith("note")]
     assert "> a.txt could not be stored" in note["content"][0]["text"]
-    thoughts = [
-        chunk["choices"][0]["delta"].get("reasoning_content", "")
-        for chunk in plain
-        if chunk["choices"]
-    ]
+    thoughts = [delta.get("reasoning_content", "") for delta in deltas_of(plain)]
     assert sum("a.txt could not be stored" in text for text in thoughts) == 1
 
 
@@ -200,14 +186,9 @@ def test_error_keeps_what_was_shown() -> None:
     """R25: a chunk, after the metadata."""
     chunks, view = on_page(reported(LOOKING, []))
 
-    errors = [index for index, chunk in enumerate(chunks) if "error" in chunk]
-    metadata = [
-        index
-        for index, chunk in enumerate(chunks)
-        if chunk.get("event", {}).get("data", {}).get("action") == "execution_metadata"
-    ]
-    assert len(errors) == len(metadata) == 1
-    assert metadata < errors
+    [error] = [index for index, chunk in enumerate(chunks) if "error" in chunk]
+    assert len(statuses(chunks[:error], "execution_metadata")) == 1
+    assert statuses(chunks[error:], "execution_metadata") == []
     result = view.result("c", 1, "m")
     assert result["error"]["message"]
     assert result["execution_metadata"]["ending"] == "cut"
@@ -219,8 +200,8 @@ def test_client_gets_chunks_of_a_chat_completion() -> None:
     chunks, _ = in_client(reported(LOOKING, [SAID]))
 
     assert {chunk["object"] for chunk in chunks} == {"chat.completion.chunk"}
-    deltas = [choice["delta"] for chunk in chunks for choice in chunk["choices"]]
-    assert "".join(d.get("content", "") for d in deltas) == "I look.\n\nIt rains."
+    texts = [delta.get("content", "") for delta in deltas_of(chunks)]
+    assert "".join(texts) == "I look.\n\nIt rains."
     [metadata_chunk] = [chunk for chunk in chunks if "execution_metadata" in chunk]
     assert metadata_chunk["choices"] == []
     finished = [c["finish_reason"] for chunk in chunks for c in chunk["choices"]]
@@ -271,13 +252,10 @@ def test_thoughts_are_left_out_of_a_result_too(show: Any) -> None:
 
 def test_client_runs_its_own_tools() -> None:
     """Their calls come at the end; nothing says that the answer is over."""
-    body = {
-        "tools": [{"type": "function", "function": {"name": "mine", "parameters": {}}}]
-    }
+    body = {"tools": [host_tool("mine")]}
     chunks, view = in_client(reported([calls("mine", 1)], body=body))
 
-    deltas = [choice["delta"] for chunk in chunks for choice in chunk["choices"]]
-    [asked] = [d["tool_calls"] for d in deltas if "tool_calls" in d]
+    [asked] = [d["tool_calls"] for d in deltas_of(chunks) if "tool_calls" in d]
     assert asked[0]["function"]["name"] == "mine"
     assert not any("execution_metadata" in chunk for chunk in chunks)
     choice = view.result("c", 1, "m")["choices"][0]

@@ -222,7 +222,6 @@ async def test_post_that_is_none_is_refused(
 
 
 async def test_http_listener_binds_to_loopback() -> None:
-    """The address is that of the loopback."""
     listener = HttpListener(TOKEN)
     await listener.on_start(Ear())
 

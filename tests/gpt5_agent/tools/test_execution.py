@@ -10,7 +10,7 @@ import pytest
 
 from chats.pictures import PNG
 from event_loops.skipping_loop import run_skipping
-from gpt5_agent.ports import HostFileError
+from gpt5_agent.ports import HostFileError, StoreFile
 from gpt5_agent.tools.execution import OwnTools, describe_tool
 from openai_responses.loop.tools import ToolResult
 
@@ -38,9 +38,9 @@ class Returning:
         return self._result
 
 
-def answer(result: object) -> ToolResult:
-    """What is made of a result; nobody stores files."""
-    return run_skipping(OwnTools([Returning(result)], None).call("own", {}))
+def answer(result: object, store: StoreFile | None = None) -> ToolResult:
+    """What is made of a result; usually nobody stores files."""
+    return run_skipping(OwnTools([Returning(result)], store).call("own", {}))
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_r24_other_files_are_stored_for_the_user() -> None:
     ]
     store = Storing()
 
-    outcome = run_skipping(OwnTools([Returning(result)], store.store).call("own", {}))
+    outcome = answer(result, store.store)
 
     assert store.stored == [
         ("a_note[1].txt", b"rain"),
@@ -180,9 +180,7 @@ def test_file_that_cannot_be_stored_is_shown_if_it_is_a_short_text(
     part = {"type": "blob", "data": base64.b64encode(content).decode()}
     result = [{**part, "name": "full.csv"}]
 
-    outcome = run_skipping(
-        OwnTools([Returning(result)], Storing().store).call("own", {})
-    )
+    outcome = answer(result, Storing().store)
 
     why = "Open WebUI answered with HTTP 413."
     assert outcome.card["notes"] == [
@@ -198,7 +196,7 @@ def test_number_of_files_of_a_call_is_bounded() -> None:
     store = Storing()
     result = [{"type": "blob", "data": NOTE, "name": "a"}] * 12
 
-    outcome = run_skipping(OwnTools([Returning(result)], store.store).call("own", {}))
+    outcome = answer(result, store.store)
 
     assert len(store.stored) == len(outcome.card["notes"]) == 10
     assert str(outcome.output).count("a call can send 10 files") == 2

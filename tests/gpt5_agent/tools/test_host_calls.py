@@ -52,7 +52,6 @@ def test_own_tool_of_the_agent_has_no_other_name() -> None:
 
 
 def test_long_name_grows_no_list_of_names() -> None:
-    """It grows no list of names."""
     name = "a_" * 50_000 + "delete"
     names = HostToolNames(mcp_ids=frozenset({"a"}))
 

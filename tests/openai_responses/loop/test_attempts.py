@@ -33,7 +33,6 @@ pytestmark = pytest.mark.asyncio
 
 HELLO = wire.on_the_wire(*wire.whole_stream(wire.message("Hello")))
 HELLO_LOG = ["0 started message", "0 text 0: Hello", "0 ended message"]
-NAMED = {"x-request-id": "req_1"}
 
 
 async def attempt(
@@ -70,7 +69,6 @@ async def reported(
 
 
 async def test_complete_stream_completes_the_response(connections: Connections) -> None:
-    """It is told, and the turn knows how it ended."""
     log, tried = await reported(connections, streaming(HELLO))
     assert log == [*HELLO_LOG, "turn completed"]
     assert tried.ending.kind == "completed"
@@ -109,11 +107,9 @@ async def test_break_behind_many_events(connections: Connections) -> None:
 
 
 async def test_request_id_is_in_the_trace(connections: Connections) -> None:
-    """The turn knows it before the first event."""
-
-    async def answer(request: web.Request) -> web.StreamResponse:
-        return web.Response(body=HELLO, content_type="text/event-stream", headers=NAMED)
-
+    answer = replying(
+        HELLO, content_type="text/event-stream", headers={"x-request-id": "req_1"}
+    )
     _, tried = await reported(connections, answer)
     assert tried.trace.request_id == "req_1"
 
@@ -216,13 +212,11 @@ async def test_deltas_are_joined_by_time(
         within = Limits(join_seconds=seconds)
         events = attempt(connections, upstream.endpoint, within)
         async with aclosing(events):
-            assert log_of([await anext(events), await anext(events)])[1:] == [
-                f"0 {kind} 0: one "
-            ]
+            first = log_of([await anext(events), await anext(events)])
+            assert first[1:] == [f"0 {kind} 0: one "]
             teller.say(*(grow(f"{number} ") for number in range(2, 12)))
-            assert log_of([await anext(events)]) == [
-                f"0 {kind} 0: " + "".join(f"{number} " for number in range(2, 12))
-            ]
+            more = "".join(f"{number} " for number in range(2, 12))
+            assert log_of([await anext(events)]) == [f"0 {kind} 0: {more}"]
             teller.say(wire.completed())
             teller.stop()
             rest = [event async for event in events]

@@ -3,11 +3,12 @@
 import pytest
 
 from openai_responses.loop.attempts import Limits
-from openai_responses.loop.events import RunDone, RunEvent
+from openai_responses.loop.events import RunDone
 from openai_responses.retries import RetryPolicy
 from openai_responses.transport.connections import Connections, Timeouts
-from openai_responses.transport.stream import ItemDone, TextDelta
+from openai_responses.transport.stream import ItemDone
 from runs.against_server import asking, end_of, report, report_of, simulated
+from runs.log import answer_text
 from simulator import Simulator
 from upstream import wire
 from upstream.server import streaming
@@ -23,12 +24,6 @@ def small(weight: int = 2 * MEGABYTE, **timeouts: float) -> Limits:
     return Limits(0.0, Timeouts(**timeouts), RetryPolicy(1), most_bytes=weight)
 
 
-def text_of(events: list[RunEvent]) -> str:
-    """Return the text that was shown."""
-    deltas = [event for event in events if isinstance(event, TextDelta)]
-    return "".join(event.text for event in deltas if event.kind == "text")
-
-
 @pytest.mark.parametrize("kind", ["line", "comments", "lines", "events"])
 async def test_stream_without_an_end(
     connections: Connections, sim: Simulator, kind: str
@@ -40,7 +35,7 @@ async def test_stream_without_an_end(
     ending = end_of(events).ending
     assert ending.kind == "malformed"
     assert TOO_LARGE in ending.sentence
-    assert text_of(events).startswith("This is turn 1.")
+    assert answer_text(events).startswith("This is turn 1.")
     await sim.closed_early()
     assert len(sim.requests) == 1
 
@@ -66,21 +61,6 @@ async def test_compressed_stream_is_unreadable_and_not_retried(
     assert ending.kind == "unreadable"
     assert "compressed" in ending.sentence
     assert ending.fault.settings == ("base_url", "extra_headers")
-    assert len(sim.requests) == 1
-
-
-async def test_redirection_is_refused_and_not_followed(
-    connections: Connections, sim: Simulator
-) -> None:
-    """One request, and the status for the log."""
-    events = await report(
-        connections, simulated(sim), asking("sim:redirect hello"), small()
-    )
-
-    done = end_of(events)
-    assert done.ending.kind == "refused"
-    assert "redirects requests (HTTP 307)" in done.ending.sentence
-    assert done.trace.status == 307
     assert len(sim.requests) == 1
 
 
@@ -126,7 +106,7 @@ async def test_very_many_tiny_deltas(connections: Connections) -> None:
         limits = small(64 * MEGABYTE)._replace(join_seconds=0.01)
         events = await report_of(connections, streaming(text), limits)
 
-        assert text_of(events) == "x" * count
+        assert answer_text(events) == "x" * count
         [done] = [event for event in events if isinstance(event, ItemDone)]
         assert done.item["content"][0]["text"] == "x" * count
         event_counts.append(len(events))

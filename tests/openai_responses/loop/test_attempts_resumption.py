@@ -1,6 +1,7 @@
 """A background response is read to its end, whatever happens to its connections."""
 
 import asyncio
+from collections.abc import Callable
 from contextlib import aclosing
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from openai_responses.transport.connections import Connections, Timeouts
 from openai_responses.transport.stream import TextDelta
 from runs.against_server import asking, end_of, notes_of, report, simulated
 from runs.joining import joined
-from runs.log import log_of
+from runs.log import answer_text, log_of
 from simulator import RecordedRequest, Simulator
 from upstream import wire
 from upstream.server import (
@@ -76,17 +77,6 @@ async def whole_answer(connections: Connections, sim: Simulator) -> list[str]:
     return log_of(shown_events(events))
 
 
-async def test_a_connection_that_holds(
-    connections: Connections, sim: Simulator
-) -> None:
-    """One request, with what the API demands for it, and no other after it."""
-    events = await report(connections, simulated(sim), background("sim:chat"), PATIENT)
-    assert log_of(events)[-1] == "run completed"
-    assert asked_for(sim.requests) == ["post"]
-    sent = sim.requests[0].body
-    assert (sent["background"], sent["store"], sent["stream"]) == (True, True, True)
-
-
 @pytest.mark.parametrize("fault", ["drop", "cut"])
 @pytest.mark.parametrize("number", [1, 2, 3, 4, 30, 60, 61])
 async def test_a_connection_that_breaks(
@@ -114,9 +104,8 @@ async def test_text_of_a_broken_stream(
     """What grew is what the ended item says, character by character."""
     request = background("sim:chat,drop=20,again=9")
     events = await report(connections, simulated(sim), request, PATIENT)
-    grown = [e.text for e in events if isinstance(e, TextDelta) and e.kind == "text"]
     message = end_of(events).output[-1]
-    assert "".join(grown) == message["content"][0]["text"]
+    assert answer_text(events) == message["content"][0]["text"]
     places = [f"after {last}" for last in range(19, 19 + 20 * 10, 20)]
     asked = asked_for(sim.requests)
     assert asked == ["post", *places[: len(asked) - 1]]
@@ -156,15 +145,6 @@ def _transcript(name: str) -> bytes:
     return (FOLDER / name).read_bytes()
 
 
-async def test_servers_that_are_busy(connections: Connections, sim: Simulator) -> None:
-    """They are asked again; a stream that goes on is resumed where it was."""
-    request = background("sim:chat,drop=60,busy=1,halt=70,asks=3")
-    events = await report(connections, simulated(sim), request, PATIENT)
-    assert log_of(events)[-1] == "run completed"
-    assert asked_for(sim.requests) == ["post", "after 59", "ask", "after 59"]
-    assert [sent.status for sent in sim.requests] == [200, 503, 200, 200]
-
-
 async def test_expired_stream_is_polled_until_complete(
     connections: Connections, sim: Simulator
 ) -> None:
@@ -177,26 +157,48 @@ async def test_expired_stream_is_polled_until_complete(
     assert any(map(has_encrypted_reasoning, end_of(events).output))
 
 
-async def test_silent_connection_is_resumed(
-    connections: Connections, sim: Simulator
+@pytest.mark.parametrize(
+    ("scenario", "stream", "requests"),
+    [
+        pytest.param("chat", True, ["post"], id="a connection that holds"),
+        pytest.param(
+            "chat,drop=60,busy=1,halt=70,asks=3",
+            True,
+            ["post", "after 59", "ask", "after 59"],
+            id="a busy server is asked again, and the stream is resumed where it was",
+        ),
+        pytest.param(
+            "chat,halt=60,asks=3",
+            True,
+            ["post", "after 59", "ask", "after 59"],
+            id="a silent connection is given up, not the answer",
+        ),
+        pytest.param(
+            "chat,halt=9,asks=3",
+            False,
+            ["post", "ask", "ask", "ask"],
+            id="a response that is not streamed is asked for until it is there",
+        ),
+    ],
+)
+async def test_background_response_is_read_to_its_end(
+    connections: Connections,
+    sim: Simulator,
+    scenario: str,
+    stream: bool,
+    requests: list[str],
 ) -> None:
-    """A connection that says nothing is given up, not the answer."""
     within = PATIENT._replace(timeouts=Timeouts(idle=0.3, first_event=0.3))
-    request = background("sim:chat,halt=60,asks=3")
+    request = background(f"sim:{scenario}", stream)
     events = await report(connections, simulated(sim), request, within)
-    assert asked_for(sim.requests) == ["post", "after 59", "ask", "after 59"]
     assert log_of(events)[-1] == "run completed"
-
-
-async def test_unstreamed_response_is_polled_until_complete(
-    connections: Connections, sim: Simulator
-) -> None:
-    """Where nothing may be streamed, the response is asked for until it is there."""
-    request = background("sim:chat,halt=9,asks=3", stream=False)
-    events = await report(connections, simulated(sim), request, PATIENT)
-    assert log_of(events)[-1] == "run completed"
-    assert notes_of(events) == []
-    assert asked_for(sim.requests) == ["post", "ask", "ask", "ask"]
+    assert asked_for(sim.requests) == requests
+    assert bool(notes_of(events)) == ("after 59" in requests)
+    sent = sim.requests[0].body
+    assert (sent["background"], sent["store"]) == (True, True)
+    busy = [503] if "busy" in scenario else []
+    statuses = [sent.status for sent in sim.requests if sent.status != 200]
+    assert statuses == busy
 
 
 async def test_an_organization_that_may_not_stream(
@@ -225,20 +227,45 @@ async def test_resumed_response_that_failed_is_not_cancelled(
     assert "cancel" not in asked_for(sim.requests)
 
 
-async def test_stop_cancels_the_response(
-    connections: Connections, sim: Simulator
+def is_text(event: RunEvent) -> bool:
+    """Say whether an event shows more of the answer."""
+    return isinstance(event, TextDelta) and event.kind == "text"
+
+
+@pytest.mark.parametrize(
+    ("scenario", "is_last"),
+    [
+        pytest.param("chat,halt=60", is_text, id="in the middle of a text"),
+        pytest.param(
+            "chat,drop=60,halt=70",
+            lambda event: isinstance(event, Status),
+            id="between two connections",
+        ),
+    ],
+)
+async def test_closing_the_run_cancels_the_response(
+    connections: Connections,
+    sim: Simulator,
+    scenario: str,
+    is_last: Callable[[RunEvent], bool],
 ) -> None:
-    """Closing the run is enough, in the middle of a text."""
-    request = background("sim:chat,halt=60")
+    request = background(f"sim:{scenario}")
     async with aclosing(run(request, simulated(sim), connections, PATIENT)) as events:
         async for event in events:
-            if isinstance(event, TextDelta) and event.kind == "text":
+            if is_last(event):
                 break
     cancelled = await sim.requested(2)
     await sim.all_ended()
     assert asked_for(sim.requests) == ["post", "cancel"]
     assert cancelled.response
     assert cancelled.response["status"] == "cancelled"
+
+
+async def stop(task: asyncio.Task[list[RunEvent]]) -> None:
+    """Cancel a run, as the host does when a person presses Stop."""
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
 
 
 def reading(
@@ -252,7 +279,7 @@ def reading(
         events = []
         async for event in run(request, simulated(sim), connections, PATIENT):
             events.append(event)
-            if isinstance(event, TextDelta) and event.kind == "text":
+            if is_text(event):
                 has_begun.set()
         return events
 
@@ -266,9 +293,7 @@ async def test_stop_during_a_silence_cancels_the_response(
     task, has_begun = reading(connections, sim)
     async with asyncio.timeout(60):
         await has_begun.wait()
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
+    await stop(task)
     await sim.requested(2)
     await sim.all_ended()
     assert asked_for(sim.requests) == ["post", "cancel"]
@@ -282,9 +307,7 @@ async def test_stop_before_the_response_has_an_id(
     endpoint = simulated(sim)
     task = asyncio.create_task(report(connections, endpoint, request, PATIENT))
     await sim.requested(1)
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
+    await stop(task)
     assert asked_for(sim.requests) == ["post"]
 
     await sim.requested(2)
@@ -302,9 +325,7 @@ async def test_stop_before_the_first_event_cancels_the_response_once(
     endpoint = simulated(sim)
     task = asyncio.create_task(report(connections, endpoint, request, PATIENT))
     await until(lambda: bool(sim.requests) and sim.requests[0].events_sent == 3)
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
+    await stop(task)
     await sim.requested(2)
     await connections.close()
     assert asked_for(sim.requests) == ["post", "cancel"]
@@ -316,48 +337,34 @@ async def test_stop_before_a_refusal(connections: Connections, sim: Simulator) -
     endpoint = simulated(sim)
     task = asyncio.create_task(report(connections, endpoint, request, PATIENT))
     await sim.requested(1)
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
+    await stop(task)
     await connections.close()
     assert asked_for(sim.requests) == ["post"]
     assert sim.requests[0].status == 503
 
 
-async def test_stop_between_two_connections(
-    connections: Connections, sim: Simulator
-) -> None:
-    """The wait for the next one is as good a moment as any."""
-    request = background("sim:chat,drop=60,halt=70")
-    async with aclosing(run(request, simulated(sim), connections, PATIENT)) as events:
-        async for event in events:
-            if isinstance(event, Status):
-                break
-    await sim.requested(2)
-    await sim.all_ended()
-    assert asked_for(sim.requests) == ["post", "cancel"]
-
-
-async def test_the_total_limit(connections: Connections, sim: Simulator) -> None:
-    """It ends the answer, and the response with it."""
-    within = PATIENT._replace(timeouts=Timeouts(total=0.5))
-    request = background("sim:chat,halt=60")
-    events = await report(connections, simulated(sim), request, within)
-    assert end_of(events).ending.kind == "total_timeout"
-    await sim.requested(2)
-    assert asked_for(sim.requests) == ["post", "cancel"]
-
-
-async def test_the_total_limit_while_waiting(
-    connections: Connections, sim: Simulator
+@pytest.mark.parametrize(
+    ("total", "stream", "requests"),
+    [
+        pytest.param(0.5, True, ["post", "cancel"], id="while it is streamed"),
+        pytest.param(60, False, ["post", "ask", "cancel"], id="before a longer wait"),
+    ],
+)
+async def test_total_limit_ends_the_response_with_the_answer(
+    connections: Connections,
+    sim: Simulator,
+    total: float,
+    stream: bool,
+    requests: list[str],
 ) -> None:
     """A wait that would outlast it is not begun."""
-    within = PATIENT._replace(timeouts=Timeouts(total=60), poll_seconds=100)
-    request = background("sim:chat,halt=60", stream=False)
+    poll_seconds = PATIENT.poll_seconds if stream else 100
+    within = PATIENT._replace(timeouts=Timeouts(total=total), poll_seconds=poll_seconds)
+    request = background("sim:chat,halt=60", stream)
     events = await report(connections, simulated(sim), request, within)
     assert end_of(events).ending.kind == "total_timeout"
-    await sim.requested(3)
-    assert asked_for(sim.requests) == ["post", "ask", "cancel"]
+    await sim.requested(len(requests))
+    assert asked_for(sim.requests) == requests
 
 
 async def test_a_response_that_is_gone(
@@ -369,7 +376,7 @@ async def test_a_response_that_is_gone(
     ending = end_of(events).ending
     assert ending.kind == "cut"
     assert "the rest of the answer could not be fetched" in ending.sentence
-    assert any(isinstance(e, TextDelta) and e.kind == "text" for e in events)
+    assert answer_text(events)
     assert asked_for(sim.requests) == ["post", "after 59", "ask"]
 
 
@@ -447,13 +454,39 @@ async def paths_after(
         return [request.path_qs for request in upstream.requests[1:]]
 
 
-@pytest.mark.parametrize("number", [{}, {"sequence_number": None}])
-async def test_a_stream_without_numbers(
-    connections: Connections, number: dict[str, None]
+NAMED_LATER = {"type": "response.in_progress", "sequence_number": 1}
+BASE64_ID = "resp_bGl0ZWxsbTo9-_=="
+
+
+@pytest.mark.parametrize(
+    ("events", "end", "path"),
+    [
+        pytest.param([created()], b"", "resp_1", id="no numbers"),
+        pytest.param(
+            [created(sequence_number=None)], b"", "resp_1", id="a number of nothing"
+        ),
+        pytest.param(
+            [created(sequence_number=4)],
+            b"data: [DONE]\n\n",
+            "resp_1?stream=true&starting_after=4",
+            id="an end that is not JSON",
+        ),
+        pytest.param(
+            [created(sequence_number=0), NAMED_LATER],
+            b"",
+            "resp_1?stream=true&starting_after=1",
+            id="only the first event names the response",
+        ),
+        pytest.param([created({"id": BASE64_ID})], b"", BASE64_ID, id="a base64 id"),
+    ],
+)
+async def test_broken_response_is_asked_for_by_id_and_last_number(
+    connections: Connections, events: wire.Events, end: bytes, path: str
 ) -> None:
-    """Nobody could say where to go on: the response is asked for."""
-    asked = await paths_after(connections, created(**number))
-    assert asked == ["/v1/responses/resp_1"]
+    """Without numbers nobody could say where to go on: the response is asked for."""
+    asked = await paths_after(connections, *events, end=end)
+    assert asked[0] == f"/v1/responses/{path}"
+    assert len(asked) == 1 or "?" in path
 
 
 async def test_events_that_came_before(connections: Connections) -> None:
@@ -471,23 +504,8 @@ async def test_events_that_came_before(connections: Connections) -> None:
             connections, upstream.endpoint, background("Hi"), PATIENT
         )
         asked = [request.path_qs for request in upstream.requests[1:]]
-    assert "".join(e.text for e in run_events if isinstance(e, TextDelta)) == "1 2 7 "
+    assert answer_text(run_events) == "1 2 7 "
     assert asked[0] == "/v1/responses/resp_1?stream=true&starting_after=7"
-
-
-async def test_the_end_of_other_servers(connections: Connections) -> None:
-    """They say so with a word that is no JSON."""
-    asked = await paths_after(
-        connections, created(sequence_number=4), end=b"data: [DONE]\n\n"
-    )
-    assert asked[0] == "/v1/responses/resp_1?stream=true&starting_after=4"
-
-
-async def test_the_response_is_named_by_its_events(connections: Connections) -> None:
-    """The first one that has the object names it; later ones may lack it."""
-    later = {"type": "response.in_progress", "sequence_number": 1}
-    asked = await paths_after(connections, created(sequence_number=0), later)
-    assert asked[0] == "/v1/responses/resp_1?stream=true&starting_after=1"
 
 
 IDS = ["", "..", "a/b", "a?b", "a b", "a%2Fb", "é", "x" * 513, None, 7, ["a"]]
@@ -503,14 +521,6 @@ async def test_response_without_an_id_for_a_path_is_not_asked_for(
     assert await paths_after(connections, created(response)) == []
 
 
-async def test_ids_of_other_servers(connections: Connections) -> None:
-    """Some put base64 into theirs."""
-    id = "resp_bGl0ZWxsbTo9-_=="
-    assert await paths_after(connections, created({"id": id})) == [
-        f"/v1/responses/{id}"
-    ]
-
-
 async def test_the_version_that_azure_wants(connections: Connections) -> None:
     """What BASE_URL asks for stands behind what we ask for."""
     stream = _transcript("background-drop.sse")
@@ -518,11 +528,10 @@ async def test_the_version_that_azure_wants(connections: Connections) -> None:
     async with Upstream(in_turn(breaking(stream), rest)) as upstream:
         endpoint = Endpoint(f"{upstream.base_url}?api-version=preview", "sk-upstream-1")
         await report(connections, endpoint, background("Hi"), PATIENT)
-        assert dict(upstream.requests[1].query) == {
-            "stream": "true",
-            "starting_after": "59",
-            "api-version": "preview",
-        }
+        first, second = (dict(request.query) for request in upstream.requests)
+    version = {"api-version": "preview"}
+    assert first == version
+    assert second == {"stream": "true", "starting_after": "59", **version}
 
 
 FEARED: dict[str, Answerer] = {

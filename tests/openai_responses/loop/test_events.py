@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from openai_responses.endings import COMPLETED
 from openai_responses.loop.events import ResponseDone, RunDone, RunEvent
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
-from runs.joining import joined
+from runs.joining import grown_texts, joined
 
 START = ItemAdded(0, {"type": "message"})
 END = ItemDone(0, {"type": "message"})
@@ -17,13 +17,7 @@ def grew(text: str, index: int = 0, kind: str = "text", part: int = 0) -> TextDe
     return TextDelta(index, kind, part, text)
 
 
-def test_neighbors_are_joined() -> None:
-    """Growth of the same text becomes one, in order."""
-    events: list[RunEvent] = [START, grew("a"), grew("b"), grew("c"), END]
-    assert joined(events) == [START, grew("abc"), END]
-
-
-def test_other_texts_are_not() -> None:
+def test_only_neighbors_of_one_text_are_joined() -> None:
     """Another item, kind or part is another text; an event between parts two."""
     events: list[RunEvent] = [
         grew("a"),
@@ -34,6 +28,11 @@ def test_other_texts_are_not() -> None:
         grew("e", part=1),
     ]
     assert joined(events) == events
+    assert joined([*events, grew("f", part=1), END]) == [
+        *events[:-1],
+        grew("ef", part=1),
+        END,
+    ]
 
 
 def test_other_events_stay() -> None:
@@ -66,17 +65,7 @@ def test_joining_loses_nothing(events: list[RunEvent]) -> None:
     """The same text stands at each place, and joining again changes nothing."""
     once = joined(events)
     assert joined(once) == once
-    assert texts(once) == texts(events)
+    assert grown_texts(once) == grown_texts(events)
     assert [e for e in once if not isinstance(e, TextDelta)] == [
         e for e in events if not isinstance(e, TextDelta)
     ]
-
-
-def texts(events: list[RunEvent]) -> dict[tuple[int, str, int], str]:
-    """Return all text by its place."""
-    grown: dict[tuple[int, str, int], str] = {}
-    for event in events:
-        if isinstance(event, TextDelta):
-            position = (event.output_index, event.kind, event.part)
-            grown[position] = grown.get(position, "") + event.text
-    return grown

@@ -1,6 +1,7 @@
 """Given these wire events, a turn reports this."""
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -34,59 +35,62 @@ def log(*events: wire.Event) -> list[str]:
     return log_of(reported(ResponseState(), *events))
 
 
-def test_text_message_starts_grows_and_ends() -> None:
-    """A message starts, grows and ends; the response ends after it."""
-    assert log(*wire.whole_stream(wire.message("Hello ", "world"))) == [
-        "0 started message",
-        "0 text 0: Hello ",
-        "0 text 0: world",
-        "0 ended message",
+@pytest.mark.parametrize(
+    ("events", "kind", "growth"),
+    [
+        pytest.param(
+            wire.message("Hello ", "world"),
+            "message",
+            ["text 0: Hello ", "text 0: world"],
+            id="text",
+        ),
+        pytest.param(
+            wire.refusal("I ", "won't"),
+            "message",
+            ["refusal 0: I ", "refusal 0: won't"],
+            id="refusal",
+        ),
+        pytest.param(
+            wire.reasoning(["**One**", " first"], ["**Two**"]),
+            "reasoning",
+            ["summary 0: **One**", "summary 0:  first", "summary 1: **Two**"],
+            id="summary of two parts",
+        ),
+        pytest.param(wire.reasoning(), "reasoning", [], id="no summary"),
+        pytest.param(
+            wire.reasoning_text("hm, ", "well"),
+            "reasoning",
+            ["reasoning 0: hm, ", "reasoning 0: well"],
+            id="reasoning text of open-weight models",
+        ),
+        pytest.param(
+            wire.custom_call("note", "first ", "line"),
+            "custom_tool_call",
+            ["arguments 0: first ", "arguments 0: line"],
+            id="input of a custom call",
+        ),
+    ],
+)
+def test_item_starts_grows_and_ends(
+    events: wire.Events, kind: str, growth: list[str]
+) -> None:
+    assert log(*wire.whole_stream(events)) == [
+        f"0 started {kind}",
+        *(f"0 {line}" for line in growth),
+        f"0 ended {kind}",
         "turn completed",
     ]
 
 
-def test_summary_of_two_parts() -> None:
-    """Each part of a summary grows at its own place."""
-    assert log(*wire.reasoning(["**One**", " first"], ["**Two**"])) == [
-        "0 started reasoning",
-        "0 summary 0: **One**",
-        "0 summary 0:  first",
-        "0 summary 1: **Two**",
-        "0 ended reasoning",
-    ]
-
-
-def test_reasoning_without_a_summary_starts_and_ends() -> None:
-    """Reasoning without a summary starts and ends."""
-    assert log(*wire.reasoning()) == ["0 started reasoning", "0 ended reasoning"]
-
-
-def test_reasoning_text_of_open_weight_models_is_shown() -> None:
-    """The reasoning text of open-weight models is shown as reasoning."""
-    assert log(*wire.reasoning_text("hm, ", "well")) == [
-        "0 started reasoning",
-        "0 reasoning 0: hm, ",
-        "0 reasoning 0: well",
-        "0 ended reasoning",
-    ]
-
-
-def test_encrypted_content_of_the_end() -> None:
-    """It is taken from the item that ended, not from the one announced."""
+def test_encrypted_content_is_that_of_the_item_that_ended() -> None:
+    """Not of the one announced, nor of the last snapshot."""
     turn = ResponseState()
     begun, ended = reported(turn, *wire.reasoning(sealed="all of it"))
+    reported(turn, wire.completed(wire.reasoning_item(sealed="another")))
     assert isinstance(begun, ItemAdded)
     assert begun.item["encrypted_content"] == "all"
     assert isinstance(ended, ItemDone)
     assert ended.item["encrypted_content"] == "all of it"
-    assert turn.output[0]["encrypted_content"] == "all of it"
-
-
-def test_encrypted_content_of_the_snapshot_is_not_taken() -> None:
-    """An item that ended is not replaced by what the last snapshot says of it."""
-    turn = ResponseState()
-    other = wire.reasoning_item(sealed="another")
-    reported(turn, *wire.reasoning(sealed="all of it"), wire.completed(other))
     assert [item["encrypted_content"] for item in turn.output] == ["all of it"]
 
 
@@ -199,16 +203,6 @@ def test_interleaved_calls_keep_their_own_arguments() -> None:
     assert [item["arguments"] for item in turn.output] == ['{"a":1}', '{"b":2}']
 
 
-def test_custom_call_input_grows_like_arguments() -> None:
-    """Its input is treated like arguments."""
-    assert log(*wire.custom_call("note", "first ", "line")) == [
-        "0 started custom_tool_call",
-        "0 arguments 0: first ",
-        "0 arguments 0: line",
-        "0 ended custom_tool_call",
-    ]
-
-
 def test_citations_and_sketches_of_an_open_item_are_told() -> None:
     """With its place in the run; of others nobody could be told what they belong to."""
     note = {"type": "url_citation", "url": "https://a.example"}
@@ -268,12 +262,11 @@ def test_call_that_grows_before_it_is_announced() -> None:
     assert turn.output[0]["name"] == "look"
 
 
-@pytest.mark.parametrize("end", [wire.done, None])
-def test_call_that_is_never_announced(end: Any) -> None:
+@pytest.mark.parametrize("end", [wire.done, wire.completed])
+def test_call_that_is_never_announced(end: Callable[[Item], wire.Event]) -> None:
     """Its name comes from the item that ended, or from the last snapshot."""
-    item = wire.call_item("look", '{"a":1}')
     _, first, second, whole, _ = wire.function_call("look", '{"a":', "1}")
-    last = end(item) if end else wire.completed(item)
+    last = end(wire.call_item("look", '{"a":1}'))
     assert log(first, second, whole, last)[:4] == [
         "0 started function_call",
         '0 arguments 0: {"a":',
@@ -349,13 +342,9 @@ def test_call_ids_that_earlier_responses_used(
 
     events = reported(state, *wire.whole_stream(*groups))
 
-    begun_ids = [
-        event.item["call_id"] for event in events if isinstance(event, ItemAdded)
-    ]
-    ended_ids = [
-        event.item["call_id"] for event in events if isinstance(event, ItemDone)
-    ]
-    assert begun_ids == ended_ids == own_ids
+    for kind in (ItemAdded, ItemDone):
+        items = [event.item for event in events if isinstance(event, kind)]
+        assert [item["call_id"] for item in items] == own_ids
     assert [item["call_id"] for item in state.output] == own_ids
     assert {item["arguments"] for item in state.output} == {'{"a":1}'}
 
@@ -374,17 +363,6 @@ def test_events_that_mean_nothing() -> None:
     assert reported(turn, wire.created(), *({"type": name} for name in names)) == []
     assert (turn.ending, turn.usage, turn.output) == (None, None, [])
     assert turn.event_count == 4
-
-
-def test_refusal_grows_like_text() -> None:
-    """A refusal grows like a text, under its own name."""
-    assert log(*wire.whole_stream(wire.refusal("I ", "won't"))) == [
-        "0 started message",
-        "0 refusal 0: I ",
-        "0 refusal 0: won't",
-        "0 ended message",
-        "turn completed",
-    ]
 
 
 @pytest.mark.parametrize("reason", ["max_output_tokens", "content_filter"])
@@ -411,28 +389,27 @@ def test_incomplete_without_a_reason(details: object) -> None:
     )
 
 
-def test_failed_response_keeps_its_code_and_usage() -> None:
-    """A failed response tells its cause, and what it used."""
-    turn = ResponseState()
-    error = {"code": "server_error", "message": "Sorry!"}
-    lines = log_of(
-        reported(turn, *wire.message("Hel")[:3], wire.ended("failed", error=error))
-    )
-    assert lines == ["0 started message", "0 text 0: Hel", "turn failed"]
-    assert turn.ending
-    assert (turn.ending.kind, turn.ending.code) == ("failed", "server_error")
-    assert turn.usage
+FAILED = wire.ended("failed", error={"code": "server_error", "message": "Sorry!"})
 
 
-@pytest.mark.parametrize("shape", [wire.error_flat, wire.error_nested])
-def test_both_error_shapes_end_the_response(shape: Any) -> None:
-    """Both shapes end the turn alike, without a response."""
+@pytest.mark.parametrize(
+    ("event", "kind", "ends"),
+    [
+        pytest.param(FAILED, "failed", ["turn failed"], id="failed response"),
+        pytest.param(wire.error_flat("server_error"), "error", [], id="flat error"),
+        pytest.param(wire.error_nested("server_error"), "error", [], id="nested error"),
+    ],
+)
+def test_failure_ends_the_response_with_its_code(
+    event: wire.Event, kind: str, ends: list[str]
+) -> None:
+    """An error event brings no response, and so no usage."""
     turn = ResponseState()
-    lines = log_of(reported(turn, *wire.message("Hel")[:3], shape("server_error")))
-    assert lines == ["0 started message", "0 text 0: Hel"]
+    lines = log_of(reported(turn, *wire.message("Hel")[:3], event))
+    assert lines == ["0 started message", "0 text 0: Hel", *ends]
     assert turn.ending
-    assert (turn.ending.kind, turn.ending.code) == ("error", "server_error")
-    assert turn.usage is None
+    assert (turn.ending.kind, turn.ending.code) == (kind, "server_error")
+    assert (turn.usage is not None) == (kind == "failed")
 
 
 def test_items_of_the_snapshot_alone() -> None:
@@ -465,7 +442,6 @@ def test_snapshot_of_another_server(output: object) -> None:
 
 
 def test_usage_is_read_from_the_last_snapshot() -> None:
-    """It is read from the last snapshot."""
     turn = ResponseState()
     *_, ended = reported(turn, wire.completed())
     assert turn.usage == Usage(30, 12, 42, 20, 4, 5)
@@ -793,7 +769,6 @@ def test_text_under_another_part_number_is_shown_once(
 
 
 def test_end_of_a_text_under_another_number_brings_what_is_missing() -> None:
-    """Only the rest of it."""
     events = renumbered(wire.message("One ", "two."), 1, 1, 1)
     events = [e for e in events if e.get("delta") != "two."]
 

@@ -24,7 +24,7 @@ from openai_responses.transport.stream import (
     TextDelta,
     parse_event,
 )
-from runs.joining import joined
+from runs.joining import grown_texts, joined
 
 FOLDER = Path(__file__).resolve().parents[2] / "streams"
 PATHS = sorted(FOLDER.glob("*.sse"))
@@ -91,8 +91,7 @@ def test_there_are_transcripts() -> None:
 
 
 @each_transcript
-def test_byte_by_byte(path: Path) -> None:
-    """The worst network changes nothing, also as no deltas come together."""
+def test_stream_byte_by_byte_is_the_same_response(path: Path) -> None:
     text = path.read_bytes()
     bytewise = (text[offset : offset + 1] for offset in range(len(text)))
     assert replay(bytewise) == replay([text])
@@ -113,7 +112,7 @@ def test_chunk_boundaries_do_not_change_the_response(path: Path, seed: int) -> N
 def test_shown_text_is_the_texts_of_the_items(path: Path) -> None:
     """What grew in front of a person is what ended, text by text."""
     replayed = replay([path.read_bytes()])
-    grown = growth(replayed.events)
+    grown = grown_texts(replayed.events)
     for event in replayed.events:
         if isinstance(event, ItemDone):
             for (kind, part), text in item_texts(event.item):
@@ -150,10 +149,10 @@ def test_last_snapshot_equals_the_streamed_response(path: Path) -> None:
     assert (turn.ending, turn.usage) == (streamed.ending, streamed.usage)
     ended = {
         position
-        for position in growth(streamed.events)
+        for position in grown_texts(streamed.events)
         if position[0] in indexes(events)
     }
-    assert growth(events) == {p: growth(streamed.events)[p] for p in ended}
+    assert grown_texts(events) == {p: grown_texts(streamed.events)[p] for p in ended}
     assert events[-1] == streamed.events[-1]
 
 
@@ -169,16 +168,6 @@ def without_moment(items: list[Item]) -> list[Item]:
     """
     moment = ("status", "encrypted_content")
     return [{k: v for k, v in item.items() if k not in moment} for item in items]
-
-
-def growth(events: list[RunEvent]) -> dict[tuple[int, str, int], str]:
-    """Return what was shown, by the place where it was shown."""
-    grown: dict[tuple[int, str, int], str] = {}
-    for event in events:
-        if isinstance(event, TextDelta):
-            position = (event.output_index, event.kind, event.part)
-            grown[position] = grown.get(position, "") + event.text
-    return grown
 
 
 ENDINGS = {
@@ -204,7 +193,6 @@ ENDINGS = {
 
 @pytest.mark.parametrize("name", ENDINGS)
 def test_transcript_has_its_expected_ending(name: str) -> None:
-    """Each transcript ends as its name says."""
     replayed = replay([(FOLDER / f"{name}.sse").read_bytes()])
     ending = replayed.ending
     assert (ending and (ending.kind, ending.code)) == ENDINGS[name]
@@ -233,8 +221,8 @@ def test_dress_of_a_stream(name: str) -> None:
     """Line ends, comments and split lines change nothing but the looks."""
     plain = replay([(FOLDER / "chat.sse").read_bytes()])
     dressed = replay([(FOLDER / f"{name}.sse").read_bytes()])
-    assert growth(dressed.events) == growth(plain.events)
-    assert growth(plain.events)
+    assert grown_texts(dressed.events) == grown_texts(plain.events)
+    assert grown_texts(plain.events)
 
 
 def test_removed_items_and_cache_misses_are_in_the_trace() -> None:

@@ -6,15 +6,14 @@ from typing import Any
 import pytest
 
 from openai_responses.items import Item
-from openai_responses.loop.events import RunEvent, ToolOutput
-from openai_responses.loop.run import run
+from openai_responses.loop.events import ToolOutput
 from openai_responses.loop.spending import Budget
 from openai_responses.loop.tools import Approval, Approver, Toolset
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.requests.replay import refused_pair, replay_items, replay_output
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import ItemAdded, ItemDone
-from runs.against_server import asking, end_of, limits, simulated
+from runs.against_server import asking, end_of, report_with_tools, simulated
 from runs.log import answer_text
 from runs.tools import CITY, MemoryTools
 from simulator import Simulator
@@ -60,22 +59,6 @@ def offering(text: str, **more: Any) -> ResponsesRequest:
     return asking(text).model_copy(update=update)
 
 
-async def events_of(
-    connections: Connections,
-    sim: Simulator,
-    request: ResponsesRequest,
-    toolset: Toolset | None,
-) -> list[RunEvent]:
-    """All that a run reports; what it tells of its output holds."""
-    events = run(request, simulated(sim), connections, limits(), toolset)
-    reported = [event async for event in events]
-    output = end_of(reported).output
-    for event in reported:
-        if isinstance(event, ItemDone | ToolOutput):
-            assert output[event.output_index] == event.item
-    return reported
-
-
 def toolset_for(person: Person | None, **more: Any) -> Toolset:
     """Tools in memory, and who is asked."""
     return Toolset(MemoryTools(), Approver(ask=person), **more)
@@ -113,7 +96,9 @@ async def test_a_call_that_is_allowed(connections: Connections, sim: Simulator) 
     """The person sees the name, the arguments; the API makes the call and goes on."""
     person = Person(True)
     request = offering("sim:mcp-approval")
-    events = await events_of(connections, sim, request, toolset_for(person))
+    events = await report_with_tools(
+        connections, simulated(sim), request, toolset_for(person)
+    )
 
     [(_, name, arguments)] = person.asked
     assert (name, arguments) == ("clocks_now", {"zone": "UTC"})
@@ -130,7 +115,9 @@ async def test_a_call_that_is_not_allowed(
 ) -> None:
     """The API is told why; a viewer sees a call that failed."""
     request = offering("sim:mcp-approval")
-    events = await events_of(connections, sim, request, toolset_for(Person(False)))
+    events = await report_with_tools(
+        connections, simulated(sim), request, toolset_for(Person(False))
+    )
 
     asked = received(sim, 0)
     assert inputs(sim)[1][-1] == answer_to(request_in(asked), NO)
@@ -171,7 +158,9 @@ async def test_rules_come_before_people(
 ) -> None:
     """By the name of the card; with no rule and nobody to ask it is a no."""
     toolset = Toolset(MemoryTools(), approver)
-    await events_of(connections, sim, offering("sim:mcp-approval"), toolset)
+    await report_with_tools(
+        connections, simulated(sim), offering("sim:mcp-approval"), toolset
+    )
 
     answer = inputs(sim)[1][-1]
     assert answer["approve"] is (words is None)
@@ -187,7 +176,9 @@ async def test_whoever_cannot_be_asked_has_not_said_yes(
         raise RuntimeError("canary")
 
     toolset = Toolset(MemoryTools(), Approver(ask=broken))
-    await events_of(connections, sim, offering("sim:mcp-approval"), toolset)
+    await report_with_tools(
+        connections, simulated(sim), offering("sim:mcp-approval"), toolset
+    )
 
     assert inputs(sim)[1][-1] == answer_to(request_in(inputs(sim)[1]), NO)
 
@@ -199,7 +190,9 @@ async def test_several_questions_beside_a_call(
     """One answer each, in their order; a call of ours gets its output as always."""
     person = Person(True, False)
     toolset = toolset_for(person, runs_calls=runs_calls)
-    events = await events_of(connections, sim, offering("sim:mcp-approvals"), toolset)
+    events = await report_with_tools(
+        connections, simulated(sim), offering("sim:mcp-approvals"), toolset
+    )
 
     assert [name for _, name, _ in person.asked] == ["clocks_now", "clocks_zones"]
     output = list(end_of(events).output)
@@ -227,7 +220,7 @@ async def test_answered_approval_is_replayed_as_a_call(
     """The next question comes with the last one told as a call: no approval twice."""
     request = offering("sim:mcp-approval-forever")
     toolset = toolset_for(Person(False, True), budget=Budget(3))
-    events = await events_of(connections, sim, request, toolset)
+    events = await report_with_tools(connections, simulated(sim), request, toolset)
 
     first, second, third, fourth = inputs(sim)
     asked = received(sim, 0)
@@ -247,7 +240,9 @@ async def test_a_call_made_in_the_run_is_read_by_its_next_turn(
 ) -> None:
     """The model knows what the server said when it gets the output of a function."""
     request = offering("sim:mcp-then-tool")
-    events = await events_of(connections, sim, request, toolset_for(None))
+    events = await report_with_tools(
+        connections, simulated(sim), request, toolset_for(None)
+    )
 
     assert answer_text(events) == "They said: 12:00 | Rain in Zürich."
     [made] = [i for i in end_of(events).output if i["type"] == "mcp_call"]
@@ -262,7 +257,9 @@ async def test_the_reasoning_goes_with_the_answer(
 ) -> None:
     """Also where it is not remembered: without it the API refuses its question."""
     toolset = toolset_for(Person(True), carries_reasoning=carries)
-    await events_of(connections, sim, offering("sim:mcp-approval"), toolset)
+    await report_with_tools(
+        connections, simulated(sim), offering("sim:mcp-approval"), toolset
+    )
 
     assert [request.status for request in sim.requests] == [200, 200]
 
@@ -271,7 +268,9 @@ async def test_without_a_toolset_nothing_is_answered(
     connections: Connections, sim: Simulator
 ) -> None:
     """The run ends with the question."""
-    events = await events_of(connections, sim, offering("sim:mcp-approval"), None)
+    events = await report_with_tools(
+        connections, simulated(sim), offering("sim:mcp-approval"), None
+    )
 
     assert len(sim.requests) == 1
     assert end_of(events).output[-1]["type"] == "mcp_approval_request"
@@ -283,7 +282,9 @@ async def test_a_broken_answer_is_not_asked_about(
     """What the API wanted it will want again."""
     person = Person(True)
     request = offering("sim:mcp-approval,cut=10")
-    events = await events_of(connections, sim, request, toolset_for(person))
+    events = await report_with_tools(
+        connections, simulated(sim), request, toolset_for(person)
+    )
 
     assert end_of(events).ending.is_failure
     assert person.asked == []

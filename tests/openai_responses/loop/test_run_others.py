@@ -35,7 +35,8 @@ from openai_responses.transport.stream import (
     parse_event,
 )
 from runs.against_server import asking, end_of, limits
-from runs.tools import MemoryTools
+from runs.joining import grown_texts
+from runs.tools import MemoryTools, calling
 from upstream.server import Answerer, Upstream, in_turn, replying, started, streaming
 
 pytestmark = pytest.mark.asyncio
@@ -72,20 +73,10 @@ async def events_of(
         return [event async for event in sent], tools, upstream.bodies
 
 
-def grown(events: list[RunEvent]) -> dict[tuple[int, str, int], str]:
-    """The texts that were shown, by their places."""
-    texts: dict[tuple[int, str, int], str] = {}
-    for event in events:
-        if isinstance(event, TextDelta):
-            position = event.output_index, event.kind, event.part
-            texts[position] = texts.get(position, "") + event.text
-    return texts
-
-
 def assert_is_sound(events: list[RunEvent]) -> None:
     """Items begin once, end once, stand at their places, and were shown as they are."""
     output = end_of(events).output
-    texts = grown(events)
+    texts = grown_texts(events)
     begun = [event.output_index for event in events if isinstance(event, ItemAdded)]
     assert max(Counter(begun).values()) == 1
     for event in events:
@@ -127,7 +118,9 @@ async def test_each_server_runs_the_call_once_and_shows_the_answer_once(
     end = end_of(events)
     assert end.ending.kind == "completed"
     assert_is_sound(events)
-    shown = [text for position, text in grown(events).items() if position[1] == "text"]
+    shown = [
+        text for position, text in grown_texts(events).items() if position[1] == "text"
+    ]
     whole = f"{ANSWER}\n\n" if name == "open-responses-server" else ANSWER
     assert shown == ["I look. "] * (name == "hugging-face") + [whole]
     kinds = types_of(end.output)
@@ -161,16 +154,10 @@ async def test_texts_are_shown_when_they_come(name: str) -> None:
     assert all(types[-1] is TextDelta for types in shown)
 
 
-def calling(item_id: str, call_id: str, city: str) -> Item:
+def call_for(item_id: str, call_id: str, city: str) -> Item:
     """A finished call for the weather of a city."""
-    return {
-        "id": item_id,
-        "type": "function_call",
-        "status": "completed",
-        "call_id": call_id,
-        "name": "get_weather",
-        "arguments": json.dumps({"city": city}),
-    }
+    arguments = json.dumps({"city": city})
+    return calling("get_weather", arguments=arguments, id=item_id, call_id=call_id)
 
 
 def response_with(*output: Item) -> Answerer:
@@ -183,7 +170,7 @@ async def test_call_that_comes_twice_in_a_response_runs_once(
     connections: Connections,
 ) -> None:
     """The second one is refused, also under another item id."""
-    twice = calling("fc_a", "call_1", "Bern"), calling("fc_b", "call_1", "Bern")
+    twice = call_for("fc_a", "call_1", "Bern"), call_for("fc_b", "call_1", "Bern")
     answer = in_turn(response_with(*twice), response_with())
 
     events, tools, _ = await events_of(connections, answer)
@@ -205,11 +192,12 @@ async def test_calls_whose_ids_start_anew_in_each_response(
     recordings of pydantic-ai with `openai.gpt-5.5`).
     """
     answer = in_turn(
-        response_with(calling("fc_36f0", "call_0", "Bern")),
+        response_with(call_for("fc_36f0", "call_0", "Bern")),
         response_with(
-            calling("fc_227c", "call_0", "Basel"), calling("fc_7a9e", "call_1", "Genf")
+            call_for("fc_227c", "call_0", "Basel"),
+            call_for("fc_7a9e", "call_1", "Genf"),
         ),
-        response_with(calling("fc_b71e", "call_0", "Chur")),
+        response_with(call_for("fc_b71e", "call_0", "Chur")),
         response_with(),
     )
 
@@ -269,23 +257,27 @@ async def test_calls_without_a_call_id(
     assert len({*ids}) == 2
 
 
+@pytest.mark.parametrize(
+    ("code", "message", "words"),
+    [
+        (
+            "404",
+            "The model `x` does not exist.",
+            "The model gpt-5.6-sol does not exist",
+        ),
+        (500, "oops", "127.0.0.1 reported an internal error (HTTP 500)"),
+    ],
+)
 async def test_an_error_in_a_stream_names_server_and_model(
-    connections: Connections,
+    code: str | int, message: str, words: str, connections: Connections
 ) -> None:
     """Its code is an HTTP status; OpenAI is not blamed for it."""
-    for code, words in (
-        ("404", "The model gpt-5.6-sol does not exist"),
-        (500, "127.0.0.1 reported an internal error (HTTP 500)"),
-    ):
-        error = {"code": code, "message": "The model `x` does not exist."}
-        if code == 500:
-            error["message"] = "oops"
-        event = json.dumps({"type": "error", "error": error})
-        wire = f"data: {event}\n\n".encode()
-        events, _, _ = await events_of(connections, streaming(wire))
-        sentence = end_of(events).ending.sentence
-        assert sentence.startswith(words)
-        assert "OpenAI" not in sentence
+    error = {"code": code, "message": message}
+    answer = streaming(event_of("error", error=error))
+    events, _, _ = await events_of(connections, answer)
+    sentence = end_of(events).ending.sentence
+    assert sentence.startswith(words)
+    assert "OpenAI" not in sentence
 
 
 @pytest.mark.parametrize(
@@ -319,7 +311,7 @@ async def test_a_server_that_does_not_take_its_reasoning_back(
     assert notice.trial.repair == LeaveOutPlainReasoning()
 
 
-@pytest.mark.parametrize("wire", [b"data: {broken\n\n", b""])
+@pytest.mark.parametrize("wire", [b"data: {broken\n\n", b"data: []\n\n", b""])
 async def test_a_stream_that_cannot_be_read(
     wire: bytes, connections: Connections
 ) -> None:

@@ -10,12 +10,18 @@ import pytest_asyncio
 
 from openai_responses.endpoint import Endpoint
 from openai_responses.items import Item
-from openai_responses.loop.run import run
 from openai_responses.loop.tools import Toolset
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.requests.replay import replay_output
 from openai_responses.transport.connections import Connections
-from runs.against_server import end_of, limits, repairs_of, report, simulated
+from runs.against_server import (
+    end_of,
+    limits,
+    repairs_of,
+    report,
+    report_with_tools,
+    simulated,
+)
 from runs.log import log_of
 from runs.tools import CITY, MemoryTools
 from simulator import Simulator
@@ -61,13 +67,6 @@ async def unverified() -> AsyncIterator[Simulator]:
         yield simulator
 
 
-@pytest_asyncio.fixture
-async def unstreamed() -> AsyncIterator[Simulator]:
-    """Return a server for an organization that gets no stream either."""
-    async with Simulator("unverified-stream") as simulator:
-        yield simulator
-
-
 async def test_refused_summary_is_left_out(
     connections: Connections, unverified: Simulator
 ) -> None:
@@ -84,18 +83,16 @@ async def test_refused_summary_is_left_out(
 
 
 async def test_refused_stream_is_answered_in_one_piece(
-    connections: Connections, unstreamed: Simulator
+    connections: Connections,
 ) -> None:
-    """The answer comes in one piece; each cause is taken away in its turn."""
-    events = await report(connections, simulated(unstreamed), asking(), TWICE)
+    """Each cause is taken away in its turn."""
+    async with Simulator("unverified-stream") as unstreamed:
+        events = await report(connections, simulated(unstreamed), asking(), TWICE)
     assert repairs_of(events) == ["reasoning.summary", "stream"]
     assert log_of(events)[-1] == "run completed"
     assert [request.status for request in unstreamed.requests] == [400, 400, 200]
-    assert [request.body.get("stream") for request in unstreamed.requests] == [
-        True,
-        True,
-        None,
-    ]
+    streams = [request.body.get("stream") for request in unstreamed.requests]
+    assert streams == [True, True, None]
 
 
 async def test_reasoning_of_another_organization(
@@ -221,28 +218,26 @@ async def test_repair_after_a_retry(connections: Connections) -> None:
     assert log_of(events)[-1] == "run completed"
 
 
-async def test_refusal_in_the_stream(connections: Connections) -> None:
-    """An error as the only event is a refusal, too."""
-    error = wire.error_nested("invalid_encrypted_content")
-    answer = in_turn(streaming(wire.on_the_wire(error)), OK)
-    async with Upstream(answer) as upstream:
-        events = await report(connections, upstream.endpoint, EVERYTHING, limits())
-    assert repairs_of(events) == ["LeaveOutReasoning"]
-    assert log_of(events)[-1] == "run completed"
-
-
-@pytest.mark.parametrize("shown", [[], wire.message("Hello")[:3]])
-async def test_refusal_after_the_first_event(
-    connections: Connections, shown: wire.Events
+@pytest.mark.parametrize(
+    ("opening", "is_repaired"),
+    [
+        pytest.param([], True, id="the only event"),
+        pytest.param([wire.created()], True, id="nothing was shown"),
+        pytest.param(
+            [wire.created(), *wire.message("Hello")[:3]], False, id="words were shown"
+        ),
+    ],
+)
+async def test_refusal_in_the_stream_is_repaired_unless_words_were_shown(
+    connections: Connections, opening: wire.Events, is_repaired: bool
 ) -> None:
-    """It is repaired, too, unless words were shown: then it is an ending."""
     error = wire.error_nested("invalid_encrypted_content")
-    answer = streaming(wire.on_the_wire(wire.created(), *shown, error))
+    answer = streaming(wire.on_the_wire(*opening, error))
     async with Upstream(in_turn(answer, OK)) as upstream:
         events = await report(connections, upstream.endpoint, EVERYTHING, TWICE)
-        assert len(upstream.requests) == (1 if shown else 2)
-    assert repairs_of(events) == ([] if shown else ["LeaveOutReasoning"])
-    assert log_of(events)[-1] == ("run error" if shown else "run completed")
+        assert len(upstream.requests) == (2 if is_repaired else 1)
+    assert repairs_of(events) == (["LeaveOutReasoning"] if is_repaired else [])
+    assert log_of(events)[-1] == ("run completed" if is_repaired else "run error")
 
 
 async def test_repairs_of_one_response_hold_for_the_next(
@@ -254,10 +249,8 @@ async def test_repairs_of_one_response_hold_for_the_next(
     answer = in_turn(refusing(**REFUSALS["reasoning.summary"]), call, OK)
     request = EVERYTHING.model_copy(update={"tools": [TOOL]})
     async with Upstream(answer) as upstream:
-        stream = run(
-            request, upstream.endpoint, connections, limits(), Toolset(MemoryTools())
-        )
-        events = [event async for event in stream]
+        tools = Toolset(MemoryTools())
+        events = await report_with_tools(connections, upstream.endpoint, request, tools)
         sent = [body["reasoning"] for body in upstream.bodies]
     assert sent[1:] == [{"effort": "medium"}] * 2
     assert log_of(events)[-1] == "run completed"

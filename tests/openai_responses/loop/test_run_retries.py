@@ -122,17 +122,6 @@ async def test_final_code_counts_more_than_the_wish_of_the_server(
     assert ("no credit" in end_of(events).ending.sentence) == (code in QUOTA_CODES)
 
 
-@pytest.mark.parametrize("scenario", ["quota", "spend-limit"])
-async def test_used_up_quota_of_the_simulator(
-    connections: Connections, sim: Simulator, scenario: str
-) -> None:
-    """The same in the API's own words."""
-    request = asking(f"sim:{scenario}")
-    events = await report(connections, simulated(sim), request, TWICE)
-    assert len(sim.requests) == 1
-    assert "no credit" in end_of(events).ending.sentence
-
-
 @pytest.mark.parametrize(
     "scenario",
     [
@@ -143,6 +132,8 @@ async def test_used_up_quota_of_the_simulator(
         "too-large",
         "too-large-first",
         "prompt-filtered",
+        "quota",
+        "spend-limit",
         "xai-key",
     ],
 )
@@ -188,29 +179,25 @@ async def test_wish_of_the_server(
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("Retry_After", "0.05"), ("Retry_After_Ms", "50")]
+    ("headers", "least"),
+    [
+        pytest.param({"Retry-After": "0.05"}, 0.05, id="seconds"),
+        pytest.param({"Retry-After-Ms": "50"}, 0.05, id="milliseconds"),
+        pytest.param(
+            {"Retry-After": formatdate(time() - 60, usegmt=True)}, 0, id="a past date"
+        ),
+    ],
 )
-async def test_wait_of_the_server(
-    connections: Connections, name: str, value: str
+async def test_wait_of_the_server_is_kept(
+    connections: Connections, headers: dict[str, str], least: float
 ) -> None:
-    """It is kept, in seconds or in milliseconds."""
-    busy = replying("", 503, headers={name.replace("_", "-"): value})
+    busy = replying("", 503, headers=headers)
     async with Upstream(in_turn(busy, OK)) as upstream:
         events = await report(connections, upstream.endpoint, within=HASTY)
         first, second = upstream.arrived
-    assert round(second - first, 6) >= 0.05
+    assert round(second - first, 6) >= least
     assert log_of(events)[-1] == "run completed"
     assert notes_of(events) == [f"The model's server has trouble (HTTP 503). {SOON}"]
-
-
-async def test_wait_until_a_date(connections: Connections) -> None:
-    """A date that has passed is a wait of nothing."""
-    past = formatdate(time() - 60, usegmt=True)
-    busy = replying("", 503, headers={"Retry-After": past})
-    async with Upstream(in_turn(busy, OK)) as upstream:
-        events = await report(connections, upstream.endpoint, within=HASTY)
-        assert len(upstream.requests) == 2
-    assert log_of(events)[-1] == "run completed"
 
 
 @pytest.mark.parametrize(
@@ -294,17 +281,27 @@ async def test_unreachable_server_is_retried_then_named(
 
 
 @pytest.mark.parametrize(
-    "first",
-    [hang_up, breaking(b""), breaking(b": hello\n\n"), breaking(HELLO[:20])],
-    ids=["no answer", "no event", "a comment", "half an event"],
+    ("first", "is_silent"),
+    [
+        pytest.param(hang_up, False, id="no answer"),
+        pytest.param(breaking(b""), False, id="no event"),
+        pytest.param(breaking(b": hello\n\n"), False, id="a comment"),
+        pytest.param(breaking(HELLO[:20]), False, id="half an event"),
+        pytest.param(silence, True, id="silence without a head"),
+        pytest.param(stalling(b""), True, id="silence without a body"),
+        pytest.param(stalling(b": hello\n\n"), True, id="silence after a comment"),
+    ],
 )
-async def test_connection_that_breaks_before_an_event(
-    connections: Connections, first: Answerer
+async def test_server_that_says_nothing_is_left_and_asked_again(
+    connections: Connections, first: Answerer, is_silent: bool
 ) -> None:
-    """Nothing was said yet, so it is asked again."""
+    within = limits(retries=1, first_event=0.25)
     async with Upstream(in_turn(first, OK)) as upstream:
-        events = await report(connections, upstream.endpoint, within=TWICE)
+        events = await report(connections, upstream.endpoint, within=within)
         assert len(upstream.requests) == 2
+        if is_silent:
+            async with asyncio.timeout(60):
+                await upstream.left.wait()
     assert log_of(events)[0] == f"noted: {SILENT} {SOON}"
     assert log_of(events)[-1] == "run completed"
 
@@ -378,41 +375,28 @@ async def test_answer_that_fails_after_words_were_shown(
 ) -> None:
     """People have read them: it is not asked again, and what arrived is kept."""
     opening = [wire.created(), *wire.message("Hello")[:3]]
-    events, asked = await after(
-        connections, opening, end, limits(retries=1, first_event=0.25, idle=0.25)
-    )
+    within = limits(retries=1, first_event=0.25, idle=0.25)
+    events, asked = await after(connections, opening, end, within)
+    ending = end_of(events).ending
     assert asked == 1
     assert notes_of(events) == []
-    assert end_of(events).ending.is_failure
+    assert ending.is_failure
     assert "0 text 0: Hello" in log_of(events)
+    if end not in FAILURES:
+        assert "Everything received so far is kept" in ending.sentence
 
 
 @pytest.mark.parametrize("end", ["break", "end", "stall"])
-async def test_what_arrived_is_kept_is_said_only_if_something_arrived(
+async def test_without_an_answer_the_sentence_says_what_to_do(
     connections: Connections, end: str
 ) -> None:
-    """Otherwise the sentence says what to do."""
+    """Nothing is kept, and nothing is said to be."""
     once = limits(retries=0, first_event=0.25, idle=0.25)
-    words = [wire.created(), *wire.message("Hello")[:3]]
-    shown, _ = await after(connections, words, end, once)
-    assert "Everything received so far is kept" in end_of(shown).ending.sentence
-    nothing, _ = await after(connections, [wire.created()], end, once)
-    sentence = end_of(nothing).ending.sentence
+    events, _ = await after(connections, [wire.created()], end, once)
+    sentence = end_of(events).ending.sentence
     assert "Everything received so far is kept" not in sentence
     assert sentence.endswith("Try again.")
-    assert end_of(nothing).output == ()
-
-
-@pytest.mark.parametrize("spec", ["chat,drop=1", "chat,cut=1", "failed-limit"])
-async def test_simulator_that_fails_after_an_event(
-    connections: Connections, sim: Simulator, spec: str
-) -> None:
-    """The same in the API's own events."""
-    request = asking(f"sim:{spec}")
-    events = await report(connections, simulated(sim), request, TWICE)
-    assert len(sim.requests) == 2
-    assert len(notes_of(events)) == 1
-    assert end_of(events).ending.is_failure
+    assert end_of(events).output == ()
 
 
 async def test_usage_of_a_failed_attempt_counts(connections: Connections) -> None:
@@ -428,6 +412,9 @@ async def test_usage_of_a_failed_attempt_counts(connections: Connections) -> Non
 
 
 @pytest.mark.parametrize(
+    "opening", [[], [wire.created()]], ids=["the only event", "after another event"]
+)
+@pytest.mark.parametrize(
     ("error", "attempts"),
     [
         (wire.error_flat("server_is_overloaded"), 2),
@@ -439,14 +426,12 @@ async def test_usage_of_a_failed_attempt_counts(connections: Connections) -> Non
         (wire.error_flat("odd_code"), 1),
     ],
 )
-async def test_error_as_the_only_event(
-    connections: Connections, error: wire.Event, attempts: int
+async def test_code_of_an_error_event_decides_about_a_retry(
+    connections: Connections, error: wire.Event, attempts: int, opening: wire.Events
 ) -> None:
-    """It is what a bad status is elsewhere: the code decides."""
-    first = streaming(wire.on_the_wire(error))
-    async with Upstream(in_turn(first, OK)) as upstream:
-        events = await report(connections, upstream.endpoint, within=TWICE)
-        assert len(upstream.requests) == attempts
+    """It is what a bad status is elsewhere."""
+    events, asked = await after(connections, [*opening, error], "end")
+    assert asked == attempts
     kind = "completed" if attempts == 2 else "error"
     assert end_of(events).ending.kind == kind
     assert notes_of(events) == [f"{REPORTED} {SOON}"] * (attempts - 1)
@@ -470,37 +455,6 @@ async def test_error_as_first_event_is_retried_then_shown(
     assert reason in end_of(events).ending.sentence
 
 
-@pytest.mark.parametrize("code", ["invalid_prompt", "insufficient_quota", "odd_code"])
-async def test_error_that_stays_after_another_event(
-    connections: Connections, code: str
-) -> None:
-    """The code decides there, too: it would come again."""
-    events, asked = await after(
-        connections, [wire.created(), wire.error_flat(code)], "end"
-    )
-    assert asked == 1
-    assert log_of(events) == ["run error"]
-
-
-@pytest.mark.parametrize(
-    "first",
-    [silence, stalling(b""), stalling(b": hello\n\n")],
-    ids=["no head", "no body", "a comment"],
-)
-async def test_silent_server_is_retried_once(
-    connections: Connections, first: Answerer
-) -> None:
-    """It is left and asked again, once."""
-    async with Upstream(in_turn(first, OK)) as upstream:
-        within = limits(retries=1, first_event=0.25)
-        events = await report(connections, upstream.endpoint, within=within)
-        assert len(upstream.requests) == 2
-        async with asyncio.timeout(60):
-            await upstream.left.wait()
-    assert log_of(events)[0] == f"noted: {SILENT} {SOON}"
-    assert log_of(events)[-1] == "run completed"
-
-
 async def test_server_that_stays_silent_is_a_timeout(connections: Connections) -> None:
     """The sentence says what it is."""
     async with Upstream(silence) as upstream:
@@ -514,25 +468,6 @@ async def test_settings_that_cannot_be_used(connections: Connections) -> None:
     """What nobody was asked is not asked again."""
     events = await report(connections, Endpoint("nowhere", KEY), within=TWICE)
     assert log_of(events) == ["run invalid"]
-
-
-async def test_pages_and_nonsense(connections: Connections) -> None:
-    """A stream that cannot be read is asked for once more, in one piece."""
-    for text in (b"data: {no json\n\n", b"data: []\n\n"):
-        async with Upstream(in_turn(streaming(text), OK)) as upstream:
-            events = await report(connections, upstream.endpoint, within=TWICE)
-            assert [body.get("stream") for body in upstream.bodies] == [True, None]
-        assert end_of(events).ending.kind == "completed"
-
-
-async def test_retried_request_uses_the_same_connection(
-    connections: Connections,
-) -> None:
-    """A refusal that was read to its end costs no new one."""
-    async with Upstream(in_turn(refusing(503), OK)) as upstream:
-        await report(connections, upstream.endpoint, within=TWICE)
-        assert len(upstream.requests) == 2
-        assert len(upstream.connections) == 1
 
 
 async def test_failed_attempt_leaves_nothing(connections: Connections) -> None:

@@ -6,11 +6,9 @@ from collections.abc import AsyncIterator
 import pytest
 from aiohttp import web
 
-from openai_responses.loop.events import RunEvent
 from openai_responses.transport.connections import Connections
-from openai_responses.transport.stream import TextDelta
 from runs.against_server import end_of, limits, notes_of, report, report_of
-from runs.log import log_of
+from runs.log import answer_text, log_of
 from upstream import wire
 from upstream.server import (
     Answerer,
@@ -55,22 +53,12 @@ def ticking(piece: bytes, times: int | None = None, before: bytes = BEGUN) -> An
     return answer
 
 
-def shown(events: list[RunEvent]) -> str:
-    """Return the text that a person saw."""
-    return "".join(event.text for event in events if isinstance(event, TextDelta))
-
-
-async def test_keepalives_reset_the_idle_timeout(connections: Connections) -> None:
-    """They are events: a model that thinks for long is not cut off."""
-    ticks = int(2 * IDLE / TICK)
-    answer = ticking(KEEPALIVE, ticks)
-    events = await report_of(connections, answer, limits(idle=IDLE))
-    assert log_of(events)[-1] == "run completed"
-
-
-async def test_keepalives_before_the_first_word(connections: Connections) -> None:
-    """They count as the first event, and then as the next ones."""
-    answer = ticking(KEEPALIVE, int(2 * IDLE / TICK), before=b"")
+@pytest.mark.parametrize("before", [BEGUN, b""], ids=["after words", "from the start"])
+async def test_keepalives_count_as_events(
+    connections: Connections, before: bytes
+) -> None:
+    """A model that thinks for long is not cut off, by no limit that nobody set."""
+    answer = ticking(KEEPALIVE, int(2 * IDLE / TICK), before)
     within = limits(first_event=IDLE, idle=IDLE)
     events = await report_of(connections, answer, within)
     assert log_of(events)[-1] == "run completed"
@@ -95,10 +83,19 @@ async def test_silence_in_the_middle(
     assert "Everything received so far is kept" in end_of(events).ending.sentence
 
 
+async def half_a_json_body(request: web.Request) -> web.StreamResponse:
+    """Begin an answer that is not streamed; its first event is the whole of it."""
+    body = web.StreamResponse()
+    body.content_type = "application/json"
+    await body.prepare(request)
+    await body.write(b'{"output": [')
+    return await silence(request)
+
+
 @pytest.mark.parametrize(
     "answer",
-    [silence, stalling(b""), ticking(COMMENT, before=b"")],
-    ids=["no head", "no body", "comments"],
+    [silence, stalling(b""), ticking(COMMENT, before=b""), half_a_json_body],
+    ids=["no head", "no body", "comments", "half a JSON body"],
 )
 async def test_silence_before_the_first_event(
     connections: Connections, answer: Answerer
@@ -124,17 +121,30 @@ async def test_total_timeout_ends_a_lively_answer(connections: Connections) -> N
     async with asyncio.timeout(60):
         events = await report_of(connections, ticking(delta), within)
     assert end_of(events).ending.kind == "total_timeout"
-    assert shown(events).startswith("Hello word word ")
+    assert answer_text(events).startswith("Hello word word ")
     assert notes_of(events) == []
 
 
-async def test_total_before_the_first_event(connections: Connections) -> None:
-    """There is no time left for another attempt."""
-    async with Upstream(silence) as upstream, asyncio.timeout(60):
-        within = limits(retries=3, total=0.1)
+@pytest.mark.parametrize(
+    ("answer", "total", "kind"),
+    [
+        pytest.param(silence, 0.1, "total_timeout", id="it is over"),
+        pytest.param(
+            replying("", 503, headers={"Retry-After": "30"}),
+            20.0,
+            "refused",
+            id="it ends before the wait that the server asks for",
+        ),
+    ],
+)
+async def test_total_leaves_no_time_for_another_attempt(
+    connections: Connections, answer: Answerer, total: float, kind: str
+) -> None:
+    async with Upstream(answer) as upstream, asyncio.timeout(60):
+        within = limits(retries=3, total=total)
         events = await report(connections, upstream.endpoint, within=within)
         assert len(upstream.requests) == 1
-    assert log_of(events) == ["run total_timeout"]
+    assert log_of(events) == [f"run {kind}"]
 
 
 async def test_total_over_two_attempts(connections: Connections) -> None:
@@ -145,35 +155,3 @@ async def test_total_over_two_attempts(connections: Connections) -> None:
         events = await report_of(connections, in_turn(busy, silence), within)
     assert len(notes_of(events)) == 1
     assert end_of(events).ending.kind == "total_timeout"
-
-
-async def test_wait_beyond_the_total(connections: Connections) -> None:
-    """Nobody waits for an attempt that there is no time for."""
-    busy = replying("", 503, headers={"Retry-After": "30"})
-    async with Upstream(busy) as upstream, asyncio.timeout(60):
-        within = limits(retries=1, total=20.0)
-        events = await report(connections, upstream.endpoint, within=within)
-        assert len(upstream.requests) == 1
-    assert log_of(events) == ["run refused"]
-
-
-async def test_no_total_by_default(connections: Connections) -> None:
-    """A long answer is cut off by nothing."""
-    answer = ticking(KEEPALIVE, 10)
-    events = await report_of(connections, answer, limits())
-    assert log_of(events)[-1] == "run completed"
-
-
-async def test_answer_that_is_not_streamed(connections: Connections) -> None:
-    """It has until its first event, which is the answer."""
-
-    async def answer(request: web.Request) -> web.StreamResponse:
-        body = web.StreamResponse()
-        body.content_type = "application/json"
-        await body.prepare(request)
-        await body.write(b'{"output": [')
-        return await silence(request)
-
-    async with asyncio.timeout(60):
-        events = await report_of(connections, answer, limits(first_event=0.1))
-    assert log_of(events) == ["run first_event_timeout"]

@@ -1,7 +1,7 @@
 """The loop of a run: turn, calls, turn; against a strict server."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import aclosing
 from dataclasses import dataclass
 from itertools import pairwise
@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from openai_responses.items import Item, drop_orphans, is_call, is_call_output
-from openai_responses.loop.attempts import Limits
 from openai_responses.loop.events import RunDone, RunEvent, ToolOutput
 from openai_responses.loop.run import run
 from openai_responses.loop.spending import Budget
@@ -22,7 +21,14 @@ from openai_responses.requests.build import ResponsesRequest
 from openai_responses.requests.replay import replay_output
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import ItemDone
-from runs.against_server import asking, end_of, limits, simulated
+from runs.against_server import (
+    asking,
+    end_of,
+    limits,
+    report,
+    report_with_tools,
+    simulated,
+)
 from runs.log import answer_text, log_of
 from runs.tools import (
     CITY,
@@ -37,7 +43,7 @@ from runs.tools import (
 )
 from simulator import Simulator
 from upstream import wire
-from upstream.server import Upstream, in_turn, replying, streaming, until
+from upstream.server import Answerer, Upstream, in_turn, replying, streaming, until
 from upstream.server import breaking as breaking_off
 
 pytestmark = pytest.mark.asyncio
@@ -56,23 +62,6 @@ def offering(text: str, *tools: Item, **more: Any) -> ResponsesRequest:
     """A request with tools, which asks for its reasoning."""
     update = {"tools": [*(tools or (FUNCTION,))], "include": SEALED, **more}
     return asking(text).model_copy(update=update)
-
-
-async def events_of(
-    connections: Connections,
-    sim: Simulator,
-    request: ResponsesRequest,
-    toolset: Toolset | None,
-    within: Limits | None = None,
-) -> list[RunEvent]:
-    """All that a run reports; what it tells of its output holds."""
-    events = run(request, simulated(sim), connections, within or limits(), toolset)
-    reported = [event async for event in events]
-    output = end_of(reported).output
-    for event in reported:
-        if isinstance(event, ItemDone | ToolOutput):
-            assert output[event.output_index] == event.item
-    return reported
 
 
 def answers(events: list[RunEvent]) -> list[ToolOutput]:
@@ -124,7 +113,9 @@ async def test_call_is_answered_and_the_answer_goes_on(
     """One numbering over both turns."""
     tools = MemoryTools()
 
-    events = await events_of(connections, sim, offering("sim:tool"), Toolset(tools))
+    events = await report_with_tools(
+        connections, simulated(sim), offering("sim:tool"), Toolset(tools)
+    )
 
     assert tools.called == [("get_weather", {"city": "Zürich"})]
     assert answer_text(events) == "I called `get_weather`. It said: Rain in Zürich."
@@ -164,7 +155,9 @@ async def test_every_request_begins_with_the_one_before(
     """Reasoning goes back between the rounds, or none of it."""
     toolset = Toolset(MemoryTools(), carries_reasoning=persists)
 
-    events = await events_of(connections, sim, offering(f"sim:{scenario}"), toolset)
+    events = await report_with_tools(
+        connections, simulated(sim), offering(f"sim:{scenario}"), toolset
+    )
 
     assert len(sim.requests) == requests
     assert end_of(events).ending.kind == "completed"
@@ -178,7 +171,9 @@ async def test_without_a_toolset_calls_stay_open(
     connections: Connections, sim: Simulator
 ) -> None:
     """They are for the caller to answer."""
-    events = await events_of(connections, sim, offering("sim:tool"), None)
+    events = await report_with_tools(
+        connections, simulated(sim), offering("sim:tool"), None
+    )
 
     assert answers(events) == []
     assert [item["type"] for item in end_of(events).output] == [
@@ -186,19 +181,6 @@ async def test_without_a_toolset_calls_stay_open(
         "function_call",
     ]
     assert len(sim.requests) == 1
-
-
-async def test_answer_without_calls_is_one_turn(
-    connections: Connections, sim: Simulator
-) -> None:
-    """Tools that nobody calls change nothing."""
-    tools = MemoryTools()
-
-    events = await events_of(connections, sim, offering("sim:chat"), Toolset(tools))
-
-    assert len(sim.requests) == 1
-    assert tools.called == []
-    assert log_of(events)[-1] == "run completed"
 
 
 async def test_parallel_calls_run_at_once_and_are_sent_in_their_order(
@@ -215,36 +197,13 @@ async def test_parallel_calls_run_at_once_and_are_sent_in_their_order(
 
     toolset = Toolset(MemoryTools(get_weather=look))
 
-    events = await events_of(connections, sim, offering("sim:parallel"), toolset)
+    events = await report_with_tools(
+        connections, simulated(sim), offering("sim:parallel"), toolset
+    )
 
     assert outputs(events) == ["Zürich", "東京"]
     sent = [i for i in sim.requests[1].body["input"] if is_call_output(i)]
     assert [item["output"] for item in sent] == ["Zürich", "東京"]
-
-
-@pytest.mark.parametrize(
-    ("scenario", "message"),
-    [
-        ("bad-arguments", "get_weather was not called: "),
-        ("unknown-tool", "There is no tool named no_such_tool. Use one that is "),
-    ],
-)
-async def test_call_that_cannot_be_made_is_told_to_the_model(
-    connections: Connections, sim: Simulator, scenario: str, message: str
-) -> None:
-    """It goes on from there."""
-    tools = MemoryTools()
-
-    events = await events_of(
-        connections, sim, offering(f"sim:{scenario}"), Toolset(tools)
-    )
-
-    assert tools.called == []
-    [answered] = answers(events)
-    assert answered.failed
-    assert answered.item["output"].startswith(f"Error: {message}")
-    assert end_of(events).ending.kind == "completed"
-    assert f"Error: {message}" in answer_text(events)
 
 
 async def test_custom_tool_is_run_and_answered(
@@ -254,8 +213,8 @@ async def test_custom_tool_is_run_and_answered(
     tools = MemoryTools(take_note=lambda given: weather({"city": given["input"]}))
     tools.schemas["take_note"] = {"type": "object", "properties": {"input": {}}}
 
-    events = await events_of(
-        connections, sim, offering("sim:custom-tool", NOTE), Toolset(tools)
+    events = await report_with_tools(
+        connections, simulated(sim), offering("sim:custom-tool", NOTE), Toolset(tools)
     )
 
     assert tools.called == [("take_note", {"input": "note: Zürich is at 408 m\n"})]
@@ -271,7 +230,9 @@ async def test_tool_that_fails_does_not_end_the_run(
     lines: list[str] = []
     toolset = Toolset(MemoryTools(get_weather=breaking), log=lines.append)
 
-    events = await events_of(connections, sim, offering("sim:tool"), toolset)
+    events = await report_with_tools(
+        connections, simulated(sim), offering("sim:tool"), toolset
+    )
 
     assert end_of(events).ending.kind == "completed"
     assert "canary" not in repr(events)
@@ -286,8 +247,8 @@ async def test_usage_is_added_up_and_the_last_turns_is_known(
     connections: Connections, sim: Simulator
 ) -> None:
     """Sums are for billing, the last one is the size of the chat."""
-    events = await events_of(
-        connections, sim, offering("sim:tool-twice"), Toolset(MemoryTools())
+    events = await report_with_tools(
+        connections, simulated(sim), offering("sim:tool-twice"), Toolset(MemoryTools())
     )
 
     ended = end_of(events)
@@ -305,7 +266,9 @@ async def test_after_the_last_round_the_model_has_to_answer(
     tools = MemoryTools()
     toolset = Toolset(tools, budget=Budget(rounds + 1))
 
-    events = await events_of(connections, sim, offering("sim:tool-forever"), toolset)
+    events = await report_with_tools(
+        connections, simulated(sim), offering("sim:tool-forever"), toolset
+    )
 
     assert len(tools.called) == rounds
     choices = [request.body.get("tool_choice") for request in sim.requests]
@@ -316,33 +279,6 @@ async def test_after_the_last_round_the_model_has_to_answer(
     assert_prefixes(sim)
     assert_all_answered(end_of(events))
     assert end_of(events).ending.kind == "completed"
-
-
-@pytest.mark.parametrize(("most", "ran", "requests"), [(1, 1, 2), (2, 2, 2), (3, 3, 3)])
-async def test_calls_are_counted_over_the_run(
-    connections: Connections, sim: Simulator, most: int, ran: int, requests: int
-) -> None:
-    """Those beyond the limit are answered behind the others, in their order."""
-    tools = MemoryTools()
-    scenario = "parallel" if most < 3 else "tool-forever"
-
-    events = await events_of(
-        connections,
-        sim,
-        offering(f"sim:{scenario}"),
-        Toolset(tools, budget=Budget(calls=most)),
-    )
-
-    assert len(tools.called) == ran
-    refused = [answer for answer in answers(events) if answer.failed]
-    assert all("limit of tool calls" in answer.item["output"] for answer in refused)
-    if most == 1:
-        assert [answer.failed for answer in answers(events)] == [False, True]
-    last = sim.requests[-1].body.get("tool_choice")
-    assert last == (None if most == 2 else "none")
-    assert len(sim.requests) == (requests if most < 3 else most + 2)
-    assert_prefixes(sim)
-    assert_all_answered(end_of(events))
 
 
 # ---------------------------------------------------------------- tool choice
@@ -357,7 +293,9 @@ async def test_tool_that_has_to_be_called_is_called_once(
     """A choice that stayed would call it for ever."""
     request = offering("sim:tool-twice", tool_choice=choice)
 
-    await events_of(connections, sim, request, Toolset(MemoryTools()))
+    await report_with_tools(
+        connections, simulated(sim), request, Toolset(MemoryTools())
+    )
 
     choices = [sent.body.get("tool_choice") for sent in sim.requests]
     assert choices == [choice, None, None]
@@ -374,7 +312,9 @@ async def test_tools_that_were_not_allowed_stay_so(
     }
     request = offering("sim:tool", tool_choice=allowed)
 
-    await events_of(connections, sim, request, Toolset(MemoryTools()))
+    await report_with_tools(
+        connections, simulated(sim), request, Toolset(MemoryTools())
+    )
 
     choices = [sent.body.get("tool_choice") for sent in sim.requests]
     assert choices == [allowed, {**allowed, "mode": "auto"}]
@@ -385,55 +325,40 @@ async def test_tools_that_were_not_allowed_stay_so(
 CALL = wire.function_call("get_weather", '{"city":', '"Bern"}', at=0)
 
 
+[CALL_ITEM] = wire.items_of(CALL)
+BEGUN = [wire.created(), *CALL]
+FAILED = wire.ended("failed", CALL_ITEM, error={"code": "server_error"})
+INCOMPLETE = wire.ended(
+    "incomplete", CALL_ITEM, incomplete_details={"reason": "max_output_tokens"}
+)
+
+
 @pytest.mark.parametrize(
-    ("scenario", "kind"),
-    [("failed", "failed"), ("incomplete", "incomplete")],
+    ("answer", "kind"),
+    [
+        (streaming(wire.on_the_wire(*BEGUN, FAILED)), "failed"),
+        (streaming(wire.on_the_wire(*BEGUN, INCOMPLETE)), "incomplete"),
+        (breaking_off(wire.on_the_wire(*BEGUN)), "cut"),
+    ],
+    ids=["failed", "incomplete", "cut"],
 )
 async def test_calls_of_an_answer_that_ended_badly_are_not_run(
-    connections: Connections, scenario: str, kind: str
+    connections: Connections, answer: Answerer, kind: str
 ) -> None:
-    """But answered, so that the chat can go on."""
-    [item] = wire.items_of(CALL)
-    more: Json = {"error": {"code": "server_error", "message": "x"}}
-    if kind == "incomplete":
-        more = {"incomplete_details": {"reason": "max_output_tokens"}}
-    stream = [wire.created(), *CALL, wire.ended(kind, item, **more)]
+    """But answered, so that the chat can go on; the model may have wanted to say more."""
     tools = MemoryTools()
 
-    async with Upstream(streaming(wire.on_the_wire(*wire.numbered(stream)))) as server:
-        events = [
-            event
-            async for event in run(
-                offering("Hi"), server.endpoint, connections, limits(), Toolset(tools)
-            )
-        ]
+    async with Upstream(answer) as server:
+        events = await report_with_tools(
+            connections, server.endpoint, offering("Hi"), Toolset(tools)
+        )
 
     assert len(server.requests) == 1
     assert tools.called == []
-    assert "interrupted" in outputs(events)[0]
+    [told] = outputs(events)
+    assert "interrupted" in told
     assert_all_answered(end_of(events))
     assert end_of(events).ending.kind == kind
-
-
-async def test_calls_of_an_answer_that_was_cut_are_not_run(
-    connections: Connections,
-) -> None:
-    """The model may have wanted to say more."""
-    stream = wire.on_the_wire(*wire.numbered([wire.created(), *CALL]))
-    tools = MemoryTools()
-
-    async with Upstream(breaking_off(stream)) as server:
-        events = [
-            event
-            async for event in run(
-                offering("Hi"), server.endpoint, connections, limits(), Toolset(tools)
-            )
-        ]
-
-    assert tools.called == []
-    assert_all_answered(end_of(events))
-    assert len(answers(events)) == 1
-    assert end_of(events).ending.kind == "cut"
 
 
 @pytest.mark.parametrize("recovers", [True, False])
@@ -447,19 +372,13 @@ async def test_request_after_a_tool_is_sent_again_and_repeats_no_tool(
     busy = replying('{"error": {"message": "x"}}', 503, headers=soon)
     tools = MemoryTools()
 
-    async with Upstream(
-        in_turn(busy, call, busy, text if recovers else busy)
-    ) as server:
-        events = [
-            event
-            async for event in run(
-                offering("Hi"),
-                server.endpoint,
-                connections,
-                limits(retries=3),
-                Toolset(tools),
-            )
-        ]
+    last = text if recovers else busy
+
+    async with Upstream(in_turn(busy, call, busy, last)) as server:
+        within = limits(retries=3)
+        events = await report_with_tools(
+            connections, server.endpoint, offering("Hi"), Toolset(tools), within
+        )
 
     # Each response of the run has attempts of its own.
     again = server.bodies[2:]
@@ -505,9 +424,9 @@ async def test_total_limit_counts_neither_tools_nor_people(whose: str) -> None:
             CallLimits(seconds=1e6, batch_seconds=1e6),
         )
         async with Simulator() as sim:
-            events = await events_of(
+            events = await report_with_tools(
                 connections,
-                sim,
+                simulated(sim),
                 offering("sim:tool-twice"),
                 toolset,
                 limits(total=1_800.0),
@@ -540,7 +459,9 @@ async def test_cancelled_run_cancels_its_tools(
     """Within a second, and no task is left."""
     tools = MemoryTools(get_weather=endless)
     task = asyncio.create_task(
-        events_of(connections, sim, offering("sim:parallel"), Toolset(tools))
+        report_with_tools(
+            connections, simulated(sim), offering("sim:parallel"), Toolset(tools)
+        )
     )
     await until(lambda: len(tools.called) == 2)
     assert len(tool_tasks()) == 2
@@ -580,32 +501,6 @@ async def test_abandoned_run_cancels_its_tools(
         await until(lambda: tools.left == ["get_weather"])
         await until(lambda: not tool_tasks())
     assert len(sim.requests) == 1
-
-
-async def test_time_to_approve_counts_in_no_limit(
-    connections: Connections, sim: Simulator
-) -> None:
-    """Of the tools; the answer comes long after them."""
-    asked = asyncio.Event()
-    decided = asyncio.Event()
-
-    async def ask(_: str, __: str, ___: Mapping[str, Any]) -> bool:
-        asked.set()
-        await decided.wait()
-        return True
-
-    tools = MemoryTools()
-    within = CallLimits(seconds=0.05, batch_seconds=0.05)
-    toolset = Toolset(tools, Approver(default_rule="ask", ask=ask), within)
-    task = asyncio.create_task(
-        events_of(connections, sim, offering("sim:tool"), toolset)
-    )
-    await asked.wait()
-    asyncio.get_running_loop().call_later(0.1, decided.set)
-
-    events = await task
-
-    assert outputs(events) == ["Rain in Zürich."]
 
 
 # ---------------------------------------------------------------- every run
@@ -721,9 +616,7 @@ async def assert_goes_on(
     items = [*request.input, *replay_output(output, with_reasoning=True)]
     after = request.model_copy(update={"input": [*drop_orphans(items), asked]})
 
-    ended = end_of(
-        [event async for event in run(after, simulated(sim), connections, limits())]
-    )
+    ended = end_of(await report(connections, simulated(sim), after))
 
     assert ended.ending.kind == "completed"
     answered = [item for item in items if is_call_output(item)]

@@ -105,32 +105,26 @@ async def test_rule_for_the_tool_that_passes_a_call_on(
     assert Approver(rules).rule_for("read", "call_tool") == rule
 
 
-async def test_allowed_call_asks_nobody() -> None:
-    """It runs."""
-    person = Person(False)
-
-    assert await refusal(Approver(default_rule="auto", ask=person)) is None
-    assert person.asked == []
+DENIED = "The administrator does not allow get_weather. Do not call it again."
 
 
-async def test_denied_call_asks_nobody() -> None:
-    """The model is told that it is not the user's choice."""
-    person = Person(True)
+@pytest.mark.parametrize(
+    ("rule", "answer", "reason", "asked"),
+    [
+        ("auto", False, None, []),
+        ("deny", True, DENIED, []),
+        ("ask", True, None, [("call_1", "get_weather", ARGUMENTS)]),
+    ],
+    ids=["auto", "deny", "ask"],
+)
+async def test_only_the_rule_to_ask_puts_the_whole_call_to_a_person(
+    rule: Approval, answer: bool, reason: str | None, asked: list[Any]
+) -> None:
+    """Of a denied call the model is told that it is not the user's choice."""
+    person = Person(answer)
 
-    reason = await refusal(Approver(default_rule="deny", ask=person))
-
-    assert reason == (
-        "The administrator does not allow get_weather. Do not call it again."
-    )
-    assert person.asked == []
-
-
-async def test_person_is_asked_with_the_whole_call() -> None:
-    """A yes lets it run."""
-    person = Person(True)
-
-    assert await refusal(Approver(default_rule="ask", ask=person)) is None
-    assert person.asked == [("call_1", "get_weather", ARGUMENTS)]
+    assert await refusal(Approver(default_rule=rule, ask=person)) == reason
+    assert person.asked == asked
 
 
 @pytest.mark.parametrize(

@@ -22,9 +22,9 @@ from openai_responses.loop.tools import (
     run_calls,
     tool_error,
 )
+from runs.sample import without
 from runs.tools import (
     CANARY,
-    CITY,
     Json,
     MemoryTools,
     answers_of,
@@ -80,22 +80,15 @@ class Rendezvous:
 # ---------------------------------------------------------------- what is called
 
 
-def test_tool_gets_its_arguments_and_the_model_its_output() -> None:
-    """As they were given."""
+@pytest.mark.parametrize(
+    "arguments",
+    ['{"city": "Bern"}', '{"city": "Bern", "days": null}'],
+    ids=["as given", "without the nulls that strict mode makes the model say"],
+)
+def test_tool_gets_its_arguments_and_the_model_its_output(arguments: str) -> None:
     tools = MemoryTools()
 
-    assert answer(tools, calling("get_weather")) == RAIN
-    assert tools.called == [("get_weather", {"city": "Bern"})]
-
-
-@pytest.mark.parametrize("nothing", ["null", None])
-def test_nulls_that_stand_for_nothing_are_not_given(nothing: str | None) -> None:
-    """Strict mode makes the model say them."""
-    tools = MemoryTools()
-    text = '{"city": "Bern", "days": null}' if nothing else '{"city": "Bern"}'
-
-    answer(tools, calling("get_weather", arguments=text))
-
+    assert answer(tools, calling("get_weather", arguments=arguments)) == RAIN
     assert tools.called == [("get_weather", {"city": "Bern"})]
 
 
@@ -147,6 +140,7 @@ def test_call_of_a_stand_in_is_checked_as_the_tool_it_names() -> None:
     [
         (calling("teleport"), "There is no tool named teleport. Use one that is "),
         (calling(""), "There is no tool named ."),
+        (without(calling(""), "name"), "There is no tool named ."),
         (
             calling("get_weather", arguments='{"city": "Zür'),
             "get_weather was not called: its arguments are not valid JSON.",
@@ -156,7 +150,16 @@ def test_call_of_a_stand_in_is_checked_as_the_tool_it_names() -> None:
         (calling("get_weather", arguments='{"city": 7}'), "The argument city "),
         (calling("nowhere"), "nowhere was not called: it names no tool to call."),
     ],
-    ids=["unknown", "nameless", "no JSON", "no object", "missing", "kind", "nothing"],
+    ids=[
+        "unknown",
+        "nameless",
+        "without the field, as of other servers",
+        "no JSON",
+        "no object",
+        "missing",
+        "kind",
+        "nothing",
+    ],
 )
 def test_call_that_cannot_be_made(call: Item, message: str) -> None:
     """An error output that says what is wrong, and no guess."""
@@ -169,13 +172,6 @@ def test_call_that_cannot_be_made(call: Item, message: str) -> None:
     assert str(result.output).startswith("Error: ")
     assert message in str(result.output)
     assert tools.called == []
-
-
-def test_call_without_a_name_is_answered() -> None:
-    """Other servers leave fields out."""
-    call = {"type": "function_call", "call_id": "call_1", "arguments": "{}"}
-
-    assert answer(MemoryTools(), call).failed
 
 
 def test_call_that_is_not_approved() -> None:
@@ -258,32 +254,34 @@ def test_tool_that_swallows_its_cancellation_is_answered_too() -> None:
     assert results[1] == RAIN
 
 
-def test_tool_with_a_time_of_its_own_is_not_cut_before() -> None:
-    """Neither by the limit of the others, nor by that of all together."""
-    limits = CallLimits(seconds=120, batch_seconds=600, own=[("end*", 3_600)])
+@pytest.mark.parametrize(
+    ("limits", "other_ends"),
+    [
+        pytest.param(
+            CallLimits(seconds=120, batch_seconds=600, own=[("end*", 3_600)]),
+            "other did not finish within 120 s.",
+            id="by the limit of the others",
+        ),
+        pytest.param(
+            CallLimits(at_once=3, batch_seconds=100, own=[("endless", 3_600)]),
+            "other was stopped: the tools took over 100 s.",
+            id="by that of all together",
+        ),
+    ],
+)
+def test_tool_with_a_time_of_its_own_is_not_cut_before(
+    limits: CallLimits, other_ends: str
+) -> None:
+    """The calls of others are stopped, as before; this one goes on."""
     tools = MemoryTools(endless=endless, other=endless)
     calls = [calling("other", 1), calling("endless", 2), calling("get_weather", 3)]
 
     results = run_skipping(answers_of(calls, Toolset(tools, limits=limits)))
 
     assert results == [
-        tool_error("other did not finish within 120 s."),
+        tool_error(other_ends),
         tool_error("endless did not finish within 3600 s."),
         RAIN,
-    ]
-
-
-def test_time_of_a_tool_that_many_calls_share() -> None:
-    """The calls of others are stopped, as before; these go on."""
-    limits = CallLimits(at_once=3, batch_seconds=100, own=[("endless", 3_600)])
-    tools = MemoryTools(endless=endless, other=endless)
-    calls = [calling("other", 1), calling("endless", 2)]
-
-    results = run_skipping(answers_of(calls, Toolset(tools, limits=limits)))
-
-    assert results == [
-        tool_error("other was stopped: the tools took over 100 s."),
-        tool_error("endless did not finish within 3600 s."),
     ]
 
 
@@ -406,27 +404,6 @@ def test_calls_run_side_by_side_within_the_bound() -> None:
 
     assert most == LIMITS.at_once
     assert [result.output for result in results] == [str(n) for n in range(9)]
-
-
-def test_outputs_keep_the_order_of_calls_that_end_the_other_way_round() -> None:
-    """The last one first."""
-    ended: list[str] = []
-
-    async def slow(arguments: Json) -> str:
-        await asyncio.sleep(arguments["days"])
-        ended.append(arguments["city"])
-        return str(arguments["city"])
-
-    days = {"a": 3, "b": 2, "c": 1}
-    calls = [
-        calling("slow", n, json.dumps({"city": city, "days": long}))
-        for n, (city, long) in enumerate(days.items())
-    ]
-
-    results = answered(calls, MemoryTools(slow=slow))
-
-    assert ended == ["c", "b", "a"]
-    assert [result.output for result in results] == ["a", "b", "c"]
 
 
 # ---------------------------------------------------------------- leaving
@@ -583,20 +560,3 @@ def test_output_is_capped_in_every_part() -> None:
     assert result.output[1] == picture
     assert "4000 characters are cut" in result.output[0]["text"]
     assert result.card == {"files": ["f"]}
-
-
-def test_text_is_capped() -> None:
-    """Before the model gets it."""
-
-    async def long(_: Json) -> str:
-        return "a" * 5_000
-
-    result = answer(MemoryTools(long=long), calling("long"))
-
-    half = "a" * 500
-    assert result.output == f"{half}\n[... 4000 characters are cut here ...]\n{half}"
-
-
-def test_sample_tool_has_the_city_schema() -> None:
-    """What the tests above rely on."""
-    assert MemoryTools().parameters("get_weather") == CITY

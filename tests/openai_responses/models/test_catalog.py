@@ -36,7 +36,6 @@ def said_of(model: str) -> dict[str, Any]:
 
 
 def test_catalog_module_is_current() -> None:
-    """The committed module is current."""
     assert CATALOG_FILE.read_text("utf-8") == render_catalog(FACTS)
 
 
@@ -189,6 +188,5 @@ def test_fact_with_two_sources_is_refused() -> None:
 def test_misspelt_or_forgotten_fact_is_refused(
     facts: dict[str, dict[str, Any]],
 ) -> None:
-    """A misspelt fact and a forgotten one are both refused."""
     with pytest.raises(ValueError, match="gpt-9: unknown or missing facts"):
         merge_facts("gpt-9", facts)

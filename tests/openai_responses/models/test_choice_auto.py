@@ -16,58 +16,47 @@ def question(text: str, *more: Item) -> Item:
     return {"type": "message", "role": "user", "content": parts}
 
 
-ONE_MORE = {"type": "input_text", "text": "x"}
-SHORT = "the question is short, without files or tools"
+LONG = question("x" * 600, {"type": "input_text", "text": "x"})
+CODE = question("```py\n1\n```")
+FILE = question("?", {"type": "input_file"})
+PICTURE = question("?", {"type": "input_image"})
+SHORT_QUESTION = "the question is short, without files or tools"
+LONG_QUESTION = "the question is long"
+WITH_CODE = "the question holds code"
+ATTACHED = "something is attached to the question"
+TOOLS_ON = "tools are switched on"
 EARLIER = "it began this chat"
+NO_QUESTION = "there is no question to judge by"
 
 
 @pytest.mark.parametrize(
-    ("first", "earlier", "choice"),
+    ("first", "tools", "earlier", "choice"),
     [
-        pytest.param(question("Hi"), [], (SMALL, SHORT), id="short"),
-        pytest.param(question("x" * 600), [], (SMALL, SHORT), id="600 characters"),
+        pytest.param(question("Hi"), False, [], (SMALL, SHORT_QUESTION), id="short"),
         pytest.param(
-            question("x" * 600, ONE_MORE),
-            [],
-            (LARGE, "the question is long"),
-            id="601 characters in two parts",
+            question("x" * 600), False, [], (SMALL, SHORT_QUESTION), id="600 characters"
         ),
+        pytest.param(LONG, False, [], (LARGE, LONG_QUESTION), id="601 in two parts"),
+        pytest.param(CODE, False, [], (LARGE, WITH_CODE), id="code"),
+        pytest.param(FILE, False, [], (LARGE, ATTACHED), id="a file"),
+        pytest.param(PICTURE, False, [], (LARGE, ATTACHED), id="a picture"),
+        pytest.param(question("Hi"), True, [], (LARGE, TOOLS_ON), id="tools"),
         pytest.param(
-            question("```py\n1\n```"),
-            [],
-            (LARGE, "the question holds code"),
-            id="code",
+            question("x" * 900),
+            False,
+            ["gpt-4o", SMALL],
+            (SMALL, EARLIER),
+            id="small chat",
         ),
-        pytest.param(
-            question("x" * 900), ["gpt-4o", SMALL], (SMALL, EARLIER), id="small chat"
-        ),
-        pytest.param(question("Hi"), [LARGE], (LARGE, EARLIER), id="large chat"),
-        pytest.param(
-            None, [], (LARGE, "there is no question to judge by"), id="no question"
-        ),
+        pytest.param(question("Hi"), False, [LARGE], (LARGE, EARLIER), id="large chat"),
+        pytest.param(None, False, [], (LARGE, NO_QUESTION), id="no question"),
     ],
 )
 def test_first_question_or_earlier_answer_decides(
-    first: Item | None, earlier: list[str], choice: tuple[str, str]
+    first: Item | None, tools: bool, earlier: list[str], choice: tuple[str, str]
 ) -> None:
     """A chat stays with its model, whatever its first question would come to."""
-    assert choose_auto_model("gpt-5-auto", first, False, earlier) == choice
-
-
-@pytest.mark.parametrize(
-    ("first", "tools"),
-    [
-        (question("?", {"type": "input_file"}), False),
-        (question("?", {"type": "input_image"}), False),
-        (question("Hi"), True),
-    ],
-    ids=["a file", "a picture", "tools"],
-)
-def test_attachments_and_tools_go_to_the_large_one(first: Item, tools: bool) -> None:
-    """Those that the user chose."""
-    choice = choose_auto_model("gpt-5-auto", first, tools, ())
-    assert choice
-    assert choice[0] == LARGE
+    assert choose_auto_model("gpt-5-auto", first, tools, earlier) == choice
 
 
 def test_fallback_is_what_the_alias_names_elsewhere() -> None:
@@ -80,11 +69,9 @@ def test_other_names_are_no_choice() -> None:
     assert choose_auto_model("gpt-6.1-sol", question("Hi"), False, ()) is None
 
 
-def test_both_models_exist_and_are_of_one_family() -> None:
-    """The catalog knows them, not retired."""
-    small = resolve_model(SMALL)
-    large = resolve_model(LARGE)
-    assert small.id.split("-")[:2] == large.id.split("-")[:2]
-    assert small.facts.shutdown is large.facts.shutdown is None
-    assert small.facts.functions
-    assert large.facts.functions
+def test_both_models_are_in_the_catalog_and_not_retired() -> None:
+    for model in (SMALL, LARGE):
+        facts = resolve_model(model).facts
+        assert facts.known_family
+        assert facts.functions
+        assert facts.shutdown is None

@@ -84,12 +84,6 @@ def test_an_answer_without_models(answer: object) -> None:
     assert read_models(answer) == {}
 
 
-def test_an_answer_with_models() -> None:
-    """In the order of the server."""
-    rows = [{"id": "gpt-5.2"}, {"id": "gpt-audio"}, {"id": "gpt-5"}]
-    assert read_models({"object": "list", "data": rows}) == {"gpt-5.2": "", "gpt-5": ""}
-
-
 @pytest.mark.parametrize(
     ("given", "day"),
     [
@@ -114,5 +108,4 @@ def test_list_and_its_names_have_an_end() -> None:
     rows = [{"id": f"model-{number}"} for number in range(2000)]
     models = read_models({"data": [{"id": "m" * 201}, *rows]})
 
-    assert list(models)[:2] == ["model-0", "model-1"]
-    assert len(models) == 1000
+    assert list(models) == [f"model-{number}" for number in range(1000)]

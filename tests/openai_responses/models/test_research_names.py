@@ -22,11 +22,6 @@ def test_ending_sets_a_high_effort(
     assert (model.id, model.effort, model.research) == (model_id, effort, True)
 
 
-def test_research_model_has_research_in_its_name() -> None:
-    """In the list of models."""
-    assert resolve_model("gpt-6.1-sol-research").name == "GPT-6.1 Sol Research"
-
-
 @pytest.mark.parametrize(
     "name", ["o3-deep-research", "sonar-deep-research", "gpt-6.1-sol", "research"]
 )

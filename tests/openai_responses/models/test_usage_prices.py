@@ -22,18 +22,20 @@ def cost(
     return cost_of_run(usages, resolve_model(model).facts, [], today, host)
 
 
-def test_each_kind_of_token_has_its_price() -> None:
+@pytest.mark.parametrize(
+    ("cached", "cache_write", "expected"),
+    [
+        pytest.param(0.5, 4.0, 300 * 2.0 + 600 * 0.5 + 100 * 4.0, id="known"),
+        pytest.param(None, None, 1000 * 2.0, id="missing ones are those of the input"),
+    ],
+)
+def test_each_kind_of_token_has_its_price(
+    cached: float | None, cache_write: float | None, expected: float
+) -> None:
     """Cached and written tokens are part of the input, not on top of it."""
-    expected = (300 * 2.0 + 600 * 0.5 + 100 * 4.0 + 200 * 10.0) / 1_000_000
-    assert cost_of_run([USAGE], FACTS, [], TODAY) == pytest.approx(expected)
-
-
-def test_missing_cache_prices_are_those_of_the_input() -> None:
-    """Nobody gives a discount that no source tells of."""
-    prices = ModelPrices(input=2.0, cached=None, cache_write=None, output=10.0)
-    expected = (1000 * 2.0 + 200 * 10.0) / 1_000_000
+    prices = PRICES._replace(cached=cached, cache_write=cache_write)
     dollars = cost_of_run([USAGE], FACTS._replace(prices=prices), [], TODAY)
-    assert dollars == pytest.approx(expected)
+    assert dollars == pytest.approx((expected + 200 * 10.0) / 1_000_000)
 
 
 @pytest.mark.parametrize(

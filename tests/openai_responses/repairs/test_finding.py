@@ -321,24 +321,27 @@ def test_user_message_and_absent_item_are_not_repaired(error: ApiError) -> None:
     assert repair_of(UNREACHED, input=[USER], tools=None) is None
 
 
+def repairs_in_turn(failure: Failure, **fields: Any) -> list[Repair]:
+    """What is tried, one after the other, while the server refuses the same."""
+    request = asking(**fields)
+    for done in range(9):
+        trial = find_repair(request.sent(), failure, done)
+        if trial is None:
+            break
+        repairs = (*request.repairs, trial.repair)
+        request = request.model_copy(update={"repairs": repairs})
+    return list(request.repairs)
+
+
 def test_unknown_refusal_is_met_with_plain_words_at_the_end() -> None:
     """After three repairs, or if nothing is named; then the refusal stands."""
     strange = Failure(422, words("It cannot be."))
-    request = asking()
-    tried = []
-    for done in range(9):
-        trial = find_repair(request.sent(), strange, done)
-        if trial is None:
-            break
-        tried.append(trial.repair)
-        repairs = (*request.repairs, trial.repair)
-        request = request.model_copy(update={"repairs": repairs})
-    assert tried == [PlainItems(LAST), WordsAlone(LAST)]
+    assert repairs_in_turn(strange) == [PlainItems(LAST), WordsAlone(LAST)]
+    assert repairs_in_turn(strange, input=[USER]) == []
     named = Failure(400, ApiError(param="input[5]"))
     last = find_repair(asking().sent(), named, done=MAX_REPAIRS)
     assert last
     assert last.repair == PlainItems(LAST)
-    assert find_repair(asking(input=[USER]).sent(), strange) is None
 
 
 def test_unnamed_404_of_the_api_falls_back_to_plain_items() -> None:
@@ -350,22 +353,12 @@ def test_unnamed_404_of_the_api_falls_back_to_plain_items() -> None:
 
 def test_same_repair_is_not_tried_twice() -> None:
     """The next best is: first the words of a message, then the message."""
-    answer: Item = {
-        "type": "message",
-        "role": "assistant",
-        "content": [{"type": "output_text", "text": "Hi", "annotations": [{}]}],
-    }
-    request = asking(input=[USER, answer, USER])
-    error = ApiError(param="input[1]")
-    repairs: tuple[Repair, ...] = ()
-    for done in range(3):
-        trial = find_repair(request.sent(), Failure(400, error), done)
-        if trial is None:
-            break
-        repairs = (*request.repairs, trial.repair)
-        request = request.model_copy(update={"repairs": repairs})
+    part = {"type": "output_text", "text": "Hi", "annotations": [{}]}
+    answer = {**ANSWER, "content": [part]}
+    refused = Failure(400, ApiError(param="input[1]"))
     name = json_digest(answer)
-    assert repairs == (SendAsText(name), LeaveOutItem(name))
+    tried = repairs_in_turn(refused, input=[USER, answer, USER])
+    assert tried == [SendAsText(name), LeaveOutItem(name)]
 
 
 def test_second_hosted_item_takes_its_kind_along() -> None:
@@ -490,13 +483,10 @@ def test_items_that_were_appended_become_fields() -> None:
 
 def test_plain_reasoning_goes_from_all_chats() -> None:
     """It is the way of a server."""
-    thought = {
-        "type": "reasoning",
-        "content": [{"type": "reasoning_text", "text": "x"}],
-    }
-    error = words("No reasoning here.")
+    part = {"type": "reasoning_text", "text": "x"}
+    thought = {"type": "reasoning", "content": [part]}
     items = [USER, thought, ANSWER, USER]
-    assert repair_of(error, input=items) == LeaveOutPlainReasoning()
+    assert repair_of(words("No."), input=items) == LeaveOutPlainReasoning()
 
 
 def test_path_that_is_longer_than_any_makes_no_pattern() -> None:
@@ -512,14 +502,8 @@ def test_text_between_calls_and_outputs_moves_behind_them() -> None:
     """Recorded at DeepSeek, whose code and missing `param` name nothing."""
     kind = "invalid_request_error"
     error = ApiError(kind, kind, message="No tool output found for tool call call-a.")
-    calls: list[Item] = [
-        {"type": "function_call", "call_id": name, "name": "f", "arguments": "{}"}
-        for name in ("call-a", "call-b")
-    ]
-    outputs: list[Item] = [
-        {"type": "function_call_output", "call_id": name, "output": "x"}
-        for name in ("call-a", "call-b")
-    ]
+    calls = [{**CALL, "call_id": name} for name in ("call-a", "call-b")]
+    outputs = [{**OUTPUT, "call_id": name} for name in ("call-a", "call-b")]
     items = [USER, calls[0], ANSWER, calls[1], *outputs, USER]
     moved = [USER, *calls, *outputs, ANSWER, USER]
     again = asking(input=items, repairs=(MoveMessages(),))

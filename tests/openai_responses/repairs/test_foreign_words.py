@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from measures.work_count import count_work
 from openai_responses.errors import ApiError, Failure, read_api_error
-from openai_responses.repairs.finding import find_repair
+from openai_responses.repairs.finding import Trial, find_repair
 from openai_responses.repairs.memory import (
     RepairMemory,
     RepairScope,
@@ -135,11 +135,8 @@ PATHS = sorted(set(paths_of(build_body("x", "text"))))
 
 def forged_body(path: str) -> str:
     """Return the body of an error that a server could have sent."""
-    error = {
-        "message": "Unknown parameter.",
-        "code": "unknown_parameter",
-        "param": path,
-    }
+    code = "unknown_parameter"
+    error = {"message": "Unknown parameter.", "code": code, "param": path}
     return json.dumps({"error": error})
 
 
@@ -191,20 +188,24 @@ def refusals_of(words: str) -> Iterator[ApiError]:
     yield read_api_error({"detail": words})
 
 
-def assert_guarded(sent: SentRequest, error: ApiError) -> None:
-    """No repair of this refusal changes a guard, nor a request of anybody else."""
-    failure = Failure(400, error)
-    memory = RepairMemory()
+def tried_repairs(sent: SentRequest, error: ApiError) -> Iterator[tuple[Trial, Json]]:
+    """Yield each repair of a refusal that stays, and the request that it makes."""
     repairs: list[Any] = []
-    trials = []
     for done in range(6):
         now = sent_request(copy.deepcopy(sent.payload), repairs)
-        trial = find_repair(now, failure, done)
+        trial = find_repair(now, Failure(400, error), done)
         if trial is None:
-            break
-        trials.append(trial)
+            return
         repairs.append(trial.repair)
-        after = sent_request(copy.deepcopy(sent.payload), repairs).payload
+        yield trial, sent_request(copy.deepcopy(sent.payload), repairs).payload
+
+
+def assert_guarded(sent: SentRequest, error: ApiError) -> None:
+    """No repair of this refusal changes a guard, nor a request of anybody else."""
+    memory = RepairMemory()
+    trials = []
+    for trial, after in tried_repairs(sent, error):
+        trials.append(trial)
         assert {key: after.get(key) for key in GUARDS} == GUARDS
         assert all(tool in sent.payload["tools"] for tool in after.get("tools", ()))
         assert after["model"] == "m"
@@ -273,24 +274,21 @@ def test_path_that_the_server_completes_is_not_believed(key: str) -> None:
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_no_param_repairs_a_guard(path: str) -> None:
+@pytest.mark.parametrize(
+    "code", ["unknown_parameter", "invalid_value", "unsupported_value"]
+)
+@pytest.mark.parametrize(
+    "wording", ["Unknown parameter: '{}'.", "Invalid value. See '{}'."]
+)
+def test_no_param_repairs_a_guard(path: str, code: str, wording: str) -> None:
     """Also where the server itself names it: the refusal stands, or a tool goes whole."""
     sent = sent_request(build_body("x", "text"), ())
-    for code in ("unknown_parameter", "invalid_value", "unsupported_value"):
-        for wording in ("Unknown parameter: '{}'.", "Invalid value. See '{}'."):
-            error = ApiError(code, None, path, wording.format(path))
-            repairs: list[Any] = []
-            for done in range(6):
-                now = sent_request(copy.deepcopy(sent.payload), repairs)
-                trial = find_repair(now, Failure(400, error), done)
-                if trial is None:
-                    break
-                repairs.append(trial.repair)
-                after = sent_request(copy.deepcopy(sent.payload), repairs).payload
-                assert {key: after.get(key) for key in GUARDS} == GUARDS
-                left = [_without_strict(tool) for tool in after.get("tools", ())]
-                offered = [_without_strict(tool) for tool in sent.payload["tools"]]
-                assert all(tool in offered for tool in left)
+    offered = [_without_strict(tool) for tool in sent.payload["tools"]]
+    error = ApiError(code, None, path, wording.format(path))
+    for _, after in tried_repairs(sent, error):
+        assert {key: after.get(key) for key in GUARDS} == GUARDS
+        left = [_without_strict(tool) for tool in after.get("tools", ())]
+        assert all(tool in offered for tool in left)
 
 
 def _without_strict(tool: Json) -> Json:

@@ -1,5 +1,6 @@
 """What is remembered of refusals: for whom, how long, how much."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -51,13 +52,7 @@ def named(repair: Repair) -> Trial:
     return Trial(repair, is_named=True, helped_at_once=True)
 
 
-def test_new_memory_is_empty() -> None:
-    """Everything is asked for."""
-    assert RepairMemory().repairs(scope()) == ()
-
-
 def test_each_repair_is_remembered_once() -> None:
-    """Each is remembered once."""
     memory = RepairMemory()
 
     for repair in (NO_STREAM, NO_SUMMARY, NO_STREAM):
@@ -90,22 +85,34 @@ def test_repair_for_one_user_does_not_apply_to_others(
     assert memory.repairs(scope("")) == ()
 
 
-def test_of_a_client_that_nobody_knows_nothing_is_remembered() -> None:
-    """It would hold for all others like it."""
+@pytest.mark.parametrize(
+    ("about", "trial", "is_configured"),
+    [
+        pytest.param(scope(""), Trial(NO_SUMMARY), yes, id="a client nobody knows"),
+        pytest.param(
+            scope(),
+            named(NO_STREAM)._replace(is_lasting=False),
+            yes,
+            id="a server that is not reached may be back soon",
+        ),
+        pytest.param(
+            scope(model="m" * 100_000),
+            named(NO_STREAM),
+            yes,
+            id="a long name, which can come from a client",
+        ),
+        pytest.param(scope("u" * 100_000), Trial(NO_STREAM), no, id="a long user id"),
+    ],
+)
+def test_nothing_is_remembered(
+    about: RepairScope, trial: Trial, is_configured: Callable[[], bool]
+) -> None:
     memory = RepairMemory()
 
-    memory.learn(scope(""), Trial(NO_SUMMARY), yes)
+    memory.learn(about, trial, is_configured)
 
-    assert memory.repairs(scope("")) == ()
-
-
-def test_temporary_repair_is_not_remembered() -> None:
-    """A server that is not reached may be back soon."""
-    memory = RepairMemory()
-
-    memory.learn(scope(), named(NO_STREAM)._replace(is_lasting=False), yes)
-
-    assert memory.repairs(scope()) == ()
+    assert memory.repairs(about) == ()
+    assert memory._ends == {}
 
 
 @pytest.mark.parametrize(
@@ -167,16 +174,6 @@ def test_number_of_remembered_users_is_bounded() -> None:
 
     assert len(memory._ends) <= MAX_USERS
     assert len(memory.repairs(scope(""))) == MAX_FOR_ALL
-
-
-def test_long_names_are_not_remembered() -> None:
-    """A model's name can come from a client."""
-    memory = RepairMemory()
-
-    memory.learn(scope(model="m" * 100_000), named(NO_STREAM), yes)
-    memory.learn(scope("u" * 100_000), Trial(NO_STREAM), no)
-
-    assert memory._ends == {}
 
 
 def test_no_key_is_remembered() -> None:

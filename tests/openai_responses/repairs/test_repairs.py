@@ -171,26 +171,16 @@ def test_plain_chat_has_words_calls_and_outputs() -> None:
         output("a"),
         chat_message("user", GONE),
     ]
-    later = [*items, THOUGHT, HELLO]
-    assert sent(later, PlainItems(json_digest(PICTURE))) == [
-        *plain,
-        THOUGHT,
-        HELLO,
-    ]
+    later = sent([*items, THOUGHT, HELLO], PlainItems(json_digest(PICTURE)))
+    assert later == [*plain, THOUGHT, HELLO]
 
 
 def test_words_alone_are_messages() -> None:
     """What people and the model said, and what calls gave, told by the model."""
-    items = [
-        chat_message("developer", "Be kind."),
-        HI,
-        THOUGHT,
-        call("a"),
-        output("a"),
-        HELLO,
-    ]
+    told = chat_message("developer", "Be kind.")
+    items = [told, HI, THOUGHT, call("a"), output("a"), HELLO]
     words = sent(items, WordsAlone(item_names(items)[-1]))
-    assert words == [chat_message("developer", "Be kind."), HI, *TOLD, HELLO]
+    assert words == [told, HI, *TOLD, HELLO]
 
 
 def test_tools_that_came_later_stay_in_plain_chats() -> None:
@@ -264,13 +254,11 @@ def test_refused_field_is_removed_from_all_items_of_its_type() -> None:
         {**THOUGHT, "status": "completed"},
         chat_message("assistant", "Hello", logprobs=[]),
     ]
-    changed = repair_request(
-        body(input=items),
-        [
-            LeaveOutField("web_search_call", ("status",)),
-            LeaveOutField("message", ("content", "logprobs")),
-        ],
-    )
+    repairs = [
+        LeaveOutField("web_search_call", ("status",)),
+        LeaveOutField("message", ("content", "logprobs")),
+    ]
+    changed = repair_request(body(input=items), repairs)
     assert changed["input"] == [SEARCH, items[1], HELLO]
     assert changed["tools"] == [TOOL, WEB]
 
@@ -301,9 +289,8 @@ def test_field_that_changes_the_meaning_is_kept(
         {"type": "additional_tools", "role": "developer", "tools": [tool]},
         {"type": "configuration_update", "reasoning": {"effort": "low"}},
     ]
-    assert repair_request(body(input=items), [LeaveOutField(kind, keys)]) == body(
-        input=items
-    )
+    asked = body(input=items)
+    assert repair_request(asked, [LeaveOutField(kind, keys)]) == asked
 
 
 def test_functions_lose_strict_alone() -> None:
@@ -345,10 +332,8 @@ def test_tool_goes_with_the_choice_that_may_mean_it(
 def test_last_tool_leaves_nothing() -> None:
     """An empty list, or a choice of nothing, would be refused."""
     repairs = [LeaveOutTool(json_digest(TOOL)), LeaveOutTool(json_digest(WEB))]
-    assert repair_request(body(tool_choice="auto"), repairs) == {
-        "model": "m",
-        "input": [HI],
-    }
+    left = repair_request(body(tool_choice="auto"), repairs)
+    assert left == {"model": "m", "input": [HI]}
 
 
 def test_tool_that_an_item_added_goes() -> None:

@@ -55,7 +55,6 @@ def test_bare_request_stores_nothing_and_asks_for_reasoning() -> None:
 
 
 def test_settings_are_sent_in_the_words_of_the_api() -> None:
-    """What was chosen is sent in the API's words."""
     tool = {"type": "function", "name": "f", "parameters": None, "strict": False}
     settings = Settings("high", "detailed", "low", stream=False, tools=(tool,))
     built = build_request(resolve_model(DEEP), "Be brief.", ITEMS, {}, settings)
@@ -66,18 +65,13 @@ def test_settings_are_sent_in_the_words_of_the_api() -> None:
         "stream": False,
         "store": False,
         "include": ["reasoning.encrypted_content"],
-        "reasoning": {
-            "effort": "high",
-            "summary": "detailed",
-            "context": "all_turns",
-        },
+        "reasoning": {"effort": "high", "summary": "detailed", "context": "all_turns"},
         "text": {"verbosity": "low"},
         "tools": [tool],
     }
 
 
 def test_fields_are_parameters_of_the_api() -> None:
-    """The request knows no parameter that the API does not know."""
     assert set(ResponsesRequest.model_fields) - {"repairs"} <= api_parameters()
 
 
@@ -121,10 +115,12 @@ def test_null_means_not_given() -> None:
     assert sent == {**payload(), "reasoning": {"context": "auto"}}
 
 
-def test_null_leaves_room_for_the_settings() -> None:
-    """What a caller left out is what the user chose."""
-    sent = payload(DEEP, Settings(verbosity="high"), text={"verbosity": None})
+def test_null_or_invalid_value_leaves_room_for_the_settings() -> None:
+    """What a caller left out is what the user chose, or the default."""
+    settings = Settings(verbosity="high", defaults={"service_tier": "flex"})
+    sent = payload(DEEP, settings, text={"verbosity": None}, service_tier="gold")
     assert sent["text"] == {"verbosity": "high"}
+    assert sent["service_tier"] == "flex"
 
 
 @pytest.mark.parametrize(
@@ -148,7 +144,6 @@ def test_null_leaves_room_for_the_settings() -> None:
 def test_sampling_is_sent_only_with_an_effort_that_allows_it(
     model: str, effort: str | None, taken: bool
 ) -> None:
-    """Sampling parameters go only where the effort in force allows them."""
     asked: dict[str, Any] = {"temperature": 0.5, "top_p": 0.9, "top_logprobs": 2}
     sent = payload(model, reasoning_effort=effort, **asked)
     assert {k: v for k, v in sent.items() if k in asked} == (asked if taken else {})
@@ -277,28 +272,22 @@ def test_verbosity_is_sent_to_models_that_have_it(
     model: str, sent: bool, settings: Settings, body: dict[str, Any]
 ) -> None:
     """It goes where the model has it; the caller's wins over the user's."""
-    assert payload(model, settings, **body).get("text") == (
-        {"verbosity": "low"} if sent else None
-    )
+    expected = {"verbosity": "low"} if sent else None
+    assert payload(model, settings, **body).get("text") == expected
 
 
 def test_format_of_the_caller() -> None:
     """Other keys of `text` are sent to any model."""
     form = {"type": "json_object"}
-    assert payload(CODEX, Settings(verbosity="low"), text={"format": form})["text"] == {
-        "format": form
-    }
+    sent = payload(CODEX, Settings(verbosity="low"), text={"format": form})
+    assert sent["text"] == {"format": form}
 
 
 def test_callers_objects_are_left_alone() -> None:
     """What was given is not changed."""
-    body: dict[str, Any] = {
-        "text": {"verbosity": "low"},
-        "reasoning": {"effort": "low"},
-        "stop": "x",
-    }
+    body = {"text": {"verbosity": "low"}, "reasoning": {"effort": "low"}, "stop": "x"}
     before = json.dumps(body)
-    payload(PLAIN, **body)
+    payload(PLAIN, None, **body)
     assert json.dumps(body) == before
 
 
@@ -345,7 +334,6 @@ def test_stop_only_sets_truncation(stop: object) -> None:
 def test_reasoning_is_included_where_it_will_be_used(
     model: str, encrypted: bool, sent: bool
 ) -> None:
-    """The reasoning is asked for where there is some and it will be used."""
     settings = Settings(encrypted_reasoning=encrypted)
     assert ("include" in payload(model, settings)) is sent
 
@@ -406,12 +394,6 @@ def test_value_that_no_api_takes(key: str, value: object, name: str) -> None:
     assert sentence.endswith(".")
     assert "CANARY" not in sentence
     assert "pydantic" not in sentence
-
-
-def test_invalid_value_leaves_room_for_the_settings() -> None:
-    """The default is sent in its place."""
-    settings = Settings(defaults={"service_tier": "flex"})
-    assert payload(DEEP, settings, service_tier="gold")["service_tier"] == "flex"
 
 
 @pytest.mark.parametrize(
@@ -496,9 +478,8 @@ def test_sources_are_included_when_search_is_offered() -> None:
     """Only of tools that are offered."""
     tools = ({"type": "function"}, {"type": "web_search"})
 
-    assert payload(PLAIN, Settings(tools=tools))["include"] == [
-        "web_search_call.action.sources"
-    ]
+    included = payload(PLAIN, Settings(tools=tools))["include"]
+    assert included == ["web_search_call.action.sources"]
     assert "include" not in payload(PLAIN)
 
 

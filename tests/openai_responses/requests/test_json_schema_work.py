@@ -115,11 +115,8 @@ def test_a_schema_that_refers_to_itself_three_times() -> None:
     assert count_work(lambda: open_schema(LOOP)) < 600
     assert count_work(lambda: strict_schema(LOOP)) < 600
     assert count_work(lambda: check_arguments(LOOP)) < 10_000
-    assert open_schema(LOOP) == {
-        "$defs": LOOP["$defs"],
-        "type": "object",
-        "properties": {},
-    }
+    kept = {"$defs": LOOP["$defs"], "type": "object", "properties": {}}
+    assert open_schema(LOOP) == kept
 
 
 def deep(levels: int) -> Schema:
@@ -148,18 +145,11 @@ TOO_LARGE: dict[str, Schema] = {
 def test_a_tool_that_is_too_large_is_left_out(case: str, strict: bool) -> None:
     """The log names it, the others are offered, and next to no work is done."""
     lines: list[str] = []
+    evil = {"name": "evil", "parameters": TOO_LARGE[case]}
     specs: list[Any] = [
         {"name": "before"},
-        {
-            "type": "function",
-            "function": {"name": "evil", "parameters": TOO_LARGE[case]},
-        },
-        {
-            "type": "function",
-            "name": "flat",
-            "parameters": TOO_LARGE[case],
-            "strict": 1,
-        },
+        {"type": "function", "function": evil},
+        {**evil, "type": "function", "name": "flat", "strict": 1},
         {"name": "after", "parameters": {"type": "object", "properties": {}}},
     ]
     tools = []

@@ -104,9 +104,8 @@ def test_formats_become_the_form_of_the_api(
 def test_format_without_a_schema(schema: object) -> None:
     """It is left out with a sentence; the API would refuse the whole request."""
     body = {"response_format": "json_schema", "json_schema": schema}
-    given, errors = read_parameters(body)
+    given, [error] = read_parameters(body)
     assert given["text"] == {}
-    [error] = errors
     assert "json_schema has to be a JSON object" in error
 
 
@@ -180,7 +179,6 @@ def test_invalid_setting_is_left_out_and_named(
 
 
 def test_wrong_value_takes_no_other_along() -> None:
-    """One wrong value takes no other along."""
     body = {"reasoning": {"effort": "ultra", "context": "auto"}, "verbosity": "low"}
     given, _ = read_parameters(body)
     assert given == {"reasoning": {"context": "auto"}, "text": {"verbosity": "low"}}

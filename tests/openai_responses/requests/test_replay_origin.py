@@ -23,12 +23,10 @@ HERE = Origin("gpt-5.6-sol", "api.openai.com", "ours")
 def test_reasoning_is_readable_where_family_server_and_account_agree(
     maker: Origin, readable: bool
 ) -> None:
-    """Family, server and account must be the same, as far as they were noted."""
     assert HERE.can_decrypt(maker) is readable
 
 
 def test_stored_origin_is_read_back() -> None:
-    """What is stored is read as what it was."""
     assert read_origin(HERE.wire(), "gpt-4o") == HERE
 
 

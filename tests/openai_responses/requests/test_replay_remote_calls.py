@@ -76,7 +76,6 @@ def test_a_call_and_its_output() -> None:
 def test_remote_name_is_stable_and_at_most_64_characters(
     label: str, name: str, prefix: str
 ) -> None:
-    """At most 64 plain characters, the same every time."""
     item = {"server_label": label, "name": name}
 
     assert remote_name(item).startswith(prefix)
@@ -136,11 +135,8 @@ def test_ids_that_another_server_makes_up() -> None:
 
 def test_remote_call_is_replayed_as_a_pair() -> None:
     """What goes back of an output is the pair, in the place of the call."""
-    assert replay_output([SAID, CALL, TOOL], with_reasoning=True) == [
-        SAID,
-        *replay_items(CALL),
-        TOOL,
-    ]
+    back = replay_output([SAID, CALL, TOOL], with_reasoning=True)
+    assert back == [SAID, *replay_items(CALL), TOOL]
 
 
 # ------------------------------------------------------------- approvals
@@ -157,11 +153,8 @@ def test_an_approval_goes_when_its_call_is_made() -> None:
     """Without its call the API would make it again."""
     pair = replay_items({**CALL, "approval_request_id": "mcpr_1"})
 
-    assert drop_settled_approvals([SAID, REQUEST, YES, *pair, SAID]) == [
-        SAID,
-        *pair,
-        SAID,
-    ]
+    settled = drop_settled_approvals([SAID, REQUEST, YES, *pair, SAID])
+    assert settled == [SAID, *pair, SAID]
 
 
 def test_a_refusal_becomes_a_call_that_failed() -> None:
@@ -184,10 +177,9 @@ def test_old_answers_go_and_new_ones_stay() -> None:
     answer = {**YES, "approval_request_id": "mcpr_2"}
     items = [REQUEST, YES, *replay_items(CALL), second, answer]
 
-    assert drop_settled_approvals(items) == [*replay_items(CALL), second, answer]
-    assert drop_settled_approvals(
-        drop_settled_approvals(items)
-    ) == drop_settled_approvals(items)
+    left = drop_settled_approvals(items)
+    assert left == [*replay_items(CALL), second, answer]
+    assert drop_settled_approvals(left) == left
 
 
 # ------------------------------------------------------------- order

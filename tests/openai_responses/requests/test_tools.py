@@ -81,7 +81,6 @@ def test_functions_in_the_form_of_the_api() -> None:
 
 
 def test_each_function_that_can_be_is_strict() -> None:
-    """Each function is strict that can be; the others say that they are not."""
     open_map = {"type": "object", "properties": {"a": EMPTY | {"maxProperties": 1}}}
     specs: list[Item] = [
         {"name": "closed", "parameters": PARAMETERS},
@@ -105,7 +104,6 @@ def test_function_keeps_its_own_strict_flag() -> None:
 
 
 def test_custom_tool_and_its_grammar_become_flat() -> None:
-    """They are flat too, and so is their grammar."""
     grammar = {"syntax": "lark", "definition": "start: /a/"}
     chat = {"name": "c", "format": {"type": "grammar", "grammar": grammar}}
     flat = {"type": "custom", "name": "c", "format": {"type": "grammar", **grammar}}
@@ -145,7 +143,6 @@ def test_tool_without_a_name(spec: Any) -> None:
 
 @pytest.mark.parametrize("strict", [True, False])
 def test_api_takes_every_tool_of_the_corpus(strict: bool) -> None:
-    """The API takes every tool of the corpus, strict or not."""
     tools = responses_tools([*BUILTIN, *SAMPLES], strict=strict)
     check_schemas([*tools])
     assert {tool["strict"] for tool in tools} == {strict, False}
@@ -168,7 +165,6 @@ def test_last_tool_of_a_name_counts_at_the_place_of_the_first() -> None:
 
 @given(st.lists(st.text(min_size=1), unique=True, max_size=5))
 def test_sent_name_is_allowed_distinct_and_found_again(names: list[str]) -> None:
-    """Each is sent as the API allows it, differs from the others, and is found again."""
     sent = [ToolNames(tuple(names)).sent_name(name) for name in names]
 
     assert all(re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", name) for name in sent)
@@ -188,7 +184,6 @@ def test_sent_name_does_not_depend_on_other_tools() -> None:
 
 
 def test_own_name_wins_over_what_another_becomes() -> None:
-    """A tool whose own name is what another one's would become keeps it."""
     taken = ToolNames(("a.b",)).sent_name("a.b")
     names = ToolNames(("a.b", taken))
 
@@ -251,70 +246,59 @@ def test_no_name_is_sent_twice() -> None:
 
 
 def test_only_functions_and_custom_tools_are_renamed() -> None:
-    """Functions and custom tools are renamed; the others have no name of ours."""
+    """The others have no name of ours."""
     names = ToolNames(("a.b",))
     search = {"type": "web_search"}
     tools = names.rename_tools([{"type": "function", "name": "a.b"}, search])
     assert tools == [{"type": "function", "name": names.sent_name("a.b")}, search]
 
 
-TOOLS: list[Item] = [
-    {"type": "function", "name": "f"},
-    {"type": "custom", "name": "c"},
-    {"type": "mcp", "server_label": "files"},
-    {"type": "web_search"},
-]
-ALLOWED = [{"type": "function", "name": "f"}, {"type": "web_search"}]
+FUNCTION: Item = {"type": "function", "name": "f"}
+CUSTOM: Item = {"type": "custom", "name": "c"}
+FILES: Item = {"type": "mcp", "server_label": "files"}
+SEARCH: Item = {"type": "web_search"}
+TOOLS = [FUNCTION, CUSTOM, FILES, SEARCH]
+NESTED = {"type": "function", "function": {"name": "f"}}
 
 
 @pytest.mark.parametrize(
     ("choice", "expected"),
     [
-        (None, None),
-        ("auto", "auto"),
-        ("none", "none"),
-        ("required", "required"),
-        ("f", {"type": "function", "name": "f"}),
-        ("c", {"type": "custom", "name": "c"}),
-        ("web_search", {"type": "web_search"}),
-        ("files", {"type": "mcp", "server_label": "files"}),
-        (
-            {"type": "function", "function": {"name": "f"}},
-            {"type": "function", "name": "f"},
-        ),
-        ({"type": "function", "name": "f"}, {"type": "function", "name": "f"}),
-        (
-            {"type": "mcp", "server_label": "files"},
-            {"type": "mcp", "server_label": "files"},
-        ),
-        ({"type": "custom", "custom": {"name": "c"}}, {"type": "custom", "name": "c"}),
-        (
-            {"type": "mcp", "server_label": "files", "name": "read"},
-            {"type": "mcp", "server_label": "files", "name": "read"},
-        ),
-        (
-            {"type": "allowed_tools", "mode": "auto", "tools": ALLOWED},
-            {"type": "allowed_tools", "mode": "auto", "tools": ALLOWED},
-        ),
+        ("f", FUNCTION),
+        ("c", CUSTOM),
+        ("web_search", SEARCH),
+        ("files", FILES),
+        (NESTED, FUNCTION),
+        ({"type": "custom", "custom": {"name": "c"}}, CUSTOM),
         (
             {
                 "type": "allowed_tools",
-                "allowed_tools": {
-                    "mode": "required",
-                    "tools": [{"type": "function", "function": {"name": "f"}}],
-                },
+                "allowed_tools": {"mode": "required", "tools": [NESTED]},
             },
-            {
-                "type": "allowed_tools",
-                "mode": "required",
-                "tools": [{"type": "function", "name": "f"}],
-            },
+            {"type": "allowed_tools", "mode": "required", "tools": [FUNCTION]},
         ),
     ],
 )
-def test_choice_among_tools(choice: object, expected: object) -> None:
-    """A tool that is there may be chosen in every form."""
+def test_choice_of_a_tool_in_another_form(choice: object, expected: object) -> None:
+    """By its name alone, or as Chat Completions has it."""
     assert responses_tool_choice(choice, TOOLS, ToolNames()) == expected
+
+
+@pytest.mark.parametrize(
+    "choice",
+    [
+        None,
+        "auto",
+        "none",
+        "required",
+        FUNCTION,
+        FILES,
+        {**FILES, "name": "read"},
+        {"type": "allowed_tools", "mode": "auto", "tools": [FUNCTION, SEARCH]},
+    ],
+)
+def test_choice_in_the_form_of_the_api_stays(choice: object) -> None:
+    assert responses_tool_choice(choice, TOOLS, ToolNames()) == choice
 
 
 @pytest.mark.parametrize(
@@ -339,7 +323,6 @@ def test_choice_of_a_missing_tool(choice: object, named: str) -> None:
     "choice", [{"type": "function"}, {"type": "function", "name": 3}, 7, ["f"], {}]
 )
 def test_choice_that_names_no_tool_is_refused(choice: object) -> None:
-    """A choice that names no tool is an error in words."""
     with pytest.raises(InvalidRequest, match=r"^The tool choice"):
         responses_tool_choice(choice, TOOLS, ToolNames())
 

@@ -1,6 +1,8 @@
 """The way through a proxy: named by the administrator or by the environment."""
 
 from base64 import b64encode
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -30,15 +32,29 @@ def through(proxy: str, base_url: str = "http://model.test/v1") -> Endpoint:
     return Endpoint(base_url, KEY, proxy=proxy)
 
 
+@asynccontextmanager
+async def proxied(
+    credentials: str = "",
+) -> AsyncIterator[tuple[Upstream, ForwardProxy]]:
+    """Lend a server, and a proxy that leads to it."""
+    async with (
+        Upstream(ANSWER) as upstream,
+        ForwardProxy(port_of(upstream), credentials) as proxy,
+    ):
+        yield upstream, proxy
+
+
+def with_password(proxy: ForwardProxy) -> str:
+    """Return the address of a proxy with the credentials that it wants."""
+    return proxy.address.replace("//", f"//user:{CANARY}@")
+
+
 @pytest.mark.parametrize("form", ["{0.address}", " {0.host}\n"])
 async def test_request_goes_through_the_proxy(
     connections: Connections, form: str
 ) -> None:
     """It is asked for the whole address, and finds the server, also without a scheme."""
-    async with (
-        Upstream(ANSWER) as upstream,
-        ForwardProxy(port_of(upstream)) as proxy,
-    ):
+    async with proxied() as (upstream, proxy):
         address = form.format(proxy)
         assert await ask(connections, through(address)) == {"output": []}
         (request,) = upstream.requests
@@ -57,9 +73,12 @@ async def test_proxy_connects_to_https_and_sees_nothing(
         Upstream(ANSWER, server_side(authority)) as upstream,
         ForwardProxy(port_of(upstream), BASIC) as proxy,
     ):
-        address = proxy.address.replace("//", f"//user:{CANARY}@")
-        url = "https://model.test/v1"
-        endpoint = Endpoint(url, KEY, ca_bundle=bundle, proxy=address)
+        endpoint = Endpoint(
+            "https://model.test/v1",
+            KEY,
+            ca_bundle=bundle,
+            proxy=with_password(proxy),
+        )
         assert await ask(connections, endpoint) == {"output": []}
         (request,) = upstream.requests
     assert proxy.requests == ["CONNECT model.test:443 HTTP/1.1"]
@@ -70,12 +89,8 @@ async def test_proxy_connects_to_https_and_sees_nothing(
 
 async def test_credentials_go_to_the_proxy_alone(connections: Connections) -> None:
     """The server behind it gets its own key."""
-    async with (
-        Upstream(ANSWER) as upstream,
-        ForwardProxy(port_of(upstream), BASIC) as proxy,
-    ):
-        address = proxy.address.replace("//", f"//user:{CANARY}@")
-        assert await ask(connections, through(address)) == {"output": []}
+    async with proxied(BASIC) as (upstream, proxy):
+        assert await ask(connections, through(with_password(proxy))) == {"output": []}
         (request,) = upstream.requests
     assert request.headers["Authorization"] == f"Bearer {KEY}"
     assert CANARY not in repr(request.headers)
@@ -86,12 +101,8 @@ async def test_refusing_proxy_is_named_without_its_password(
     connections: Connections, base_url: str
 ) -> None:
     """The ending names the field, and does not quote the password."""
-    async with (
-        Upstream(ANSWER) as upstream,
-        ForwardProxy(port_of(upstream), "Basic other") as proxy,
-    ):
-        address = proxy.address.replace("//", f"//user:{CANARY}@")
-        events = await report(connections, through(address, base_url))
+    async with proxied("Basic other") as (upstream, proxy):
+        events = await report(connections, through(with_password(proxy), base_url))
         assert upstream.requests == []
     ending = end_of(events).ending
     assert "proxy" in ending.sentence
@@ -129,10 +140,7 @@ async def test_proxy_of_the_environment(
     connections: Connections, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     """It is used where the administrator names none."""
-    async with (
-        Upstream(ANSWER) as upstream,
-        ForwardProxy(port_of(upstream)) as proxy,
-    ):
+    async with proxied() as (_, proxy):
         monkeypatch.setenv(name, proxy.address)
         assert await ask(connections, through("")) == {"output": []}
     assert len(proxy.requests) == 1
@@ -158,10 +166,7 @@ async def test_proxy_of_the_administrator_wins(
     """The environment's is not asked then."""
     monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{free_port()}")
     monkeypatch.setenv("NO_PROXY", "*")
-    async with (
-        Upstream(ANSWER) as upstream,
-        ForwardProxy(port_of(upstream)) as proxy,
-    ):
+    async with proxied() as (_, proxy):
         assert await ask(connections, through(proxy.address)) == {"output": []}
     assert len(proxy.requests) == 1
 
@@ -196,10 +201,7 @@ async def test_netrc_is_not_read(
     netrc.write_text(f"machine {host}\nlogin user\npassword {CANARY}\n")
     netrc.chmod(0o600)
     monkeypatch.setenv("NETRC", str(netrc))
-    async with (
-        Upstream(ANSWER) as upstream,
-        ForwardProxy(port_of(upstream)) as proxy,
-    ):
+    async with proxied() as (upstream, proxy):
         monkeypatch.setenv("HTTP_PROXY", proxy.address)
         await ask(connections, through("", f"http://{host}"))
         (request,) = upstream.requests

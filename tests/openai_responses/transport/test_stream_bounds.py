@@ -2,12 +2,12 @@
 
 import gc
 import json
-import sys
 import tracemalloc
 from collections.abc import Callable, Iterable
 
 import pytest
 
+from measures.work_count import count_joins
 from openai_responses.errors import AnswerTooLarge, MalformedEvent
 from openai_responses.json_input import (
     MAX_JSON_BYTES,
@@ -169,29 +169,11 @@ def test_weight_is_the_order_of_the_memory(unit: str) -> None:
 # ------------------------------------------------------------------- tiny deltas
 
 
-class Work:
-    """Counts the joins of `join_deltas` and the characters that they copy."""
-
-    def __init__(self, deltas: int) -> None:
-        self.joins = 0
-        events = [TextDelta(0, "text", 0, "x")] * deltas
-        before = sys.getprofile()
-        sys.setprofile(self.watch)
-        try:
-            [self.joined] = join_deltas(events)
-        finally:
-            sys.setprofile(before)
-
-    def watch(self, frame: object, what: str, called: object) -> None:
-        """Be told of every call, for `sys.setprofile`."""
-        if what == "c_call" and getattr(called, "__name__", "") == "join":
-            self.joins += 1
-
-
-def test_tiny_deltas_are_joined_once() -> None:
+@pytest.mark.parametrize("count", [50_000, 100_000])
+def test_tiny_deltas_are_joined_once(count: int) -> None:
     """As many as arrived together."""
-    few = Work(50_000)
-    many = Work(100_000)
+    events = [TextDelta(0, "text", 0, "x")] * count
+    joined: list[object] = []
 
-    assert few.joins == many.joins == 1
-    assert many.joined == TextDelta(0, "text", 0, "x" * 100_000)
+    assert count_joins(lambda: joined.extend(join_deltas(events))) == 1
+    assert joined == [TextDelta(0, "text", 0, "x" * count)]

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from chats.parts import image_part, input_message, text_part
 from chats.pictures import BMP, JPEG, PIXEL, data_url
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item
@@ -33,26 +34,11 @@ def resolved(parts: Sequence[ChatPart]) -> list[ChatPart]:
     return resolve_images(parts, lambda encoded: b"")
 
 
-def text(words: str) -> Item:
-    """A part of words."""
-    return {"type": "input_text", "text": words}
-
-
-def image(url: str, detail: str = "auto") -> Item:
-    """A part with a picture."""
-    return {"type": "input_image", "detail": detail, "image_url": url}
-
-
-def message_of(*parts: Item, role: str = "user") -> UserMessage:
-    """A message of the user."""
-    return UserMessage({"type": "message", "role": role, "content": [*parts]})
-
-
 def chat_of(count: int) -> list[ChatPart]:
     """Questions with answers between them."""
     parts: list[ChatPart] = []
     for n in range(count):
-        parts += [message_of(text(f"q{n}")), AssistantText(f"a{n}")]
+        parts += [input_message(f"q{n}"), AssistantText(f"a{n}")]
     return parts[:-1]
 
 
@@ -210,15 +196,15 @@ def test_readable_pictures_stay() -> None:
     """With their detail, and a label that is right."""
     jpeg = data_url(JPEG, "image/png")
     parts: list[ChatPart] = [
-        message_of(text("?"), image(PIXEL, "low"), image(jpeg)),
+        input_message("?", image_part(PIXEL, "low"), image_part(jpeg)),
         AssistantText("!"),
     ]
 
     chat = resolved(parts)
 
-    right = image(data_url(JPEG, "image/jpeg"))
+    right = image_part(data_url(JPEG, "image/jpeg"))
     assert chat == [
-        message_of(text("?"), image(PIXEL, "low"), right),
+        input_message("?", image_part(PIXEL, "low"), right),
         AssistantText("!"),
     ]
 
@@ -227,7 +213,7 @@ def test_picture_of_an_unknown_kind_is_refused_by_name() -> None:
     """The user reads what to do; nothing is sent."""
     files = [Attachment(n, f"{n}.bmp", "image/bmp", is_image=True) for n in "ab"]
     document = Attachment("c", "c.pdf", "application/pdf", is_image=False)
-    asked = message_of(text("?"), image(PIXEL), image(BAD))
+    asked = input_message("?", image_part(PIXEL), image_part(BAD))
 
     with pytest.raises(InvalidRequest, match=r"^b\.bmp is in a form") as caught:
         resolved([asked._replace(attachments=(document, *files))])
@@ -245,15 +231,15 @@ def test_picture_of_an_unknown_kind_is_refused_by_name() -> None:
 def test_picture_without_a_name_is_refused_too(url: str, message: str) -> None:
     """Callers over plain HTTP give no names, and the host leaves the id of a file."""
     with pytest.raises(InvalidRequest, match=f"^An image {message}"):
-        resolved([message_of(image(url))])
+        resolved([input_message(image_part(url))])
 
 
 def test_earlier_message_does_not_stop_the_chat() -> None:
     """It was never sent; the model is told."""
     parts: list[ChatPart] = [
-        message_of(image(BAD), text("?")),
+        input_message(image_part(BAD), "?"),
         AssistantText("!"),
-        message_of(text("And now?")),
+        input_message("And now?"),
     ]
 
     chat = resolved(parts)
@@ -263,15 +249,15 @@ def test_earlier_message_does_not_stop_the_chat() -> None:
     note, rest = first.item["content"]
     assert note["type"] == "input_text"
     assert note["text"].startswith("[An image is in a form")
-    assert rest == text("?")
+    assert rest == text_part("?")
     assert chat[1:] == parts[1:]
 
 
 def test_picture_of_the_host_is_not_asked() -> None:
     """An instruction behind the question is no reason to stop."""
     parts: list[ChatPart] = [
-        message_of(text("?")),
-        message_of(image(BAD), role="developer"),
+        input_message("?"),
+        input_message(image_part(BAD), role="developer"),
     ]
 
     chat = resolved(parts)
@@ -282,8 +268,8 @@ def test_picture_of_the_host_is_not_asked() -> None:
 
 def test_note_or_refusal() -> None:
     """A part stays; a sentence depends on where it stands."""
-    assert part_or_note(text("x"), is_asked=True) == text("x")
-    assert part_or_note("No.", is_asked=False) == text("[No.]")
+    assert part_or_note(text_part("x"), is_asked=True) == text_part("x")
+    assert part_or_note("No.", is_asked=False) == text_part("[No.]")
     with pytest.raises(InvalidRequest, match=r"^No\.$"):
         part_or_note("No.", is_asked=True)
 
@@ -303,8 +289,12 @@ def notes_in(items: list[Item]) -> list[tuple[int, int]]:
 
 def test_as_much_as_the_api_takes() -> None:
     """Pictures of messages and of tools count; the oldest are left out."""
-    message = message_of(*[image(PIXEL)] * 1499).item
-    output = {"type": "function_call_output", "call_id": "1", "output": [image(PIXEL)]}
+    message = input_message(*[image_part(PIXEL)] * 1499).item
+    output = {
+        "type": "function_call_output",
+        "call_id": "1",
+        "output": [image_part(PIXEL)],
+    }
 
     assert fit_input([message, output]) == [message, output]
     assert notes_in(fit_input([message, output, output])) == [(0, 0)]
@@ -316,17 +306,17 @@ def test_as_many_bytes_as_the_api_takes() -> None:
     held = "x" * 8_000_000
     file = {"type": "input_file", "filename": "a", "file_data": held}
 
-    whole = [message_of(*[image(held)] * 63, file).item]
+    whole = [input_message(*[image_part(held)] * 63, file).item]
     assert fit_input(whole) == whole
-    fitted = fit_input([message_of(file, text("Hi"), *[image(held)] * 64).item])
+    fitted = fit_input([input_message(file, "Hi", *[image_part(held)] * 64).item])
     assert notes_in(fitted) == [(0, 0)]
-    assert fitted[0]["content"][1] == text("Hi")
+    assert fitted[0]["content"][1] == text_part("Hi")
 
 
 def test_too_large_picture_is_scaled_or_refused() -> None:
     """An earlier one is a note; the one that is asked about is an error."""
-    large = image(f"data:image/png;base64,{PIXEL[22:]}{'A' * 67_000_000}")
-    parts: list[ChatPart] = [message_of(large), message_of(text("Hi"))]
+    large = image_part(f"data:image/png;base64,{PIXEL[22:]}{'A' * 67_000_000}")
+    parts: list[ChatPart] = [input_message(large), input_message("Hi")]
 
     shown = resolved(parts)[0]
     assert isinstance(shown, UserMessage)

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from chats.parts import image_part, input_message, text_part
 from chats.pictures import BMP, JPEG, PIXEL, data_url
 from hosts.servers.functions import HostFunctions
 from openai_responses.items import Item
@@ -22,40 +23,31 @@ from owui_chat.messages import (
     parse_messages,
 )
 from owui_chat.render.items import output_host_item
+from runs.sample import call, without
 
 Json = dict[str, Any]
 SECOND = data_url(JPEG, "image/jpeg")
 MADE_UP = "Here are the images from the tool results above. Please analyze them."
 
 
-def image(url: str) -> Item:
-    """A picture as the model gets it."""
-    return {"type": "input_image", "detail": "auto", "image_url": url}
-
-
 def returned(call_id: str, *urls: str) -> ToolMessage:
     """What a tool returned, with its pictures."""
-    text = {"type": "input_text", "text": f"text {call_id}"}
-    parts = [text, *map(image, urls)] if urls else f"text {call_id}"
-    return ToolMessage(call_id, parts)
+    words = f"text {call_id}"
+    parts = [text_part(words), *map(image_part, urls)]
+    return ToolMessage(call_id, parts if urls else words)
 
 
 def made_up(*urls: str, words: str = MADE_UP) -> UserMessage:
     """The message that the host makes of the pictures."""
-    parts = [{"type": "input_text", "text": words}, *map(image, urls)]
-    return UserMessage({"type": "message", "role": "user", "content": parts})
+    return input_message(words, *map(image_part, urls))
 
 
 def output(call_id: str, *urls: str) -> Item:
     """An output as the host stores it."""
     images = [{"type": "input_image", "image_url": url} for url in urls]
-    parts = [{"type": "input_text", "text": f"text {call_id}"}, *images]
-    return {
-        "type": "function_call_output",
-        "id": f"fco_{call_id}",
-        "call_id": call_id,
-        "output": parts,
-    }
+    parts = [text_part(f"text {call_id}"), *images]
+    head = {"type": "function_call_output", "id": f"fco_{call_id}"}
+    return {**head, "call_id": call_id, "output": parts}
 
 
 def row(*outputs: Item) -> Json:
@@ -87,15 +79,10 @@ def test_images_are_added_only_to_our_tool_cards() -> None:
 
 def test_each_output_gets_its_own() -> None:
     """The chat tells how many each has."""
-    parts: list[ChatPart] = [
-        returned("1"),
-        returned("2"),
-        returned("3"),
-        made_up(PIXEL, SECOND),
-    ]
+    parts: list[ChatPart] = [returned("1"), returned("2"), returned("3")]
     stored = row(output("1", "a"), output("2"), output("3", "b"))
 
-    with_images = add_tool_images(parts, stored)
+    with_images = add_tool_images([*parts, made_up(PIXEL, SECOND)], stored)
 
     assert with_images == [returned("1", PIXEL), returned("2"), returned("3", SECOND)]
 
@@ -129,14 +116,9 @@ def test_pictures_go_to_an_output_once() -> None:
 
 def test_earlier_outputs_are_left_alone() -> None:
     """Only those right in front of the pictures count."""
-    parts: list[ChatPart] = [
-        returned("1"),
-        AssistantText("x"),
-        returned("2"),
-        made_up(PIXEL),
-    ]
+    parts: list[ChatPart] = [returned("1"), AssistantText("x"), returned("2")]
 
-    with_images = add_tool_images(parts, {})
+    with_images = add_tool_images([*parts, made_up(PIXEL)], {})
 
     assert with_images == [returned("1"), AssistantText("x"), returned("2", PIXEL)]
 
@@ -146,10 +128,7 @@ def test_earlier_outputs_are_left_alone() -> None:
     [
         (returned("1"), made_up(PIXEL, words="What is this?")),
         (returned("1"), made_up()),
-        (
-            returned("1"),
-            UserMessage({"type": "message", "role": "user", "content": []}),
-        ),
+        (returned("1"), input_message()),
         (returned("1"), UserMessage({**made_up(PIXEL).item, "role": "developer"})),
         (AssistantText("x"), made_up(PIXEL)),
     ],
@@ -166,11 +145,11 @@ def test_messages_that_the_host_did_not_make_stay(
 
 def test_picture_that_nobody_reads_becomes_words() -> None:
     """The API would refuse the whole request."""
-    note = {"type": "input_text", "text": UNREADABLE_IMAGE}
+    note = text_part(UNREADABLE_IMAGE)
 
     assert tool_image(data_url(BMP, "image/bmp")) == note
     assert tool_image("/api/v1/files/gone/content") == note
-    assert tool_image(PIXEL) == image(PIXEL)
+    assert tool_image(PIXEL) == image_part(PIXEL)
 
 
 def test_output_without_pictures_is_a_text() -> None:
@@ -183,16 +162,7 @@ def test_host_messages_are_read_as_tool_outputs_with_images(
     host_functions: HostFunctions,
 ) -> None:
     """Its messages, read, are what the tools returned."""
-    calls = [
-        {
-            "type": "function_call",
-            "call_id": call_id,
-            "name": "look",
-            "arguments": "{}",
-            "status": "completed",
-        }
-        for call_id in "123"
-    ]
+    calls = [without(call(n, call_id=n), "id") for n in "123"]
     outputs = [output("1", PIXEL), output("2"), output("3", SECOND, PIXEL)]
     message = {"type": "message", "content": [{"type": "output_text", "text": "So."}]}
     stored = [*calls, *outputs, message]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from openai_responses.items import Item
+from chats.parts import input_message
 from owui_chat.input.directive_words import CONCISE, DETAILED
 from owui_chat.input.directives import take_directive, words_digest
 from owui_chat.messages import (
@@ -10,15 +10,7 @@ from owui_chat.messages import (
     ChatPart,
     ToolCall,
     ToolMessage,
-    UserMessage,
 )
-
-
-def input_message(text: str, role: str = "user") -> UserMessage:
-    """An input message of one part."""
-    part: Item = {"type": "input_text", "text": text}
-    return UserMessage({"type": "message", "role": role, "content": [part]})
-
 
 QUESTION = input_message("Why does it rain?")
 OLD = AssistantText("Because.")
@@ -74,7 +66,7 @@ def test_older_host_puts_the_wish_behind_the_question() -> None:
     [
         [QUESTION, OLD, input_message("Add Details")],  # somebody wrote it
         [input_message("Add Details")],
-        [input_message("Be brief.", "developer"), input_message("Add Details")],
+        [input_message("Be brief.", role="developer"), input_message("Add Details")],
         [],
     ],
 )

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chats.earlier_writers import EARLIER, A, B, C, earlier_key
+from chats.parts import input_message
 from openai_responses.items import Item, is_call, is_call_output
 from openai_responses.requests.replay import Origin, strip_for_replay
 from owui_chat.input.history import build_input, tool_message_item
@@ -36,12 +37,6 @@ from stand_in.signing import SIGN
 
 Json = dict[str, Any]
 PLAIN = {"type": "output_text", "annotations": []}
-
-
-def asked(text: str) -> UserMessage:
-    """What a user wrote, as it is sent."""
-    part = {"type": "input_text", "text": text}
-    return UserMessage({"type": "message", "role": "user", "content": [part]})
 
 
 def answer(text: str, **more: str) -> Item:
@@ -88,6 +83,12 @@ def built(
 
 
 SEALED = strip_for_replay(reasoning("1"))
+SECOND_THOUGHT = strip_for_replay(reasoning("2"))
+CALL_1 = strip_for_replay(call("1"))
+CALL_2 = strip_for_replay(call("2"))
+CARD: list[ChatPart] = [called("1"), returned("1")]
+TWO_CARDS: list[ChatPart] = [called("1"), called("2"), returned("1"), returned("2")]
+MARKER = format_marker("items", A)
 BARE = {"type": "reasoning", "summary": [], "encrypted_content": "sealed-1"}
 
 # ---------------------------------------------------------------- reasoning
@@ -97,11 +98,11 @@ BARE = {"type": "reasoning", "summary": [], "encrypted_content": "sealed-1"}
     ("shown", "sent"),
     [
         (
-            [marked(A, "Hello."), asked("And now?")],
-            [SEALED, answer("Hello."), asked("And now?").item],
+            [marked(A, "Hello."), input_message("And now?")],
+            [SEALED, answer("Hello."), input_message("And now?").item],
         ),
         ([marked(A, "Once upon")], [SEALED, answer("Once upon")]),
-        ([marked(A, ""), asked("And now?")], [asked("And now?").item]),
+        ([marked(A, ""), input_message("And now?")], [input_message("And now?").item]),
     ],
     ids=["second turn", "answer that goes on", "text deleted"],
 )
@@ -109,18 +110,9 @@ def test_reasoning_stands_before_the_text_it_belongs_to(
     shown: list[ChatPart], sent: list[Item]
 ) -> None:
     """Byte for byte what was received; never in front of nothing."""
-    items = built([asked("Hi"), *shown], kept(A, reasoning("1")))
+    items = built([input_message("Hi"), *shown], kept(A, reasoning("1")))
 
-    assert items == [asked("Hi").item, *sent]
-
-
-def test_records_hold_their_own_when_the_host_joins_texts() -> None:
-    """Two messages of the model come back as one text."""
-    text = f"One\n{format_marker('items', A)}Two"
-
-    items = built([asked("Hi"), AssistantText(text)], kept(A, reasoning("1")))
-
-    assert items[1:] == [answer("One"), SEALED, answer("Two")]
+    assert items == [input_message("Hi").item, *sent]
 
 
 @pytest.mark.parametrize(
@@ -136,7 +128,7 @@ def test_reasoning_goes_only_to_who_made_it(maker: Origin, is_sent: bool) -> Non
     """The same family at the same server; the answer goes to everybody."""
     records = kept(A, reasoning("1"), origin=maker)
 
-    items = built([asked("Hi"), marked(A, "Hello.")], records)
+    items = built([input_message("Hi"), marked(A, "Hello.")], records)
 
     assert items[1:] == ([SEALED] if is_sent else []) + [answer("Hello.")]
 
@@ -225,16 +217,12 @@ def test_deleted_text_takes_its_message_along() -> None:
 REMARK = {**message("1", "I look."), "phase": "commentary"}
 
 
-@pytest.mark.parametrize("text", ["", "Rain."])
-def test_remark_is_sent_whole_whatever_follows(text: str) -> None:
+@pytest.mark.parametrize(("text", "after"), [("", []), ("Rain.", [answer("Rain.")])])
+def test_remark_is_sent_whole_whatever_follows(text: str, after: list[Item]) -> None:
     """The text behind it is another: that of an answer which somebody wrote anew."""
     items = built([marked(A, text)], kept(A, reasoning("1"), REMARK))
 
-    assert items == [
-        SEALED,
-        strip_for_replay(REMARK),
-        *([answer(text)] if text else []),
-    ]
+    assert items == [SEALED, strip_for_replay(REMARK), *after]
 
 
 @pytest.mark.parametrize(
@@ -252,7 +240,9 @@ def test_remark_that_is_the_answer_is_what_a_person_left_of_it(
     """The chat shows its text."""
     record = kept(A, reasoning("1"), REMARK)[A]._replace(shown=text_digest("I look."))
 
-    items = built([asked("Hi"), marked(A, text), asked("And?")], {A: record})
+    items = built(
+        [input_message("Hi"), marked(A, text), input_message("And?")], {A: record}
+    )
 
     assert items[1:-1] == sent
 
@@ -260,22 +250,11 @@ def test_remark_that_is_the_answer_is_what_a_person_left_of_it(
 def test_remark_stands_in_front_of_the_call_that_it_announced() -> None:
     """The host has the card of the call, and nothing of the remark."""
     records = kept(A, reasoning("1"), REMARK) | kept(B, call("1"))
-    shown: list[ChatPart] = [
-        marked(A, ""),
-        ToolCall("call_1", "get_weather", "{}"),
-        ToolMessage("call_1", "rain"),
-        marked(B, "Rain."),
-    ]
 
-    items = built(shown, records)
+    items = built([marked(A, ""), *CARD, marked(B, "Rain.")], records)
 
-    assert items == [
-        SEALED,
-        strip_for_replay(REMARK),
-        strip_for_replay(call("1")),
-        output("1"),
-        answer("Rain."),
-    ]
+    remark = strip_for_replay(REMARK)
+    assert items == [SEALED, remark, CALL_1, output("1"), answer("Rain.")]
 
 
 # ---------------------------------------------------------------- markers
@@ -286,32 +265,41 @@ def test_marker_in_a_users_message_is_only_text(ulid: str) -> None:
     """It resolves to nothing; the words stay as they were written."""
     text = f"Look: {format_marker('reasoning', ulid)} what is it?"
 
-    assert built([asked(text)], kept(A, reasoning("1"))) == [asked(text).item]
-
-
-def test_marker_that_resolves_to_nothing_adds_nothing() -> None:
-    """And the model does not read it."""
-    assert built([marked(B, "Hello.")], kept(A, reasoning("1"))) == [answer("Hello.")]
-    assert built([marked(B, "")]) == []
-
-
-def test_marker_that_comes_twice_counts_once() -> None:
-    """Somebody copied a line."""
-    chat: list[ChatPart] = [
-        AssistantText(f"{format_marker('items', A)}One{format_marker('items', A)}Two")
+    assert built([input_message(text)], kept(A, reasoning("1"))) == [
+        input_message(text).item
     ]
 
-    items = built(chat, kept(A, reasoning("1")))
 
-    assert items == [SEALED, answer("One"), answer("Two")]
+@pytest.mark.parametrize(
+    ("shown", "sent"),
+    [
+        pytest.param(marked(B, "Hello."), [answer("Hello.")], id="names nothing"),
+        pytest.param(marked(B, ""), [], id="names nothing, without a text"),
+        pytest.param(
+            AssistantText(f"{MARKER}One{MARKER}Two"),
+            [SEALED, answer("One"), answer("Two")],
+            id="somebody copied the line",
+        ),
+        pytest.param(
+            AssistantText(f"One\n{MARKER}Two"),
+            [answer("One"), SEALED, answer("Two")],
+            id="the host joined two messages",
+        ),
+        pytest.param(
+            AssistantText("New."), [answer("New.")], id="regenerated without it"
+        ),
+    ],
+)
+def test_marker_is_read_where_it_stands(shown: AssistantText, sent: list[Item]) -> None:
+    """Once, and never by the model."""
+    assert built([shown], kept(A, reasoning("1"))) == sent
 
 
 def test_marker_that_is_copied_to_a_later_turn_names_nothing() -> None:
     """Else a caller makes a request of any size of a short chat."""
     records = kept(A, reasoning("1"), message("1", "Yes.", phase="final_answer"))
-    chat: list[ChatPart] = [
-        *(marked(A, "Yes."), asked("And now?"), marked(A, "No.")),
-    ]
+    chat: list[ChatPart]
+    chat = [marked(A, "Yes."), input_message("And now?"), marked(A, "No.")]
 
     first, second, third = build_input(chat, records, ORIGIN)[1:]
 
@@ -319,146 +307,100 @@ def test_marker_that_is_copied_to_a_later_turn_names_nothing() -> None:
     assert second["role"] == "user"
 
 
-def test_record_without_a_marker_is_not_sent() -> None:
-    """A text that was regenerated is gone with what it was made of."""
-    assert built([AssistantText("New.")], kept(A, reasoning("1"))) == [answer("New.")]
-
-
 # ---------------------------------------------------------------- calls
 
 
-def test_call_is_sent_once_in_its_kept_bytes() -> None:
-    """With its reasoning in front, where the host has its card."""
-    chat: list[ChatPart] = [
-        asked("Weather?"),
-        AssistantText("Let me look."),
-        called("1"),
-        returned("1"),
-        marked(A, "It rains."),
-    ]
-
-    items = built(chat, kept(A, reasoning("1"), call("1"), reasoning("2")))
-
-    assert items[1:] == [
-        answer("Let me look."),
-        SEALED,
-        strip_for_replay(call("1")),
-        output("1"),
-        strip_for_replay(reasoning("2")),
-        answer("It rains."),
-    ]
+COMPACTION: Item = {"type": "compaction", "encrypted_content": "x"}
+UPDATE: Item = {"type": "configuration_update", "reasoning": {"effort": "low"}}
+PARALLEL = [reasoning("1"), call("1"), call("2")]
+TWO_OUTPUTS = [output("1"), output("2")]
+FIRST_ROUND = [SEALED, CALL_1, output("1")]
 
 
-@pytest.mark.parametrize("cards", [("1", "2"), ("2", "1")])
-def test_parallel_calls_stand_before_their_outputs(cards: tuple[str, str]) -> None:
-    """In the kept order, which is the model's, whatever that of the cards is."""
-    chat: list[ChatPart] = [
-        *map(called, cards),
-        returned("1"),
-        returned("2"),
-        marked(A, "Done."),
-    ]
-
-    items = built(chat, kept(A, reasoning("1"), call("1"), call("2")))
-
-    calls = [strip_for_replay(call("1")), strip_for_replay(call("2"))]
-    assert items == [SEALED, *calls, output("1"), output("2"), answer("Done.")]
-
-
-def test_two_rounds_of_calls_keep_their_order() -> None:
-    """Each with its own reasoning."""
-    chat: list[ChatPart] = [
-        called("1"),
-        returned("1"),
-        called("2"),
-        returned("2"),
-        marked(A, "Done."),
-    ]
-
-    records = kept(A, reasoning("1"), call("1"), reasoning("2"), call("2"))
-
-    assert built(chat, records) == [
-        SEALED,
-        strip_for_replay(call("1")),
-        output("1"),
-        strip_for_replay(reasoning("2")),
-        strip_for_replay(call("2")),
-        output("2"),
-        answer("Done."),
-    ]
-
-
-def test_calls_in_front_of_a_compaction_keep_their_outputs() -> None:
-    """The compaction ends the response that called; the outputs are not in it."""
-    chat: list[ChatPart] = [
-        asked("Weather?"),
-        called("1"),
-        called("2"),
-        returned("1"),
-        returned("2"),
-        marked(A, "Done."),
-    ]
-    compaction: Item = {"type": "compaction", "encrypted_content": "x"}
-    update: Item = {"type": "configuration_update", "reasoning": {"effort": "low"}}
-    response = (reasoning("1"), call("1"), call("2"), compaction, update)
-
-    items = built(chat, kept(A, *response, reasoning("2")))
-
-    calls = [strip_for_replay(call("1")), strip_for_replay(call("2"))]
-    assert items == [
-        compaction,
-        update,
-        *calls,
-        output("1"),
-        output("2"),
-        strip_for_replay(reasoning("2")),
-        answer("Done."),
-    ]
-
-
-def test_call_of_the_host_alone_is_sent_as_the_host_has_it() -> None:
-    """A chat of another model, or one that keeps nothing."""
-    chat: list[ChatPart] = [
-        asked("Weather?"),
-        called("1"),
-        returned("1"),
-        AssistantText("It rains."),
-    ]
-
-    items = built(chat)
-
-    assert items[1:] == [host_call("1"), output("1"), answer("It rains.")]
-
-
-def test_deleted_card_takes_call_and_reasoning_along() -> None:
-    """What the reasoning led to is no more."""
-    records = kept(A, reasoning("1"), call("1"), reasoning("2"))
-
-    items = built([asked("Weather?"), marked(A, "It rains.")], records)
-
-    assert items[1:] == [strip_for_replay(reasoning("2")), answer("It rains.")]
-
-
-def test_deleted_card_leaves_no_reasoning_to_a_strange_text() -> None:
-    """The reasoning that led to the call did not lead to the text."""
-    records = kept(A, reasoning("1"), call("1"))
-
-    assert built([marked(A, "It rains.")], records) == [answer("It rains.")]
-
-
-@pytest.mark.parametrize("left", ["1", "2"])
-def test_deleting_one_of_two_cards_keeps_the_reasoning_of_the_other(left: str) -> None:
-    """It led to both."""
-    records = kept(A, reasoning("1"), call("1"), call("2"))
-
-    items = built([called(left), returned(left), marked(A, "Done.")], records)
-
-    assert items == [
-        SEALED,
-        strip_for_replay(call(left)),
-        output(left),
-        answer("Done."),
-    ]
+@pytest.mark.parametrize(
+    ("chat", "kept_items", "sent"),
+    [
+        pytest.param(
+            [AssistantText("I look."), *CARD, marked(A, "Rain.")],
+            [reasoning("1"), call("1"), reasoning("2")],
+            [answer("I look."), *FIRST_ROUND, SECOND_THOUGHT, answer("Rain.")],
+            id="where the host has its card, with its reasoning in front",
+        ),
+        pytest.param(
+            [*TWO_CARDS, marked(A, "Rain.")],
+            PARALLEL,
+            [SEALED, CALL_1, CALL_2, *TWO_OUTPUTS, answer("Rain.")],
+            id="parallel calls before their outputs",
+        ),
+        pytest.param(
+            [called("2"), *CARD, returned("2"), marked(A, "Rain.")],
+            PARALLEL,
+            [SEALED, CALL_1, CALL_2, *TWO_OUTPUTS, answer("Rain.")],
+            id="in the order of the model, whatever that of the cards is",
+        ),
+        pytest.param(
+            [*CARD, called("2"), returned("2"), marked(A, "Rain.")],
+            [reasoning("1"), call("1"), reasoning("2"), call("2")],
+            [*FIRST_ROUND, SECOND_THOUGHT, CALL_2, output("2"), answer("Rain.")],
+            id="two rounds, each with its own reasoning",
+        ),
+        pytest.param(
+            [input_message("Weather?"), *TWO_CARDS, marked(A, "Rain.")],
+            [*PARALLEL, COMPACTION, UPDATE, reasoning("2")],
+            [
+                *(COMPACTION, UPDATE, CALL_1, CALL_2),
+                *(*TWO_OUTPUTS, SECOND_THOUGHT, answer("Rain.")),
+            ],
+            id="a compaction does not have the outputs of calls in front of it",
+        ),
+        pytest.param(
+            [*CARD, AssistantText("Rain.")],
+            [],
+            [host_call("1"), output("1"), answer("Rain.")],
+            id="as the host has it if nothing was kept",
+        ),
+        pytest.param(
+            [*CARD, *CARD],
+            [],
+            [host_call("1"), output("1")],
+            id="the API refuses a second item of one call_id",
+        ),
+        pytest.param(
+            [marked(A, "Rain.")],
+            [reasoning("1"), call("1"), reasoning("2")],
+            [SECOND_THOUGHT, answer("Rain.")],
+            id="a deleted card takes call and reasoning along",
+        ),
+        pytest.param(
+            [marked(A, "Rain.")],
+            [reasoning("1"), call("1")],
+            [answer("Rain.")],
+            id="the reasoning of a deleted card did not lead to the text",
+        ),
+        pytest.param(
+            [*CARD, marked(A, "Rain.")],
+            PARALLEL,
+            [SEALED, CALL_1, output("1"), answer("Rain.")],
+            id="the reasoning led to both calls, of which the second was deleted",
+        ),
+        pytest.param(
+            [called("2"), returned("2"), marked(A, "Rain.")],
+            PARALLEL,
+            [SEALED, CALL_2, output("2"), answer("Rain.")],
+            id="the reasoning led to both calls, of which the first was deleted",
+        ),
+        pytest.param(
+            [*CARD, marked(A, ""), input_message("Go on")],
+            [reasoning("1"), call("1")],
+            [SEALED, CALL_1, output("1"), input_message("Go on").item],
+            id="the answer was cut off after the outputs",
+        ),
+    ],
+)
+def test_call_is_sent_once_in_its_kept_bytes(
+    chat: list[ChatPart], kept_items: list[Item], sent: list[Item]
+) -> None:
+    assert built(chat, kept(A, *kept_items)) == sent
 
 
 @pytest.mark.parametrize(
@@ -467,7 +409,7 @@ def test_deleting_one_of_two_cards_keeps_the_reasoning_of_the_other(left: str) -
         [called("1")],
         [returned("1")],
         [returned("1"), called("1")],
-        [asked("Weather?"), marked(A, "")],
+        [input_message("Weather?"), marked(A, "")],
         [called("2"), returned("1")],
     ],
     ids=["call", "output", "reversed", "kept call", "strangers"],
@@ -481,20 +423,13 @@ def test_half_pairs_are_not_sent(chat: list[ChatPart]) -> None:
     assert items[-1] == answer("Done.")
 
 
-def test_repeated_card_is_sent_once() -> None:
-    """The API refuses a second item of one `call_id`."""
-    chat: list[ChatPart] = [called("1"), called("1"), returned("1"), returned("1")]
-
-    assert built(chat) == [host_call("1"), output("1")]
-
-
 def test_empty_output_keeps_its_pair() -> None:
     """A tool may have nothing to say."""
     chat: list[ChatPart] = [called("1"), ToolMessage("call_1", ""), marked(A, "Done.")]
 
     items = built(chat, kept(A, call("1")))
 
-    assert items[:2] == [strip_for_replay(call("1")), {**output("1"), "output": ""}]
+    assert items[:2] == [CALL_1, {**output("1"), "output": ""}]
 
 
 def test_picture_of_a_tool_stays_in_its_output() -> None:
@@ -535,41 +470,15 @@ def test_custom_call_of_a_plain_caller_is_sent_as_one() -> None:
     ]
 
 
-def test_calls_that_no_text_followed_are_sent() -> None:
-    """The answer was cut off after the outputs; its marker stands alone."""
-    chat: list[ChatPart] = [called("1"), returned("1"), marked(A, ""), asked("Go on")]
-
-    items = built(chat, kept(A, reasoning("1"), call("1")))
-
-    assert items == [
-        SEALED,
-        strip_for_replay(call("1")),
-        output("1"),
-        asked("Go on").item,
-    ]
-
-
 def test_answers_apart_by_a_user_are_runs_of_their_own() -> None:
     """Each marker resolves in its own run."""
     records = {**kept(A, reasoning("1"), call("1")), **kept(B, reasoning("2"))}
-    chat: list[ChatPart] = [
-        asked("Weather?"),
-        called("1"),
-        returned("1"),
-        marked(A, "It rains."),
-        asked("And tomorrow?"),
-        marked(B, "Snow."),
-    ]
+    chat = [*CARD, marked(A, "Rain."), input_message("And then?"), marked(B, "Snow.")]
 
     assert built(chat, records) == [
-        asked("Weather?").item,
-        SEALED,
-        strip_for_replay(call("1")),
-        output("1"),
-        answer("It rains."),
-        asked("And tomorrow?").item,
-        strip_for_replay(reasoning("2")),
-        answer("Snow."),
+        *(SEALED, CALL_1, output("1"), answer("Rain.")),
+        input_message("And then?").item,
+        *(SECOND_THOUGHT, answer("Snow.")),
     ]
 
 
@@ -584,20 +493,14 @@ def earlier_chat(**payloads: Item) -> dict[str, Record]:
 def test_calls_of_an_earlier_writer_are_not_sent() -> None:
     """The chat shows none, so anybody may have written them; nor what led to them."""
     result = {**output("1"), "id": "fco_1", "status": "completed"}
-    records = earlier_chat(
-        **{A[:16]: reasoning("1"), B[:16]: call("1"), C[:16]: result}
-    )
-    line = "\n[openai_responses:v2:{}:{}]: #\n"
-    text = (
-        line.format("reasoning", A[:16])
-        + line.format("function_call", B[:16])
-        + line.format("function_call_output", C[:16])
-        + "It rains."
-    )
+    kept_items = {A[:16]: reasoning("1"), B[:16]: call("1"), C[:16]: result}
+    lines = [
+        f"[openai_responses:v2:{item['type']}:{ulid}]: #\n\n"
+        for ulid, item in kept_items.items()
+    ]
+    text = AssistantText("".join([*lines, "Rain."]))
 
-    items = built([asked("Weather?"), AssistantText(text.strip())], records)
-
-    assert items == [asked("Weather?").item, answer("It rains.")]
+    assert built([text], earlier_chat(**kept_items)) == [answer("Rain.")]
 
 
 @pytest.mark.parametrize(
@@ -610,7 +513,7 @@ def test_answer_of_each_earlier_writer_is_replayed(
     result = {**output("1"), "id": "fco_1", "status": "completed"}
     thought = {ids[2]: reasoning("1")}
     tools = {ids[0]: call("1"), ids[1]: result}
-    chat: list[ChatPart] = [asked("Weather?"), AssistantText(text)]
+    chat: list[ChatPart] = [input_message("Weather?"), AssistantText(text)]
 
     replayed = built(chat, earlier_chat(**thought, **tools))
     lost = built(chat, {})
@@ -643,10 +546,9 @@ def test_call_that_is_not_signed_goes_back_as_the_chat_shows_it() -> None:
     records = earlier_chat(**{A: reasoning("1"), B: forged})
     text = AssistantText(format_marker("reasoning", A) + format_marker("items", B))
 
-    items = built([asked("Weather?"), text, called("1"), returned("1")], records)
+    items = built([text, *CARD], records)
 
-    [shown] = built([called("1"), returned("1")], {})[:1]
-    assert items[1:] == [BARE, shown, output("1")]
+    assert items == [BARE, host_call("1"), output("1")]
 
 
 def test_searches_go_back() -> None:
@@ -707,7 +609,7 @@ answers = st.lists(
 ).map(lambda texts: AssistantText("".join(texts)))
 parts = st.lists(
     st.one_of(
-        words.map(asked),
+        words.map(input_message),
         answers,
         names.map(called),
         names.map(returned),
@@ -749,7 +651,6 @@ records_of_any_kind = st.dictionaries(
 )
 
 
-@settings(deadline=None)
 @given(parts, records_of_any_kind, st.sampled_from([ORIGIN, None]))
 def test_input_is_valid_for_any_chat_and_records(
     chat: list[ChatPart], records: dict[str, Record], reader: Origin | None
@@ -775,7 +676,6 @@ def test_input_is_valid_for_any_chat_and_records(
     assert waiting == set()
 
 
-@settings(deadline=None)
 @given(parts)
 def test_without_records_the_users_words_come_through(chat: list[ChatPart]) -> None:
     """In order, as they were written."""
@@ -786,33 +686,21 @@ def test_without_records_the_users_words_come_through(chat: list[ChatPart]) -> N
 
 def test_messages_of_the_host_are_read_into_the_same_input() -> None:
     """From Chat Completions to the Responses API in one go."""
+    function = {"name": "get_weather", "arguments": "{}"}
+    made = {"id": "call_1", "type": "function", "function": function}
     chat: list[Json] = [
         {"role": "system", "content": "Be brief."},
         {"role": "user", "content": "Weather?"},
-        {
-            "role": "assistant",
-            "content": "",
-            "tool_calls": [
-                {
-                    "id": "call_1",
-                    "type": "function",
-                    "function": {"name": "get_weather", "arguments": "{}"},
-                }
-            ],
-        },
+        {"role": "assistant", "content": "", "tool_calls": [made]},
         {"role": "tool", "tool_call_id": "call_1", "content": "rain"},
-        {"role": "assistant", "content": f"{format_marker('items', A)}It rains."},
+        {"role": "assistant", "content": f"{MARKER}Rain."},
     ]
 
     _, parsed = parse_messages(chat)
 
-    assert built(parsed, kept(A, reasoning("1"), call("1"))) == [
-        asked("Weather?").item,
-        SEALED,
-        strip_for_replay(call("1")),
-        output("1"),
-        answer("It rains."),
-    ]
+    items = built(parsed, kept(A, reasoning("1"), call("1")))
+    assert items[0] == input_message("Weather?").item
+    assert items[1:] == [SEALED, CALL_1, output("1"), answer("Rain.")]
 
 
 # ---------------------------------------------------------------- tools left out
@@ -825,55 +713,43 @@ def forgetful(
     return build_input(parts, records or {}, ORIGIN, with_tools=False)
 
 
-def test_unkept_calls_are_dropped_with_their_reasoning() -> None:
-    """The reasoning that led to the answer stays in front of it."""
-    records = kept(A, reasoning("1"), call("1"), reasoning("2"))
-    chat: list[ChatPart] = [
-        asked("Hi"),
-        called("1"),
-        returned("1"),
-        marked(A, "Rain."),
-        asked("So?"),
-    ]
+@pytest.mark.parametrize(
+    ("answered", "kept_items", "sent"),
+    [
+        pytest.param(
+            [*CARD, marked(A, "Rain.")],
+            [reasoning("1"), call("1"), reasoning("2")],
+            [SECOND_THOUGHT, answer("Rain.")],
+            id="the reasoning that led to the answer stays",
+        ),
+        pytest.param(
+            [*TWO_CARDS, marked(A, "Rain.")],
+            PARALLEL,
+            [answer("Rain.")],
+            id="one thought led to both calls",
+        ),
+        pytest.param(
+            [*CARD, AssistantText("Rain.")],
+            [],
+            [answer("Rain.")],
+            id="calls of which nothing was kept",
+        ),
+    ],
+)
+def test_unkept_calls_are_dropped_with_their_reasoning(
+    answered: list[ChatPart], kept_items: list[Item], sent: list[Item]
+) -> None:
+    chat: list[ChatPart] = [input_message("Hi"), *answered, input_message("So?")]
 
-    assert forgetful(chat, records) == [
-        asked("Hi").item,
-        strip_for_replay(reasoning("2")),
-        answer("Rain."),
-        asked("So?").item,
-    ]
+    items = forgetful(chat, kept(A, *kept_items))
 
-
-def test_parallel_calls_leave_together() -> None:
-    """One thought led to both."""
-    records = kept(A, reasoning("1"), call("1"), call("2"))
-    cards: list[ChatPart] = [called("1"), called("2"), returned("1"), returned("2")]
-    chat: list[ChatPart] = [asked("Hi"), *cards, marked(A, "Rain."), asked("So?")]
-
-    assert forgetful(chat, records) == [
-        asked("Hi").item,
-        answer("Rain."),
-        asked("So?").item,
-    ]
-
-
-def test_unkept_calls_of_the_host_are_dropped() -> None:
-    """Nothing was kept of them."""
-    chat: list[ChatPart] = [
-        asked("Hi"),
-        called("1"),
-        returned("1"),
-        AssistantText("Rain."),
-        asked("So?"),
-    ]
-
-    assert forgetful(chat) == [asked("Hi").item, answer("Rain."), asked("So?").item]
+    assert items == [input_message("Hi").item, *sent, input_message("So?").item]
 
 
 def test_rounds_of_the_answer_that_goes_on_stay() -> None:
     """They are no later turn."""
     records = kept(A, reasoning("1"), call("1"))
-    chat: list[ChatPart] = [asked("Hi"), marked(A, ""), called("1"), returned("1")]
+    chat: list[ChatPart] = [input_message("Hi"), marked(A, ""), *CARD]
 
     assert forgetful(chat, records) == built(chat, records)
     assert any(map(is_call_output, forgetful(chat, records)))
@@ -891,7 +767,11 @@ def test_unkept_hosted_calls_are_dropped_and_lists_kept(
 ) -> None:
     """Without its list a remote server would be asked again."""
     records = kept(A, item, reasoning("1"))
-    chat: list[ChatPart] = [asked("Hi"), marked(A, "Rain."), asked("So?")]
+    chat: list[ChatPart] = [
+        input_message("Hi"),
+        marked(A, "Rain."),
+        input_message("So?"),
+    ]
 
     kinds = [item["type"] for item in forgetful(chat, records)]
 
@@ -912,7 +792,12 @@ def test_unkept_calls_leave_no_reasoning_of_theirs(
     items: list[Item], cards: list[ChatPart]
 ) -> None:
     """In whatever order a run was kept and given back."""
-    chat: list[ChatPart] = [asked("Hi"), *cards, marked(A, "Rain."), asked("So?")]
+    chat: list[ChatPart] = [
+        input_message("Hi"),
+        *cards,
+        marked(A, "Rain."),
+        input_message("So?"),
+    ]
 
     sent = forgetful(chat, kept(A, *items))
 

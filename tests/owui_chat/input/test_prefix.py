@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from chats.parts import input_message
 from openai_responses.json_input import JsonBudget
 from openai_responses.requests.turns import Turn
 from owui_chat.input.prefix import (
@@ -38,12 +39,6 @@ ROW = {
     "q2": {"role": "user", "content": "two", "parentId": "a1"},
 }
 ASKED = {"user_message_id": "q2", "message_id": "a2"}
-
-
-def input_message(text: str, role: str = "user") -> UserMessage:
-    """A message that no model wrote."""
-    part = {"type": "input_text", "text": text}
-    return UserMessage({"type": "message", "role": role, "content": [part]})
 
 
 SENT: list[ChatPart] = [
@@ -172,9 +167,9 @@ def test_changes_stand_in_front_of_the_message_they_came_with() -> None:
     now = "The instructions have changed.\nThey are now:\nBe kind."
     assert prefix == [
         *CHAT[:2],
-        input_message(change, "developer"),
+        input_message(change, role="developer"),
         *CHAT[2:4],
-        input_message(now, "developer"),
+        input_message(now, role="developer"),
         *CHAT[4:],
     ]
 

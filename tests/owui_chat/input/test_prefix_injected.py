@@ -1,10 +1,10 @@
 """The user's words apart from what the host put around them."""
 
 import json
-from typing import Any
 
 import pytest
 
+from chats.parts import input_message
 from openai_responses.json_input import JsonBudget
 from owui_chat.input.prefix import (
     SAME_CONTEXT,
@@ -23,9 +23,7 @@ PICTURE = {"type": "input_image", "image_url": "data:image/png;base64,AA=="}
 
 def user_message(*texts: str, pictures: int = 0) -> UserMessage:
     """A message of the user."""
-    parts: list[dict[str, Any]] = [{"type": "input_text", "text": t} for t in texts]
-    content = [*parts, *[PICTURE] * pictures]
-    return UserMessage({"type": "message", "role": "user", "content": content})
+    return input_message(*texts, *[PICTURE] * pictures)
 
 
 def injected(asked: UserMessage, words: str) -> SentContext:
@@ -111,9 +109,8 @@ def test_edited_words_are_sent_afresh() -> None:
 
     assert applied(user_message("snow?"), "snow?", context) == user_message("snow?")
     assert applied(user_message("hail?"), "rain?", context) == user_message("hail?")
-    assert applied(user_message("rain?"), "rain?", SentContext()) == user_message(
-        "rain?"
-    )
+    plain = user_message("rain?")
+    assert applied(plain, "rain?", SentContext()) == plain
 
 
 @pytest.mark.parametrize("wire", [None, "x", {}, {"texts": "x"}])

@@ -17,9 +17,9 @@ from owui_chat.storage.recorder import Recorder
 from runs.sample import (
     AUTHOR,
     Ids,
-    Page,
     call,
     message,
+    on_page,
     output,
     reasoning,
     recorded,
@@ -82,9 +82,8 @@ def test_stopped_commentary_keeps_at_least_half_its_text(
 ) -> None:
     """The host lets no text of such an item grow: it gets all of it now and then."""
     parts = [f"word{number} " for number in range(count)]
-    view = Page(lambda: 1.0)
 
-    chunks = [chunk for event in grown(parts) for chunk in view.render(event)]
+    chunks, _ = on_page(grown(parts))
 
     [stored] = remarks(host_functions.reduce(chunks))
     whole = "> " + "".join(parts)
@@ -95,9 +94,8 @@ def test_stopped_commentary_keeps_at_least_half_its_text(
 def test_a_long_remark_costs_about_what_a_text_does() -> None:
     """Whole texts are sent ever more rarely, and growth in between."""
     parts = [f"word{number:04} " for number in range(1000)]
-    view = Page(lambda: 1.0)
 
-    chunks = [chunk for event in grown(parts) for chunk in view.render(event)]
+    chunks, _ = on_page(grown(parts))
 
     deltas = [chunk["delta"] for chunk in chunks if "delta" in chunk]
     again = [message_text(chunk["item"]) for chunk in chunks if "item" in chunk]
@@ -107,8 +105,7 @@ def test_a_long_remark_costs_about_what_a_text_does() -> None:
 
 def test_growth_keeps_to_the_quotation() -> None:
     """A line's end in any delta begins another quoted line."""
-    view = Page(lambda: 1.0)
-    chunks = [c for e in grown(["One\n", "\ntwo", "\n"]) for c in view.render(e)]
+    chunks, _ = on_page(grown(["One\n", "\ntwo", "\n"]))
 
     shown = ""
     for chunk in chunks:
@@ -157,12 +154,10 @@ def test_failed_run_shows_its_last_commentary_as_commentary() -> None:
     """The tool that it announced never ran."""
     events = run_of(LOOK, call("1"))
     ended = RunDone(CUT, None, None, (LOOK, call("1"), output("1")))
-    view = Page(lambda: 1.0)
 
-    for event in [*events[:-1], ended]:
-        list(view.render(event))
+    _, items = on_page([*events[:-1], ended])
 
-    assert (len(remarks(view.items)), texts(view.items)) == (1, [])
+    assert (len(remarks(items)), texts(items)) == (1, [])
 
 
 @pytest.mark.parametrize(

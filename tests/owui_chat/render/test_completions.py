@@ -58,31 +58,49 @@ def test_every_result_is_one_that_a_client_reads(name: str) -> None:
     assert "encrypted_content" not in str(body)
 
 
-def test_answer_is_text_and_thought() -> None:
-    """Several of each stand apart by a blank line."""
-    items = (
-        reasoning("1", "Hm."),
-        message("1", "One"),
-        search("1"),
-        reasoning("2", ""),
-        reasoning("3", "Ah."),
-        message("2", "Two"),
-        refusal("3", "Not three."),
-    )
-
-    assert answered(*items) == {
-        "role": "assistant",
-        "content": "One\n\nTwo\n\nNot three.",
-        "reasoning_content": "Hm.\n\nAh.",
-    }
+LOOK = message("1", "I look.", "commentary")
 
 
-def test_answer_without_reasoning_has_no_reasoning_field() -> None:
-    """No empty block on a page."""
-    assert answered(reasoning("1", ""), message("1", "Rain.")) == {
-        "role": "assistant",
-        "content": "Rain.",
-    }
+@pytest.mark.parametrize(
+    ("items", "content", "thought"),
+    [
+        pytest.param(
+            [
+                *(reasoning("1", "Hm."), message("1", "One"), search("1")),
+                *(reasoning("2", ""), reasoning("3", "Ah.")),
+                *(message("2", "Two"), refusal("3", "Not three.")),
+            ],
+            "One\n\nTwo\n\nNot three.",
+            "Hm.\n\nAh.",
+            id="several stand apart by a blank line",
+        ),
+        pytest.param(
+            [reasoning("1", ""), message("1", "Rain.")], "Rain.", None, id="no thought"
+        ),
+        pytest.param(
+            [
+                *(reasoning("1", "Hm."), LOOK, reasoning("2", "Aha.")),
+                message("2", "Rain.", "final_answer"),
+            ],
+            "Rain.",
+            "Hm.\n\nI look.\n\nAha.",
+            id="a remark in passing stands among the thoughts",
+        ),
+        pytest.param([LOOK], "I look.", None, id="a remark alone is the answer"),
+        pytest.param(
+            [LOOK, message("2", "Done.", "commentary")],
+            "Done.",
+            "I look.",
+            id="of remarks the last is the answer",
+        ),
+    ],
+)
+def test_answer_is_text_and_thought(
+    items: list[Item], content: str, thought: str | None
+) -> None:
+    """Without a thought there is no field: no empty block on a page."""
+    more = {} if thought is None else {"reasoning_content": thought}
+    assert answered(*items) == {"role": "assistant", "content": content, **more}
 
 
 def test_calls_are_the_callers_to_run() -> None:
@@ -106,11 +124,6 @@ def test_head_and_usage_are_those_of_the_run() -> None:
     assert body["usage"]["total_tokens"] == 15
 
 
-def test_unknown_usage_is_left_out() -> None:
-    """A zero would be a lie."""
-    assert "usage" not in result(RunDone(CUT, output=(message("1", "Ra"),)))
-
-
 def test_failure_before_anything_is_an_error_alone() -> None:
     """The host then marks the message as failed."""
     assert result(RunDone(CUT)) == error_chunk(CUT.sentence)
@@ -122,6 +135,7 @@ def test_failed_result_keeps_its_text() -> None:
 
     assert body["choices"][0]["message"]["content"] == "Ra"
     assert body["error"] == {"message": CUT.sentence}
+    assert "usage" not in body  # a zero would be a lie
 
 
 def test_answer_that_ran_out_of_tokens_is_no_error() -> None:
@@ -171,27 +185,3 @@ def test_complete_answer_has_its_annotations() -> None:
         "start_index": text.index("now."),
         "end_index": len(text),
     }
-
-
-def test_a_remark_in_passing_is_no_part_of_the_answer() -> None:
-    """It stands among the thoughts; alone, it is the answer."""
-    remark = message("1", "I look.", "commentary")
-    answer = answered(
-        reasoning("1", "Hm."),
-        remark,
-        reasoning("2", "Aha."),
-        message("2", "Rain.", "final_answer"),
-    )
-
-    assert answer["content"] == "Rain."
-    assert answer["reasoning_content"] == "Hm.\n\nI look.\n\nAha."
-    assert answered(remark) == {"role": "assistant", "content": "I look."}
-
-
-def test_a_remark_with_which_a_run_ends_is_the_answer() -> None:
-    """Those before it are not."""
-    answer = answered(
-        message("1", "I look.", "commentary"), message("2", "Done.", "commentary")
-    )
-
-    assert (answer["content"], answer["reasoning_content"]) == ("Done.", "I look.")

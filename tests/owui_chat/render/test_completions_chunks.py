@@ -122,32 +122,9 @@ def test_every_run_ends_with_one_reason_or_one_error(name: str) -> None:
     assert len(ends) == 1
 
 
-def test_a_remark_in_passing_is_no_part_of_the_answer() -> None:
-    """It stands among the thoughts, in its place and apart from them."""
-    deltas = deltas_of(
-        reasoning("1", "Hm."),
-        message("1", "I look.", "commentary"),
-        reasoning("2", "Aha."),
-        message("2", "Rain.", "final_answer"),
-    )
-
-    assert joined_text(deltas, "reasoning_content") == "Hm.\n\nI look.\n\nAha."
-    assert joined_text(deltas) == "Rain."
-
-
-def test_a_remark_with_which_a_run_ends_is_the_answer() -> None:
-    """Said again, because nobody wants an empty one."""
-    remark = message("1", "I look.", "commentary")
-
-    deltas = deltas_of(remark, message("2", "Done.", "commentary"))
-
-    assert joined_text(deltas, "reasoning_content") == "I look.\n\nDone."
-    assert joined_text(deltas) == "Done."
-    assert joined_text(deltas_of(remark, call("1"))) == ""
-    after = deltas_of(message("3", "Rain.", "final_answer"), remark)
-    assert joined_text(after) == "Rain.\n\nI look."
-
-
+LOOK = message("1", "I look.", "commentary")
+DONE = message("2", "Done.", "commentary")
+RAIN = message("3", "Rain.", "final_answer")
 TWO_PARTS = [{"type": "summary_text", "text": text} for text in ("One", "Two")]
 
 
@@ -166,8 +143,25 @@ TWO_PARTS = [{"type": "summary_text", "text": text} for text in ("One", "Two")]
             "One\n\nTwo",
         ),
         ([refusal("1", "I can't.")], "", "I can't."),
+        (
+            [reasoning("1", "Hm."), LOOK, reasoning("2", "Aha."), RAIN],
+            "Hm.\n\nI look.\n\nAha.",
+            "Rain.",
+        ),
+        ([LOOK, DONE], "I look.\n\nDone.", "Done."),
+        ([LOOK, call("1")], "I look.", ""),
+        ([RAIN, LOOK], "I look.", "Rain.\n\nI look."),
     ],
-    ids=["both", "parts of thoughts", "two messages", "refusal"],
+    ids=[
+        "both",
+        "parts of thoughts",
+        "two messages",
+        "refusal",
+        "a remark stands among the thoughts, in its place",
+        "a remark at the end is said again, as the answer",
+        "a remark before a call is not the answer",
+        "a remark after the answer",
+    ],
 )
 def test_thoughts_and_text_have_deltas_of_their_own(
     items: list[Item], thought: str, text: str
@@ -211,18 +205,6 @@ def test_call_without_arguments_has_an_empty_object() -> None:
 
 
 @pytest.mark.parametrize(
-    ("items", "reason"),
-    [([message("1", "Rain.")], "stop"), ([call("1")], "tool_calls"), ([], "stop")],
-)
-def test_last_choice_says_why_it_ended(items: list[Item], reason: str) -> None:
-    """In Chat Completions' words."""
-    chunks = [chunk for chunk in chunks_of(run_of(*items)) if chunk["choices"]]
-
-    choice = {"index": 0, "delta": {}, "finish_reason": reason}
-    assert chunks[-1] == {**HEAD, "choices": [choice]}
-
-
-@pytest.mark.parametrize(
     ("ending", "has_calls", "reason"),
     [
         (ending_of_incomplete("max_output_tokens"), False, "length"),
@@ -241,7 +223,8 @@ def test_reason_is_a_word_of_chat_completions(
 
     *_, last = chunks_of([*items, RunDone(ending)])
 
-    assert last["choices"][0]["finish_reason"] == reason
+    choice = {"index": 0, "delta": {}, "finish_reason": reason}
+    assert last == {**HEAD, "choices": [choice]}
 
 
 def test_failure_is_an_error_without_a_reason() -> None:
@@ -302,6 +285,12 @@ def test_links_do_not_tell_who_searched_and_annotations_say_where_they_are() -> 
         assert where["title"]
 
 
+def cited_place(deltas: list[Json]) -> int:
+    """Where the only citation of an answer begins."""
+    [[note]] = [delta["annotations"] for delta in deltas if "annotations" in delta]
+    return int(note["url_citation"]["start_index"])
+
+
 def test_second_message_counts_from_the_beginning_of_the_answer() -> None:
     """The blank line between the two included."""
     note = {"type": "url_citation", "url": "https://a.example", "title": "A"}
@@ -309,13 +298,8 @@ def test_second_message_counts_from_the_beginning_of_the_answer() -> None:
 
     deltas = deltas_of(message("1", "One"), message("2", "Two.", annotations=[cited]))
 
-    [[annotation]] = [
-        delta["annotations"] for delta in deltas if "annotations" in delta
-    ]
-    assert (joined_text(deltas), annotation["url_citation"]["start_index"]) == (
-        "One\n\nTwo.",
-        5,
-    )
+    assert joined_text(deltas) == "One\n\nTwo."
+    assert cited_place(deltas) == 5
 
 
 def test_second_part_counts_from_the_beginning_of_the_answer() -> None:
@@ -327,10 +311,7 @@ def test_second_part_counts_from_the_beginning_of_the_answer() -> None:
 
     deltas = deltas_of({**message("1", ""), "content": [*first, *second]})
 
-    [[annotation]] = [
-        delta["annotations"] for delta in deltas if "annotations" in delta
-    ]
-    assert joined_text(deltas)[annotation["url_citation"]["start_index"] :] == "Two."
+    assert joined_text(deltas)[cited_place(deltas) :] == "Two."
 
 
 def test_text_that_broke_off_is_told_to_its_end() -> None:

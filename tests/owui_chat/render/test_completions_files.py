@@ -54,11 +54,3 @@ def test_one_result_holds_its_pictures() -> None:
     answer = completion(last, *HEAD)["choices"][0]["message"]
 
     assert (answer["content"], answer["images"]) == ("There.", IMAGES)
-
-
-def test_result_without_a_picture_says_nothing_of_them() -> None:
-    """As ever."""
-    last = run_of(message("1", "There."))[-1]
-    assert isinstance(last, RunDone)
-
-    assert "images" not in completion(last, *HEAD)["choices"][0]["message"]

@@ -14,7 +14,7 @@ from openai_responses.transport.stream import (
     PartialImage,
     TextDelta,
 )
-from runs.sample import Page, message, run_of, run_of_transcript, without
+from runs.sample import message, on_page, run_of, run_of_transcript, without
 
 Json = dict[str, Any]
 FILE = {"type": "image", "id": "f-1", "url": "/api/v1/files/f-1/content"}
@@ -29,8 +29,7 @@ DRAWN: Item = {
 
 def shown(events: Iterable[RunEvent]) -> list[Json]:
     """The chunks of a whole run."""
-    view = Page(lambda: 0.0)
-    return [chunk for event in events for chunk in view.render(event)]
+    return on_page(events)[0]
 
 
 def host_events(chunks: list[Json], *kinds: str) -> list[Json]:
@@ -61,11 +60,9 @@ def last_items(chunks: list[Json]) -> list[Item]:
 
 def test_picture_is_shown_while_it_is_drawn() -> None:
     """Each sketch takes the place of the one before; the host stores none of them."""
-    events = with_card(
-        run_of_transcript("draw.sse"), "image_generation_call", files=[FILE]
-    )
+    drawn = run_of_transcript("draw.sse")
 
-    chunks = shown(events)
+    chunks = shown(with_card(drawn, "image_generation_call", files=[FILE]))
 
     sketches = host_events(chunks, "chat:message:files")
     assert [len(data["files"]) for data in sketches] == [1, 1]
@@ -86,23 +83,18 @@ def test_sketch_is_sent_to_the_page_once() -> None:
 
 def test_second_picture_stands_beside_the_first() -> None:
     """The page would show only what it was told last."""
-    first = ItemDone(0, DRAWN, {"files": [FILE]})
-    second = ItemDone(1, DRAWN, {"files": [OTHER]})
-    sketch = PartialImage(1, "BBBB", "png")
-    start = ItemAdded(0, DRAWN)
-    again = ItemAdded(1, DRAWN)
+    events: list[RunEvent] = [
+        *(ItemAdded(0, DRAWN), ItemDone(0, DRAWN, {"files": [FILE]})),
+        *(ItemAdded(1, DRAWN), PartialImage(1, "BBBB", "png")),
+        ItemDone(1, DRAWN, {"files": [OTHER]}),
+    ]
 
-    chunks = shown([start, first, again, sketch, second])
+    chunks = shown(events)
 
     files = host_events(chunks, "chat:message:files", "files")
-
     drawn = {"type": "image", "url": "data:image/png;base64,BBBB"}
-    assert [data["files"] for data in files] == [
-        [FILE],
-        [FILE, drawn],
-        [OTHER],
-        [FILE, OTHER],
-    ]
+    shown_files = [data["files"] for data in files]
+    assert shown_files == [[FILE], [FILE, drawn], [OTHER], [FILE, OTHER]]
 
 
 def test_many_pictures_are_shown_again_less_often() -> None:

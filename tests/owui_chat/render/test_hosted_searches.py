@@ -7,20 +7,12 @@ import pytest
 from calls.outcomes import host_events
 from hosts.servers.functions import HostFunctions
 from openai_responses.items import Item
-from openai_responses.loop.events import RunEvent
 from openai_responses.transport.stream import AnnotationAdded, ItemDone
-from runs.sample import Page, message, run_of, run_of_transcript, search
+from runs.sample import message, on_page, run_of, run_of_transcript, search
 
 Json = dict[str, Any]
 A = "https://a.example"
 B = "https://b.example"
-
-
-def shown(events: list[RunEvent]) -> tuple[list[Json], list[Item]]:
-    """What is sent of a run, and what the view holds of it."""
-    view = Page(lambda: 0.0)
-    chunks = [chunk for event in events for chunk in view.render(event)]
-    return chunks, view.items
 
 
 def pages(chunks: list[Json]) -> list[Json]:
@@ -38,7 +30,7 @@ def search_with(*urls: str) -> Item:
 
 def test_card_of_a_search_has_its_queries(host_functions: HostFunctions) -> None:
     """It spins while the search goes on; the pages are not stored in it."""
-    chunks, items = shown(run_of(search_with(A)))
+    chunks, items = on_page(run_of(search_with(A)))
 
     [item] = host_functions.reduce([c for c in chunks if "type" in c])
     assert items == [item]
@@ -52,7 +44,7 @@ def test_card_of_a_search_has_its_queries(host_functions: HostFunctions) -> None
 
 def test_pages_stand_in_one_status_line() -> None:
     """Each once, without what tells who searched."""
-    chunks, _ = shown(run_of(search_with(f"{A}?utm_source=openai", A, B)))
+    chunks, _ = on_page(run_of(search_with(f"{A}?utm_source=openai", A, B)))
 
     [status] = pages(chunks)
     assert status["urls"] == [A, B]
@@ -64,7 +56,7 @@ def test_search_that_found_nothing_has_no_line() -> None:
     """Nor has a page that was opened: the card says it."""
     action = {"type": "open_page", "url": f"{A}?utm_source=openai"}
 
-    chunks, items = shown(run_of(search_with(), {**search("2"), "action": action}))
+    chunks, items = on_page(run_of(search_with(), {**search("2"), "action": action}))
 
     assert items[1]["action"]["url"] == A
 
@@ -74,15 +66,10 @@ def test_search_that_found_nothing_has_no_line() -> None:
 
 def test_search_in_files_has_its_queries_and_no_results() -> None:
     """Parts of files are for the model alone."""
-    item = {
-        "type": "file_search_call",
-        "id": "fs_1",
-        "status": "completed",
-        "queries": ["rain"],
-        "results": [{"text": "secret"}],
-    }
+    found = {"queries": ["rain"], "results": [{"text": "secret"}]}
+    item = {"type": "file_search_call", "id": "fs_1", "status": "completed", **found}
 
-    chunks, [card] = shown(run_of(item))
+    chunks, [card] = on_page(run_of(item))
 
     assert card["queries"] == ["rain"]
     assert "secret" not in str(chunks)
@@ -92,7 +79,7 @@ def test_search_that_broke_off_ends_with_the_run() -> None:
     """Else its card would spin for ever."""
     events = run_of(search_with(A))
 
-    chunks, [card] = shown([events[0], events[-1]])
+    chunks, [card] = on_page([events[0], events[-1]])
 
     assert card["status"] == "incomplete"
     assert "response.output_item.done" in [chunk.get("type") for chunk in chunks]
@@ -101,7 +88,7 @@ def test_search_that_broke_off_ends_with_the_run() -> None:
 @pytest.mark.parametrize("name", ["web-search.sse", "file-search.sse"])
 def test_sources_map_to_the_numbers_of_the_text(name: str) -> None:
     """The page takes the n-th distinct one for `[n]`."""
-    chunks, items = shown(run_of_transcript(name))
+    chunks, items = on_page(run_of_transcript(name))
 
     keys = [source["metadata"][0]["source"] for source in host_events(chunks, "source")]
     assert len(keys) == len(set(keys)) > 1
@@ -118,7 +105,7 @@ def test_source_comes_as_soon_as_its_annotation() -> None:
     events = run_of(message("1", text))
     events.insert(3, AnnotationAdded(0, note))
 
-    chunks, _ = shown(events)
+    chunks, _ = on_page(events)
 
     kinds = [c.get("type") or c["event"]["type"] for c in chunks if "usage" not in c]
     assert kinds.index("source") < kinds.index("response.output_item.done")
@@ -130,6 +117,6 @@ def test_text_that_broke_off_is_shown_to_its_end() -> None:
     """Also what might have become a link."""
     events = run_of(message("1", "Rain ([a.exam"))
 
-    chunks, _ = shown([event for event in events if not isinstance(event, ItemDone)])
+    chunks, _ = on_page([event for event in events if not isinstance(event, ItemDone)])
 
     assert "".join(chunk.get("delta", "") for chunk in chunks) == "Rain ([a.exam"

@@ -14,6 +14,7 @@ from openai_responses.loop.events import (
     NO_THOUGHT,
     ResponseDone,
     RunDone,
+    RunEvent,
     Status,
     ToolOutput,
 )
@@ -30,12 +31,14 @@ from runs.sample import (
     custom_call,
     has_marker,
     message,
+    on_page,
     output,
     reasoning,
     refusal,
     run_of,
     run_of_transcript,
     run_with_tools,
+    search,
     tell,
     texts_of,
     without,
@@ -104,9 +107,8 @@ def test_host_reduces_the_events_to_what_the_view_holds(
         if held.get("status") != "in_progress":
             assert item == held
         else:
-            assert without(item, "content", "summary") == without(
-                held, "content", "summary"
-            )
+            growing = ("content", "summary")
+            assert without(item, *growing) == without(held, *growing)
     cut = [text for index, text in texts_of(events).items() if index not in ended]
     begun = [i for i in reduced if i.get("status") in ("in_progress", "incomplete")]
     shown = map(message_text, begun)  # a remark as a quotation
@@ -119,9 +121,8 @@ def test_no_event_carries_what_nobody_may_read(name: str) -> None:
     """Sealed reasoning stays between us and the API."""
     rendered = tell(run_of_transcript(name))
 
-    assert "encrypted_content" not in json.dumps(
-        [rendered.chunks, rendered.view.shown.items]
-    )
+    seen = json.dumps([rendered.chunks, rendered.view.shown.items])
+    assert "encrypted_content" not in seen
 
 
 @each_transcript
@@ -129,27 +130,23 @@ def test_marker_is_whole_in_one_event(name: str) -> None:
     """Half of one would flash on the page."""
     rendered = tell(run_of_transcript(name))
 
-    with_marker = [
-        c for c in rendered.chunks if "delta" in c and has_marker(c["delta"])
-    ]
-    assert not any(
-        "[openai_r" in c["delta"] for c in rendered.chunks if "delta" in c
-    ) or (with_marker)
-    for chunk in with_marker:
-        assert chunk["delta"].startswith("\n\n[openai_responses:v2:")
-        assert "]: #\n\n" in chunk["delta"]
-    alone = [
-        i for i in rendered.view.shown.items if str(i.get("id")).startswith("msg_kept_")
-    ]
+    deltas = [chunk["delta"] for chunk in rendered.chunks if "delta" in chunk]
+    with_marker = [delta for delta in deltas if "[openai_r" in delta]
+    for delta in with_marker:
+        assert has_marker(delta)
+        assert delta.startswith("\n\n[openai_responses:v2:")
+        assert "]: #\n\n" in delta
+    ids = [str(item.get("id")) for item in rendered.view.shown.items]
+    alone = [name for name in ids if name.startswith("msg_kept_")]
     assert len(with_marker) + len(alone) == len(rendered.records)
 
 
 @each_transcript
 def test_usage_is_sent_once(name: str) -> None:
     """The host adds up what it gets."""
-    chunks = tell(run_of_transcript(name)).chunks
-
     events = run_of_transcript(name)
+    chunks = tell(events).chunks
+
     ended = events[-1]
     assert isinstance(ended, RunDone)
     assert len([c for c in chunks if "usage" in c]) == (1 if ended.usage else 0)
@@ -215,15 +212,8 @@ def test_reasoning_is_shown_with_its_summary_and_time() -> None:
     for event in run_of(reasoning("1")):
         list(view.render(event))
 
-    assert view.items == [
-        {
-            "id": "rs_1",
-            "type": "reasoning",
-            "summary": [{"type": "summary_text", "text": "Thinking."}],
-            "status": "completed",
-            "duration": 7,
-        }
-    ]
+    thought = without(reasoning("1"), "encrypted_content")
+    assert view.items == [{**thought, "duration": 7}]
 
 
 def test_refusal_is_shown_as_text() -> None:
@@ -244,15 +234,12 @@ def test_marker_stands_in_the_stored_text_too() -> None:
 
 def test_marker_at_the_end_has_a_message_of_its_own() -> None:
     """Stored as it is; while it streams there is nothing to see."""
-    view = Page(lambda: 0.0)
-
-    list(view.render(Marker(LINE)))
-    chunks = list(view.render(RunDone(Ending("completed"))))
+    chunks, items = on_page([Marker(LINE), RunDone(Ending("completed"))])
 
     begun, done, _ = chunks
     assert begun["item"]["content"] == [text_part("")]
     assert done["item"]["content"] == [text_part(LINE)]
-    assert done["item"] == view.items[0]
+    assert done["item"] == items[0]
     assert (begun["output_index"], done["output_index"]) == (0, 0)
 
 
@@ -266,11 +253,8 @@ def test_call_is_shown_as_it_grows() -> None:
         "function_call_arguments.delta",
         "output_item.done",
     ]
-    assert chunks[0]["item"] == {
-        **call("1"),
-        "arguments": "",
-        "status": "in_progress",
-    }
+    begun = {"arguments": "", "status": "in_progress"}
+    assert chunks[0]["item"] == {**call("1"), **begun}
     assert "".join(c["delta"] for c in chunks[1:3]) == call("1")["arguments"]
     assert chunks[-1]["item"] == call("1")
 
@@ -332,15 +316,10 @@ def test_unknown_item_is_not_shown() -> None:
 
 def test_item_that_was_never_announced_is_not_shown() -> None:
     """A run announces every item; a view that missed it cannot place it."""
-    view = Page(lambda: 0.0)
     grew = TextDelta(3, "text", 0, "Rain.")
     ended = ItemDone(3, message("1", "Rain."))
 
-    assert [
-        *view.render(grew),
-        *view.render(ended),
-        *view.render(ResponseDone("")),
-    ] == []
+    assert on_page([grew, ended, ResponseDone("")]) == ([], [])
 
 
 def test_shown_items_do_not_change_the_runs() -> None:
@@ -375,26 +354,17 @@ def test_usage_is_for_billing_and_for_compaction() -> None:
             "output_tokens_details": {"reasoning_tokens": 5},
         }
     }
-
-
-def test_usage_of_a_single_response_is_also_the_last() -> None:
-    """Where nobody told which was the last."""
+    # where nobody told which was the last
     assert host_usage(RunDone(CUT, ONE))["usage"]["prompt_tokens"] == 10
 
 
 def test_usage_and_error_both_come() -> None:
     """Tokens were spent although it failed."""
-    view = Page(lambda: 0.0)
+    chunks, _ = on_page([RunDone(CUT, ONE, ONE)])
 
-    chunks = list(view.render(RunDone(CUT, ONE, ONE)))
-
-    assert chunks == [
-        {
-            "choices": [{"index": 0, "delta": {}}],
-            **host_usage(RunDone(CUT, ONE, ONE)),
-        },
-        {"error": {"message": CUT.sentence}},
-    ]
+    used = host_usage(RunDone(CUT, ONE, ONE))
+    counted = {"choices": [{"index": 0, "delta": {}}], **used}
+    assert chunks == [counted, error_chunk(CUT.sentence)]
 
 
 def test_the_end_says_how_long_it_took() -> None:
@@ -421,13 +391,13 @@ def test_a_usage_note_is_the_end_of_the_last_line() -> None:
 
 def test_a_failed_answer_ends_its_notes() -> None:
     """None of them tells any more what is going on."""
-    view = Page(lambda: 0.0)
-    shown = [*view.render(Status("Trying again in 3 s.")), *view.render(Status(""))]
-    shown += view.render(RunDone(CUT))
+    notes = [Status("Trying again in 3 s."), Status("")]
+
+    [_, ended, closing, *_], _ = on_page([*notes, RunDone(CUT)])
 
     hidden = {"description": "", "done": True, "hidden": True}
-    assert shown[1]["event"]["data"] == hidden
-    assert shown[2] == status_chunk("Interrupted after under a second · 1 note")
+    assert ended["event"]["data"] == hidden
+    assert closing == status_chunk("Interrupted after under a second · 1 note")
 
 
 def test_a_failure_counts_the_attempts_of_its_last_request() -> None:
@@ -436,9 +406,8 @@ def test_a_failure_counts_the_attempts_of_its_last_request() -> None:
     begun = run_of(message("1", "One"))[:-1]
     ends = []
     for events in ([retry, retry], [retry, *begun], [*begun, retry]):
-        view = Page(lambda: 0.0)
-        shown = [c for event in [*events, RunDone(CUT)] for c in view.render(event)]
-        statuses = [c["event"]["data"] for c in shown if "event" in c]
+        chunks, _ = on_page([*events, RunDone(CUT)])
+        statuses = [c["event"]["data"] for c in chunks if "event" in c]
         ends.append(statuses[-1]["description"])
 
     assert ends == [
@@ -451,7 +420,7 @@ def test_a_failure_counts_the_attempts_of_its_last_request() -> None:
 def test_calls_that_the_host_will_run_are_no_end() -> None:
     """The line comes when the last round of the answer is over."""
     ended = RunDone(Ending("completed"), output=(call("1"),))
-    assert list(Page(lambda: 0.0).render(ended)) == []
+    assert on_page([ended]) == ([], [])
 
 
 # ---------------------------------------------------------------- besides the answer
@@ -459,14 +428,12 @@ def test_calls_that_the_host_will_run_are_no_end() -> None:
 
 def test_note_is_a_status_line() -> None:
     """Done at once, so that nothing spins above a finished answer."""
-    view = Page(lambda: 0.0)
-
-    [chunk] = view.render(Status("Trying again in 3 s."))
+    [chunk], items = on_page([Status("Trying again in 3 s.")])
 
     assert chunk == status_chunk("Trying again in 3 s.")
     status = {"description": "Trying again in 3 s.", "done": True}
     assert chunk["event"] == {"type": "status", "data": status}
-    assert view.items == []
+    assert items == []
 
 
 def test_source_opens_to_its_text() -> None:
@@ -490,39 +457,25 @@ def test_event_of_the_host_has_an_empty_choice(chunk: Json) -> None:
 
 def test_two_rounds_in_one_view_count_on(host_functions: HostFunctions) -> None:
     """The numbers are those of the run, not of a response."""
-    view = Page(lambda: 0.0)
     events = run_of(message("1", "One"))[:-1]
     events += [ItemAdded(1, message("2", "")), ItemDone(1, message("2", "Two"))]
 
-    chunks = [chunk for event in events for chunk in view.render(event)]
+    chunks, items = on_page(events)
 
-    assert host_functions.reduce(chunks) == view.items
-    assert [message_text(item) for item in view.items] == ["One", "Two"]
+    assert host_functions.reduce(chunks) == items
+    assert [message_text(item) for item in items] == ["One", "Two"]
 
 
 # ---------------------------------------------------------------- answered calls
 
 
-def card_of(answered: ToolOutput) -> tuple[list[Json], list[Item]]:
-    """What is sent of an answered call, and what the view holds of it."""
-    view = Page(lambda: 100.0)
-    chunks = list(view.render(answered))
-    return chunks, view.items
-
-
 def test_output_of_a_call_is_shown_as_the_host_stores_it() -> None:
     """Complete at once, at a place of its own."""
-    chunks, items = card_of(ToolOutput(7, output("1")))
+    chunks, items = on_page([ToolOutput(7, output("1"))])
 
-    assert items == [
-        {
-            "type": "function_call_output",
-            "id": "fco_call_1",
-            "call_id": "call_1",
-            "output": [{"type": "input_text", "text": "rain"}],
-            "status": "completed",
-        }
-    ]
+    parts = [{"type": "input_text", "text": "rain"}]
+    stored = {**output("1"), "id": "fco_call_1", "output": parts, "status": "completed"}
+    assert items == [stored]
     kinds = ["response.output_item.added", "response.output_item.done"]
     assert [chunk["type"] for chunk in chunks] == kinds
     assert [chunk["item"] for chunk in chunks] == items * 2
@@ -531,7 +484,7 @@ def test_output_of_a_call_is_shown_as_the_host_stores_it() -> None:
 
 def test_failed_call_has_status_failed() -> None:
     """The card says it."""
-    _, [item] = card_of(ToolOutput(0, output("1", "Error: no."), failed=True))
+    _, [item] = on_page([ToolOutput(0, output("1", "Error: no."), failed=True)])
 
     assert item["status"] == "failed"
 
@@ -541,7 +494,7 @@ def test_card_has_files_and_embeds_and_sources_of_their_own() -> None:
     source = {"source": {"name": "search_web"}}
     card = {"files": ["f"], "embeds": ["<b>"], "sources": [source]}
 
-    chunks, [item] = card_of(ToolOutput(0, output("1"), card=card))
+    chunks, [item] = on_page([ToolOutput(0, output("1"), card=card)])
 
     assert (item["files"], item["embeds"]) == (["f"], ["<b>"])
     assert "sources" not in item
@@ -556,7 +509,7 @@ def test_picture_is_shown_by_its_address_alone() -> None:
     stored = {"type": "input_image", "image_url": "/api/v1/files/1/content"}
     item = {**output("1"), "output": [text, bytes_]}
 
-    chunks, [shown_item] = card_of(ToolOutput(0, item, card={"stored": [stored]}))
+    chunks, [shown_item] = on_page([ToolOutput(0, item, card={"stored": [stored]})])
 
     assert shown_item["output"] == [text, stored]
     assert "base64" not in str(chunks)
@@ -564,19 +517,16 @@ def test_picture_is_shown_by_its_address_alone() -> None:
 
 def test_custom_call_is_a_card_like_any_other(host_functions: HostFunctions) -> None:
     """Its text is an argument; the host gives call and output back as a pair."""
-    custom = custom_call("1", 'a "note"\nfor Zürich')
-    view = Page(lambda: 0.0)
-    events = run_of(custom)
+    *events, end = run_of(custom_call("1", 'a "note"\nfor Zürich'))
     given = {**output("1"), "type": "custom_tool_call_output"}
-    events.insert(-1, ToolOutput(1, given))
-    chunks = [chunk for event in events for chunk in view.render(event)]
+    chunks, items = on_page([*events, ToolOutput(1, given), end])
 
     stored = host_functions.reduce(natives(chunks))
 
     text = '{"input": "a \\"note\\"\\nfor Zürich"}'
     assert [item["type"] for item in stored] == ["function_call", OUTPUT]
     assert (stored[0]["name"], stored[0]["arguments"]) == ("take_note", text)
-    assert stored == view.items
+    assert stored == items
     called, returned = host_functions.convert(stored)
     function = called["tool_calls"][0]["function"]
     assert function == {"name": "take_note", "arguments": text}
@@ -588,32 +538,26 @@ def test_call_of_an_answer_that_broke_off_is_closed(
     ended: bool, host_functions: HostFunctions
 ) -> None:
     """The host would run it, with half of its arguments."""
-    view = Page(lambda: 0.0)
     begun, first, *rest = run_of(call("1"))
-    events = [begun, first, *(rest[:-1] if ended else []), RunDone(CUT)]
-    chunks = [chunk for event in events for chunk in view.render(event)]
+    chunks, items = on_page([begun, first, *(rest[:-1] if ended else []), RunDone(CUT)])
 
     called, returned = host_functions.reduce(natives(chunks))
 
     assert (called["status"], returned["status"]) == ("incomplete", "failed")
     assert returned["call_id"] == called["call_id"]
     assert "interrupted" in returned["output"][0]["text"]
-    assert [called, returned] == view.items
-    assert host_functions.convert(view.items) == []
+    assert [called, returned] == items
+    assert host_functions.convert(items) == []
     assert chunks[-1] == error_chunk(CUT.sentence)
 
 
 def test_failure_closes_no_call_that_has_its_output() -> None:
     """An earlier round of the run is whole."""
-    view = Page(lambda: 0.0)
-    events = [*run_with_tools()[:-1], RunDone(CUT)]
+    _, items = on_page([*run_with_tools()[:-1], RunDone(CUT)])
 
-    for event in events:
-        list(view.render(event))
-
-    outputs = [i["output"] for i in view.items if i["type"] == OUTPUT]
+    outputs = [item["output"] for item in items if item["type"] == OUTPUT]
     assert [parts[0]["text"] for parts in outputs] == ["rain", "snow"]
-    calls = [i["status"] for i in view.items if i["type"] == "function_call"]
+    calls = [item["status"] for item in items if item["type"] == "function_call"]
     assert calls == ["completed", "failed"]  # as its output says
 
 
@@ -621,18 +565,14 @@ def test_run_with_tools_is_one_message_to_the_host(
     host_functions: HostFunctions,
 ) -> None:
     """Calls, outputs and text as it was told; the next turn gets them as pairs."""
-    view = Page(lambda: 100.0)
-    chunks = [c for event in run_with_tools() for c in view.render(event)]
+    chunks, items = on_page(run_with_tools())
 
     stored = host_functions.reduce(natives(chunks))
 
-    assert [item["type"] for item in stored] == [
-        "reasoning",
-        *("function_call", "function_call"),
-        *("function_call_output", "function_call_output"),
-        "message",
-    ]
-    assert [item["type"] for item in view.items] == [item["type"] for item in stored]
+    kinds = [item["type"] for item in stored]
+    calls = [*["function_call"] * 2, *[OUTPUT] * 2]
+    assert kinds == ["reasoning", *calls, "message"]
+    assert [item["type"] for item in items] == kinds
     messages = host_functions.convert(stored)
     returned = [m for m in messages if m["role"] == "tool"]
     assert [m["tool_call_id"] for m in returned] == ["call_1", "call_2"]
@@ -647,12 +587,7 @@ def test_run_with_tools_is_one_message_to_the_host(
     [
         message("1", "The answer."),
         message("1", "Let me look.", "commentary"),
-        {
-            "type": "web_search_call",
-            "id": "ws_1",
-            "status": "completed",
-            "action": {"type": "search", "query": "rain"},
-        },
+        search("1"),
         call("1"),
     ],
     ids=lambda item: item.get("phase") or item["type"],
@@ -661,16 +596,11 @@ def test_item_after_reasoning_of_a_failed_attempt_has_its_own_index(
     follows: Item,
 ) -> None:
     """The next attempt may use its index: it has a place of its own on the page."""
-    events = run_of(follows)
     begun = {"type": "reasoning", "id": "rs_1", "summary": []}
-    view = Page(lambda: 100.0)
-    for event in (ItemAdded(0, begun), ItemDone(0, NO_THOUGHT), *events):
-        list(view.render(event))
+    failed: list[RunEvent] = [ItemAdded(0, begun), ItemDone(0, NO_THOUGHT)]
 
-    plain = Page(lambda: 100.0)
-    for event in events:
-        list(plain.render(event))
-    first, *rest = view.items
+    _, [first, *rest] = on_page([*failed, *run_of(follows)])
+
     assert first["type"] == "openai_responses:end"
     assert "content" not in first
-    assert rest == plain.items
+    assert rest == on_page(run_of(follows))[1]

@@ -32,10 +32,10 @@ from owui_chat.storage.details_carrier import (
 from owui_chat.storage.signature import sign_object
 from runs.sample import (
     ORIGIN,
-    Page,
     call,
     ended_items,
     message,
+    on_page,
     output,
     reasoning,
     rounds_of_transcripts,
@@ -79,20 +79,16 @@ def stored(host: HostFunctions, rounds: Sequence[Round]) -> list[Item]:
     """The output items that the host stores, with what the first thought carries."""
     items: list[Item] = []
     for number, events in enumerate(rounds):
-        view = Page(lambda: 1.0)
-        chunks = [chunk for event in events for chunk in view.render(event)]
-        index = next(i for i, item in enumerate(view.items) if is_reasoning(item))
+        chunks, held = on_page(events)
+        index = next(i for i, item in enumerate(held) if is_reasoning(item))
         ended = ended_items(events)
         closing = closing_commentary(ended)
         unshown = [item for item in ended if is_commentary(item) and item != closing]
         pairs = [(i, "" if i in unshown else message_text(i)) for i in ended]
         details = write_details(str(number), pairs, ORIGIN, {"round": number}, SIGN)
-        thought = {**view.items[index], "reasoning_details": details}
-        amended = {
-            "type": "response.output_item.done",
-            "output_index": index,
-            "item": thought,
-        }
+        thought = {**held[index], "reasoning_details": details}
+        done = "response.output_item.done"
+        amended = {"type": done, "output_index": index, "item": thought}
         shown = host.reduce([*(c for c in chunks if "type" in c), amended])
         items += map(rewritten, shown)
         answered = {item["call_id"] for item in shown if is_call_output(item)}
@@ -145,6 +141,16 @@ def expected(rounds: Sequence[Round]) -> list[Item]:
 def is_empty(item: Item) -> bool:
     """Whether a message says nothing: the host drops it."""
     return item_type(item) == "message" and not message_text(item).strip()
+
+
+def details_of(*pairs: tuple[Item, str], **notes: Any) -> list[Item]:
+    """What a turn of these items carries, each with the text that is shown of it."""
+    return write_details("1", pairs, ORIGIN, notes, SIGN)
+
+
+def carrying(text: str, details: object) -> Json:
+    """An answer that the host gives back with what it carries."""
+    return {"role": "assistant", "content": text, "reasoning_details": details}
 
 
 # ------------------------------------------------------------- the tests
@@ -207,20 +213,15 @@ def test_deleted_call_takes_its_reasoning_along(host_functions: HostFunctions) -
 def edited(text: str) -> list[Item]:
     """What is sent of a turn of two messages whose shown text is this now."""
     turn = [reasoning("1"), message("1", "One."), reasoning("2"), message("2", "Two.")]
-    pairs = [(item, message_text(item)) for item in turn]
-    details = write_details("1", pairs, ORIGIN, {}, SIGN)
-    answered = {"role": "assistant", "content": text, "reasoning_details": details}
-    return sent([answered])
+    return sent([carrying(text, details_of(*((i, message_text(i)) for i in turn)))])
 
 
 def test_edit_behind_the_last_place_is_the_person_s_text() -> None:
     """The items around it stay."""
     items = edited("One.\nThree.")
 
-    assert [message_text(i) for i in items if item_type(i) == "message"] == [
-        "One.",
-        "Three.",
-    ]
+    texts = [message_text(i) for i in items if item_type(i) == "message"]
+    assert texts == ["One.", "Three."]
     assert len(items) == 4
 
 
@@ -235,12 +236,10 @@ def test_edit_that_moves_the_places_is_one_text() -> None:
 def test_text_that_is_not_the_model_s_gives_its_own_back() -> None:
     """Unless a person changed it."""
     item = message("1", "<think>Hm.</think> Rain. ")
-    pairs = [(reasoning("1"), ""), (item, "Rain. ")]
-    details = write_details("1", pairs, ORIGIN, {}, SIGN)
-    answered = {"role": "assistant", "content": "Rain.", "reasoning_details": details}
+    details = details_of((reasoning("1"), ""), (item, "Rain. "))
 
-    kept = sent([answered])
-    changed = sent([{**answered, "content": "Snow."}])
+    kept = sent([carrying("Rain.", details)])
+    changed = sent([carrying("Snow.", details)])
 
     assert kept == replay_output([reasoning("1"), item], with_reasoning=True)
     assert message_text(changed[1]) == "Snow."
@@ -249,20 +248,13 @@ def test_text_that_is_not_the_model_s_gives_its_own_back() -> None:
 def test_text_that_is_shown_as_a_thought_goes_with_its_call() -> None:
     """The host has no text of it."""
     turn = [reasoning("1"), message("1", "I look."), call("1")]
-    details = write_details("1", [(item, "") for item in turn], ORIGIN, {}, SIGN)
+    details = details_of(*((item, "") for item in turn))
     function = {"name": "get_weather", "arguments": "{}"}
     tool_call = {"id": "call_1", "type": "function", "function": function}
-    messages = [
-        {
-            "role": "assistant",
-            "content": "",
-            "tool_calls": [tool_call],
-            "reasoning_details": details,
-        },
-        {"role": "tool", "tool_call_id": "call_1", "content": "rain"},
-    ]
+    called = {**carrying("", details), "tool_calls": [tool_call]}
+    returned = {"role": "tool", "tool_call_id": "call_1", "content": "rain"}
 
-    items = sent(messages)
+    items = sent([called, returned])
 
     assert items == [*replay_output(turn, with_reasoning=True), output("1")]
 
@@ -272,9 +264,7 @@ def test_text_stands_only_where_the_host_does_not_have_it() -> None:
     shown = message("1", "Rain.")
     stripped = message("2", "Snow. ")
 
-    entries = write_details(
-        "1", [(shown, "Rain."), (stripped, "Snow. ")], ORIGIN, {"a": 1}, SIGN
-    )
+    entries = details_of((shown, "Rain."), (stripped, "Snow. "), a=1)
 
     assert "Rain." not in json.dumps(entries)
     assert "Snow. " in json.dumps(entries)
@@ -284,16 +274,14 @@ def test_text_stands_only_where_the_host_does_not_have_it() -> None:
 
 def test_reasoning_without_its_content_is_not_carried() -> None:
     """It could not be given back."""
-    entries = write_details(
-        "1", [(without(reasoning("1"), "encrypted_content"), "")], ORIGIN, {}, SIGN
-    )
+    entries = details_of((without(reasoning("1"), "encrypted_content"), ""))
 
     assert [entry["type"] for entry in entries] == ["openai_responses.turn"]
 
 
 def test_encrypted_content_is_where_others_look_for_it() -> None:
     """Reasoning has the form that the host's own adapters give it."""
-    _, entry = write_details("1", [(reasoning("1"), "")], ORIGIN, {}, SIGN)
+    _, entry = details_of((reasoning("1"), ""))
 
     assert entry["type"] == "reasoning.encrypted"
     assert entry["data"] == "sealed-1"
@@ -303,11 +291,11 @@ def test_encrypted_content_is_where_others_look_for_it() -> None:
 @pytest.mark.parametrize("other", [Origin("gpt-6", "api.openai.com"), None])
 def test_reasoning_goes_only_to_its_own_model(other: Origin | None) -> None:
     """The rest goes to any."""
-    pairs = [(reasoning("1"), ""), (message("1", "Rain."), "Rain.")]
-    details = write_details("1", pairs, ORIGIN, {}, SIGN)
-    answered = {"role": "assistant", "content": "Rain.", "reasoning_details": details}
+    details = details_of((reasoning("1"), ""), (message("1", "Rain."), "Rain."))
 
-    assert [item["type"] for item in sent([answered], other)] == ["message"]
+    items = sent([carrying("Rain.", details)], other)
+
+    assert [item["type"] for item in items] == ["message"]
 
 
 def test_notes_come_back() -> None:
@@ -327,30 +315,23 @@ def test_notes_come_back() -> None:
     assert [len(turn.items) for turn in turns] == [1, 1]
 
 
+OWN = {"format": "openai-responses-v1"}
 BROKEN: list[object] = [
     None,
     "text",
     [None, "text", {}],
     [{"type": "reasoning.encrypted", "data": "x"}],
-    [{"format": "openai-responses-v1", "type": "surprise", "turn": "1", "index": 0}],
-    [{"format": "openai-responses-v1", "turn": 1, "index": 0}],
-    [{"format": "openai-responses-v1", "turn": "1", "index": None}],
-    [
-        {
-            "format": "openai-responses-v1",
-            "type": "openai_responses.item",
-            "turn": "1",
-            "index": 0,
-            "item": {},
-        }
-    ],
+    [{**OWN, "type": "surprise", "turn": "1", "index": 0}],
+    [{**OWN, "turn": 1, "index": 0}],
+    [{**OWN, "turn": "1", "index": None}],
+    [{**OWN, "type": "openai_responses.item", "turn": "1", "index": 0, "item": {}}],
 ]
 
 
 @pytest.mark.parametrize("details", BROKEN)
 def test_reasoning_details_of_others_are_ignored(details: object) -> None:
     """A message with it is read as if it carried nothing."""
-    answered = {"role": "assistant", "content": "Rain.", "reasoning_details": details}
+    answered = carrying("Rain.", details)
 
     parts, records = restore_from_details(parse_messages([answered])[1], SIGN)
 
@@ -360,21 +341,19 @@ def test_reasoning_details_of_others_are_ignored(details: object) -> None:
 
 def test_unsigned_details_give_only_reasoning_and_shown_text() -> None:
     """Reasoning and the shown text; no hidden words, no notes, no arguments."""
-    turn = [
+    details = details_of(
         (reasoning("1"), ""),
         (message("1", "Obey.", "commentary"), ""),
         (reasoning("2"), ""),
         (message("2", "Obey."), "Hello."),
         (reasoning("3"), ""),
         (call("1"), ""),
-    ]
-    details = write_details("1", turn, ORIGIN, {"style": "lean"}, SIGN)
+        style="lean",
+    )
     details[0]["signature"] = details[0]["signature"][::-1]
-    answered = {"role": "assistant", "content": "Hello.", "reasoning_details": details}
 
     [response] = read_details(details, SIGN)
-    parts, records = restore_from_details(parse_messages([answered])[1], SIGN)
-    items = build_input(parts, records, ORIGIN)
+    items = sent([carrying("Hello.", details)])
 
     assert response.notes == {}
     assert "Obey" not in str(response)
@@ -386,8 +365,7 @@ def test_unsigned_details_give_only_reasoning_and_shown_text() -> None:
 
 def test_one_signature_holds_for_a_response() -> None:
     """It is made once; an entry that was changed, taken away or added breaks it."""
-    turn = [(reasoning("1"), ""), (call("1"), "")]
-    details = write_details("1", turn, ORIGIN, {"style": "lean"}, SIGN)
+    details = details_of((reasoning("1"), ""), (call("1"), ""), style="lean")
     changed = [*details[:2], {**details[2], "item": call("2")}]
     forms = [changed, details[:2], [*details, {**details[2], "index": 3}]]
 
@@ -401,11 +379,8 @@ def test_one_signature_holds_for_a_response() -> None:
 
 def test_entries_that_were_signed_one_by_one_are_read() -> None:
     """Earlier writers did so."""
-    turn = [(reasoning("1"), ""), (call("1"), "")]
-    details = [
-        sign_object({k: v for k, v in entry.items() if k != "signature"}, SIGN)
-        for entry in write_details("1", turn, ORIGIN, {"style": "lean"}, SIGN)
-    ]
+    entries = details_of((reasoning("1"), ""), (call("1"), ""), style="lean")
+    details = [sign_object(without(entry, "signature"), SIGN) for entry in entries]
     details[1]["data"] = "changed"
 
     [response] = read_details(details, SIGN)

@@ -29,17 +29,12 @@ CITED = {
 }
 DRAWN: Item = {"type": "image_generation_call", "id": "ig_1", "result": "AAAA"}
 KEPT: Item = {"type": "image_generation_call", "stored": "f-1"}
-PICTURE = {
-    "type": "message",
-    "role": "user",
-    "content": [
-        {
-            "type": "input_image",
-            "detail": "auto",
-            "image_url": "data:image/png;base64,AAAA",
-        }
-    ],
-}
+IMAGE = {"type": "input_image", "detail": "auto"}
+IMAGE["image_url"] = "data:image/png;base64,AAAA"
+PICTURE = {"type": "message", "role": "user", "content": [IMAGE]}
+
+
+THERE = AssistantText(f"{format_marker('items', A)}There.")
 
 
 def records_of(*payload: Item, ulid: str = A) -> dict[str, Record]:
@@ -125,9 +120,7 @@ def test_only_pictures_that_the_answers_name_are_wanted() -> None:
     """A chat also holds those of other branches."""
     records = {**records_of(KEPT), **records_of({**KEPT, "stored": "f-2"}, ulid=B)}
 
-    assert stored_image_ids(
-        [AssistantText(f"{format_marker('items', A)}There.")], records
-    ) == ["f-1"]
+    assert stored_image_ids([THERE], records) == ["f-1"]
 
 
 @pytest.mark.parametrize(
@@ -141,11 +134,8 @@ def test_stored_picture_goes_back_at_its_place(
     """The reasoning that led to it stays in front of it, and of the text without it."""
     records = restore_images(records_of(reasoning("1"), KEPT), held)
 
-    items = build_input(
-        [AssistantText(f"{format_marker('items', A)}There.")], records, ORIGIN
-    )
+    thought, *restored, answered = build_input([THERE], records, ORIGIN)
 
-    thought, *restored, answered = items
     assert thought["type"] == "reasoning"
     assert restored == pictures
     assert answered["role"] == "assistant"

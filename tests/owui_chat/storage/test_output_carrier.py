@@ -41,6 +41,11 @@ def kept(ulid: str, before: str = "", value: object = VALUE) -> Json:
     return {**head, "before": before, "kept": value}
 
 
+def card(call_id: str) -> list[ChatPart]:
+    """A call and its output, as the host shows them."""
+    return [ToolCall(call_id, "f", "{}"), ToolMessage(call_id, "rain")]
+
+
 def restored(answer: list[ChatPart], run: list[Any]) -> list[ChatPart]:
     """An answer with what is stored for it."""
     asked, *with_stored = restore_from_outputs([ASKED, *answer], {"a1": [run]})
@@ -48,19 +53,56 @@ def restored(answer: list[ChatPart], run: list[Any]) -> list[ChatPart]:
     return with_stored
 
 
-def test_text_names_its_record() -> None:
-    """The host joins the texts of neighbors by a line's end."""
-    run = [
-        message("1", "Rain."),
-        kept(A, "msg_1"),
-        message("2", "Snow."),
-        kept(B, "msg_2"),
-    ]
+RAIN_OF_CODE = code_text("Rain.")
+CODE_THEN_RAIN = [
+    {"type": CODE_CARD, "code": "Rain."},
+    message("1", "Rain."),
+    kept(A, "msg_1"),
+]
 
-    assert restored([AssistantText("Rain.\nSnow.")], run) == [
-        AssistantText("Rain.", [A]),
-        AssistantText("Snow.", [B]),
-    ]
+
+@pytest.mark.parametrize(
+    ("shown", "run", "texts"),
+    [
+        pytest.param(
+            AssistantText("Rain.\nSnow."),
+            [
+                *(message("1", "Rain."), kept(A, "msg_1")),
+                *(message("2", "Snow."), kept(B, "msg_2")),
+            ],
+            [AssistantText("Rain.", [A]), AssistantText("Snow.", [B])],
+            id="the host joins neighbors by a line's end",
+        ),
+        pytest.param(
+            AssistantText("Yes.\nYes."),
+            [message("1", "Yes."), message("2", "Yes."), kept(A, "msg_2")],
+            [AssistantText("Yes.", []), AssistantText("Yes.", [A])],
+            id="the same words are looked for behind those before",
+        ),
+        pytest.param(
+            AssistantText("Rain.", [A]),
+            [message("1", "Rain."), kept(C, "msg_1"), kept(B, "msg_1")],
+            [AssistantText("Rain.", [C, B, A])],
+            id="the text keeps the record that it had",
+        ),
+        pytest.param(
+            AssistantText(f"{RAIN_OF_CODE}\nRain."),
+            CODE_THEN_RAIN,
+            [AssistantText(RAIN_OF_CODE, []), AssistantText("Rain.", [A])],
+            id="the words of code are not those of the answer",
+        ),
+        pytest.param(
+            AssistantText("Rain."),
+            CODE_THEN_RAIN,
+            [AssistantText("Rain.", [A])],
+            id="the code was deleted",
+        ),
+    ],
+)
+def test_text_names_its_record(
+    shown: AssistantText, run: list[Any], texts: list[ChatPart]
+) -> None:
+    assert restored([shown], run) == texts
 
 
 def test_an_answer_belongs_to_the_stored_message_before_it() -> None:
@@ -80,25 +122,11 @@ def test_an_answer_belongs_to_the_stored_message_before_it() -> None:
     assert with_stored == [AssistantText("Yes."), *chat[:3], AssistantText("Yes.", [C])]
 
 
-def test_same_words_in_one_answer_are_told_apart_by_their_order() -> None:
-    """Each is looked for behind the one before."""
-    run = [message("1", "Yes."), message("2", "Yes."), kept(A, "msg_2")]
-
-    assert restored([AssistantText("Yes.\nYes.")], run) == [
-        AssistantText("Yes.", []),
-        AssistantText("Yes.", [A]),
-    ]
-
-
 def test_record_without_text_is_restored_at_the_end() -> None:
     """Behind the cards of the run."""
     run = [call("1"), {**output("1"), "output": []}, kept(A)]
-    chat: list[ChatPart] = [
-        ToolCall("call_1", "f", "{}"),
-        ToolMessage("call_1", "rain"),
-    ]
 
-    assert restored(chat, run) == [*chat, AssistantText("", [A])]
+    assert restored(card("call_1"), run) == [*card("call_1"), AssistantText("", [A])]
 
 
 def test_commentary_is_restored_between_its_neighbors() -> None:
@@ -110,14 +138,7 @@ def test_commentary_is_restored_between_its_neighbors() -> None:
         *(remarks[1], kept(B, "msg_2"), call("2"), {**made, "call_id": "call_2"}),
         *(remarks[2], kept(C, "msg_3"), message("b", "Snow.")),
     ]
-    first: list[ChatPart] = [
-        ToolCall("call_1", "f", "{}"),
-        ToolMessage("call_1", "rain"),
-    ]
-    second: list[ChatPart] = [
-        ToolCall("call_2", "f", "{}"),
-        ToolMessage("call_2", "rain"),
-    ]
+    first, second = (card(call_id) for call_id in ("call_1", "call_2"))
 
     with_stored = restored(
         [AssistantText("Rain."), *first, *second, AssistantText("Snow.")], run
@@ -179,30 +200,14 @@ def test_changed_text_loses_what_follows_up_to_the_next_output() -> None:
         *(kept(B, "msg_2"), call("1"), {**output("1"), "output": []}),
         *(message("3", "Snow."), kept(C, "msg_3")),
     ]
-    card: list[ChatPart] = [ToolCall("call_1", "f", "{}"), ToolMessage("call_1", "")]
+    called = card("call_1")
 
     with_stored = restored(
-        [AssistantText("Sun.\nHail."), *card, AssistantText("Snow.")], run
+        [AssistantText("Sun.\nHail."), *called, AssistantText("Snow.")], run
     )
 
-    assert with_stored == [
-        AssistantText("Sun.\nHail.", [A]),
-        *card,
-        AssistantText("Snow.", [C]),
-    ]
-
-
-def test_words_that_code_holds_are_not_taken_for_the_answer() -> None:
-    """The host puts code into the text, in front of what the model said of it."""
-    code = {"type": CODE_CARD, "code": "Rain."}
-    run = [code, message("1", "Rain."), kept(A, "msg_1")]
-    shown = code_text("Rain.")
-
-    assert restored([AssistantText(f"{shown}\nRain.")], run) == [
-        AssistantText(shown, []),
-        AssistantText("Rain.", [A]),
-    ]
-    assert restored([AssistantText("Rain.")], run) == [AssistantText("Rain.", [A])]
+    changed = AssistantText("Sun.\nHail.", [A])
+    assert with_stored == [changed, *called, AssistantText("Snow.", [C])]
 
 
 @pytest.mark.parametrize("message", [None, 7, {}, {"output": "x"}, {"output": [7]}])
@@ -230,12 +235,3 @@ def test_record_that_is_kept_again_replaces_itself() -> None:
     [*_] = shown.add_record(StoredRecord(record_item(B, {})), None)
 
     assert shown.items[1:] == [kept(A, "msg_1", {"__v": 5}), kept(B, "", {})]
-
-
-def test_records_of_both_carriers_stand_in_front_of_one_text() -> None:
-    """The text keeps the record that it had."""
-    run = [message("1", "Rain."), kept(C, "msg_1"), kept(B, "msg_1")]
-
-    assert restored([AssistantText("Rain.", [A])], run) == [
-        AssistantText("Rain.", [C, B, A]),
-    ]

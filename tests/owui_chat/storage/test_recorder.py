@@ -1,6 +1,6 @@
 """What a run leaves behind, and in front of which text it says so."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
 
@@ -27,11 +27,8 @@ from runs.sample import (
     without,
 )
 
-STUB: Item = {
-    "type": "message",
-    "role": "assistant",
-    "content": [{"type": "output_text", "annotations": []}],
-}
+STUB_PART: Item = {"type": "output_text", "annotations": []}
+STUB: Item = {"type": "message", "role": "assistant", "content": [STUB_PART]}
 
 
 def stub(phase: str) -> Item:
@@ -77,55 +74,87 @@ def test_record_comes_with_the_first_growth_of_the_text() -> None:
     assert event == TextDelta(1, "text", 0, "Rai")
 
 
-def test_sealed_bytes_are_those_of_the_end() -> None:
-    """What the beginning of an item shows of them may be incomplete."""
-    [[kept]] = payloads(reasoning("1"), message("1", "Rain."))
-
-    assert kept["encrypted_content"] == "sealed-1"
-
-
-def test_items_in_front_of_one_text_share_a_marker() -> None:
-    """A copied answer shows each line."""
-    items = reasoning("1"), reasoning("2"), message("1", "Rain.")
-
-    [record] = tell(run_of(*items)).records.values()
-
-    assert record.kind == "items"
-    assert list(record.payload) == [
-        strip_for_replay(reasoning("1")),
-        strip_for_replay(reasoning("2")),
-    ]
+SEALED = strip_for_replay(reasoning("1"))
+REMARK = message("1", "Look", "commentary")
+RAIN = message("2", "Rain.")
+NOTE = {"type": "file_path", "file_id": "file-1", "index": 0}
+UNSEALED = without(reasoning("1"), "encrypted_content")
 
 
-def test_plain_answer_needs_no_record() -> None:
-    """All there is to know of it is its text."""
-    assert payloads(message("1", "Rain.")) == []
-
-
-def test_phase_is_kept_with_a_message() -> None:
-    """The text of an answer is not: the chat gives it back. That of a remark is."""
-    remark = message("1", "Look", "commentary")
-    answer = message("2", "It", "final_answer")
-
-    kept = payloads(remark, reasoning("1"), answer)
-
-    assert kept == [
-        [strip_for_replay(remark)],
-        [strip_for_replay(reasoning("1")), stub("final_answer")],
-    ]
+@pytest.mark.parametrize(
+    ("items", "records"),
+    [
+        pytest.param([], [], id="nothing"),
+        pytest.param([RAIN], [], id="all there is to know of a text is the text"),
+        pytest.param(
+            [reasoning("1"), reasoning("2"), RAIN],
+            [[SEALED, strip_for_replay(reasoning("2"))]],
+            id="items in front of one text share a marker",
+        ),
+        pytest.param(
+            [REMARK, reasoning("1"), message("2", "It", "final_answer")],
+            [[strip_for_replay(REMARK)], [SEALED, stub("final_answer")]],
+            id="the phase of an answer, and the text of a remark",
+        ),
+        pytest.param(
+            [reasoning("1"), message("1", " \n", "commentary"), RAIN],
+            [[SEALED]],
+            id="what led to an empty remark waits for what follows",
+        ),
+        pytest.param(
+            [reasoning("1"), message("2", "Rain.", annotations=[NOTE])],
+            [[SEALED, {**STUB, "content": [{**STUB_PART, "annotations": [NOTE]}]}]],
+            id="annotations without the text",
+        ),
+        pytest.param([RAIN, reasoning("1")], [], id="reasoning that led to nothing"),
+        pytest.param([UNSEALED, RAIN], [], id="unsealed reasoning"),
+        pytest.param(
+            [reasoning("1", encrypted_content=""), RAIN], [], id="an empty seal"
+        ),
+        pytest.param(
+            [reasoning("1"), call("1", status="incomplete")],
+            [],
+            id="nobody will answer an incomplete call",
+        ),
+        pytest.param(
+            [reasoning("1"), search("1"), RAIN],
+            [[SEALED, strip_for_replay(search("1"))]],
+            id="searches between the reasoning and the answer",
+        ),
+        pytest.param(
+            [reasoning("1"), search("1"), reasoning("2")],
+            [[SEALED, strip_for_replay(search("1"))]],
+            id="a search that no text followed",
+        ),
+        pytest.param(
+            [message("1", "One"), RAIN],
+            [[STUB]],
+            id="the host joins neighbors by a newline",
+        ),
+        pytest.param(
+            [message("1", "One"), {**search("1"), "status": "in_progress"}, RAIN],
+            [[STUB]],
+            id="neighbors with an open search between them",
+        ),
+        pytest.param(
+            [message("1", "One"), UNSEALED, RAIN],
+            [[STUB]],
+            id="neighbors with unsealed reasoning between them",
+        ),
+    ],
+)
+def test_only_what_the_chat_cannot_give_back_is_kept(
+    items: list[Item], records: list[list[Item]]
+) -> None:
+    assert payloads(*items) == records
 
 
 def test_remark_is_kept_with_what_led_to_it_when_it_has_ended() -> None:
     """Whatever happens to the run from there on, it is there."""
-    remark = message("1", "Look", "commentary")
+    [(event, record)] = written_at(run_of(reasoning("1"), REMARK, call("1"))[:-1])
 
-    [(event, record)] = written_at(run_of(reasoning("1"), remark, call("1"))[:-1])
-
-    assert event == ItemDone(1, remark, shown="Look")
-    assert record.payload == (
-        strip_for_replay(reasoning("1")),
-        strip_for_replay(remark),
-    )
+    assert event == ItemDone(1, REMARK, shown="Look")
+    assert record.payload == (SEALED, strip_for_replay(REMARK))
     assert record.shown == ""  # the chat has no text of it
 
 
@@ -139,29 +168,6 @@ def test_record_of_the_last_remark_tells_that_the_chat_has_its_text() -> None:
     assert (first.shown, second.shown) == ("", text_digest("2."))
     assert second.payload == (strip_for_replay(done),)
     assert other.shown == ""
-
-
-def test_remark_that_says_nothing_is_not_kept() -> None:
-    """What led to it waits for what follows."""
-    blank = message("1", " \n", "commentary")
-
-    kept = payloads(reasoning("1"), blank, message("2", "Rain."))
-
-    assert kept == [[strip_for_replay(reasoning("1"))]]
-
-
-@pytest.mark.parametrize(
-    "between",
-    [
-        [],
-        [{**search("1"), "status": "in_progress"}],
-        [without(reasoning("1"), "encrypted_content")],
-    ],
-    ids=["nothing", "open search", "unsealed reasoning"],
-)
-def test_second_message_in_a_row_is_kept_apart(between: list[Item]) -> None:
-    """The host joins neighbors by a newline, and leaves out what is not kept."""
-    assert payloads(message("1", "One"), *between, message("2", "Two")) == [[STUB]]
 
 
 @pytest.mark.parametrize(
@@ -179,10 +185,8 @@ def test_message_that_the_chat_cannot_give_back_is_kept_whole(item: Item) -> Non
 
     (_, begun), (_, amended) = written_at(events)
 
-    assert begun.payload == (strip_for_replay(reasoning("1")),)
-    assert amended == begun._replace(
-        payload=(strip_for_replay(reasoning("1")), strip_for_replay(item))
-    )
+    assert begun.payload == (SEALED,)
+    assert amended == begun._replace(payload=(SEALED, strip_for_replay(item)))
 
 
 def test_refusal_without_reasoning_is_kept_whole() -> None:
@@ -194,25 +198,12 @@ def test_refusal_without_reasoning_is_kept_whole() -> None:
     assert amended.payload == (strip_for_replay(item),)
 
 
-def test_annotations_are_kept_without_the_text() -> None:
-    """They are not in the chat's text."""
-    note = {"type": "file_path", "file_id": "file-1", "index": 0}
-    item = message("1", "Rain.", annotations=[note])
-
-    [[_, kept]] = payloads(reasoning("1"), item)
-
-    assert kept["content"] == [{"type": "output_text", "annotations": [note]}]
-
-
 def test_message_that_is_shown_otherwise_is_kept_whole() -> None:
     """With what tells whether the shown text was edited."""
     text = "Rain. ([a.example](https://a.example?utm_source=openai))"
 
-    records = [
-        record for _, record in written_at(run_of(search("1"), message("1", text)))
-    ]
+    (_, begun), (_, amended) = written_at(run_of(search("1"), message("1", text)))
 
-    begun, amended = records
     assert begun.payload == (strip_for_replay(search("1")),)
     whole = (strip_for_replay(search("1")), strip_for_replay(message("1", text)))
     assert amended == begun._replace(payload=whole, shown=text_digest("Rain. [1]"))
@@ -229,55 +220,50 @@ def test_message_of_a_run_that_may_cite_has_a_record_from_its_beginning() -> Non
     assert tell(run_of(message("1", "Rain."))).written == []
 
 
-def test_phase_that_only_the_end_tells_is_kept() -> None:
-    """The end of an item is what counts."""
-    late = message("1", "Rain.", "final_answer")
+@pytest.mark.parametrize(
+    ("item", "kind", "change", "kept"),
+    [
+        pytest.param(
+            message("1", "Rain.", "final_answer"),
+            ItemAdded,
+            lambda item: without(item, "phase"),
+            [stub("final_answer")],
+            id="only the end has the phase",
+        ),
+        pytest.param(
+            message("1", "Rain."),
+            ItemAdded,
+            lambda item: {**item, "phase": "final_answer"},
+            [],
+            id="only the beginning has the phase",
+        ),
+        pytest.param(
+            message("1", "Rain."),
+            ItemDone,
+            lambda item: {**item, "content": None},
+            [{"type": "message", "role": "assistant"}],
+            id="the end has no content, as of other servers",
+        ),
+    ],
+)
+def test_end_of_a_message_counts(
+    item: Item,
+    kind: type[ItemAdded | ItemDone],
+    change: Callable[[Item], Item],
+    kept: list[Item],
+) -> None:
     events = [
         (
-            event._replace(item=without(event.item, "phase"))
-            if isinstance(event, ItemAdded)
+            event._replace(item=change(event.item))
+            if isinstance(event, kind) and event.output_index == 1
             else event
         )
-        for event in run_of(reasoning("1"), late)
+        for event in run_of(reasoning("1"), item)
     ]
 
     [_, (_, amended)] = written_at(events)
 
-    assert amended.payload == (strip_for_replay(reasoning("1")), stub("final_answer"))
-
-
-def test_phase_that_the_end_takes_back_is_not_kept() -> None:
-    """Then the text is again all there is to know."""
-    events = [
-        (
-            event._replace(item={**event.item, "phase": "final_answer"})
-            if isinstance(event, ItemAdded) and event.output_index == 1
-            else event
-        )
-        for event in run_of(reasoning("1"), message("1", "Rain."))
-    ]
-
-    [_, (_, amended)] = written_at(events)
-
-    assert amended.payload == (strip_for_replay(reasoning("1")),)
-
-
-def test_message_that_ends_without_content_does_no_harm() -> None:
-    """Other servers leave fields out."""
-    item = {**message("1", "Rain."), "content": None}
-    events = [
-        (
-            event._replace(item=item)
-            if isinstance(event, ItemDone) and event.output_index == 1
-            else event
-        )
-        for event in run_of(reasoning("1"), message("1", "Rain."))
-    ]
-
-    [_, (_, amended)] = written_at(events)
-
-    kept = {"type": "message", "role": "assistant"}
-    assert amended.payload == (strip_for_replay(reasoning("1")), kept)
+    assert amended.payload == (SEALED, *kept)
 
 
 def test_message_without_text_leaves_its_marker_to_the_next() -> None:
@@ -287,20 +273,6 @@ def test_message_without_text_leaves_its_marker_to_the_next() -> None:
     [record] = tell(run_of(*items)).records.values()
 
     assert record.payload[0] == strip_for_replay(reasoning("1"))
-
-
-def test_reasoning_that_nothing_follows_is_not_kept() -> None:
-    """Alone it would be refused."""
-    rendered = tell(run_of(message("1", "Rain."), reasoning("1")))
-
-    assert rendered.records == {}
-
-
-@pytest.mark.parametrize("field", ["encrypted_content", "none"])
-def test_reasoning_that_is_not_sealed_is_not_kept(field: str) -> None:
-    """The API could not read it back."""
-    item = without(reasoning("1", encrypted_content=""), field)
-    assert payloads(item, message("1", "Rain.")) == []
 
 
 def test_author_that_keeps_no_reasoning_keeps_the_rest() -> None:
@@ -359,42 +331,18 @@ def test_calls_that_no_text_follows_are_kept_at_the_end() -> None:
     assert record.kind == "items"
 
 
-def test_incomplete_call_is_not_kept() -> None:
-    """Nobody will answer it."""
-    assert payloads(reasoning("1"), call("1", status="incomplete")) == []
-
-
-def test_searches_are_kept_between_the_reasoning_and_the_answer() -> None:
-    """The next turn begins with all that this one received."""
-    [kept] = payloads(reasoning("1"), search("1"), message("1", "Rain."))
-
-    assert kept == [strip_for_replay(reasoning("1")), strip_for_replay(search("1"))]
-
-
-def test_search_that_no_text_followed_is_kept_at_the_end() -> None:
-    """The model knows then what it looked for before it broke off."""
-    events = run_of(reasoning("1"), search("1"), reasoning("2"))
-
-    [record] = tell(events).written
-
-    assert record.payload == (
-        strip_for_replay(reasoning("1")),
-        strip_for_replay(search("1")),
-    )
-
-
-def test_rest_of_nothing_is_nothing() -> None:
-    """No marker without items."""
-    assert tell(run_of()).written == []
-
-
 @pytest.mark.parametrize("name", TRANSCRIPTS)
 def test_no_record_is_empty_and_every_kept_item_is_clean(name: str) -> None:
-    """Whatever the run: no ids, no states, no reasoning without its seal."""
+    """Whatever the run: no ids, no states, no reasoning without its seal.
+
+    Nor a picture: its file is the host's, and a chat is read whole with every answer.
+    """
     rendered = tell(run_of_transcript(name))
 
     for record in rendered.written:
         assert record.payload
+        assert "iVBORw0KGgo" not in str(record.payload)
+        assert "base64" not in str(record.payload)
         for item in record.payload:
             assert item == strip_for_replay(item)
             assert item["type"] != "reasoning" or has_encrypted_reasoning(item)
@@ -422,12 +370,3 @@ def test_compaction_is_kept_as_reasoning_is() -> None:
 
     assert record.payload[0] == without(item, "id")
     assert forgetful.written == []
-
-
-@pytest.mark.parametrize("name", TRANSCRIPTS)
-def test_no_picture_is_kept_inline(name: str) -> None:
-    """Its file is the host's; a chat is read whole with every answer."""
-    kept = str([r.payload for r in tell(run_of_transcript(name)).records.values()])
-
-    assert "iVBORw0KGgo" not in kept
-    assert "base64" not in kept

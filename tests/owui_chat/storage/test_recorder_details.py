@@ -120,10 +120,8 @@ def test_each_turn_rides_in_a_thought_of_its_own() -> None:
     items = shown([*events, *second]).shown.items
 
     thoughts = [item["reasoning_details"] for item in filter(is_reasoning, items)]
-    assert [{entry["turn"] for entry in thought} for thought in thoughts] == [
-        {"0"},
-        {"1"},
-    ]
+    turns = [{entry["turn"] for entry in thought} for thought in thoughts]
+    assert turns == [{"0"}, {"1"}]
 
 
 def test_turn_without_a_thought_is_not_carried() -> None:

@@ -118,7 +118,6 @@ def test_single_key_of_earlier_writers_is_read(ulid: str) -> None:
 def test_record_kind_is_the_type_of_its_single_item(
     payload: tuple[Json, ...], kind: str
 ) -> None:
-    """The type of one item, or `items`."""
     assert record(*payload).kind == kind
 
 
@@ -146,9 +145,8 @@ def test_malformed_records_are_ignored(chat: Json) -> None:
 
 def test_record_with_odd_fields_still_counts() -> None:
     """What was kept is worth more than when and by whom."""
-    odd = earlier_record(
-        model=None, created_at="yesterday", message_id=None, origin="?"
-    )
+    fields = {"model": None, "created_at": "yesterday", "message_id": None}
+    odd = earlier_record(origin="?", **fields)
 
     restored = read_records(earlier_chat(**{ULID: odd}), SIGN)[ULID]
 
@@ -180,10 +178,7 @@ STUB = {"type": "function_call", "call_id": "call_1"}
         ([{"type": "mcp_list_tools", "server_label": "x", "tools": []}], []),
         ([{"type": "compaction", "encrypted_content": "x"}], []),
         ([{"type": "image_generation_call", "stored": "f-1"}], []),
-        (
-            [{"type": "mcp_approval_response", "approval_request_id": "1"}],
-            [],
-        ),
+        ([{"type": "mcp_approval_response", "approval_request_id": "1"}], []),
     ],
 )
 @pytest.mark.parametrize("how", ["unsigned", "changed", "another server's", "moved"])
@@ -205,9 +200,8 @@ def test_unsigned_record_is_used_only_where_harmless(
 
     read = read_records({"openai_responses_pipe": {"items": rows}}, SIGN)
 
-    assert [list(stored.payload) for stored in read.values()] == (
-        [used] if used else []
-    )
+    payloads = [list(stored.payload) for stored in read.values()]
+    assert payloads == ([used] if used else [])
     assert all(stored.shown == "" for stored in read.values())
 
 

@@ -14,12 +14,11 @@ from typing import Any
 
 import pytest
 
-from sandboxes.pretended import CONFINED
+from sandboxes.pretended import CONFINED, execute
 from toolbox.sandbox.backend import SandboxLimits
 from toolbox.sandbox.containers import ContainerBackend
 from toolbox.sandbox.program import SANDBOX_PROGRAM
 from toolbox.sandbox.tools import SandboxTools
-from toolbox.sandbox.workspaces import WorkspaceKey
 from upstream.server import until
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -57,10 +56,7 @@ class Client:
     def told(self) -> list[tuple[list[str], dict[str, str]]]:
         """Return the arguments and the environment of each start."""
         lines = (self.folder / "told").read_text().splitlines()
-        return [
-            (arguments, environment)
-            for arguments, environment in map(json.loads, lines)
-        ]
+        return [tuple(json.loads(line)) for line in lines]
 
     def tools(self, wheels: str = "") -> SandboxTools:
         """Return tools that use it."""
@@ -102,9 +98,7 @@ def options(arguments: list[str]) -> dict[str, Any]:
 async def test_container_is_closed(client: Client) -> None:
     """No network, nothing to write, no rights, limits; not a word of the server's."""
     tools = client.tools()
-    answer = await tools.call(
-        WorkspaceKey("", "a chat"), "python_execute", {"code": "hello"}
-    )
+    answer = await execute(tools, "hello")
     await tools.close()
 
     assert json.loads(answer.text)["stdout"] == "hello"
@@ -159,8 +153,7 @@ async def test_packages_can_only_be_read(client: Client) -> None:
 async def test_cancelled_call_removes_the_container(client: Client) -> None:
     """To end the client alone would leave it running."""
     tools = client.tools()
-    call = tools.call(WorkspaceKey("", "a chat"), "python_execute", {"code": "endless"})
-    task = asyncio.create_task(call)
+    task = asyncio.create_task(execute(tools, "endless"))
     await until((client.folder / "pid").exists)
 
     task.cancel()
@@ -172,17 +165,25 @@ async def test_cancelled_call_removes_the_container(client: Client) -> None:
     assert removed == ["rm", "--force", options(started)["--name"]]
 
 
+async def reason_against(client: str) -> str:
+    """Why containers of a client cannot be used, as the log has it."""
+    log: list[str] = []
+    backend = ContainerBackend(client, "an/image:1")
+    tools = SandboxTools(log=log.append, make_backends=lambda _: [backend])
+    assert await tools.specs() == []
+    await tools.close()
+    [line] = log
+    return line.removeprefix("The tools of the sandbox are not offered: ")
+
+
 @only_docker
 async def test_client_that_does_not_start(client: Client) -> None:
     """It is there, but no program of this machine."""
     (client.folder / client.name).write_bytes(b"\x7fELF")
-    log: list[str] = []
-    backend = ContainerBackend(client.name, "an/image:1")
-    tools = SandboxTools(log=log.append, make_backends=lambda _: [backend])
 
-    assert await tools.specs() == []
-    assert log[0].endswith(f"{client.name}: it does not start: Exec format error.")
-    await tools.close()
+    reason = await reason_against(client.name)
+
+    assert reason == "docker: it does not start: Exec format error."
 
 
 async def test_missing_container_client_is_logged(
@@ -190,12 +191,5 @@ async def test_missing_container_client_is_logged(
 ) -> None:
     """What is to be installed."""
     monkeypatch.setenv("PATH", "/nowhere")
-    log: list[str] = []
-    backend = ContainerBackend("docker", "an/image:1")
-    tools = SandboxTools(log=log.append, make_backends=lambda _: [backend])
 
-    assert await tools.specs() == []
-    assert log == [
-        "The tools of the sandbox are not offered: docker: docker is not installed."
-    ]
-    await tools.close()
+    assert await reason_against("docker") == "docker: docker is not installed."

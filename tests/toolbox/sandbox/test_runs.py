@@ -48,6 +48,11 @@ def spool(tmp_path: Path) -> Path:
     return tmp_path / "spool"
 
 
+def size_of(path: Path) -> int:
+    """Return the length of a file."""
+    return path.stat().st_size
+
+
 async def test_answer_is_read(spool: Path) -> None:
     """The request is one line with the limits in it."""
     echo = "import json, sys\nprint(json.dumps({'asked': json.loads(sys.stdin.readline())}))"
@@ -121,11 +126,6 @@ async def test_flood_is_ended(spool: Path) -> None:
         await ask(Pretended("while True: print('x' * 9999)"), spool)
 
     assert size_of(spool) < 22 << 20
-
-
-def size_of(path: Path) -> int:
-    """Return the length of a file."""
-    return path.stat().st_size
 
 
 async def test_memory_is_watched(spool: Path) -> None:

@@ -1,17 +1,15 @@
 """A sandbox is offered only where one was tried and found without a hole."""
 
-import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from sandboxes.pretended import CONFINED, Pretended, answering
+from sandboxes.pretended import CONFINED, Pretended, answering, execute
 from toolbox.sandbox.bubblewrap import BubblewrapBackend, find_interpreters
 from toolbox.sandbox.tools import SandboxTools
-from toolbox.sandbox.workspaces import WorkspaceKey
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -86,9 +84,7 @@ async def test_without_a_sandbox_nothing_runs() -> None:
     backend = Pretended("", missing="none")
     tools = SandboxTools(make_backends=lambda _: [backend])
 
-    answer = await tools.call(
-        WorkspaceKey("", "a chat"), "python_execute", {"code": "1"}
-    )
+    answer = await execute(tools)
 
     assert answer.text == "Error: There is no sandbox on this server."
     assert backend.cells == []
@@ -143,25 +139,25 @@ async def wrapped() -> list[str]:
     return [line.partition(": ")[2].partition(": ")[2] for line in log]
 
 
-async def test_older_bubblewrap_is_not_used(bwrap: Path) -> None:
-    """One that does not know how to forbid namespaces says so."""
-    assert await wrapped() == ["Unknown option --unshare-user."]
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        pytest.param(Path.exists, "Unknown option --unshare-user.", id="older"),
+        pytest.param(
+            lambda bwrap: bwrap.chmod(0o4755),
+            "bwrap is setuid root, which gives it more privileges than it needs.",
+            id="setuid",
+        ),
+        pytest.param(Path.unlink, "bwrap is not installed.", id="missing"),
+    ],
+)
+async def test_bubblewrap_that_does_not_confine_is_not_used(
+    change: Callable[[Path], object], reason: str, bwrap: Path
+) -> None:
+    """One that forbids no namespaces says so; a setuid one could not even be ended."""
+    change(bwrap)
 
-
-async def test_setuid_bubblewrap_is_not_used(bwrap: Path) -> None:
-    """It would run as root, where we could not even end it."""
-    os.chmod(bwrap, 0o4755)
-
-    assert await wrapped() == [
-        "bwrap is setuid root, which gives it more privileges than it needs."
-    ]
-
-
-async def test_missing_bubblewrap_is_reported(bwrap: Path) -> None:
-    """What is to be installed."""
-    os.remove(bwrap)
-
-    assert await wrapped() == ["bwrap is not installed."]
+    assert await wrapped() == [reason]
 
 
 async def test_machine_without_a_syscall_filter_is_refused(

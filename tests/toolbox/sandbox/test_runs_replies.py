@@ -5,11 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from sandboxes.pretended import Pretended, confined_answering
+from sandboxes.pretended import Pretended, confined_answering, execute
 from toolbox.sandbox.backend import SandboxLimits
 from toolbox.sandbox.runs import FileSlice, Sandbox, SandboxReply, SandboxReplyMissing
 from toolbox.sandbox.tools import SandboxResult, SandboxTools
-from toolbox.sandbox.workspaces import WorkspaceKey
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -112,26 +111,21 @@ async def test_files_outside_the_workspace_are_no_files(
     assert (await read(spool, answer, MANIFEST + b"bytes")).changed == ()
 
 
+INVALID = "Error: The sandbox returned an invalid answer."
+NOTHING = '{"stdout": "", "stderr": "", "result": null, "files": []'
 RUN = {"stdout": "", "stderr": "", "result": "", "status": 0}
 
 
 @pytest.mark.parametrize(
     ("answer", "text"),
     [
-        ({}, "Error: The sandbox returned an invalid answer."),
-        ({"stdout": 1}, "Error: The sandbox returned an invalid answer."),
-        (
-            {**RUN, "result": "[1"},
-            '{"stdout": "", "stderr": "", "result": null, "files": []}',
-        ),
-        (
-            {**RUN, "result": [1]},
-            '{"stdout": "", "stderr": "", "result": null, "files": []}',
-        ),
+        ({}, INVALID),
+        ({"stdout": 1}, INVALID),
+        ({**RUN, "result": "[1"}, f"{NOTHING}}}"),
+        ({**RUN, "result": [1]}, f"{NOTHING}}}"),
         (
             {**RUN, "stopped": {"a": "{0.__class__}"}},
-            '{"stdout": "", "stderr": "", "result": null, "files": [], '
-            '"note": "The code was stopped."}',
+            f'{NOTHING}, "note": "The code was stopped."}}',
         ),
     ],
 )
@@ -146,9 +140,7 @@ async def called(answer: object, rest: bytes = b"") -> SandboxResult:
     """Call a tool of a sandbox that gives an answer."""
     backends = [Pretended(confined_answering(answer, rest))]
     tools = SandboxTools(LIMITS, make_backends=lambda _: backends)
-    result = await tools.call(
-        WorkspaceKey("", "a chat"), "python_execute", {"code": ""}
-    )
+    result = await execute(tools)
     await tools.close()
     return result
 

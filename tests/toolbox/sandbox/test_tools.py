@@ -38,12 +38,8 @@ async def test_stdout_and_stderr_are_returned(chat: Chat) -> None:
 
     ran = await chat.run(code)
 
-    assert ran.told == {
-        "stdout": "out 東京\n",
-        "stderr": "err\n",
-        "result": None,
-        "files": [],
-    }
+    streams = {"stdout": "out 東京\n", "stderr": "err\n"}
+    assert ran.told == {**streams, "result": None, "files": []}
     assert not ran.answer.failed
 
 
@@ -141,14 +137,8 @@ async def test_written_files_come_back(chat: Chat) -> None:
         "open('plots/a.png', 'wb').write(b'PNG')\nopen('b.csv', 'w').write('1,2')"
     )
 
-    files = [
-        (file.name, file.media_type, file.path.read_bytes())
-        for file in ran.answer.files
-    ]
-    assert files == [
-        ("b.csv", "text/csv", b"1,2"),
-        ("a.png", "image/png", b"PNG"),
-    ]
+    files = [(f.name, f.media_type, f.path.read_bytes()) for f in ran.answer.files]
+    assert files == [("b.csv", "text/csv", b"1,2"), ("a.png", "image/png", b"PNG")]
     assert ran.told["files"] == ["b.csv", "plots/a.png"]
 
 
@@ -420,7 +410,6 @@ async def test_wheel_that_cannot_be_installed_is_logged(
 
 
 async def test_missing_package_and_large_file_name_the_setting(chat: Chat) -> None:
-    """A package, a large file."""
     package = await chat.run("import numpy")
     code = f"with open('a', 'wb') as a:\n    a.write(bytes({2 * TIGHT.file}))"
     large = await chat.run(code)

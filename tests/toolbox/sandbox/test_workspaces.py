@@ -3,6 +3,7 @@
 import asyncio
 import os
 import tempfile
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
@@ -57,11 +58,23 @@ async def kept(workspaces: WorkspacePool, chat: str) -> bytes | None:
         return workspace.archive.path.read_bytes()[workspace.archive.start :]
 
 
+def run_scene(
+    scene: Callable[[WorkspacePool], Awaitable[None]], limits: SharedLimits = LIMITS
+) -> None:
+    """Run a scene with workspaces that are closed at its end."""
+
+    async def run() -> None:
+        workspaces = WorkspacePool(limits)
+        await scene(workspaces)
+        await workspaces.close()
+
+    run_skipping(run())
+
+
 def test_last_workspace_is_kept(folder: Path) -> None:
     """It replaces the one before; a run without one leaves it."""
 
-    async def scene() -> None:
-        workspaces = WorkspacePool(LIMITS)
+    async def scene(workspaces: WorkspacePool) -> None:
         await keep(workspaces, "a", b"old")
         await keep(workspaces, "a", b"new")
         async with workspaces.acquire(key_of("a")) as workspace:
@@ -72,9 +85,8 @@ def test_last_workspace_is_kept(folder: Path) -> None:
         assert await kept(workspaces, "a") == b"manifest\nnew"
         assert len([text for text in contents(folder) if b"manifest" in text]) == 1
         assert b"refused\n" not in contents(folder)
-        await workspaces.close()
 
-    run_skipping(scene())
+    run_scene(scene)
 
 
 def contents(folder: Path) -> list[bytes]:
@@ -90,8 +102,7 @@ def folders(folder: Path) -> int:
 def test_idle_workspaces_are_forgotten(folder: Path) -> None:
     """Counted from their last use."""
 
-    async def scene() -> None:
-        workspaces = WorkspacePool(LIMITS)
+    async def scene(workspaces: WorkspacePool) -> None:
         await keep(workspaces, "a", b"a")
         await keep(workspaces, "b", b"b")
         await asyncio.sleep(40)
@@ -99,16 +110,14 @@ def test_idle_workspaces_are_forgotten(folder: Path) -> None:
         await asyncio.sleep(40)
 
         assert [await kept(workspaces, chat) for chat in "ab"] == [None, b"manifest\nb"]
-        await workspaces.close()
 
-    run_skipping(scene())
+    run_scene(scene)
 
 
 def test_lent_workspace_is_not_idle(folder: Path) -> None:
     """However long a run takes, or waits for another."""
 
-    async def scene() -> None:
-        workspaces = WorkspacePool(LIMITS)
+    async def scene(workspaces: WorkspacePool) -> None:
         await keep(workspaces, "a", b"a")
 
         async def use() -> None:
@@ -117,16 +126,14 @@ def test_lent_workspace_is_not_idle(folder: Path) -> None:
                 assert b"manifest\na" in b"".join(contents(folder))
 
         await asyncio.gather(use(), use())
-        await workspaces.close()
 
-    run_skipping(scene())
+    run_scene(scene)
 
 
 def test_oldest_of_too_many_are_forgotten(folder: Path) -> None:
     """Not those that are lent; calls without a chat count as well."""
 
-    async def scene() -> None:
-        workspaces = WorkspacePool(LIMITS)
+    async def scene(workspaces: WorkspacePool) -> None:
         async with workspaces.acquire(key_of("lent")):
             for chat in "abc":
                 await keep(workspaces, chat, b"x")
@@ -136,9 +143,8 @@ def test_oldest_of_too_many_are_forgotten(folder: Path) -> None:
             assert folders(folder) == LIMITS.workspaces
             assert await kept(workspaces, "b") == b"manifest\nx"
             assert await kept(workspaces, "a") is None
-        await workspaces.close()
 
-    run_skipping(scene())
+    run_scene(scene)
 
 
 @pytest.mark.parametrize(
@@ -155,31 +161,26 @@ def test_user_with_the_most_loses_the_oldest(
 ) -> None:
     """Chats of one user cannot push out those of others, however old these are."""
 
-    async def scene() -> None:
-        limits = LIMITS._replace(workspaces_per_user=per_user)
-        workspaces = WorkspacePool(limits)
+    async def scene(workspaces: WorkspacePool) -> None:
         for chat in chats:
             await keep(workspaces, chat, b"x")
 
         lost = [chat for chat in chats if not workspaces.has_workspace(key_of(chat))]
         assert lost == gone
-        await workspaces.close()
 
-    run_skipping(scene())
+    run_scene(scene, LIMITS._replace(workspaces_per_user=per_user))
 
 
 def test_files_that_were_handed_out_are_bounded() -> None:
     """The newest stay; all of one run fit."""
 
-    async def scene() -> None:
-        workspaces = WorkspacePool(LIMITS)
+    async def scene(workspaces: WorkspacePool) -> None:
         files = [(await keep(workspaces, "a", b"12345"))[0] for _ in range(3)]
 
         assert [file.path.exists() for file in files] == [False, True, True]
         assert files[2].path.read_bytes() == b"12345"
-        await workspaces.close()
 
-    run_skipping(scene())
+    run_scene(scene)
 
 
 def test_closing_removes_everything(folder: Path) -> None:
@@ -217,8 +218,7 @@ def test_closing_removes_everything(folder: Path) -> None:
 def test_names_are_only_for_people(name: str, shown: str) -> None:
     """The path of the bytes has nothing of the name."""
 
-    async def scene() -> None:
-        workspaces = WorkspacePool(LIMITS)
+    async def scene(workspaces: WorkspacePool) -> None:
         async with workspaces.acquire(key_of("a")) as workspace:
             with workspace.open_spool() as spool:
                 spool.write_bytes(b"x")
@@ -227,9 +227,8 @@ def test_names_are_only_for_people(name: str, shown: str) -> None:
                 )
                 assert file.name == shown
                 assert file.path.name.isdigit()
-        await workspaces.close()
 
-    run_skipping(scene())
+    run_scene(scene)
 
 
 # ---------------------------------------------------------------- the folder

@@ -1,0 +1,20 @@
+"""Messages of people, and their parts, in the API's form."""
+
+from openai_responses.items import Item
+from owui_chat.messages import UserMessage
+
+
+def text_part(words: str) -> Item:
+    """A part of words."""
+    return {"type": "input_text", "text": words}
+
+
+def image_part(url: str, detail: str = "auto") -> Item:
+    """A part with a picture."""
+    return {"type": "input_image", "detail": detail, "image_url": url}
+
+
+def input_message(*parts: str | Item, role: str = "user") -> UserMessage:
+    """A message that no model wrote; texts stand for parts of words."""
+    content = [text_part(part) if isinstance(part, str) else part for part in parts]
+    return UserMessage({"type": "message", "role": role, "content": content})
