@@ -331,7 +331,8 @@ class UserValves(BaseModel):
     ] = _valve(
         "inherit",
         "How long a model thinks. `max` is the highest effort that it has; any other "
-        "effort that it lacks is not sent.",
+        "effort that it lacks is not sent. `inherit`, here and below, leaves the choice "
+        "to the administrator or the model.",
     )
     REASONING_SUMMARY: Literal["inherit", _Summary] = _valve(
         "inherit", "Show a summary of the reasoning."
