@@ -219,7 +219,7 @@ async def ask_filter(filter_: Filter, number: int) -> None:
     account.count_responses(new, ResponseCounts(1, 10, 0, 10), 0.1)
     assert isinstance(account.endpoints, EndpointChoice)
     account.endpoints.mark_failed("unreachable", new, 0)
-    filter_._words.known(new)
+    filter_._words.known_or_other(new)
 
 
 async def test_pipe_keeps_no_more_of_many_requests(pipe: Pipe) -> None:

@@ -30,7 +30,8 @@ def lower_payload(payload: Mapping[str, Any], kinds: Set[str]) -> dict[str, Any]
     lowered = dict(payload)
     if not kinds:
         return lowered
-    lowered["input"] = [i for i in payload["input"] if item_type(i) not in kinds]
+    items = payload["input"]
+    lowered["input"] = [item for item in items if item_type(item) not in kinds]
     if CONFIGURATION in kinds:
         lowered |= _configured_fields(payload)
     if ADDED_TOOLS in kinds:

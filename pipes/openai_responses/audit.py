@@ -47,7 +47,7 @@ class AuditedRequest(NamedTuple):
 
     def success_line(self, response_model: object) -> str:
         """Return the line for an answer, complete or not."""
-        model = _fitting(_MODEL_NAME, response_model)
+        model = _keep_valid(_MODEL_NAME, response_model)
         return self._line("success", response_model=model, status_code=200)
 
     def error_line(self, error: ApiError, status: int | None) -> str:
@@ -55,17 +55,17 @@ class AuditedRequest(NamedTuple):
         return self._line(
             "error",
             status_code=status,
-            code=_fitting(_API_WORD, error.code),
-            param=_fitting(_API_WORD, error.param),
-            error_type=_fitting(_API_WORD, error.type),
+            code=_keep_valid(_API_WORD, error.code),
+            param=_keep_valid(_API_WORD, error.param),
+            error_type=_keep_valid(_API_WORD, error.type),
         )
 
     def _line(self, event: str, **fields: object) -> str:
-        host = _fitting(_HOST_NAME, self.host)
+        host = _keep_valid(_HOST_NAME, self.host)
         line = {
             "event": f"responses_api_{event}",
-            "model": _fitting(_MODEL_NAME, self.payload.get("model")),
-            "request_id": _fitting(_LINE_ID, self.request_id),
+            "model": _keep_valid(_MODEL_NAME, self.payload.get("model")),
+            "request_id": _keep_valid(_LINE_ID, self.request_id),
             **fields,
             "base_url_host": host,
             "use_custom_base_url": host != _OPENAI_HOST,
@@ -73,7 +73,7 @@ class AuditedRequest(NamedTuple):
         return json.dumps(line, separators=(",", ":"))
 
 
-def _fitting(shape: re.Pattern[str], value: object) -> str | None:
+def _keep_valid(shape: re.Pattern[str], value: object) -> str | None:
     """Return `value` if it has the expected form and looks like no secret."""
     if not isinstance(value, str) or not shape.fullmatch(value):
         return None

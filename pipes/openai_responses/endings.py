@@ -119,7 +119,7 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "steered": "A newer message replaced this request. Ask again.",
         "no_answer": "The model ended without an answer. Regenerate it, or rephrase the "
         "question.",
-        "only_calls": "The model requested more tool calls than one answer may make, and "
+        "only_calls": "The model requested more tool calls than one answer may make, but "
         "gave no answer. Ask it to answer with what it has.",
         "only_tokens": "The model spent all tokens of this answer on reasoning. Raise "
         "the maximum number of output tokens, or choose a lower effort.",
@@ -139,9 +139,9 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         MISALIGNMENT: "OpenAI's safety monitoring stopped this answer{code}, because it "
         "may do something nobody asked for. Its last tool calls were not run; earlier "
         "actions are not undone. Start a new chat to continue.",
-        "cyber_policy": "OpenAI does not answer this, because the answer may help attack "
-        "computers{code}. Rephrase the question, or start a new chat. An administrator "
-        "can apply to OpenAI for access for security work.",
+        "cyber_policy": "OpenAI declined to answer, because the answer could help attack "
+        "computers{code}. Rephrase the question, or start a new chat. For security work, "
+        "an administrator can apply to OpenAI for access.",
         "content_policy_violation": "OpenAI's content filter stopped this answer{code}. "
         "Rephrase the question, or start a new chat.",
         "content_filter": "OpenAI's content filter rejected this chat{code}, so it was "
@@ -164,13 +164,13 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "invalid_encrypted_content": "OpenAI could not read the reasoning of an "
         "earlier answer in this chat. Start a new chat.",
         "3": "The model's server redirects requests (HTTP {status}). Redirects are not "
-        "followed, because the key would go along.",
+        "followed, because they would send the key to another address.",
         WRONG_KEY: _WRONG_KEY,
         "401": _WRONG_KEY,
         "403": "This API key may not use {model}. Choose another model, or ask an "
         "administrator to change the rights of the key's project.",
         "404": "There is no Responses API at the address of the model's server.",
-        "407": "The proxy in front of the model's server rejected the request.",
+        "407": "The HTTP proxy rejected the request.",
         "413": "This chat is too large for the model's server. Start a new chat, or "
         "leave out large files and images.",
         "429": _RATE_LIMIT,
@@ -268,31 +268,33 @@ ASKED_MODEL = "this model"
 """Stands in a sentence for the id that was asked for, until a run puts it in."""
 
 _WORD_OF_API = re.compile(r"[a-z][a-z_.]*(\[\d{1,5}\][a-z_.]*)*")
-
-
 _ABOUT_A_MODEL = re.compile(r"\b(model|deployment)\b", re.IGNORECASE)
 
 
 def ending_of_incomplete(reason: str | None) -> Ending:
     """Return the ending of a `response.incomplete`."""
     code = api_word(reason)
-    return Ending("incomplete", code, _sentence("incomplete", ApiError(code=code)))
+    sentence = _find_sentence("incomplete", ApiError(code=code))
+    return Ending("incomplete", code, sentence)
 
 
 def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Ending:
     """Return the ending of a `response.failed` or an `error` event."""
-    return Ending(kind, _code(error), failure_sentence(error), failure_fault(error))
+    code = _find_code(error)
+    return Ending(kind, code, failure_sentence(error), failure_fault(error))
 
 
+_OWN_SENTENCE = "-"
+"""In the place of a word of SENTENCES: the exception's own text is shown."""
 _EXCEPTIONS: Mapping[type[ResponsesError], tuple[str, str]] = {
     MalformedEvent: ("malformed", ""),
     AnswerTooLarge: ("malformed", "too_large"),
     ResponseLost: ("cut", "lost"),
-    UnreadableAnswer: ("unreadable", "-"),
-    InvalidRequest: ("invalid", "-"),
-    InvalidSetting: ("invalid", "-"),
+    UnreadableAnswer: ("unreadable", _OWN_SENTENCE),
+    InvalidRequest: ("invalid", _OWN_SENTENCE),
+    InvalidSetting: ("invalid", _OWN_SENTENCE),
 }
-"""Kind and word of the sentence; `-` stands for the exception's own."""
+"""Kind and word of the sentence for each exception."""
 
 
 def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
@@ -300,22 +302,22 @@ def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
     if isinstance(error, TimedOut):
         return _ending_without_code(error.kind)
     if isinstance(error, ApiRefused):
-        return Ending("refused", _code(error.error), str(error), error.fault)
-    connection_lost = ("cut", "") if has_begun else ("unreachable", "-")
+        return Ending("refused", _find_code(error.error), str(error), error.fault)
+    connection_lost = ("cut", "") if has_begun else ("unreachable", _OWN_SENTENCE)
     kind, word = _EXCEPTIONS.get(type(error), connection_lost)
-    if word == "-":
+    if word == _OWN_SENTENCE:
         return Ending(kind, sentence=str(error), fault=error.fault)
     return _ending_without_code(kind, word)
 
 
-def _code(error: ApiError) -> str | None:
+def _find_code(error: ApiError) -> str | None:
     """Return the word of the API that says most about the cause, to be shown."""
-    return api_word(_certain_cause(error) or error.code or error.type)
+    return api_word(_find_certain_cause(error) or error.code or error.type)
 
 
 def is_final(error: ApiError) -> bool:
     """Say whether neither a second attempt nor a repair of the request helps."""
-    return any(word in FINAL_CODES for word in _words(error))
+    return any(code in FINAL_CODES for code in _list_codes(error))
 
 
 _MAX_NOTICE = 600
@@ -332,11 +334,14 @@ def notice_text(notice: SafetyNotice, secrets: Iterable[str]) -> str:
         ("The server explains", notice.explanation),
         ("It advises", notice.advice),
     ]
-    shown = [f"{lead}: “{_quoted(text, secrets)}”" for lead, text in parts if text]
-    return " ".join(shown)
+    quotes: list[str] = []
+    for lead, text in parts:
+        if text:
+            quotes.append(f"{lead}: “{_plain_line(text, secrets)}”")
+    return " ".join(quotes)
 
 
-def _quoted(text: str, secrets: Iterable[str]) -> str:
+def _plain_line(text: str, secrets: Iterable[str]) -> str:
     """Return a text of the server as one plain line, without secrets and markup."""
     line = " ".join(redact(text[: 2 * _MAX_NOTICE], secrets).split())
     printable = "".join(letter for letter in line if letter.isprintable())
@@ -348,7 +353,7 @@ def failure_sentence(error: ApiError) -> str:
     """Return the sentence for an error after the request was accepted."""
     if error.status:
         return refusal_sentence(error.status, error)
-    return _sentence("failed", error)
+    return _find_sentence("failed", error)
 
 
 def failure_fault(error: ApiError) -> SettingFault:
@@ -361,10 +366,13 @@ _REFUSAL_SENTENCES = {**SENTENCES["failed"], **SENTENCES["refused"]}
 
 def refusal_sentence(status: int, error: ApiError) -> str:
     """Return the sentence for an HTTP status of 300 or more."""
-    word = _first_known(_refusal_words(status, error), _REFUSAL_SENTENCES)
+    word = _first_known(_list_refusal_words(status, error), _REFUSAL_SENTENCES)
+    code = ""
+    if not word:  # only the sentence for all other causes needs the code
+        code = _fill_in(error.code)
     return _REFUSAL_SENTENCES[word].format(
-        code="" if word else _shown(error.code),
-        param=_shown(error.param, " at {}"),
+        code=code,
+        param=_fill_in(error.param, " at {}"),
         model=ASKED_MODEL,
         status=status,
     )
@@ -372,18 +380,18 @@ def refusal_sentence(status: int, error: ApiError) -> str:
 
 def refusal_fault(status: int, error: ApiError) -> SettingFault:
     """Return the settings that can be the cause of an HTTP status of 300 or more."""
-    word = _first_known(_refusal_words(status, error), _REFUSAL_SENTENCES)
+    word = _first_known(_list_refusal_words(status, error), _REFUSAL_SENTENCES)
     return FAULTS.get(("refused", word), NO_FAULT)
 
 
-def _refusal_words(status: int, error: ApiError) -> list[str]:
+def _list_refusal_words(status: int, error: ApiError) -> list[str]:
     """Return the words that a sentence can be found by, the most certain first."""
     if status < 400:
         return ["3"]
     # Whatever code comes with it: the key is wrong.
     if status == 401:
         return ["401"]
-    words = [word for word in _words(error) if word != str(status)]
+    words = [code for code in _list_codes(error) if code != str(status)]
     # Gateways send no code: "The model `x` does not exist"; Azure: "The API deployment
     # for this resource does not exist".
     if status == 404 and _ABOUT_A_MODEL.search(error.message):
@@ -415,11 +423,11 @@ def failure_status(failure: Failure) -> str:
     return f"The model's server {cause}."
 
 
-def _sentence(kind: str, error: ApiError) -> str:
+def _find_sentence(kind: str, error: ApiError) -> str:
     """Return the sentence of a kind of ending for the cause that an error names."""
     sentences = SENTENCES[kind]
-    word = _first_known(_words(error), sentences)
-    return sentences[word].format(code=_shown(_code(error)))
+    word = _first_known(_list_codes(error), sentences)
+    return sentences[word].format(code=_fill_in(_find_code(error)))
 
 
 _PHRASES = (
@@ -448,7 +456,7 @@ _CERTAIN_PHRASES = (
 """Words that say more than the code: xAI's of a wrong key is `invalid-argument`."""
 
 
-def _certain_cause(error: ApiError) -> str | None:
+def _find_certain_cause(error: ApiError) -> str | None:
     """Return the code that the words of an error mean, whatever its own code says."""
     text = error.message[:_MAX_SEARCHED]
     for phrase, code in _CERTAIN_PHRASES:
@@ -457,17 +465,17 @@ def _certain_cause(error: ApiError) -> str | None:
     return None
 
 
-def _words(error: ApiError) -> list[str]:
+def _list_codes(error: ApiError) -> list[str]:
     """Return the codes of an error, the most certain first."""
     text = error.message[:_MAX_SEARCHED]
-    words = [_certain_cause(error), error.code, error.type]
+    codes = [_find_certain_cause(error), error.code, error.type]
     for phrase, code in _PHRASES:
         if re.search(phrase, text, re.IGNORECASE):
-            words.append(code)
-    return [word for word in words if word]
+            codes.append(code)
+    return [code for code in codes if code]
 
 
-def _shown(word: str | None, form: str = " ({})") -> str:
+def _fill_in(word: str | None, form: str = " ({})") -> str:
     """Return a word of the API as a part of a sentence; nothing for any other word."""
     return form.format(word) if api_word(word) else ""
 

@@ -57,16 +57,17 @@ class Endpoint:
         return urlsplit(_normalize_base_url(self.base_url)).hostname or ""
 
     def name_server(self, sentence: str) -> str:
-        """Return `sentence` about OpenAI as one about this server.
-
-        A sentence about the address itself must not need a valid one.
-        """
-        if "OpenAI" not in sentence or self._is_openais:
+        """Return `sentence` about OpenAI as one about this server."""
+        # First, because `host` raises for an invalid address, and the sentence about
+        # such an address has to pass.
+        if "OpenAI" not in sentence:
+            return sentence
+        if self._has_openai_host:
             return sentence
         return sentence.replace("OpenAI", self.host)
 
     @property
-    def _is_openais(self) -> bool:
+    def _has_openai_host(self) -> bool:
         return f".{self.host}".endswith(".openai.com")
 
     @property
@@ -77,7 +78,7 @@ class Endpoint:
     @property
     def is_openai(self) -> bool:
         """Whether it takes OpenAI's own kinds of input."""
-        if self._is_openais and not self.is_strict:
+        if self._has_openai_host and not self.is_strict:
             return True
         return self.compatibility == "openai" and not self.is_azure
 
@@ -89,7 +90,7 @@ class Endpoint:
     @property
     def is_gateway(self) -> bool:
         """Whether it is neither OpenAI's nor Azure's."""
-        return not (self._is_openais or self.is_azure)
+        return not (self._has_openai_host or self.is_azure)
 
     @property
     def is_azure(self) -> bool:
@@ -139,7 +140,11 @@ class Endpoint:
 
 @lru_cache(maxsize=32)  # an answer asks for the server's name about ten times
 def _normalize_base_url(text: str) -> str:
-    """`/v1` may be missing, or a slash at the end; what ends in `/responses` is whole."""
+    """Return an address that paths like `/responses` can be added to.
+
+    Administrators leave out the path, or write a slash behind it, or the whole address
+    of the Responses API. Raises InvalidSetting.
+    """
     parts = url_parts(text.strip() or DEFAULT_BASE_URL)
     if parts is None:
         raise InvalidSetting(

@@ -17,10 +17,10 @@ administrator has to look at is in `fault`, for a shell to say with its own name
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from typing import Any, Literal, NamedTuple
 
-from openai_responses.json_input import as_list, as_mapping, as_text
+from openai_responses.json_input import JsonObject, as_list, as_mapping, as_text
 
 _PLACE_SOMEWHERE = re.compile(r"\b(input|tools)\[\d{1,6}\]")
 
@@ -52,6 +52,10 @@ class ApiError(NamedTuple):
     notice: SafetyNotice = SafetyNotice()
     is_relayed: bool = False
     """Whether it was found in a text, where words of the request may stand."""
+
+    def is_any_of(self, words: Container[str | None]) -> bool:
+        """Say whether its code or its type is one of the `words`."""
+        return self.code in words or self.type in words
 
     @property
     def text(self) -> str:
@@ -210,15 +214,7 @@ def read_api_error(wire: object) -> ApiError:
 
     A gateway may hold the API's own body as a text.
     """
-    # Bodies and the live event nest the error, the documented event is flat.
-    while isinstance(wire, Mapping) and isinstance(wire.get("error"), Mapping):
-        wire = wire["error"]
-    fields = {"message": wire} if isinstance(wire, str) else as_mapping(wire)
-    if isinstance(fields.get("error"), str):  # xAI: the code stands beside the words
-        fields = {**fields, "message": fields["error"]}
-    # FastAPI, and so vLLM, lists what does not fit its types.
-    if isinstance(fields.get("detail"), list):
-        fields = _read_detail(fields["detail"])
+    fields = _error_fields(wire)
     message = as_text(fields.get("message") or fields.get("detail"))
     # OpenRouter has the API's body as a text in `metadata.raw` (tailcallhq/forgecode
     # 892), LiteLLM in its own message (BerriAI/litellm 34788). A gateway's own error
@@ -235,6 +231,22 @@ def read_api_error(wire: object) -> ApiError:
         message=f"{message} {raw}".strip(),
         notice=_read_notice(fields.get("misalignment")),
     )
+
+
+def _error_fields(wire: object) -> JsonObject:
+    """Return the fields of an error, wherever a server puts them."""
+    # Bodies and the live event nest the error, the documented event is flat.
+    while isinstance(wire, Mapping) and isinstance(wire.get("error"), Mapping):
+        wire = wire["error"]
+    if isinstance(wire, str):
+        return {"message": wire}
+    fields = as_mapping(wire)
+    # FastAPI, and so vLLM, lists what does not fit its types.
+    if isinstance(fields.get("detail"), list):
+        return _read_detail(fields["detail"])
+    if isinstance(fields.get("error"), str):  # xAI: the code stands beside the words
+        return {**fields, "message": fields["error"]}
+    return fields
 
 
 def _read_code(code: object) -> str | None:
@@ -261,10 +273,13 @@ def _read_detail(rows: Iterable[object]) -> dict[str, Any]:
     Its `loc` is like `["body", "input", "list[Item]", 3, "Item", "id"]`: each form that
     a value could have has a row, and names of types are in between.
     """
-    most_exact = max(map(as_mapping, rows), key=_length_of_location, default={})
-    location = as_list(most_exact.get("loc"))
-    steps = [f"[{key}]" if isinstance(key, int) else f".{key}" for key in location[1:]]
-    path = "".join(step for step in steps if _PATH_STEP.fullmatch(step))
+    entries = [as_mapping(row) for row in rows]
+    most_exact = max(entries, key=_length_of_location, default={})
+    path = ""
+    for key in as_list(most_exact.get("loc"))[1:]:
+        step = f"[{key}]" if isinstance(key, int) else f".{key}"
+        if _PATH_STEP.fullmatch(step):
+            path += step
     return {"message": most_exact.get("msg"), "param": path[1:]}
 
 

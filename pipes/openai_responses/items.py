@@ -102,8 +102,7 @@ def call_fee(item: JsonObject) -> float:
 
 def container_ids(items: Iterable[JsonObject]) -> set[str]:
     """Return the ids of the containers in which code ran."""
-    ids = {as_text(item.get("container_id")) for item in items}
-    return ids - {""}
+    return set(_texts([item.get("container_id") for item in items]))
 
 
 def container_fees(items: Iterable[JsonObject]) -> float:
@@ -484,34 +483,38 @@ def is_kept_hosted(item: JsonObject) -> bool:
 def is_replayed(item: JsonObject, *, is_ours: bool) -> bool:
     """Say whether later turns send `item`, which an answer stored.
 
-    Only `is_ours` can be decrypted, and configures the model. Unknown types are never
-    sent, nor are messages that are not the model's.
+    `is_ours` says whether its maker is the model family, server and account that will
+    read it: no other item can be decrypted, or configures the model. Unknown types are
+    never sent, nor are messages that are not the model's.
     """
     kind = kind_of(item)
     if is_hosted(item):
         return is_kept_hosted(item) or has_image(item)
     if kind.is_encrypted:
         return is_ours and bool(item.get("encrypted_content"))
-    # Its effort may be one that the other model does not have.
+    # The effort may be one that this model does not have.
     if item_type(item) == CONFIGURATION and not is_ours:
         return False
     is_of_the_model = item.get("role", "assistant") == "assistant"
     return is_of_the_model and kind is not _OTHER_KIND
 
 
-def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
-    """Return `items` without calls, their outputs and their reasoning."""
+def drop_tool_items(items: Iterable[Item]) -> list[Item]:
+    """Return `items` without calls, their outputs, and the reasoning that led to them.
+
+    It is dropped at the end as well: reasoning without its product is refused.
+    """
     kept: list[Item] = []
     for item in items:
         if is_paired(item) or kind_of(item).is_call:
-            drop_last_reasoning(kept)
+            _drop_last_reasoning(kept)
         else:
             kept.append(item)
-    drop_last_reasoning(kept)
+    _drop_last_reasoning(kept)
     return kept
 
 
-def drop_last_reasoning(items: list[Item]) -> None:
+def _drop_last_reasoning(items: list[Item]) -> None:
     """Take the reasoning at the end out of `items`."""
     while items and is_reasoning(items[-1]):
         items.pop()

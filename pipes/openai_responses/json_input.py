@@ -69,7 +69,10 @@ def parse_json_object(text: object) -> dict[str, Any] | None:
 
 
 def parse_string_map(text: str) -> Mapping[str, str] | None:
-    """Return the JSON object of texts in a text; {} for an empty text."""
+    """Return the JSON object of texts in a text; None for anything else.
+
+    An empty text stands for an empty object.
+    """
     texts = parse_json_object(text.strip() or "{}")
     if texts is None:
         return None
@@ -96,7 +99,9 @@ def count_entries(value: object, depth: int) -> int:
     """Return about how large a JSON value is: entries and kilobytes, to a depth."""
     if isinstance(value, str):
         return len(value) // _KILOBYTE
-    rows = list(value.values()) if isinstance(value, Mapping) else as_list(value)
+    rows = as_list(value)
+    if isinstance(value, Mapping):
+        rows = list(value.values())
     count = len(rows)
     if depth <= 0:
         return count
@@ -186,6 +191,7 @@ def _entries_match(value: object, schemas: JsonObject) -> bool:
 
 def as_mapping(value: object) -> JsonObject:
     """Return a JSON object, an empty one for anything else."""
+    # A dict is a Mapping, too, but to find that out takes several times as long.
     return value if isinstance(value, (dict, Mapping)) else {}
 
 

@@ -18,6 +18,7 @@ class RecentTexts:
         """Start empty."""
         self._now = now
         self._ends: dict[int, float] = {}
+        """Until when each text counts, by its hash."""
 
     def __contains__(self, text: str) -> bool:
         """Say whether `text` was added."""

@@ -68,7 +68,9 @@ def redact(text: str, secrets: Iterable[str] = ()) -> str:
 
     Secrets of less than six characters are ignored: usual words contain them.
     """
-    known = {form for secret in secrets for form in _forms(secret.strip())}
+    known: set[str] = set()
+    for secret in secrets:
+        known.update(_forms(secret.strip()))
     for form in sorted(known, key=_longest_first):
         parts = [_redact_text(part, form) for part in text.split(_REDACTED)]
         text = _REDACTED.join(parts)
@@ -116,10 +118,10 @@ def redact_line(text: str, secrets: Iterable[str] = ()) -> str:
     line = "\\n".join(redact(text, secrets).splitlines())
     if line.isprintable():
         return line
-    return "".join(_printable(character) for character in line)
+    return "".join(_escape_unprintable(character) for character in line)
 
 
-def _printable(character: str) -> str:
+def _escape_unprintable(character: str) -> str:
     if character.isprintable():
         return character
     return ascii(character)[1:-1]  # without its quotes

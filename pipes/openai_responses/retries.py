@@ -46,9 +46,9 @@ def retry_wait(
 
 def is_transient(failure: Failure) -> bool:
     """Say whether the same request may succeed later."""
-    words = {failure.error.code, failure.error.type}
-    is_out_of_credit = (failure.error.code or "").endswith(_NO_CREDIT_SUFFIXES)
-    if is_out_of_credit or words & NO_CREDIT_CODES:
+    error = failure.error
+    is_out_of_credit = (error.code or "").endswith(_NO_CREDIT_SUFFIXES)
+    if is_out_of_credit or error.is_any_of(NO_CREDIT_CODES):
         return False
     # The header `x-should-retry` decides against the status, in both directions.
     if failure.should_retry is not None:
@@ -56,6 +56,7 @@ def is_transient(failure: Failure) -> bool:
     # No answer, or a stream that began with an error: only words tell what it was. One
     # without any words, or of the server's own trouble, may pass.
     if failure.status in (None, 200):
-        is_nameless = words == {None} and not failure.error.names_a_place
-        return is_nameless or bool(words & RETRIED_CODES)
+        has_words = error.code is not None or error.type is not None
+        is_nameless = not has_words and not error.names_a_place
+        return is_nameless or error.is_any_of(RETRIED_CODES)
     return failure.status in _RETRIED_STATUS or failure.status >= 500

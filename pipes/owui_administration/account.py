@@ -34,7 +34,7 @@ class Account(NamedTuple):
     def count_responses(
         self, model: str, counts: ResponseCounts, cost: float | None
     ) -> str:
-        """Count responses; return why a run ends that would go on, or nothing.
+        """Count responses; return why the run ends, or an empty text.
 
         An unknown cost, in US dollars, counts as none.
         """
@@ -61,10 +61,13 @@ class Account(NamedTuple):
         return await self.telemetry.observe_tool(name, work, has_failed)
 
     async def entra_token(self, base_url: str, scope: str) -> tuple[str, str]:
-        """Return a token of Microsoft Entra ID, or else what is wrong."""
-        scope = scope.strip() or entra_scope(Endpoint(base_url, ""))
+        """Return a token of Microsoft Entra ID and an empty text, or the problem.
+
+        Without a `scope` it is that of the server.
+        """
+        token_scope = scope.strip() or entra_scope(Endpoint(base_url, ""))
         try:
-            token = await self.tokens.token(scope)
+            token = await self.tokens.token(token_scope)
         except InvalidRequest as error:
             return "", str(error)
         return token, ""

@@ -5,7 +5,7 @@ The pipe asks the filter for its own models. For these Open WebUI calls the filt
 """
 
 from collections.abc import Mapping
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -53,12 +53,21 @@ def agent_facts(user: JsonObject, model: str) -> CallFacts:
     }
 
 
-def agent_names(
-    model: JsonObject, request: HostRequest | None
-) -> tuple[str, str] | None:
-    """Return the id of a Pipelines server's model, and its name without the server's.
+class AgentModel(NamedTuple):
+    """A model of a Pipelines server."""
 
-    None for other models. A model of the workspace has only the id of its base.
+    id: str
+    """As the host lists it, with the server's id in front."""
+    name: str
+    """As the server lists it."""
+
+
+def find_agent_model(
+    model: JsonObject, request: HostRequest | None
+) -> AgentModel | None:
+    """Return the model of a Pipelines server that the host asks; None for others.
+
+    `model` is the host's `__model__`. One of the workspace has only the id of its base.
     """
     base_id = as_mapping(model.get("info")).get("base_model_id")
     if base_id:
@@ -68,7 +77,7 @@ def agent_names(
     if "pipeline" not in model:
         return None
     model_id = str(model.get("id"))
-    return model_id, model_id.split(".", 1)[-1]
+    return AgentModel(model_id, model_id.split(".", 1)[-1])
 
 
 def is_legacy(metadata: JsonObject) -> bool:
@@ -103,17 +112,19 @@ def usage_row(user_id: object, model: str, usage: JsonObject) -> UsageRow:
     A cost that is not reported counts as none.
     """
     details = as_mapping(usage.get("input_tokens_details"))
-    read = _number(usage, "input_tokens") or _number(usage, "prompt_tokens")
-    written = _number(usage, "output_tokens") or _number(usage, "completion_tokens")
+    input_tokens = _number(usage, "input_tokens") or _number(usage, "prompt_tokens")
+    output_tokens = _number(usage, "output_tokens") or _number(
+        usage, "completion_tokens"
+    )
     dollars = min(_number(usage, "cost"), _MAX_DOLLARS)
     return UsageRow(
         user_id=str(user_id),
         day=utc_today().isoformat(),
         model=model,
         requests=1,
-        input=int(read),
+        input=int(input_tokens),
         cached=int(_number(details, "cached_tokens")),
-        output=int(written),
+        output=int(output_tokens),
         money=round(dollars * 1_000_000),
     )
 

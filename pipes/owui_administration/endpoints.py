@@ -6,7 +6,6 @@ read, as long as that entry is for its user.
 """
 
 from collections.abc import Collection, Sequence
-from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Literal
 
@@ -25,6 +24,7 @@ from openai_responses.json_input import load_json
 from openai_responses.models.resolve import resolve_model
 from owui_administration.host import user_groups
 from shells.administration import CallFacts, EndpointTrial
+from shells.valve_words import fits_pattern
 
 _UNREADABLE = (
     "ENDPOINTS_JSON is not a list of entries with a key each, so nothing is sent. An "
@@ -74,9 +74,7 @@ class EndpointEntry(BaseModel):
 
     def is_for(self, groups: Collection[str], models: Collection[str]) -> bool:
         """Say whether it is for a member of `groups` and a model with these names."""
-        is_for_model = any(
-            fnmatchcase(model, pattern) for model in models for pattern in self.models
-        )
+        is_for_model = any(fits_pattern(model, self.models) for model in models)
         is_for_user = not self.groups or any(name in groups for name in self.groups)
         return is_for_model and is_for_user
 
@@ -87,10 +85,17 @@ class EndpointEntry(BaseModel):
 
     def valves(self) -> dict[str, str]:
         """Return what replaces valves of the pipe, with nothing of another account."""
-        given = {name.upper(): text for name, text in self if isinstance(text, str)}
+        valves: dict[str, str] = {}
+        for name, value in self:
+            # The texts have the names of valves. The lists say whom the entry is for,
+            # and without an own `base_url` or `compatibility` the valve holds.
+            if isinstance(value, str):
+                valves[name.upper()] = value
+        valves["API_KEY"] = self.key
         # Headers may hold another key, and vector stores belong to another account.
-        unset = {"EXTRA_HEADERS": "", "FILE_SEARCH_VECTOR_STORES": ""}
-        return {**given, "API_KEY": self.key, **unset}
+        valves["EXTRA_HEADERS"] = ""
+        valves["FILE_SEARCH_VECTOR_STORES"] = ""
+        return valves
 
 
 @lru_cache(maxsize=8)
@@ -112,13 +117,17 @@ class EndpointChoice:
     """Where one call is answered: the first of the entries that are left."""
 
     def __init__(
-        self, entries: Sequence[EndpointEntry], base_url: str, down: dict[str, float]
+        self,
+        entries: Sequence[EndpointEntry],
+        base_url: str,
+        down: dict[str, float],
+        problem: str = "",
     ) -> None:
         """Take the entries for the call; those that failed a moment ago are the last.
 
         `down` has the times until which an account counts as one that fails.
         """
-        self.problem = ""
+        self.problem = problem
         """Why nothing can be sent; then there are no entries."""
         self._base_url = base_url
         self._down = down
@@ -135,10 +144,10 @@ class EndpointChoice:
         an account.
         """
         chosen, *others = self._entries
-        if self._reads(chosen, host, scope_id):
+        if self._can_read(chosen, host, scope_id):
             return False
         for entry in others:
-            if self._reads(entry, host, scope_id) and not self._is_down(entry):
+            if self._can_read(entry, host, scope_id) and not self._is_down(entry):
                 self._entries.remove(entry)
                 self._entries.insert(0, entry)
                 return True
@@ -146,8 +155,9 @@ class EndpointChoice:
 
     def lost_reasoning_notice(self, host: str, scope_id: str) -> str:
         """Return what to say if the entry cannot read a chat's reasoning, or nothing."""
-        can_read = self._reads(self._entries[0], host, scope_id)
-        return "" if can_read else _OTHER_ACCOUNT
+        if self._can_read(self._entries[0], host, scope_id):
+            return ""
+        return _OTHER_ACCOUNT
 
     def mark_failed(self, kind: str, code: str | None, status: int) -> str:
         """Choose the next entry after a failure; return what to say, or nothing.
@@ -162,7 +172,7 @@ class EndpointChoice:
             return ""
         is_missing = code == "model_not_found" or status in (403, 404)
         may_work_elsewhere = is_missing or code in _ABOUT_ONE_REQUEST
-        if _is_down(kind, code, status):
+        if _account_fails(kind, code, status):
             self._note_failure(self._entries[0].at(self._base_url).account())
         elif not may_work_elsewhere:
             return ""
@@ -174,7 +184,7 @@ class EndpointChoice:
     def _note_failure(self, account: str) -> None:
         """Remember for a minute that an account fails, and forget older failures."""
         now = monotonic_seconds()
-        for other, end in [*self._down.items()]:
+        for other, end in list(self._down.items()):
             if end <= now:
                 del self._down[other]
         self._down[account] = now + _DOWN_SECONDS
@@ -183,15 +193,15 @@ class EndpointChoice:
         account = entry.at(self._base_url).account()
         return monotonic_seconds() < self._down.get(account, 0)
 
-    def _reads(self, entry: EndpointEntry, host: str, scope_id: str) -> bool:
+    def _can_read(self, entry: EndpointEntry, host: str, scope_id: str) -> bool:
         """Say whether an entry can read what a server and an account encrypted."""
         endpoint = entry.at(self._base_url)
-        is_server = host in ("", endpoint.host)
-        is_account = scope_id in ("", endpoint.reasoning_scope_id())
-        return is_server and is_account
+        is_same_server = host in ("", endpoint.host)
+        is_same_account = scope_id in ("", endpoint.reasoning_scope_id())
+        return is_same_server and is_same_account
 
 
-def _is_down(kind: str, code: str | None, status: int) -> bool:
+def _account_fails(kind: str, code: str | None, status: int) -> bool:
     """Say whether other requests to the same account would fail as well."""
     if code in _ABOUT_ONE_REQUEST:
         return False
@@ -205,14 +215,22 @@ def endpoint_trials(
     """Return each entry of ENDPOINTS_JSON (see `CallAccount.endpoint_trials`)."""
     trials: list[EndpointTrial] = []
     for entry in read_endpoints(text) or ():
-        fitting = [
-            model
-            for model in models
-            if entry.is_for(entry.groups, {model, resolve_model(model).id})
-        ]
-        chosen = next(iter([*fitting, *models]), "")
-        trials.append(EndpointTrial(chosen, EndpointChoice([entry], base_url, {})))
+        model = _trial_model(entry, models)
+        trials.append(EndpointTrial(model, EndpointChoice([entry], base_url, {})))
     return trials
+
+
+def _trial_model(entry: EndpointEntry, models: Sequence[str]) -> str:
+    """Return the first model that an entry is for, or the first of all, if any."""
+    for model in models:
+        if entry.is_for(entry.groups, _model_names(model)):
+            return model
+    return models[0] if models else ""
+
+
+def _model_names(model: str) -> set[str]:
+    """Return the names of a model that an entry can state: as listed, and the API's."""
+    return {model, resolve_model(model).id}
 
 
 async def choose_endpoints(
@@ -225,14 +243,14 @@ async def choose_endpoints(
     entries = read_endpoints(text)
     base_url = facts["base_url"]
     if entries is None:
-        choice = EndpointChoice([], base_url, down)
-        choice.problem = _UNREADABLE
-        return choice
+        return EndpointChoice([], base_url, down, _UNREADABLE)
     if not entries or facts["has_own_key"]:
         return None
-    has_groups = any(entry.groups for entry in entries)
-    groups = await user_groups(facts["user_id"]) if has_groups else set[str]()
-    model = facts["model"]
-    names = {model, resolve_model(model).id}
+    groups: set[str] = set()
+    if any(entry.groups for entry in entries):
+        groups = await user_groups(facts["user_id"])
+    names = _model_names(facts["model"])
     usable = [entry for entry in entries if entry.is_for(groups, names)]
-    return EndpointChoice(usable, base_url, down) if usable else None
+    if not usable:
+        return None
+    return EndpointChoice(usable, base_url, down)

@@ -20,7 +20,7 @@ from owui_administration.agent import (
     HostRequest,
     LimitReached,
     agent_facts,
-    agent_names,
+    find_agent_model,
     is_legacy,
     usage_row,
     wants_stream,
@@ -38,7 +38,7 @@ _OTHER_ID = (
     "apply. Install it with the id " + _FILTER_ID + "."
 )
 _NOT_KNOWN = (
-    "Your usage cannot be read at the moment (Open WebUI's database answers {}), so "
+    "Your usage cannot be read at the moment (Open WebUI's database reports {}), so "
     "nothing is sent. Try again; if the problem persists, tell an administrator."
 )
 
@@ -69,7 +69,7 @@ class Filter:
         """Settings of the administrator."""
 
         priority: int = Field(
-            default=0, description="When this filter runs, among others."
+            default=0, description="Filters with a lower number run earlier."
         )
         USER_LIMITS_JSON: str = Field(
             default="",
@@ -80,7 +80,7 @@ class Filter:
         ENDPOINTS_JSON: str = Field(
             default="",
             description="Other addresses and keys for some groups and models, as a JSON "
-            "list of which the first that fits is used (docs/gateways.md): "
+            "list; the first entry that matches is used (docs/gateways.md): "
             '`[{"groups": ["staff"], "base_url": "https://eu.api.openai.com/v1", '
             '"api_key": "..."}]`.',
             json_schema_extra={"input": {"type": "password"}},
@@ -127,12 +127,11 @@ class Filter:
         if __id__ != _FILTER_ID and user.get("role") == "admin" and __event_emitter__:
             warning = {"type": "warning", "content": _OTHER_ID.format(__id__)}
             await __event_emitter__({"type": "notification", "data": warning})
-        names = agent_names(__model__ or {}, __request__)
-        if names is None:
+        model = find_agent_model(__model__ or {}, __request__)
+        if model is None:
             return body
-        model_id, listed = names
-        limits = await self._agent_limits(agent_facts(user, listed))
-        refusal = limits.refusal(model_id, has_price=True)
+        limits = await self._agent_limits(agent_facts(user, model.name))
+        refusal = limits.refusal(model.id, has_price=True)
         if not refusal and limits.has_amounts and not body["stream"]:
             refusal = _NO_STREAM
         if not refusal and limits.has_amounts and is_legacy(__metadata__ or {}):
@@ -165,9 +164,8 @@ class Filter:
         usage = event.get("usage")
         if not isinstance(usage, dict) or not self.valves.USER_LIMITS_JSON.strip():
             return event
-        names = agent_names(__model__ or {}, __request__)
-        if names:
-            _, listed = names
+        model = find_agent_model(__model__ or {}, __request__)
+        if model:
             user_id = (__user__ or {}).get("id")
-            self._usage.add(usage_row(user_id, listed, usage))
+            self._usage.add(usage_row(user_id, model.name, usage))
         return event

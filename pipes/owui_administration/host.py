@@ -50,9 +50,13 @@ async def chosen_models(keys: Sequence[str]) -> set[str]:
     chosen: set[str] = set()
     for key in keys:
         model_id = await config.get(key, "")
-        if model_id:
-            row = await models.get_model_by_id(model_id)
-            chosen |= {model_id, str(getattr(row, "base_model_id", None) or model_id)}
+        if not model_id:
+            continue
+        chosen.add(model_id)
+        row = await models.get_model_by_id(model_id)
+        base_id = getattr(row, "base_model_id", None)
+        if base_id:
+            chosen.add(str(base_id))
     return chosen
 
 

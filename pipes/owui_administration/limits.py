@@ -3,7 +3,6 @@
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date
-from fnmatch import fnmatchcase
 from typing import Literal, NamedTuple
 
 from openai_responses.clock import utc_today
@@ -22,8 +21,9 @@ from owui_administration.rules import (
     rules_of,
 )
 from owui_administration.usage_command import UsageReport, read_command
-from owui_administration.usage_table import OWN_ROWS, UsageRow, UsageTable
+from owui_administration.usage_table import UsageRow, UsageTable
 from shells.administration import UNKNOWN_CALL, CallFacts, ResponseCounts
+from shells.valve_words import fits_pattern
 
 _OVERDRAFT = 1.1
 """The share of a limit at which an answer ends that began below it."""
@@ -62,7 +62,7 @@ class UserLimits:
     problems: Sequence[str] = ()
     """What is wrong with the rules, for administrators."""
     today: date = field(default_factory=utc_today)
-    refused: str = ""
+    effort_refusal: str = ""
     """Why no effort of the model may be used, once that is known."""
     has_given_model: bool = False
     """Whether an administrator chose the model: the one for tasks."""
@@ -73,7 +73,7 @@ class UserLimits:
         return self.facts["role"] == "admin"
 
     @property
-    def _counts(self) -> bool:
+    def _is_counted(self) -> bool:
         """Whether the call costs the administrator: a user's own key may not."""
         return self.table is not None and not self.facts["user_pays"]
 
@@ -90,24 +90,30 @@ class UserLimits:
         if not self.is_admin and any(rule.unreadable for rule in self.rules):
             return _NOT_READ
         has_money = any(rule.money is not None for rule in self.rules)
-        if self._counts and has_money and not has_price:
+        if self._is_counted and has_money and not has_price:
             return _NO_PRICE.format(model)
-        return self._used_up(1) or self.refused or self._model_refusal(model)
+        reached = self._reached_limit(1)
+        if reached:
+            return reached
+        return self.effort_refusal or self._model_refusal(model)
 
     def _model_refusal(self, model: str) -> str:
         """Return why a model is not allowed, or nothing.
 
-        A caller who asks for the mode pro has another model than the listed one.
+        A rule can name it as the API does, or as the pipe lists it. But a caller who
+        asks for the mode pro has another model than the listed one.
         """
         if self.has_given_model:
             return ""
         listed = self.facts["model"]
         resolved = resolve_model(listed)
         names = [model.lower()]
-        if resolved.pro or model != f"{resolved.id}-pro":
+        asks_for_pro = model == f"{resolved.id}-pro" and not resolved.pro
+        if not asks_for_pro:
             names.append(listed.lower())
         for patterns in self._allowed("models"):
-            if not _matches(names, patterns):
+            lower_patterns = [pattern.lower() for pattern in patterns]
+            if not any(fits_pattern(name, lower_patterns) for name in names):
                 allowed = ", ".join(patterns) or "none"
                 return f"{model} is not available to you. You may use: {allowed}."
         return ""
@@ -136,7 +142,7 @@ class UserLimits:
         if not known or not allowed or asked in usable:
             return ""
         if not usable:
-            self.refused = _NO_EFFORT
+            self.effort_refusal = _NO_EFFORT
             return ""
         rank = known.index(asked) if asked in known else len(known)
         lower = [effort for effort in usable if known.index(effort) < rank]
@@ -144,7 +150,7 @@ class UserLimits:
 
     def count(self, model: str, counts: ResponseCounts, cost: float | None) -> str:
         """Count responses (see `Account.count_responses`)."""
-        if self._counts and self.table and counts.requests:
+        if self._is_counted and self.table and counts.requests:
             row = UsageRow(
                 user_id=self.facts["user_id"],
                 day=self.today.isoformat(),
@@ -157,11 +163,11 @@ class UserLimits:
             )
             self.rows.append(row)
             self.table.add(row)
-        return self._used_up(_OVERDRAFT)
+        return self._reached_limit(_OVERDRAFT)
 
     def _budgets(self) -> Iterator[_Budget]:
         """Yield what each rule limits; nothing where the call is not counted."""
-        if not self._counts:
+        if not self._is_counted:
             return
         for rule in self.rules:
             start = period_start(rule.per, self.today).isoformat()
@@ -173,10 +179,17 @@ class UserLimits:
                 tokens = sum(row.input + row.output for row in rows)
                 yield _Budget(rule, rule.tokens, tokens, _format_tokens)
 
-    def _used_up(self, share: float) -> str:
-        """Return the message about a limit that is reached; the longest one counts."""
-        # A limit of 0 is reached from the beginning: it forbids.
-        reached = [b for b in self._budgets() if b.used >= b.limit * share]
+    def _reached_limit(self, share: float) -> str:
+        """Return the message about a limit that is reached, or nothing.
+
+        It is reached with this `share` of it. Of several the one with the longest
+        period is named.
+        """
+        reached: list[_Budget] = []
+        for budget in self._budgets():
+            # A limit of 0 is reached from the beginning: it forbids.
+            if budget.used >= budget.limit * share:
+                reached.append(budget)
         if not reached:
             return ""
         rule, limit, used, as_text = max(reached, key=_budget_days)
@@ -187,7 +200,7 @@ class UserLimits:
 
     def notices(self) -> list[str]:
         """Return what is left, if a rule wants it shown."""
-        return self._left(all_rules=False)
+        return self._remaining_lines(all_rules=False)
 
     def complaints(self) -> list[str]:
         """Return what is wrong with the rules or their table, for administrators."""
@@ -198,8 +211,8 @@ class UserLimits:
             problems.append(self.table.problem)
         return [problem for problem in problems if problem]
 
-    def _left(self, *, all_rules: bool) -> list[str]:
-        """Return a line for each limit: of all, or of those that are to be shown."""
+    def _remaining_lines(self, *, all_rules: bool) -> list[str]:
+        """Return what is left of each limit: of all, or of those to be shown."""
         lines: list[str] = []
         for rule, limit, used, as_text in self._budgets():
             if rule.show or all_rules:
@@ -215,12 +228,7 @@ class UserLimits:
         if command is None:
             return None
         report = UsageReport(self.table, self.facts, self.today)
-        return report.lines(command, self._left(all_rules=True))
-
-
-def _matches(names: Sequence[str], patterns: Sequence[str]) -> bool:
-    """Say whether one of the names, in small letters, fits one of the patterns."""
-    return any(fnmatchcase(n, p.lower()) for n in names for p in patterns)
+        return report.lines(command, self._remaining_lines(all_rules=True))
 
 
 def _is_in_all(word: str, lists: Sequence[Sequence[str]]) -> bool:
@@ -242,48 +250,55 @@ async def read_user_limits(
 
     Raises what the host's database raises.
     """
-    every_rule, problem = read_limits(text)
-    if every_rule is None:
+    all_rules, problem = read_limits(text)
+    if all_rules is None:
         return UserLimits(facts=facts)
     today = utc_today()
     user_id = facts["user_id"]
     names = {user_id, facts["email"]}
-    has_groups = any(rule.group for rule in every_rule)
-    groups = await user_groups(user_id) if has_groups else set[str]()
-    rules = rules_of(every_rule, names, groups, facts["role"])
+    groups: set[str] = set()
+    if any(rule.group for rule in all_rules):
+        groups = await user_groups(user_id)
+    rules = rules_of(all_rules, names, groups, facts["role"])
     rows: list[UsageRow] = []
     if any(rule.per for rule in rules) and not facts["user_pays"]:
-        rows = await table.rows(OWN_ROWS, user_id=user_id, day=longest_ago(today))
+        rows = await table.user_rows(user_id, longest_ago(today))
     return UserLimits(
-        rules,
-        rows,
-        facts,
-        table,
-        [problem],
-        today,
+        rules=rules,
+        rows=rows,
+        facts=facts,
+        table=table,
+        problems=[problem],
+        today=today,
         has_given_model=await _has_given_model(facts),
     )
 
 
-_TASK_SETTINGS = {
-    **dict.fromkeys(
-        (
-            "title_generation",
-            "follow_up_generation",
-            "tags_generation",
-            "emoji_generation",
-            "query_generation",
-            "image_prompt_generation",
-            "autocomplete_generation",
-            "function_calling",
-        ),
-        ("task.model.external", "task.model.default"),
-    ),
-    "context_compaction": ("chat.context_compaction.model",),
-}
-"""The settings of the host that choose the model of a task (routers/tasks.py:81,
-utils/context_compaction.py:406 of 0.12.4). For any other task, such as the merging of
-answers, the client names it."""
+_TASK_SETTINGS = ("task.model.external", "task.model.default")
+_TASKS_WITH_SETTINGS = (
+    "title_generation",
+    "follow_up_generation",
+    "tags_generation",
+    "emoji_generation",
+    "query_generation",
+    "image_prompt_generation",
+    "autocomplete_generation",
+    "function_calling",
+)
+_COMPACTION_SETTINGS = ("chat.context_compaction.model",)
+
+
+def _model_settings(task: str) -> Sequence[str]:
+    """Return the settings of the host that choose the model of a task.
+
+    They are read in routers/tasks.py:81 and utils/context_compaction.py:406 of 0.12.4.
+    For any other task, such as the merging of answers, the client names the model.
+    """
+    if task == "context_compaction":
+        return _COMPACTION_SETTINGS
+    if task in _TASKS_WITH_SETTINGS:
+        return _TASK_SETTINGS
+    return ()
 
 
 async def _has_given_model(facts: CallFacts) -> bool:
@@ -292,5 +307,5 @@ async def _has_given_model(facts: CallFacts) -> bool:
     Where nobody chose one, or the chosen one no longer exists, the host takes the model
     that the client names.
     """
-    settings = _TASK_SETTINGS.get(facts["task"], ())
+    settings = _model_settings(facts["task"])
     return facts["host_model"] in await chosen_models(settings)

@@ -11,10 +11,10 @@ from owui_administration.endpoints import read_endpoints
 from owui_administration.host import has_group, has_user
 from owui_administration.rules import read_limits
 
-_SECONDS = 60.0
+_CHECK_SECONDS = 60.0
 _MAX_LOOKED_UP = 100
 """Of users, and of groups: each is one or two questions to the database."""
-_MAX_CHECKED_NAMES = 9
+_MAX_SHOWN_NAMES = 9
 
 
 class NameCheck:
@@ -36,22 +36,29 @@ class NameCheck:
         if texts != self._texts or now > self._until:
             self._problem = await _find_problem(limits, endpoints)
             self._texts = texts
-            self._until = now + _SECONDS
+            self._until = now + _CHECK_SECONDS
         return self._problem
 
 
 async def _find_problem(limits: str, endpoints: str) -> str:
-    rules = read_limits(limits)[0] or ()
-    entries = read_endpoints(endpoints) or ()
-    users = _each_once(rule.user for rule in rules)
-    groups = _each_once(rule.group for rule in rules)
-    of_entries = _each_once(name for entry in entries for name in entry.groups)
-    groups = _each_once([*groups, *of_entries])
-    unknown = [g for g in groups[:_MAX_LOOKED_UP] if not await has_group(g)]
-    unknown += [u for u in users[:_MAX_LOOKED_UP] if not await has_user(u)]
+    """Return the message about names that Open WebUI does not know, or nothing."""
+    users: list[str] = []
+    groups: list[str] = []
+    for rule in read_limits(limits).rules or ():
+        users.append(rule.user)
+        groups.append(rule.group)
+    for entry in read_endpoints(endpoints) or ():
+        groups += entry.groups
+    unknown: list[str] = []
+    for group in _each_once(groups)[:_MAX_LOOKED_UP]:
+        if not await has_group(group):
+            unknown.append(group)
+    for user in _each_once(users)[:_MAX_LOOKED_UP]:
+        if not await has_user(user):
+            unknown.append(user)
     if not unknown:
         return ""
-    named = ", ".join(unknown[:_MAX_CHECKED_NAMES])
+    named = ", ".join(unknown[:_MAX_SHOWN_NAMES])
     return (
         f"The valves of the filter name {named}, but Open WebUI has no such group or "
         "user. These rules apply to nobody; anyone who signs up with such an address "

@@ -7,7 +7,7 @@ list for those it names. Periods are those of UTC; a week begins on Monday.
 from collections.abc import Collection, Sequence
 from datetime import date, timedelta
 from functools import lru_cache
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -36,31 +36,44 @@ class LimitRule(BaseModel):
     unreadable: bool = False
 
 
+class ReadLimits(NamedTuple):
+    """The rules of USER_LIMITS_JSON, and the message about errors in them."""
+
+    rules: Sequence[LimitRule] | None
+    """None if nothing is to be counted."""
+    problem: str = ""
+
+
+_MAX_NAMED = 9
+"""Rules that the message names."""
+
+
 @lru_cache(maxsize=8)
-def read_limits(text: str) -> tuple[Sequence[LimitRule] | None, str]:
-    """Return the rules, and what is wrong with them; None if nothing is to be counted.
+def read_limits(text: str) -> ReadLimits:
+    """Return the rules, and what is wrong with them.
 
     A rule that cannot be read stays, and names as few users as it surely names.
     """
     if not text.strip():
-        return None, ""
+        return ReadLimits(None)
     rules = [_read_rule(row) for row in _read_rows(text)]
     numbers = [str(number) for number, rule in enumerate(rules, 1) if rule.unreadable]
     if not numbers:
-        return rules, ""
+        return ReadLimits(rules)
     named = ", ".join(numbers[:_MAX_NAMED])
-    return rules, (
+    problem = (
         f"Rule {named} of USER_LIMITS_JSON cannot be read, so users that it names get no "
         "answers. An administrator has to correct it in the valves of the filter, for "
         'example `[{"role": "user", "money": 5, "per": "month"}]`.'
     )
-
-
-_MAX_NAMED = 9
+    return ReadLimits(rules, problem)
 
 
 def _read_rows(text: str) -> list[object]:
-    """Return the entries of a JSON list; what is none is one entry, which is no rule."""
+    """Return the entries of a JSON list.
+
+    Any other text is one entry, which cannot be read as a rule.
+    """
     try:
         rows = load_json(text)
     except ValueError:
@@ -81,7 +94,7 @@ def _read_rule(row: object) -> LimitRule:
 
 
 def _unreadable_rule(given: JsonObject) -> LimitRule:
-    """Return a rule that closes the server for those whom it surely names."""
+    """Return a rule that blocks those whom it surely names."""
     user = given.get("user")
     group = given.get("group")
     role = given.get("role")

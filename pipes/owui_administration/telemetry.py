@@ -114,11 +114,11 @@ def _current(span: _Span) -> AbstractContextManager[object]:
     return context
 
 
-def _exported(name: str) -> str:
-    """Return a name that can be exported.
+def _exportable_name(name: str) -> str:
+    """Return a name that can be exported: not too long, and without lone surrogates.
 
-    One with half a character (a lone surrogate) would end the export of all spans that
-    wait with it, those of others too.
+    Half a character would end the export of all spans that wait with it, those of
+    others too.
     """
     return name[:_MAX_NAME].encode("utf-8", "replace").decode()
 
@@ -130,7 +130,7 @@ class ServerWords:
         """Know none yet."""
         self._known: set[str] = set()
 
-    def known(self, word: str) -> str:
+    def known_or_other(self, word: str) -> str:
         """Return a word, or that for all others if there are too many."""
         if word in self._known:
             return word
@@ -169,7 +169,7 @@ class Telemetry:
             return events
         attributes = _run_attributes(self._facts, model, address)
         self._run = _Run(self._words, attributes)
-        return self._run.observed(events, describe)
+        return self._run.observe(events, describe)
 
     async def observe_tool(
         self,
@@ -181,7 +181,7 @@ class Telemetry:
         if not exports_telemetry():
             return await work
         # A model writes the name of the tool that it calls.
-        name = _exported(name)
+        name = _exportable_name(name)
         attributes: _Attributes = {
             "gen_ai.operation.name": "execute_tool",
             "gen_ai.tool.name": name,
@@ -237,7 +237,7 @@ class _Run:
         self._output_tokens += counts.output
         self._cost += cost
 
-    async def observed(
+    async def observe(
         self,
         events: AsyncGenerator[_RunEvent, None],
         describe: Callable[[_RunEvent], EventWords],
@@ -281,10 +281,12 @@ class _Run:
 
     def _note_end(self, end: EventWords) -> None:
         """Note how the run ended."""
-        word = self._words.known(end.code) if end.code else end.kind
+        word = self._words.known_or_other(end.code) if end.code else end.kind
         self._span.set_attribute("gen_ai.response.finish_reasons", [word])
         if end.model:
-            self._span.set_attribute("gen_ai.response.model", _exported(end.model))
+            self._span.set_attribute(
+                "gen_ai.response.model", _exportable_name(end.model)
+            )
         self._error = "" if end.kind in ("completed", "incomplete") else word
 
     def _note_usage(self) -> None:
@@ -336,7 +338,7 @@ def _run_attributes(facts: CallFacts, model: str, address: str) -> _Attributes:
     attributes: _Attributes = {
         "gen_ai.operation.name": "chat",
         "gen_ai.provider.name": "azure.ai.openai" if is_azure else "openai",
-        "gen_ai.request.model": _exported(model),
+        "gen_ai.request.model": _exportable_name(model),
         "server.address": address,
     }
     if facts["task"]:

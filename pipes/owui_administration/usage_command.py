@@ -10,7 +10,7 @@ from datetime import date, timedelta
 from typing import NamedTuple
 
 from owui_administration.rules import PERIODS, longest_ago, period_start
-from owui_administration.usage_table import ALL_ROWS, OWN_ROWS, UsageRow, UsageTable
+from owui_administration.usage_table import UsageRow, UsageTable
 from shells.administration import CallFacts
 
 _COMMAND = re.compile(r"/usage(?: +(?P<days>\d{1,3})d)?(?P<csv> +csv)?")
@@ -21,7 +21,7 @@ _MAX_LISTED = 5000
 """Lines of the CSV."""
 _SUMS = ("US dollars", "requests", "input tokens", "cached input", "output tokens")
 """The dollars first: a phone shows the first columns."""
-_RULE = ("---", *("---:" for _ in _SUMS))
+_HEAD_RULE = ["---"] + ["---:"] * len(_SUMS)
 """Below the head of a table in Markdown; numbers stand on the right."""
 
 
@@ -58,25 +58,24 @@ class UsageReport:
         `left` are the lines about what the user may still use.
         """
         groups = await self._own_rows()
-        own = [_sums(name, rows) for name, rows in groups.items()]
-        yield _table(("Your use (UTC)", *_SUMS), own)
+        own_sums = [_sum_cells(name, rows) for name, rows in groups.items()]
+        yield _table(("Your use (UTC)", *_SUMS), own_sums)
         yield "".join(f"\n- {line}" for line in left)
         if self._facts["role"] != "admin":
             return
         since = (self._today - timedelta(command.days - 1)).isoformat()
-        rows = await self._table.rows(ALL_ROWS, day=since, most=_MAX_LISTED)
+        rows = await self._table.all_rows(since, _MAX_LISTED)
         head = (f"All users since {since}", *_SUMS)
-        every = [_sums(f"{row.user_id}, {row.model}", [row]) for row in rows]
+        all_sums = [_sum_cells(f"{row.user_id}, {row.model}", [row]) for row in rows]
         if command.as_csv:
-            yield _csv(head, every)
+            yield _csv(head, all_sums)
         else:
-            yield _table(head, every[:_MAX_SHOWN])
+            yield _table(head, all_sums[:_MAX_SHOWN])
 
     async def _own_rows(self) -> dict[str, list[UsageRow]]:
         """Return the rows of each period, and of each model this month."""
         user_id = self._facts["user_id"]
-        day = longest_ago(self._today)
-        rows = await self._table.rows(OWN_ROWS, user_id=user_id, day=day)
+        rows = await self._table.user_rows(user_id, longest_ago(self._today))
         groups: dict[str, list[UsageRow]] = {}
         for period, name in PERIODS.items():
             start = period_start(period, self._today).isoformat()
@@ -89,7 +88,7 @@ class UsageReport:
 _Cells = Sequence[str | int]
 
 
-def _sums(name: str, rows: Sequence[UsageRow]) -> _Cells:
+def _sum_cells(name: str, rows: Sequence[UsageRow]) -> _Cells:
     """Return the cells of a line: a name, and what rows come to."""
     dollars = sum(row.money for row in rows) / 1_000_000
     return (
@@ -104,7 +103,7 @@ def _sums(name: str, rows: Sequence[UsageRow]) -> _Cells:
 
 def _table(head: _Cells, rows: Sequence[_Cells]) -> str:
     """Return a table in Markdown."""
-    return "\n".join(_line(cells) for cells in (head, _RULE, *rows))
+    return "\n".join(_table_line(cells) for cells in (head, _HEAD_RULE, *rows))
 
 
 def _csv(head: _Cells, rows: Sequence[_Cells]) -> str:
@@ -117,9 +116,13 @@ _NOT_PLAIN = re.compile(r"[^\w.,:/@+=*()' -]")
 """Whoever signs up writes an address: it must be neither Markdown nor a new line."""
 
 
-def _line(cells: _Cells) -> str:
-    texts = (f"{cell:,}" if isinstance(cell, int) else cell for cell in cells)
-    return f"| {' | '.join(_NOT_PLAIN.sub(' ', text) for text in texts)} |"
+def _table_line(cells: _Cells) -> str:
+    """Return a line of a table in Markdown; numbers have commas."""
+    texts: list[str] = []
+    for cell in cells:
+        text = f"{cell:,}" if isinstance(cell, int) else cell
+        texts.append(_NOT_PLAIN.sub(" ", text))
+    return f"| {' | '.join(texts)} |"
 
 
 def _csv_line(cells: _Cells) -> str:

@@ -42,14 +42,14 @@ _ADD = (
     "ON CONFLICT (user_id, day, model) DO UPDATE SET "
     + ", ".join(f"{name} = old.{name} + excluded.{name}" for name in _COUNTS)
 )
-OWN_ROWS = f"SELECT * FROM {_TABLE} WHERE user_id = :user_id AND day >= :day"
-ALL_ROWS = (
+_ROWS_OF_USER = f"SELECT * FROM {_TABLE} WHERE user_id = :user_id AND day >= :day"
+_ROWS_OF_ALL = (
     f"SELECT COALESCE(email, user_id), '', model, SUM({'), SUM('.join(_COUNTS)}) "
     f'FROM {_TABLE} LEFT JOIN {{schema}}"user" ON id = user_id WHERE day >= :day '
     "GROUP BY email, user_id, model ORDER BY SUM(money) DESC LIMIT :most"
 )
 """With the addresses of users as far as they exist, the most expensive first."""
-_NOT_COUNTED = "Usage is not counted: Open WebUI's database answers {}."
+_NOT_COUNTED = "Usage is not counted: Open WebUI's database reports {}."
 
 
 _MAX_DUE = 10_000
@@ -76,12 +76,16 @@ class UsageTable:
         self._due: dict[tuple[str, str, str], UsageRow] = {}
         self._writer: asyncio.Task[None] | None = None
 
-    def add(self, *rows: UsageRow) -> None:
-        """Add rows soon; nobody waits for it."""
-        for row in rows:
-            self._add_due(row)
+    def add(self, row: UsageRow) -> None:
+        """Add a row soon; nobody waits for it."""
+        self._add_due(row)
+        self._start_writer()
+
+    def _start_writer(self) -> asyncio.Task[None]:
+        """Return the task that writes what is due, a new one if none is at work."""
         if self._writer is None or self._writer.done():
             self._writer = asyncio.create_task(self._write())
+        return self._writer
 
     def _add_due(self, row: UsageRow) -> None:
         """Keep a row until it is written, in one with what the user had before.
@@ -93,14 +97,14 @@ class UsageTable:
         earlier = self._due.pop(key, None)
         self._due[key] = _sum_rows(earlier, row) if earlier else row
         if len(self._due) > _MAX_DUE:
-            del self._due[next(iter(self._due))]
+            oldest = next(iter(self._due))
+            del self._due[oldest]
 
     async def _write(self) -> None:
         """Write what is due, until nothing is or the database refuses it."""
         while self._due:
-            rows = sorted(
-                self._due.values()
-            )  # in one order: servers never wait crosswise
+            # In one order: two servers never wait for each other's rows.
+            rows = sorted(self._due.values())
             self._due = {}
             self.problem = ""
             try:
@@ -113,34 +117,39 @@ class UsageTable:
 
     async def flush(self) -> None:
         """Wait until what is due was written, or could not be."""
-        self.add()
-        if self._writer:
-            await asyncio.wait([self._writer])
+        await asyncio.wait([self._start_writer()])
 
-    async def rows(self, sql: str, **values: object) -> list[UsageRow]:
-        """Return rows of the table, as soon as ours are written.
+    async def user_rows(self, user_id: str, since: str) -> list[UsageRow]:
+        """Return the rows of a user from a day on.
 
-        A user's own rows count also while nothing can be written.
+        What could not be written yet counts, too.
         """
+        stored = await self._select(_ROWS_OF_USER, user_id=user_id, day=since)
+        due = [row for row in self._due.values() if row.user_id == user_id]
+        return stored + due
+
+    async def all_rows(self, since: str, most: int) -> list[UsageRow]:
+        """Return what each user had of each model from a day on, up to `most` rows."""
+        return await self._select(_ROWS_OF_ALL, day=since, most=most)
+
+    async def _select(self, sql: str, **values: object) -> list[UsageRow]:
+        """Return rows of the table, as soon as ours are written."""
         await self.flush()
-        stored = await run_sql((_CREATE, {}), (sql, values))
-        due = [
-            row for row in self._due.values() if row.user_id == values.get("user_id")
-        ]
-        return [_read_row(row) for row in stored] + due
+        rows = await run_sql((_CREATE, {}), (sql, values))
+        return [_read_row(row) for row in rows]
 
 
 def _read_row(row: Sequence[object]) -> UsageRow:
     """Return a row of the table."""
-    user_id, day, model, requests, read, cached, written, money = row
+    user_id, day, model, requests, input_tokens, cached, output_tokens, money = row
     return UsageRow(
         user_id=str(user_id),
         day=str(day),
         model=str(model),
         requests=_whole_number(requests),
-        input=_whole_number(read),
+        input=_whole_number(input_tokens),
         cached=_whole_number(cached),
-        output=_whole_number(written),
+        output=_whole_number(output_tokens),
         money=_whole_number(money),
     )
 

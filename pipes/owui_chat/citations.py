@@ -16,7 +16,7 @@ import re
 from bisect import bisect, bisect_left
 from collections import deque
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-from itertools import accumulate, zip_longest
+from itertools import accumulate
 from typing import NamedTuple
 
 from openai_responses.items import Item, content_parts, item_type, part_text
@@ -146,9 +146,10 @@ class Citations:
         return (event,)
 
     def _feed_other(self, event: RunEvent) -> Iterator[CitedEvent]:
+        """Yield an event that is not a delta, with what it completes."""
         match event:
             case AnnotationAdded():
-                self._name(event.annotation)
+                self._note_name(event.annotation)
                 yield event
                 yield from self._sources(ended=False)
             case ItemDone() if item_type(event.item) == "message":
@@ -182,7 +183,7 @@ class Citations:
         growing = self._growing.pop(index, None)
         if growing is None:
             return ""
-        return self._linked(growing, growing.buffer.rest())
+        return self._number_links(growing, growing.buffer.rest())
 
     def _shown_text(self, ended: ItemDone) -> str:
         """Return the whole text of a message as it is shown."""
@@ -215,9 +216,9 @@ class Citations:
             before = self._take_held(index)
             growing = _GrowingPart(event.part)
             self._growing[index] = growing
-        return before + self._linked(growing, growing.buffer.feed(event.text))
+        return before + self._number_links(growing, growing.buffer.feed(event.text))
 
-    def _linked(self, growing: _GrowingPart, text: str) -> str:
+    def _number_links(self, growing: _GrowingPart, text: str) -> str:
         """Return more text of a part, in which links to pages of a search are numbers.
 
         A number directly behind the same number is left out, as in the whole text.
@@ -245,10 +246,14 @@ class Citations:
             number = f"[{self._number(url)}]"
             start = link.start()
             end = link.end()
-            names_site = "." in label and " " not in label
+            # Slices, because a link may be the first or the last of the text.
+            is_in_parentheses = (
+                text[start - 1 : start] == "(" and text[end : end + 1] == ")"
+            )
             # A label like `zuerich.ch` only repeats the address; any other is a part of the
             # sentence, and stays.
-            if text[start - 1 : start] == "(" and text[end : end + 1] == ")":
+            names_site = "." in label and " " not in label
+            if is_in_parentheses:
                 edits.append(_Edit(start - 1, end + 1, number))
             elif names_site:
                 edits.append(_Edit(start, end, number))
@@ -263,27 +268,31 @@ class Citations:
         if not annotations and _TRACKED not in text:
             return text
         for annotation in annotations:
-            self._name(annotation)
+            self._note_name(annotation)
         keys = {_key(annotation) for annotation in annotations}
-        edits = self._edit_links(text, keys)
-        starts = [edit.start for edit in edits]
-        ends = [float("-inf"), *(edit.end for edit in edits)]
+        link_edits = self._edit_links(text, keys)
+        starts = [edit.start for edit in link_edits]
+        edits = list(link_edits)
         for annotation in annotations:
             key = _key(annotation)
             start, end = _range(annotation, text)
-            # The last link that begins in front of it has not ended: it is the link.
-            is_link = "url" in annotation and start < ends[bisect(starts, start)]
+            # An annotation that begins inside of a link is about that link, which has
+            # got its number.
+            links_before = bisect(starts, start)
+            is_in_link = links_before > 0 and start < link_edits[links_before - 1].end
+            is_link = "url" in annotation and is_in_link
             if key and not is_link:
                 edits.append(_Edit(end, end, f"[{self._number(key)}]"))
         return strip_tracking(_apply_edits(text, _without_repeats(edits)))
 
     def _number(self, key: str) -> int:
+        """Return the number of a source; a new one waits to be shown."""
         if key not in self._numbers:
             self._numbers[key] = len(self._numbers) + 1
             self._waiting.append(key)
         return self._numbers[key]
 
-    def _name(self, annotation: Item) -> None:
+    def _note_name(self, annotation: Item) -> None:
         """Remember the name of a source."""
         name = annotation.get("title") or annotation.get("filename")
         key = _key(annotation)
@@ -292,13 +301,16 @@ class Citations:
 
 
 def source_keys(sources: object) -> list[str]:
-    """Return the keys by which the page tells the host's sources apart, each once."""
+    """Return the keys by which the page tells the host's sources apart, each once.
+
+    Each document of a source is one, by the metadata at its place, if there is any.
+    """
     keys: list[str] = []
     for source in content_parts(sources):
         own_id = value_at(source, "source", "id")
-        documents = as_list(source.get("document"))
         metadata = as_list(source.get("metadata"))
-        for _, row in zip_longest(documents, metadata[: len(documents)]):
+        for index in range(len(as_list(source.get("document")))):
+            row = metadata[index] if index < len(metadata) else None
             keys.append(str(value_at(row, "source") or own_id or "N/A"))
     return list(dict.fromkeys(keys))
 
@@ -388,7 +400,8 @@ def chat_annotations(item: Item, before: int) -> list[Item]:
     """
     annotations: list[Item] = []
     for part in content_parts(item.get("content")):
-        find_position = _position_finder(part_text(part))
+        text = part_text(part)
+        find_position = _position_finder(text)
         for annotation in content_parts(part.get("annotations")):
             if annotation.get("type") != "url_citation":
                 continue
@@ -399,7 +412,7 @@ def chat_annotations(item: Item, before: int) -> list[Item]:
                 "end_index": before + find_position(annotation.get("end_index")),
             }
             annotations.append({"type": "url_citation", "url_citation": cited})
-        before += find_position(None)
+        before += find_position(len(text))
     return annotations
 
 

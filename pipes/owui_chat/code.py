@@ -76,8 +76,9 @@ def take_out_code(
             start = position + len(inserted)
     pieces.append(whole[start:])
     remaining = "".join(pieces).split(_BETWEEN)
-    cleaned = [
-        before if before == after else after.strip()
-        for before, after in zip(texts, remaining, strict=True)
-    ]
+    cleaned: list[str] = []
+    for before, after in zip(texts, remaining, strict=True):
+        # A text without code keeps the white space at its ends.
+        text = before if before == after else after.strip()
+        cleaned.append(text)
     return cleaned, deleted

@@ -1,6 +1,6 @@
 """What Open WebUI's own texts and tools mean: failed results, `call_tool`."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from openai_responses.json_input import JsonObject, parse_json_object
 
@@ -14,7 +14,17 @@ TOOL_IMAGES_PREFIX = "Here are the images from the tool results above."
 """The beginning of the user message that the host makes of the images of tools."""
 
 
-def read_call_tool(arguments: JsonObject) -> tuple[Any, dict[str, Any]] | None:
-    """Return the name and the arguments in a call of `call_tool`, None if invalid."""
+class InnerCall(NamedTuple):
+    """What a call of `call_tool` asks for."""
+
+    name: Any
+    """As the model wrote it: maybe not even a text."""
+    arguments: dict[str, Any]
+
+
+def read_call_tool(arguments: JsonObject) -> InnerCall | None:
+    """Return the call inside of a call of `call_tool`, None if invalid."""
     params = parse_json_object(arguments.get("params"))
-    return None if params is None else (arguments.get("tool_name"), params)
+    if params is None:
+        return None
+    return InnerCall(arguments.get("tool_name"), params)

@@ -14,6 +14,7 @@ from typing import NamedTuple, Self
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item, content_parts, message_text, text_message
 from openai_responses.json_input import JsonObject, as_list, as_mapping, as_text
+from openai_responses.requests.parameters import given_values
 
 
 class Attachment(NamedTuple):
@@ -105,7 +106,7 @@ def parse_messages(
     texts = [_plain_text(message.get("content")) for message in head]
     instructions = "\n\n".join(text for text in texts if text)
     others = messages[len(head) :]
-    newest = _newest(others)
+    newest = _newest_messages(others)
     parts: list[ChatPart] = []
     if len(newest) < len(others):
         parts.append(_LEFT_OUT_PART)
@@ -142,7 +143,7 @@ def cut_notice(parts: Sequence[ChatPart]) -> str:
     return LEFT_OUT if _LEFT_OUT_PART in parts[:2] else ""
 
 
-def _newest(messages: Sequence[JsonObject]) -> Sequence[JsonObject]:
+def _newest_messages(messages: Sequence[JsonObject]) -> Sequence[JsonObject]:
     """Return the messages that one request can hold, from a question on.
 
     Many go at once, so that the requests after it begin with the same bytes. What an
@@ -206,18 +207,17 @@ def _chat_parts(message: JsonObject, detail: str) -> Iterator[ChatPart]:
 
 
 def _calls(tool_calls: object) -> Iterator[ToolCall]:
+    """Yield the calls of an assistant's message."""
     for call in content_parts(tool_calls):
         call_id = str(call.get("id"))
-        is_custom = "function" not in call
-        called = call.get("custom" if is_custom else "function")
-        if not isinstance(called, dict):
-            continue
-        name = str(called.get("name"))
-        if is_custom:
-            arguments = str(called.get("input") or "")
-        else:
-            arguments = str(called.get("arguments") or "{}")
-        yield ToolCall(call_id, name, arguments, is_custom)
+        function = call.get("function")
+        custom = call.get("custom")
+        if isinstance(function, dict):
+            arguments = str(function.get("arguments") or "{}")
+            yield ToolCall(call_id, str(function.get("name")), arguments)
+        elif "function" not in call and isinstance(custom, dict):
+            text = str(custom.get("input") or "")
+            yield ToolCall(call_id, str(custom.get("name")), text, is_custom=True)
 
 
 def _output(content: object) -> str | list[Item]:
@@ -236,6 +236,7 @@ def _input_message(role: str, content: object, detail: str) -> Item:
 
 
 def _input_part(part: object, detail: str) -> Item:
+    """Return a part of a content in the API's form; raises InvalidRequest."""
     if not isinstance(part, dict):
         return {"type": "input_text", "text": str(part or "")}
     match part.get("type"):
@@ -254,11 +255,15 @@ def _input_part(part: object, detail: str) -> Item:
 
 
 def _image_part(wire: JsonObject, default: str) -> Item:
-    """Return an image; both forms keep the address and the detail."""
-    inner = wire.get("image_url")
-    chat_form = inner if isinstance(inner, Mapping) else {"url": inner}
-    detail = chat_form.get("detail") or wire.get("detail") or default
-    source = _without_null({"image_url": chat_form.get("url")})
+    """Return an image; both forms keep the address and the detail.
+
+    Chat Completions have both in an object, the Responses API has them beside each
+    other.
+    """
+    given = wire.get("image_url")
+    inner = given if isinstance(given, Mapping) else {"url": given}
+    detail = inner.get("detail") or wire.get("detail") or default
+    source = given_values({"image_url": inner.get("url")})
     return {"type": "input_image", "detail": detail, **source}
 
 
@@ -273,14 +278,11 @@ def _file_part(wire: object) -> Item:
     """
     given = as_mapping(wire)
     kept = {key: given[key] for key in given if key in _KEYS_OF_FILE}
-    return {"type": "input_file", **_without_null(kept)}
-
-
-def _without_null(fields: Item) -> Item:
-    return {key: value for key, value in fields.items() if value is not None}
+    return {"type": "input_file", **given_values(kept)}
 
 
 def _plain_text(content: object) -> str:
+    """Return the text of a content; images and files are left out."""
     if isinstance(content, str):
         return content
     parts = [as_mapping(part) for part in as_list(content)]
@@ -303,10 +305,11 @@ def attach_stored_messages(
 
     `rows` are the messages of the chat's row, by id. A developer's can only be made by
     somebody who edits the row: they are left out. Raises InvalidRequest if that is not
-    possible. How to answer again is in the request alone.
+    possible.
     """
     users = user_messages(parts)
     if metadata.get("regeneration_message_id") and users:
+        # The last one says how to answer again, and is in the request alone.
         users.popitem()
     question_id = str(metadata.get("user_message_id") or "")
     answer_id = str(metadata.get("message_id") or "")
@@ -316,6 +319,7 @@ def attach_stored_messages(
     # is.
     branch = list(_stored_branch(rows, question_id, answer_id, hidden))
     result = list(parts)
+    # Both from the end; either may lack the oldest ones.
     for position, stored in zip(reversed(users), branch, strict=False):
         result[position] = users[position]._replace(stored=stored)
     if not hidden:

@@ -4,7 +4,7 @@ author: The authors of OpenAI Responses Manifold
 version: 1.0.0
 required_open_webui_version: 0.11.4
 license: MIT
-description: Lets the model plan, use tools and go on until the question is answered.
+description: Lets the model plan, use tools and keep working until it has an answer.
 
 The switch in the composer that makes an agent of the model.
 """

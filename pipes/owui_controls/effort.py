@@ -4,7 +4,7 @@ author: The authors of OpenAI Responses Manifold
 version: 1.0.0
 required_open_webui_version: 0.11.4
 license: MIT
-description: Sets how long the model thinks. The gear next to the switch sets the level.
+description: Sets how long the model thinks. Choose with the gear next to the switch.
 
 The switch in the composer for the effort, with a menu behind its gear.
 """

@@ -2,8 +2,7 @@
 
 Open WebUI shows a filter with `toggle` as a switch beside the chat input and calls its
 `inlet` only while the switch is on. What the switch means goes into `__metadata__`,
-under a key that reaches no other provider. The three filters know nothing else of the
-pipe.
+under a key that reaches no other provider. The filters know nothing else of the pipe.
 """
 
 from typing import Any
@@ -32,7 +31,7 @@ class Switch:
         """Settings of the administrator."""
 
         priority: int = Field(
-            default=0, description="When this filter runs, among others."
+            default=0, description="Filters with a lower number run earlier."
         )
 
     def __init__(self, drawing: str) -> None:

@@ -30,7 +30,7 @@ from owui_manifold.call.log import RunLog
 from owui_manifold.call.models import Listing, list_models
 from owui_manifold.call.valves import UserValves, Valves
 from owui_manifold.host.context import EventEmitter, HostContext
-from owui_manifold.host.open_webui import allowed_features
+from owui_manifold.host.open_webui import without_forbidden_search
 from owui_manifold.host.threads import ToolThreads
 from owui_manifold.prepare.chat import build_chat_request
 from owui_manifold.prepare.tasks import build_task_request, lacks_task_model
@@ -44,8 +44,8 @@ from owui_manifold.present.views import (
 )
 from owui_manifold.run.answer import answer_events
 from owui_manifold.run.checkup import (
+    CHECK_COMMAND,
     command_task_text,
-    is_check_command,
     last_user_text,
     run_diagnostics,
     stream_lines,
@@ -94,8 +94,8 @@ class Pipe:
         """
         user = __user__ or {}
         metadata = __metadata__ or {}
-        allowed = await allowed_features(metadata, user)
-        config = read_config(self.valves, user, allowed)
+        permitted = await without_forbidden_search(metadata, user)
+        config = read_config(self.valves, user, permitted)
         call = PipeCall(
             body=body,
             caller=read_caller(body, user, metadata, __task__),
@@ -178,7 +178,7 @@ class Pipe:
         return task_result(text, call.caller.host_model)
 
     async def _task_text(self, call: CheckedCall) -> str:
-        """Return a task's text; without access to TASK_MODEL the chat's model writes it."""
+        """Return a task's text; empty if its request fails."""
         known_text = command_task_text(call)
         if known_text is not None:
             return known_text
@@ -186,19 +186,23 @@ class Pipe:
             request = build_task_request(call)
             events = answer_events(request, self._connections)
             ended, _ = await self._watch(events)
+            # Once: the next request is for the chat's model, which is never missing.
             if not lacks_task_model(request, ended):
-                return "" if ended.ending.is_failure else completion_text(ended)
+                break
+        return "" if ended.ending.is_failure else completion_text(ended)
 
     async def _answer(self, arrived: PipeCall) -> AsyncGenerator[AnswerEvent, None]:
         """Return the events of an answer: of the model, of `/check` or of `/usage`."""
         call = await check_call(arrived)
-        if is_check_command(call):
+        question = last_user_text(call.messages)
+        if call.caller.is_admin and question == CHECK_COMMAND:
             endpoints = await calls_to_each_endpoint(arrived, call)
             return run_diagnostics(call, self._connections, endpoints)
         account = call.account
-        lines = account.limits.usage_answer(last_user_text(call)) if account else None
-        if lines:
-            return stream_lines(lines)
+        if account:
+            lines = account.limits.usage_answer(question)
+            if lines:
+                return stream_lines(lines)
         request = await build_chat_request(call)
         if account and account.endpoints:
             check_again = partial(check_call, arrived._replace(account=account))

@@ -36,7 +36,9 @@ class SandboxCall(NamedTuple):
     @property
     def key(self) -> WorkspaceKey:
         """The workspace of the chat; without chat or user each call has a new one."""
-        return WorkspaceKey(self.user_id, self.chat_id if self.user_id else "")
+        if not self.user_id:
+            return WorkspaceKey("", "")
+        return WorkspaceKey(self.user_id, self.chat_id)
 
 
 def read_sandbox_call(
@@ -58,7 +60,7 @@ def read_sandbox_call(
 
 
 def _read_attached(files: object) -> Iterator[AttachedFile]:
-    """Yield the files of Open WebUI's metadata; notes and collections are none."""
+    """Yield the files of Open WebUI's metadata; notes and collections are skipped."""
     if not isinstance(files, list):
         return
     for file in files:
@@ -74,9 +76,9 @@ async def receive_attached(sandbox: SandboxTools, call: SandboxCall) -> list[str
         read = partial(
             _read_attached_file, file.id, call.user_id, sandbox.max_file_bytes
         )
-        received = await sandbox.receive(call.key, file.id, file.name, read)
-        if received.failed:
-            notes.append(f"{file.name} is not in the workspace. {received.text}")
+        outcome = await sandbox.receive(call.key, file.id, file.name, read)
+        if outcome.failed:
+            notes.append(f"{file.name} is not in the workspace. {outcome.text}")
     return notes
 
 
@@ -87,7 +89,7 @@ async def _read_attached_file(
     try:
         stored = await readable_file(file_id, await user_model(user_id))
         if stored is not None and stored.size > max_bytes:
-            return _too_large(max_bytes)
+            return _too_large_message(max_bytes)
         # The host may not know the size. One byte more tells that the file is longer.
         content = await read_file(stored, bytes, max_bytes + 1)
     except HostTooOld as missing:
@@ -95,11 +97,11 @@ async def _read_attached_file(
     if content is None:
         return "It cannot be read."
     if len(content) > max_bytes:
-        return _too_large(max_bytes)
+        return _too_large_message(max_bytes)
     return content
 
 
-def _too_large(max_bytes: int) -> str:
+def _too_large_message(max_bytes: int) -> str:
     megabytes = max_bytes // MEBIBYTE
     return f"It is larger than {megabytes} MB, the limit of a workspace."
 
@@ -119,7 +121,10 @@ async def give_files(call: SandboxCall, files: Sequence[SandboxFile]) -> list[st
 async def _store_and_show(
     call: SandboxCall, emit: EmitEvent, files: Iterable[SandboxFile]
 ) -> list[str]:
-    """Do so; return which files the host refused. Raises HostTooOld."""
+    """Store files and show them below the answer; return which the host refused.
+
+    Raises HostTooOld.
+    """
     user = await user_model(call.user_id)
     message = await find_saved_message(call.chat_id, call.message_id, call.user_id)
     entries: list[dict[str, Any]] = []

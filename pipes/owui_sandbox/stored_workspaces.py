@@ -3,9 +3,9 @@
 Open WebUI loads a tool anew whenever its text changes, and in each of its workers. So
 nothing about a workspace is kept in memory: `<folder>/<user>/<chat>/archive.<start>` is
 the packed workspace, which begins at the byte `start` of that file, and `received` names
-the attached files that were put into it. Names of users and
-chats are hashed, so nobody's id becomes a path. Whoever uses a workspace holds a lock on
-its folder, which the kernel releases however the process ends.
+the attached files that were put into it. Names of users and chats are hashed, so
+nobody's id becomes a path. Whoever uses a workspace holds a lock on its folder, which
+the kernel releases however the process ends.
 
 A run works in a folder of its own next to the archive, where the files that it returns
 stay until `discard_files`.
@@ -51,7 +51,7 @@ class _StoredFolder(NamedTuple):
 
     path: Path
     user: str
-    used: float
+    last_used: float
 
 
 class StoredWorkspaces:
@@ -109,7 +109,7 @@ class StoredWorkspaces:
         await self._packages.close()
 
     def _path_of(self, key: WorkspaceKey) -> Path:
-        return self._folder / _hashed(key.user) / _hashed(key.chat)
+        return self._folder / _folder_name(key.user) / _folder_name(key.chat)
 
     def _remove_surplus(self, except_for: Path) -> None:
         """Remove workspaces whose time is over, and the oldest of too many."""
@@ -117,7 +117,7 @@ class StoredWorkspaces:
         expired = time.time() - self._limits.idle_seconds
         kept: list[_StoredFolder] = []
         for folder in oldest_first:
-            if folder.used < expired and folder.path != except_for:
+            if folder.last_used < expired and folder.path != except_for:
                 _remove_unless_locked(folder.path)
             else:
                 kept.append(folder)
@@ -140,12 +140,13 @@ def discard_files(files: Iterable[SandboxFile]) -> None:
             _remove_if_empty(folder)
 
 
-def _hashed(name: str) -> str:
-    return hashlib.sha256(name.encode("utf-8", "replace")).hexdigest()[:32]
+def _folder_name(host_id: str) -> str:
+    """Return the name of the folder of a user or a chat."""
+    return hashlib.sha256(host_id.encode("utf-8", "replace")).hexdigest()[:32]
 
 
 def _last_use(folder: _StoredFolder) -> float:
-    return folder.used
+    return folder.last_used
 
 
 def _find_too_many(
@@ -162,7 +163,7 @@ def _find_too_many(
     for folders in by_user.values():
         while len(folders) > limits.workspaces_per_user:
             yield folders.pop(0)
-    while sum(map(len, by_user.values())) > limits.workspaces:
+    while sum(len(folders) for folders in by_user.values()) > limits.workspaces:
         largest = max(by_user.values(), key=len)
         yield largest.pop(0)
 
@@ -196,9 +197,11 @@ def _is_same_folder(descriptor: int, folder: Path) -> bool:
 
 def _find_archive(folder: Path) -> WorkspaceArchive | None:
     """Return the stored workspace of a chat, if it has one."""
-    for path in folder.glob(f"{_ARCHIVE}*"):
-        return WorkspaceArchive(path, int(path.name.removeprefix(_ARCHIVE)))
-    return None
+    archives = list(folder.glob(f"{_ARCHIVE}*"))
+    if not archives:
+        return None
+    path = archives[0]
+    return WorkspaceArchive(path, int(path.name.removeprefix(_ARCHIVE)))
 
 
 def _keep_archive(folder: Path, run_folder: Path, workspace: Workspace) -> None:

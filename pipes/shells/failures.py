@@ -40,11 +40,11 @@ def report_failure(
     trace = ended.trace
     error = trace.error
     code = api_word(error.code or ended.ending.code)
-    group = api_word(error.type)
+    error_type = api_word(error.type)
     param = api_word(error.param)
     answer = server_message(log, f"{trace.subject} {error.message}".strip())
     log.warn(
-        f"{ended.ending.kind}: HTTP {trace.status}, code {code}, type {group}, "
+        f"{ended.ending.kind}: HTTP {trace.status}, code {code}, type {error_type}, "
         f"param {param}, {_ids_in_log(trace)}. {answer}",
     )
     ending = advised_ending(ended.ending, shell)

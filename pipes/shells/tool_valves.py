@@ -46,9 +46,12 @@ def read_rules(text: str, shell: Shell) -> ReadRules:
         f"TOOL_APPROVAL contains {quoted}, which is not a rule, so a person is asked "
         "about every call of a tool"
     )
-    asked = [(pattern, "ask" if rule == "auto" else rule) for pattern, rule in rules]
+    stricter: list[tuple[str, Approval]] = []
+    for pattern, approval in rules:
+        stricter.append((pattern, "deny" if approval == "deny" else "ask"))
+    stricter.append(("*", "ask"))
     message = valve_message(problem, shell, "`delete_*=ask`")
-    return ReadRules([*asked, ("*", "ask")], message)
+    return ReadRules(stricter, message)
 
 
 def _read_approval(word: str) -> Approval | None:
@@ -108,6 +111,6 @@ def _read_entries(
         is_pattern = _PATTERN.fullmatch(pattern) and pattern not in _ANSWERS
         if value is not None and is_pattern:
             rows.append((pattern, value))
-        else:
-            unread = unread or entry
+        elif not unread:
+            unread = entry
     return rows, unread

@@ -45,7 +45,8 @@ def fault_advice(fault: SettingFault, shell: Shell) -> str:
         case "likely":
             return f"An administrator has to check {valves} in {shell.valves}."
         case "possible":
-            return f"If it lasts, an administrator has to check {valves} in {shell.valves}."
+            checked = f"{valves} in {shell.valves}"
+            return f"If the problem persists, an administrator has to check {checked}."
 
 
 def error_message(error: ResponsesError, shell: Shell) -> str:

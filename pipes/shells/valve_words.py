@@ -1,12 +1,18 @@
 """Valves that hold a list of words."""
 
 from collections.abc import Collection, Iterable
+from fnmatch import fnmatchcase
 
 
 def comma_list(text: str) -> list[str]:
     """Return the words of a list separated by commas, each of them once."""
     words = (word.strip() for word in text.split(","))
     return list(dict.fromkeys(word for word in words if word))
+
+
+def fits_pattern(name: str, patterns: Iterable[str]) -> bool:
+    """Say whether a name fits one of the patterns, like `gpt-5*`."""
+    return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
 _MAX_SHOWN_WORDS = 5

@@ -10,11 +10,7 @@ from contextlib import suppress
 from typing import Any
 
 from openai_responses.items import Item, item_type
-from openai_responses.json_input import (
-    as_list,
-    as_mapping,
-    load_json,
-)
+from openai_responses.json_input import as_list, as_mapping, load_json
 from openai_responses.loop.arguments import check_arguments
 from openai_responses.loop.tools import (
     CallableTools,
@@ -58,16 +54,19 @@ class GuardedTools:
         problem = _option_error(arguments, schema) or invalid
         if problem:
             return f"tool arguments validation error: {problem}"
-        has_failed = self._signature(name, arguments) in self._failed
-        return _TOOL_REPEATED_TEXT if has_failed else None
+        if self._signature(name, arguments) in self._failed:
+            return _TOOL_REPEATED_TEXT
+        return None
 
     async def judge(self, calls: Sequence[Item]) -> Judgment:
         """Refuse the calls that may not be made; all others are made here."""
         verdicts: list[Verdict] = []
         for call in calls:
             why = self.refusal(call)
-            refusal = ToolResult(why, failed=True) if why else None
-            verdicts.append(Verdict(call, refusal))
+            if why:
+                verdicts.append(Verdict(call, ToolResult(why, failed=True)))
+            else:
+                verdicts.append(Verdict(call))
         return Judgment(verdicts)
 
     def failed_calls(self) -> list[Item]:
@@ -151,7 +150,7 @@ def _read_options(node: object) -> list[str]:
     return [_option_text(option) for option in as_list(options)]
 
 
-def _option_text(value: Any) -> str:
+def _option_text(value: object) -> str:
     """Return a value in the form in which options are compared."""
     if isinstance(value, Mapping) and "value" in value:
         return _option_text(value["value"])

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from openai_responses.errors import InvalidRequest
-from openai_responses.items import Item
+from openai_responses.items import Item, text_message
 from openai_responses.json_input import as_text
 from owui_chat.host_tools import TOOL_IMAGES_PREFIX
 from strategies.guide import Guide
@@ -17,14 +17,14 @@ _DEFAULT_WINDOW_TURNS = 10
 _WINDOW_PATTERN = re.compile(r"sliding-window(?::([1-9]\d{0,3}))?")
 
 
-class _MemoryWindow(NamedTuple):
+class MemoryWindow(NamedTuple):
     """The messages that remain, and a note about the others."""
 
     messages: Sequence[Message]
     note: str = ""
 
 
-def apply_memory_policy(messages: Sequence[Message], policy: str) -> _MemoryWindow:
+def apply_memory_policy(messages: Sequence[Message], policy: str) -> MemoryWindow:
     """Return what a memory policy leaves of a chat, in whole turns.
 
     A turn is a message of the user with all that follows it. System messages before the
@@ -33,17 +33,18 @@ def apply_memory_policy(messages: Sequence[Message], policy: str) -> _MemoryWind
     window = _parse_window(policy.strip())
     starts = find_turn_starts(messages)
     if window == 0 or len(starts) <= window:
-        return _MemoryWindow(messages)
-    head = [
-        message for message in messages[: starts[0]] if message.get("role") == "system"
+        return MemoryWindow(messages)
+    before_first_turn = messages[: starts[0]]
+    system = [
+        message for message in before_first_turn if message.get("role") == "system"
     ]
+    remembered = messages[starts[-window] :]
     dropped = len(starts) - window
     turns = "1 earlier turn was" if dropped == 1 else f"{dropped} earlier turns were"
-    return _MemoryWindow(
-        [*head, *messages[starts[-window] :]],
-        f"The memory holds {window} turns, so {turns} left out. The model no longer "
-        "knows them, and because the beginning of the chat changed, its cached prompt "
-        "and its earlier reasoning are lost.",
+    return MemoryWindow(
+        [*system, *remembered],
+        f"The agent remembers {window} turns, so {turns} left out. Because the beginning "
+        "of the chat changed, its cached prompt and its earlier reasoning are lost.",
     )
 
 
@@ -53,9 +54,7 @@ def build_memory_items(guide: Guide) -> list[Item]:
     if not texts:
         return []
     listed = "\n".join(f"- {text}" for text in texts)
-    text = f"<memories>\n{listed}\n</memories>"
-    part = {"type": "input_text", "text": text}
-    return [{"type": "message", "role": "developer", "content": [part]}]
+    return [text_message("developer", f"<memories>\n{listed}\n</memories>")]
 
 
 def find_turn_starts(messages: Sequence[Message]) -> list[int]:
@@ -77,9 +76,11 @@ def find_turn_starts(messages: Sequence[Message]) -> list[int]:
 def _has_tool_images(message: Message) -> bool:
     """Say whether a message is the host's own with the images of tools."""
     content = message.get("content")
-    first = content[0] if isinstance(content, list) and content else content
-    text = first.get("text") if isinstance(first, Mapping) else first
-    return as_text(text).startswith(TOOL_IMAGES_PREFIX)
+    if isinstance(content, list) and content:
+        content = content[0]
+    if isinstance(content, Mapping):
+        content = content.get("text")
+    return as_text(content).startswith(TOOL_IMAGES_PREFIX)
 
 
 def _parse_window(policy: str) -> int:

@@ -7,8 +7,9 @@ from owui_chat.closing_line import AnswerFigures, closing_line
 
 
 class RunMetadata(NamedTuple):
-    """The figures of an answer over all its rounds; `price` is in US dollars, 0 if
-    unknown, `latency` in seconds.
+    """The figures of an answer over all its rounds.
+
+    `price` is in US dollars, 0 if unknown, `latency` in seconds.
     """
 
     strategy: str
@@ -24,12 +25,13 @@ class RunMetadata(NamedTuple):
 
     def describe(self, notes: int = 0) -> str:
         """Return the line that people read; `notes` are the lines above it."""
+        usage = self.usage if self.usage.total else None
         figures = AnswerFigures(
             seconds=self.latency,
             is_failure=self.ending != "completed",
             rounds=self.rounds,
             tool_calls=self.tool_calls,
-            usage=self.usage if self.usage.total else None,
+            usage=usage,
             cost=self.price or None,
             notes=notes,
             window_share=self.window_share,

@@ -3,14 +3,13 @@
 Models from GPT-5.5 on follow short policies better.
 """
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Literal
 
 from openai_responses.json_input import as_text, parse_json_object
+from openai_responses.models.resolve import read_gpt_version
 
 PolicyStyle = Literal["full", "lean", "auto"]
-POLICY_STYLES: Sequence[PolicyStyle] = ("full", "lean", "auto")
 ChosenStyle = Literal["full", "lean"]
 
 _DEFAULT_INSTRUCTION = "You are a helpful GPT-5 agent."
@@ -66,8 +65,6 @@ _FIRST_LEAN_VERSION = (5, 5)
 """From this version on short policies work better (docs/reference/responses-api.md,
 "Short policies")."""
 
-_GPT_PATTERN = re.compile(r"gpt-(\d)(?:\.(\d{1,2}))?(?!\d)")  # Azure spells 3.5 as 35
-
 
 def build_system_instruction(
     base_instruction: str,
@@ -104,11 +101,10 @@ def choose_style(style: PolicyStyle, family: str) -> ChosenStyle:
     """Return the style for a family of models; only newer GPTs get `lean`."""
     if style != "auto":
         return style
-    match = _GPT_PATTERN.match(family)
-    if match is None:
+    version = read_gpt_version(family)
+    if version is None or version < _FIRST_LEAN_VERSION:
         return "full"
-    version = (int(match[1]), int(match[2] or 0))
-    return "lean" if version >= _FIRST_LEAN_VERSION else "full"
+    return "lean"
 
 
 def _wrap_in_tag(text: str, tag: str) -> str:

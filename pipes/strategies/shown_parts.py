@@ -20,7 +20,7 @@ class ShownPart:
 
     def start_event(self) -> ItemAdded:
         """Return the start event."""
-        return ItemAdded(self.index, self._item("in_progress", ""))
+        return ItemAdded(self.index, self._build_item("in_progress", ""))
 
     def add_text(self, text: str) -> TextDelta:
         """Add more text; return its event."""
@@ -30,7 +30,7 @@ class ShownPart:
 
     def end_event(self) -> ItemDone:
         """Return the end event, which contains the type and the whole text again."""
-        return ItemDone(self.index, self._item("completed", self.text.rstrip()))
+        return ItemDone(self.index, self._build_item("completed", self.text.rstrip()))
 
     def events(self, text: str) -> Iterator[RunEvent]:
         """Yield the whole part at once."""
@@ -39,13 +39,16 @@ class ShownPart:
             yield self.add_text(text)
         yield self.end_event()
 
-    def _item(self, status: str, text: str) -> Item:
+    def _build_item(self, status: str, text: str) -> Item:
         """Return the reasoning or the message that the part is shown as."""
         if self.is_thought:
+            summary: list[Item] = []
+            if text:
+                summary.append({"type": "summary_text", "text": text})
             return {
                 "id": f"rs_{self.id}",
                 "type": "reasoning",
-                "summary": [{"type": "summary_text", "text": text}] if text else [],
+                "summary": summary,
                 "status": status,
             }
         return {

@@ -4,9 +4,9 @@ Where a host stores each message of the model with its record, a message cannot 
 another item, as in `strategies.thoughts`. So it keeps its place and its own text, and
 only what is shown of it changes:
 
-    text in think tags                  a thought in front of the message, or nothing
-    a response that calls a tool        a thought that names the tool, or nothing
-    without a word
+    text in think tags             a thought in front of the message, or nothing
+    a call without a word          a thought in front of it that names the tool, or
+                                   nothing
 """
 
 from collections.abc import Iterator, Sequence
@@ -37,29 +37,27 @@ _READ_KINDS = ("text", "refusal", "summary", "reasoning")
 
 @dataclass(slots=True)
 class _GrowingMessage:
-    """A message that has not ended.
-
-    `added` is its beginning, which waits for the first text of the answer: a thought
-    that comes before stands in front of the message. `has_begun` says whether it was
-    shown, `has_text` whether text of the answer was, `has_thought` whether the model has
-    written one, and `thought` is the one that is open on the page.
-    """
+    """A message that has not ended."""
 
     added: ItemAdded
+    """Its beginning, which waits for the first text of the answer: a thought that comes
+    before stands in front of the message."""
     parser: ThinkTagParser = field(default_factory=ThinkTagParser)
     has_begun: bool = False
+    """Whether its beginning was shown."""
     has_text: bool = False
+    """Whether text of the answer was shown."""
     has_thought: bool = False
+    """Whether the model has written a thought."""
     thought: ShownPart | None = None
+    """The thought that is open on the page."""
 
 
 class ShownThoughts:
     """Shows one answer over all its responses.
 
     Thoughts have negative indexes, so that all others stay those of the run: records
-    are stored by them. Of the current response, `_has_called` says whether it calls a
-    tool, and `_has_words` whether it brought text that people read. `_messages` are
-    those that have not ended, by their indexes.
+    are stored by them.
     """
 
     def __init__(self, *, are_shown: bool) -> None:
@@ -67,8 +65,11 @@ class ShownThoughts:
         self._are_shown = are_shown
         self._thought_count = 0
         self._has_called = False
+        """Whether the current response calls a tool."""
         self._has_words = False
+        """Whether the current response brought text that people read."""
         self._messages: dict[int, _GrowingMessage] = {}
+        """Those that have not ended, by their indexes."""
         self._announced: dict[str, Item] = {}
         """The thoughts that name a tool, by the ids of their calls."""
 
@@ -261,12 +262,14 @@ def _has_tags(item: Item) -> bool:
 def _answer_part(part: Item) -> Item:
     """Return a part of a message without thoughts; its citations keep their words."""
     text = as_text(part.get("text"))
-    answer = {**part, "text": answer_text(text)} if text else part
+    answer = dict(part)
+    if text:
+        answer["text"] = answer_text(text)
     annotations = content_parts(part.get("annotations"))
-    if not annotations:
-        return answer
-    moved = [_move_annotation(annotation, text) for annotation in annotations]
-    return {**answer, "annotations": moved}
+    if annotations:
+        moved = [_move_annotation(annotation, text) for annotation in annotations]
+        answer["annotations"] = moved
+    return answer
 
 
 def _move_annotation(annotation: Item, text: str) -> Item:

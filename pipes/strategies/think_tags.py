@@ -52,7 +52,7 @@ class ThinkTagParser:
             is_closing = bool(tag[1])
             self._is_thought = not is_closing
         spans.append(TextSpan(self._is_thought, text[start:end]))
-        self._previous = text[:end][-1:]
+        self._previous = text[max(0, end - 1) : end]  # empty at the very beginning
         self._held = text[end:]
         return _join_spans(spans)
 

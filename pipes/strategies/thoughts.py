@@ -49,8 +49,7 @@ from strategies.think_tags import (
 class _MessageParts:
     """Shows a message as thoughts and answer texts.
 
-    Text that is held back waits for `release` or `become_thought`. While `is_held`,
-    `_held` has the spans that wait; `_parts` are those on the page.
+    Text that is held back waits for `release` or `become_thought`.
     """
 
     def __init__(
@@ -70,7 +69,9 @@ class _MessageParts:
         self._shows_thoughts = shows_thoughts
         self._parser = ThinkTagParser()
         self._held: list[TextSpan] = []
+        """The spans that wait while `is_held`."""
         self._parts: list[ShownPart] = []
+        """The parts on the page."""
         self._is_complete = False
 
     @property
@@ -164,7 +165,7 @@ class _MessageParts:
             return
         last = self._parts[-1]
         text = message_text(self._item)
-        is_one_part = parse_spans(text) == [TextSpan(False, text)]
+        is_one_part = parse_spans(text) == [TextSpan(is_thought=False, text=text)]
         if is_one_part and not last.is_thought:
             last.text = text
             yield ItemDone(last.index, self._item)
@@ -173,23 +174,22 @@ class _MessageParts:
 
 
 class ThoughtFilter:
-    """Shows one run, over all its rounds, under its own indexes.
-
-    `_indexes` are those that other items have here, by those of the run. Of the current
-    round, `_may_call` says whether the model may call tools, `_has_called` whether it
-    has, and `_has_thought` whether it brought reasoning; `_messages` are those of the
-    round by their indexes in the run.
-    """
+    """Shows one run, over all its rounds, under its own indexes."""
 
     def __init__(self, *, shows_thoughts: bool) -> None:
         """Start before the first round."""
         self._shows_thoughts = shows_thoughts
         self._may_call = False
+        """Whether the model may call tools in this round."""
         self._has_called = False
+        """Whether it has called one."""
         self._has_thought = False
+        """Whether this round brought reasoning."""
         self._next_index = 0
         self._indexes: dict[int, int] = {}
+        """The indexes of items that are not messages, by those in the run."""
         self._messages: dict[int, _MessageParts] = {}
+        """The messages of this round, by their indexes in the run."""
 
     def begin_round(self, *, may_call: bool) -> None:
         """Prepare for another answer of the model."""
@@ -269,7 +269,8 @@ class ThoughtFilter:
 
     def _announce_call(self, call: Item) -> Iterator[RunEvent]:
         """Yield a thought about a call."""
-        thought = ShownPart(self._new_index(), str(call.get("call_id")), True)
+        call_id = str(call.get("call_id"))
+        thought = ShownPart(self._new_index(), call_id, is_thought=True)
         yield from thought.events(announcement(call))
 
     def _close(self) -> Iterator[RunEvent]:

@@ -35,7 +35,7 @@ from bench.host import (
     run_simulator,
     server_cpu,
 )
-from bench.inside import NATIVE, PIPE, both_connections, has_text_or_end
+from bench.inside import NATIVE, PIPE, SUMMARY, both_connections, has_text_or_end
 from bench.process_size import Size, watched_size
 from hosts.people.tabs import Tab, Turn
 from hosts.people.users import User
@@ -85,7 +85,7 @@ def main() -> None:
     options = parse_options(
         __doc__,
         streams=(200, "at once"),
-        deltas=(600, f"in each of them, one every {PAUSE_MS} ms"),
+        deltas=(300, f"in each of them, one every {PAUSE_MS} ms"),
         servers=(1, "or 2, the processes of Open WebUI"),
         native=(0, "or 1, Open WebUI's own connection instead of the pipe"),
         agents=(0, "at once, instead of the streams"),
@@ -104,8 +104,12 @@ def main() -> None:
 
 def streams(model: str, deltas: int) -> Kind:
     """Return the kind of an answer that is long, and as slow as a model's."""
-    question = f"sim:long,deltas={deltas},delay={PAUSE_MS}"
-    return Kind(model, question, lambda text: text.count("word") == deltas)
+    return Kind(
+        model=model,
+        question=f"sim:long,deltas={deltas},delay={PAUSE_MS}",
+        is_whole=lambda text: text.count("word") == deltas,
+        body={"params": SUMMARY} if model == NATIVE else {},
+    )
 
 
 def agents() -> Kind:

@@ -46,6 +46,7 @@ def count_held(module_prefix: str) -> dict[str, int]:
     own_modules = [name for name in modules if name.startswith(module_prefix)]
     return {
         "resident": _resident_kilobytes(),
+        "allocated": _allocated_kilobytes(),
         "blocks": sys.getallocatedblocks(),
         "descriptors": len(os.listdir("/proc/self/fd")) - 1 - idle,
         "tasks": len(asyncio.all_tasks()),
@@ -66,3 +67,32 @@ def _resident_kilobytes() -> int:
     ctypes.CDLL(None).malloc_trim(0)
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") // 1000
+
+
+class _MallocInfo(ctypes.Structure):
+    """What mallinfo2(3) of glibc counts, in bytes."""
+
+    _fields_ = [
+        ("arena", ctypes.c_size_t),
+        ("ordblks", ctypes.c_size_t),
+        ("smblks", ctypes.c_size_t),
+        ("hblks", ctypes.c_size_t),
+        ("hblkhd", ctypes.c_size_t),
+        ("usmblks", ctypes.c_size_t),
+        ("fsmblks", ctypes.c_size_t),
+        ("uordblks", ctypes.c_size_t),
+        ("fordblks", ctypes.c_size_t),
+        ("keepcost", ctypes.c_size_t),
+    ]
+
+
+def _allocated_kilobytes() -> int:
+    """Return what is in use of what malloc gave: not the gaps in between.
+
+    Python takes small objects from `blocks`; everything larger, and what libraries in C
+    hold, comes from malloc.
+    """
+    mallinfo = ctypes.CDLL(None).mallinfo2
+    mallinfo.restype = _MallocInfo
+    info = mallinfo()
+    return int(info.uordblks + info.hblkhd) // 1000

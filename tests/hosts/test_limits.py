@@ -35,14 +35,14 @@ FEE = 0.03
 WRITER = """
 import asyncio, sys
 sys.path.append(sys.argv[1])
-from owui_administration.usage_table import OWN_ROWS, UsageRow, UsageTable
+from owui_administration.usage_table import UsageRow, UsageTable
 
 async def main():
     table = UsageTable()
     for _ in range(25):
-        await table.rows(OWN_ROWS, user_id="u", day="2026")
+        await table.user_rows("u", "2026")
         table.add(UsageRow("u", "2026-11-23", "m", 1, 3, 2, 5, 7))
-    await table.rows(OWN_ROWS, user_id="u", day="2026")
+    await table.user_rows("u", "2026")
     print(table.problem)
 
 asyncio.run(main())

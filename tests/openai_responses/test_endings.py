@@ -330,7 +330,7 @@ def test_code_of_an_ending_is_a_word(error: ApiError, code: str | None) -> None:
         (400, ApiError(None, None, "input[3].content[0].type"), "at input[3].content"),
         (418, ApiError(), "HTTP 418. An administrator"),
         (403, ApiError(MISALIGNMENT), "safety monitoring stopped this answer"),
-        (403, ApiError("cyber_policy"), "may help attack computers"),
+        (403, ApiError("cyber_policy"), "could help attack computers"),
         (
             400,
             ApiError("content_filter", None, "prompt"),

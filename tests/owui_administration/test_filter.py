@@ -9,7 +9,7 @@ import pytest
 
 from owui_administration.agent import LimitReached
 from owui_administration.filter import Filter
-from owui_administration.usage_table import OWN_ROWS, UsageRow
+from owui_administration.usage_table import UsageRow
 from stand_in.host import StandInHost
 from stand_in.usage_database import UsageDatabase
 
@@ -66,7 +66,7 @@ def report(made: Filter, model: Json, **event: Any) -> None:
 
 async def counted(made: Filter) -> list[UsageRow]:
     """What the table has."""
-    return await made._usage.rows(OWN_ROWS, user_id="u-1", day="2026")
+    return await made._usage.user_rows("u-1", "2026")
 
 
 @pytest.mark.parametrize("model", [AGENT, WORKSPACE])

@@ -275,6 +275,7 @@ BAD_PART = [{"type": "input_audio", "input_audio": {"data": "QQ=="}}]
             {"messages": [{"role": "narrator", "content": "Hi"}]},
             "has an unknown role",
         ),
+        ({}, {"messages": ["Hi"]}, "is not an object with a role"),
     ],
     ids=[
         "no key",
@@ -285,6 +286,7 @@ BAD_PART = [{"type": "input_audio", "input_audio": {"data": "QQ=="}}]
         "no message",
         "bad part",
         "unknown role",
+        "no object",
     ],
 )
 async def test_bad_input_gives_one_message(
@@ -299,6 +301,16 @@ async def test_bad_input_gives_one_message(
     assert "sk-" not in problem
     pipe.valves = valves_for(sim)
     assert grown(await chunks_of(pipe, chat("Hi"), **NATIVE))
+
+
+async def test_administrators_message_may_be_no_object(pipe: Pipe) -> None:
+    """It is looked at for a command before anything else reads it."""
+    body = {**chat("Hi"), "messages": ["Hi"]}
+    administrator = {**USER, "role": "admin"}
+
+    [chunk] = await chunks_of(pipe, body, **{**NATIVE, "__user__": administrator})
+
+    assert "is not an object with a role" in chunk["error"]["message"]
 
 
 async def test_unreachable_server_gives_one_message(pipe: Pipe, sim: Simulator) -> None:

@@ -168,7 +168,7 @@ async def test_a_run_without_an_answer_says_why(
         ("429", "rate limit"),
         ("500", "127.0.0.1 reported an internal error"),
         ("503", "is overloaded"),
-        ("cyber-403", "may help attack computers"),
+        ("cyber-403", "could help attack computers"),
         ("prompt-filtered", "127.0.0.1's content filter rejected"),
         ("too-large", "waiting does not help"),
         ("xai-key", "does not accept the API key"),

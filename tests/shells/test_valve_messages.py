@@ -33,8 +33,8 @@ from shells.valve_messages import advised_ending, error_message, fault_advice
         ),
         (
             SettingFault(("base_url",), "possible"),
-            "If it lasts, an administrator has to check BASE_URL in the valves of this "
-            "pipe.",
+            "If the problem persists, an administrator has to check BASE_URL in the valves "
+            "of this pipe.",
         ),
         (
             SettingFault(("base_url",), "certain"),

@@ -192,14 +192,16 @@ def _check_answer(response: aiohttp.ClientResponse) -> None:
     """Raise HostFileError for an answer that is not read."""
     if 300 <= response.status < 400:
         raise HostFileError(
-            f"Open WebUI redirects requests (HTTP {response.status}), which is not "
-            "followed, because the key would be sent along. An administrator has to "
-            "check its address in OPEN_WEBUI_URL."
+            f"Open WebUI redirects requests (HTTP {response.status}). Redirects are not "
+            "followed, because they would send the key to another address. An "
+            "administrator has to check the address in OPEN_WEBUI_URL."
         )
     if response.status != 200:
         raise HostFileError(f"Open WebUI answered with HTTP {response.status}.")
     if response.headers.get("Content-Encoding", "identity") != "identity":
-        raise HostFileError("Open WebUI sent a compressed answer, unasked.")
+        raise HostFileError(
+            "Open WebUI sent a compressed answer, which cannot be read."
+        )
 
 
 async def _read_body(response: aiohttp.ClientResponse) -> bytes:

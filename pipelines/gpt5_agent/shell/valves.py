@@ -160,7 +160,7 @@ class Valves(BaseModel):
         default=False,
         description="Let the model run Python and keep files in a sandbox without "
         "network access. If no sandbox works on this server, no such tool is offered, "
-        "and the log and administrators' answers say why.",
+        "and the log and a notice above administrators' answers say why.",
     )
     SANDBOX_OPTIONS: str = Field(
         default="",

@@ -71,7 +71,7 @@ def _build_parser() -> argparse.ArgumentParser:
         "--listen",
         type=int,
         metavar="PORT",
-        help=f"take posts; the token is {_TOKEN_VARIABLE}",
+        help=f"accept input over HTTP, with the token in {_TOKEN_VARIABLE}",
     )
     return parser
 

@@ -118,7 +118,7 @@ class HttpListener:
         given to this machine.
         """
         if "Origin" in request.headers or request.url.host not in _OWN_NAMES:
-            return web.Response(status=403, text="Browsers are not answered.")
+            return web.Response(status=403, text="Requests from browsers are rejected.")
         authorization = request.headers.get("Authorization", "").encode(
             errors="replace"
         )

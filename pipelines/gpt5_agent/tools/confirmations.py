@@ -116,7 +116,7 @@ def build_confirmation_request(call: Item, *, chat: str = "") -> ToolCallRequest
 def _describe_coverage(name: str, arguments: Mapping[str, Any]) -> str:
     """Return what an approval for the chat allows; empty if it cannot be shown."""
     target = _find_target(arguments)
-    condition = "whatever it is given"
+    condition = "with any arguments"
     if target:
         condition = f"with {one_line_json(target)}"
     text = f"Make every call of {name} in this chat, {condition}."

@@ -220,7 +220,7 @@ def _find_bwrap() -> str:
     path = find_program("bwrap")
     if os.stat(path).st_mode & stat.S_ISUID:
         raise SandboxUnavailable(
-            "bwrap is setuid root, and so more than it needs to be"
+            "bwrap is setuid root, which gives it more privileges than it needs"
         )
     return path
 
@@ -303,7 +303,7 @@ _PASS = 0x7FFF0000
 def _build_seccomp_filter(machine: str) -> bytes:
     """Return the filter for a machine as `uname` names it; raises SandboxUnavailable."""
     if machine not in _ARCHITECTURES:
-        raise SandboxUnavailable(f"no filter of system calls is known for {machine}")
+        raise SandboxUnavailable(f"there is no system call filter for {machine}")
     column = list(_ARCHITECTURES).index(machine)
     calls = {name: numbers[column] for name, numbers in _REFUSED_CALLS.items()}
     refuse = _encode_instruction(_RETURN, _REFUSE)

@@ -6,7 +6,6 @@ items and choices. The tool itself checks the others.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
 from reprlib import repr as short_repr
 from typing import Any, NamedTuple
 
@@ -48,6 +47,14 @@ _TYPES: Mapping[str, Callable[[Any], bool]] = {
 }
 
 
+class _Comparison(NamedTuple):
+    """A value, the part of the schema that it has to match, and its path."""
+
+    value: Any
+    node: Any
+    path: str
+
+
 class _SchemaCheck(NamedTuple):
     """Checks values against the parts of one schema, as long as the budget lasts.
 
@@ -64,9 +71,11 @@ class _SchemaCheck(NamedTuple):
 
     def pay_for(self, value: Any, node: JsonObject, path: str = "") -> None:
         """Pay for comparing a value with a part; raises ValueError at the limit."""
-        parts = (node.get(key) for key in _READ_KEYWORDS)
         size = _STEP + len(path)
-        size += sum(len(part) for part in parts if isinstance(part, list | dict))
+        for keyword in _READ_KEYWORDS:
+            part = node.get(keyword)
+            if isinstance(part, list | dict):
+                size += len(part)
         if isinstance(value, list | dict):
             size += len(value)
             if "enum" in node or "const" in node:
@@ -74,55 +83,54 @@ class _SchemaCheck(NamedTuple):
                 size *= json_size(value, self.budget.left)
         self.budget.spend(size)
 
-    def error(self, value: Any, node: Any, path: str = "", depth: int = 0) -> str:
+    def find_error(self, value: Any, node: Any, path: str = "", depth: int = 0) -> str:
         """Return the path and the error there; empty if `value` is valid for `node`."""
         if not isinstance(node, Mapping) or depth > _MAX_DEPTH:
             return ""
         compared = (path, id(value), id(node))
         if compared not in self.errors:
             self.errors[compared] = ""  # a schema that refers to itself ends here
-            self.errors[compared] = self._error(value, node, path, depth)
+            self.errors[compared] = self._compare(value, node, path, depth)
         return self.errors[compared]
 
-    def _error(self, value: Any, node: JsonObject, path: str, depth: int) -> str:
+    def _compare(self, value: Any, node: JsonObject, path: str, depth: int) -> str:
         """Compare a value with a node that it was not compared with yet."""
         self.pay_for(value, node, path)
         if value is None and node.get("nullable") is True:
             return ""
         if "$ref" in node:
             target = resolve_reference(self.root, node["$ref"])
-            return self.error(value, target, path, depth + 1)
-        error = _own_error(value, node, path)
+            return self.find_error(value, target, path, depth + 1)
+        error = _find_own_error(value, node, path)
         if error:
             return error
-        for child, child_node, child_path in self._inner(value, node, path):
-            error = self.error(child, child_node, child_path, depth + 1)
+        for inner in self._inner_comparisons(value, node, path):
+            error = self.find_error(inner.value, inner.node, inner.path, depth + 1)
             if error:
                 return error
         options = node.get("anyOf") or node.get("oneOf") or ()
-        if options and all(
-            self.error(value, option, path, depth + 1) for option in options
-        ):
-            return f"{path or 'object'} fits none of its forms"
-        return ""
+        for option in options:
+            if not self.find_error(value, option, path, depth + 1):
+                return ""
+        return f"{path or 'object'} fits none of its forms" if options else ""
 
-    def _inner(
+    def _inner_comparisons(
         self, value: Any, node: JsonObject, path: str
-    ) -> Iterator[tuple[Any, Any, str]]:
-        """Yield each value inside with its schema and its path."""
+    ) -> Iterator[_Comparison]:
+        """Yield what stands inside of a value, and the value with each `allOf`."""
         items = node.get("items")
         if isinstance(value, Mapping):
             yield from self._properties(value, node, path)
         elif isinstance(value, list) and isinstance(items, Mapping):
             for index, entry in enumerate(value):
-                yield entry, items, f"{path}[{index}]"
+                yield _Comparison(entry, items, f"{path}[{index}]")
         for part in node.get("allOf") or ():
-            yield value, part, path
+            yield _Comparison(value, part, path)
 
     def _properties(
         self, value: JsonObject, node: JsonObject, path: str
-    ) -> Iterator[tuple[Any, Any, str]]:
-        """Yield the listed properties that an object has, with schemas and paths.
+    ) -> Iterator[_Comparison]:
+        """Yield the listed properties that an object has.
 
         A lenient check skips the nulls of optional ones.
         """
@@ -133,66 +141,66 @@ class _SchemaCheck(NamedTuple):
                 continue
             may_be_null = self.lenient and name not in required
             if value[name] is not None or not may_be_null:
-                yield value[name], properties[name], _joined(path, name)
+                own_path = _join_path(path, name)
+                yield _Comparison(value[name], properties[name], own_path)
 
 
-def _own_error(value: Any, node: JsonObject, path: str) -> str:
+def _find_own_error(value: Any, node: JsonObject, path: str) -> str:
     """Return the error of a value itself: its type, its choice, its missing keys."""
     shown_path = path or "object"
     kinds = json_types(node.get("type"))
     if kinds and not any(_TYPES[kind](value) for kind in kinds):
-        return f"{shown_path} must be {_listed(kinds)}"
+        return f"{shown_path} must be {_join_with_or(kinds)}"
     allowed = [node["const"]] if "const" in node else node.get("enum")
-    if isinstance(allowed, Sequence) and not _is_among(value, allowed):
+    if isinstance(allowed, Sequence) and not _is_one_of(value, allowed):
         # One more than is shown: the list then says that there are others.
         first_choices = allowed[: _MAX_SHOWN_CHOICES + 1]
-        words = _listed([_quote(choice) for choice in first_choices])
+        words = _join_with_or([_quote(choice) for choice in first_choices])
         return f"{shown_path} must be one of {words}"
     if not isinstance(value, Mapping):
         return ""
-    return _missing_key(value, node.get("required") or (), path)
+    return _find_missing_key(value, node.get("required") or (), path)
 
 
-def _missing_key(value: JsonObject, required: Sequence[Any], path: str) -> str:
+def _find_missing_key(value: JsonObject, required: Sequence[object], path: str) -> str:
+    """Return the error of the first required key that is missing, if any."""
     for name in required:
         if name not in value:
-            return f"{_joined(path, str(name))} is missing"
+            return f"{_join_path(path, str(name))} is missing"
     return ""
 
 
-def _is_among(value: Any, choices: Sequence[Any]) -> bool:
-    return any(_same(value, choice) for choice in choices)
+def _is_one_of(value: object, choices: Sequence[object]) -> bool:
+    """Compare as JSON does: true is not 1."""
+    for choice in choices:
+        is_same_kind = isinstance(value, bool) is isinstance(choice, bool)
+        if is_same_kind and value == choice:
+            return True
+    return False
 
 
-def _joined(path: str, name: str) -> str:
+def _join_path(path: str, name: str) -> str:
     return f"{path}.{name}" if path else name
 
 
-def _listed(words: Sequence[str]) -> str:
+def _join_with_or(words: Sequence[str]) -> str:
     """Return words as a list with "or"; long ones and long lists end in dots."""
-    shown = [_shortened(word) for word in words[:_MAX_SHOWN_CHOICES]]
+    shown = [_shorten(word) for word in words[:_MAX_SHOWN_CHOICES]]
     listed = " or ".join(shown)
     return f"{listed} ..." if len(words) > _MAX_SHOWN_CHOICES else listed
 
 
-def _shortened(word: str) -> str:
+def _shorten(word: str) -> str:
     if len(word) <= _MAX_SHOWN_CHARACTERS:
         return word
     return word[: _MAX_SHOWN_CHARACTERS - 3] + "..."
 
 
-def _quote(value: Any) -> str:
+def _quote(value: object) -> str:
     """Return a value as a model reads it, with the beginning of a long text."""
     if isinstance(value, str):
         return repr(value[:_MAX_SHOWN_CHARACTERS])
     return short_repr(value)
-
-
-def _same(value: Any, other: Any) -> bool:
-    """Compare as JSON does: true is not 1."""
-    if isinstance(value, bool) is not isinstance(other, bool):
-        return False
-    return bool(value == other)
 
 
 def check_arguments(
@@ -212,7 +220,7 @@ def check_arguments(
         json_size(schema, LARGEST_SCHEMA)  # raises ValueError for a larger one
         check = _SchemaCheck(schema, JsonBudget(_MAX_WORK), {})
         kept = _drop_nulls(arguments, schema, check, 0)
-        error = check.error(kept, schema)
+        error = check.find_error(kept, schema)
     complaint = f"The argument {error}." if error else None
     return kept, complaint
 
@@ -221,7 +229,7 @@ def _drop_nulls(value: Any, node: Any, check: _SchemaCheck, depth: int) -> Any:
     """Return a value without the nulls that mean "not given", at any depth."""
     if depth > _MAX_DEPTH or not isinstance(value, Mapping | list):
         return value
-    forms = joined_schemas(node, partial(_applicable_parts, value, check))
+    forms = _applicable_schemas(value, node, check)
     if isinstance(value, Mapping):
         return _drop_property_nulls(value, forms, check, depth)
     items = {"allOf": [form["items"] for form in forms if "items" in form]}
@@ -242,7 +250,7 @@ def _drop_property_nulls(
     kept: dict[Any, Any] = {}
     for name, entry in value.items():
         may_be_dropped = entry is None and name in known and name not in required
-        if may_be_dropped and null_check.error(None, known[name]):
+        if may_be_dropped and null_check.find_error(None, known[name]):
             continue
         kept[name] = _drop_nulls(entry, known.get(name), check, depth + 1)
     return kept
@@ -261,16 +269,19 @@ def _known_properties(
     return known
 
 
-def _applicable_parts(value: Any, check: _SchemaCheck, node: JsonObject) -> list[Any]:
-    """Return what a part of a schema joins to itself; of a choice, one option."""
-    check.pay_for(value, node)
-    return schema_parts(check.root, node, partial(_chosen_option, value, check))
+def _applicable_schemas(value: Any, node: Any, check: _SchemaCheck) -> list[JsonObject]:
+    """Return a schema and all that it joins to itself; of a choice, one option."""
 
+    def choose(options: list[Any]) -> list[Any]:
+        """Return the option that the value fits; all options if it fits none."""
+        lenient = check._replace(errors={}, lenient=True)
+        for option in options:
+            if not lenient.find_error(value, option):
+                return [option]
+        return options
 
-def _chosen_option(value: Any, check: _SchemaCheck, options: list[Any]) -> list[Any]:
-    """Return the option that a value fits; all options if it fits none."""
-    lenient = check._replace(errors={}, lenient=True)
-    for option in options:
-        if not lenient.error(value, option):
-            return [option]
-    return options
+    def parts_of(part: JsonObject) -> list[Any]:
+        check.pay_for(value, part)
+        return schema_parts(check.root, part, choose)
+
+    return joined_schemas(node, parts_of)

@@ -73,6 +73,7 @@ from openai_responses.transport.connections import (
     Timeouts,
 )
 from openai_responses.transport.stream import (
+    END_OF_STREAM,
     EventStreamDecoder,
     FinalResponse,
     ItemAdded,
@@ -95,38 +96,32 @@ def _never_spent(_usages: Sequence[Usage], _output: Sequence[Item]) -> str:
 
 
 class Limits(NamedTuple):
-    """How a run behaves towards viewers and towards the server.
-
-    `join_seconds` is the shortest time between two events that show more of an answer.
-    `resuming` limits the requests in a row for the rest of a background response,
-    `poll_seconds` is the wait while the server is still working on one.
-    `most_bytes` limits one response, counted by `json_weight`. `set_waiting` is called
-    with true when the server is waited for or speaks, else with false. `spent` takes the
-    usages of the run so far and the output of each response; it says why the run ends
-    although tools are called, or nothing. `flex_falls_back` allows the standard tier,
-    which costs twice as much, where the flex tier has no capacity.
-    """
+    """How a run behaves towards viewers and towards the server."""
 
     join_seconds: float = 0.05
+    """The shortest time between two events that show more of an answer."""
     timeouts: Timeouts = Timeouts()
     retries: RetryPolicy = RetryPolicy()
-    resuming: RetryPolicy = RetryPolicy(12)
+    resuming: RetryPolicy = RetryPolicy(max_retries=12)
+    """Of the requests in a row for the rest of a background response."""
     poll_seconds: float = 5.0
+    """The wait while the server is still working on a background response."""
     most_bytes: int = MAX_ANSWER_BYTES
+    """Of one response, counted by `json_weight`."""
     set_waiting: Callable[[bool], object] = ignore_report
+    """Called with true when the server is waited for or speaks, else with false."""
     spent: Callable[[Sequence[Usage], Sequence[Item]], str] = _never_spent
+    """Takes the usages of the run so far and the output of each response; returns why
+    the run ends although tools are called, or nothing."""
     flex_falls_back: bool = False
+    """Whether the standard tier, which costs twice as much, may answer where the flex
+    tier has no capacity."""
 
 
 class Attempts:
-    """The attempts at each response of a run: `request`, `response`, and the last `error`.
+    """The attempts at each response of a run.
 
-    This is the provider of the Responses API (`loop/run.py`). `usages` are those of all
-    attempts of the run, `_call_ids` those of all its calls. For each response,
-    `_retries` and `_repaired` count its attempts, and `_thought` is the thought that is
-    on the page before anything else. For each attempt, `has_shown` says whether it
-    showed more than that, `_thinks` whether that thought is (also) its own, and `_held`
-    are its events that are not shown yet.
+    This is the provider of the Responses API (`loop/run.py`).
     """
 
     def __init__(
@@ -138,7 +133,9 @@ class Attempts:
         self.limits = limits
         self.deadlines = Deadlines(limits.timeouts, limits.set_waiting)
         self.usages: list[Usage] = []
+        """Those of all attempts of the run."""
         self._call_ids: set[str] = set()
+        """Those of all calls of the run."""
 
     async def generate(
         self, request: ResponsesRequest, first_index: int = 0
@@ -153,6 +150,7 @@ class Attempts:
         self._retries = 0
         self._repaired = 0
         self._thought: ItemAdded | None = None
+        """The thought that is on the page before anything else of the response."""
         while True:
             self.response = ResponseState(first_index, self._call_ids)
             async with aclosing(self._attempt()) as events:
@@ -185,12 +183,15 @@ class Attempts:
         """
         self.error: ResponsesError | None = None
         self.has_shown = False
+        """Whether the attempt has shown more than the beginning of a thought."""
         self._thinks = False
+        """Whether the thought on the page is also that of this attempt."""
         self._held: list[RunEvent] = []
+        """The events of the attempt that are not shown yet."""
         try:
             async with aclosing(self._send(self.request)) as events:
                 async for event in events:
-                    for shown in self._visible(event):
+                    for shown in self._show_or_hold(event):
                         yield shown
         except ResponsesError as caught:
             self.error = caught
@@ -214,7 +215,7 @@ class Attempts:
         if used_up and wants_to_continue:
             self.response.ending = Ending("incomplete", sentence=used_up)
 
-    def _visible(self, event: RunEvent) -> list[RunEvent]:
+    def _show_or_hold(self, event: RunEvent) -> list[RunEvent]:
         """Return what is shown now; the rest waits for the first visible event.
 
         What waits leaves no trace if the request is sent again. Only the beginning of a
@@ -365,35 +366,36 @@ _FETCHING_REST = (
 
 
 class _Background:
-    """A background response, and how far it was read.
-
-    `_response_id` is set as soon as the server has named it. `_last_sequence` is the
-    number of the last event, `_last_seen_sequence` what it was when the last request
-    ended; both are -1 before the first. `_error` is that of the last request,
-    `_failures` counts the requests in a row that brought nothing new. `_resumable` says
-    whether the API may still resume the stream, `_is_polling` whether the next request
-    is for the response itself, not for its stream. `_is_cancelled` is set once, also for
-    a response that does not exist any more.
-    """
+    """A background response, and how far it was read."""
 
     def __init__(self, attempts: Attempts) -> None:
         self._attempts = attempts
         loop = asyncio.get_running_loop()
         self._response_id: asyncio.Future[str] = loop.create_future()
+        """Done as soon as the server has named the response."""
         self._last_sequence = -1
+        """The number of the last event; -1 before the first."""
         self._last_seen_sequence = -1
+        """What that was when the last request ended."""
         self._error: ResponsesError | None = None
+        """That of the last request."""
         self._failures = 0
+        """The requests in a row that brought nothing new."""
         self._resumable = True
+        """Whether the API may still resume the stream."""
         self._is_polling = False
+        """Whether the next request is for the response itself, not for its stream."""
         self._is_cancelled = False
+        """Whether nothing is left to cancel, also of a response that is unknown now."""
 
-    def is_new(self, event: ServerSentEvent) -> bool:
+    def take(self, event: ServerSentEvent) -> bool:
         """Note an event that could be read; say whether it is new.
 
         The event is parsed twice; a background run has few events a second.
         """
-        wire = {} if event.data == "[DONE]" else json.loads(event.data)
+        if event.data == END_OF_STREAM:
+            return True
+        wire = json.loads(event.data)
         self.note(wire.get("response"))
         number = wire.get("sequence_number")
         if not isinstance(number, int):
@@ -559,7 +561,7 @@ async def _stream_response(
         state.trace = Trace(answer.request_id, status=200)
         if not answer.is_stream:
             response = await answer.response_object()
-            for event in _whole_events(response, state, background):
+            for event in _feed_whole(response, state, background):
                 yield event
             return
         reader = _StreamReader(answer, attempts, background)
@@ -647,16 +649,19 @@ class _StreamReader:
         try:
             for wire_event in batch:
                 parsed = parse_event(wire_event)
-                if self._background is None or self._background.is_new(wire_event):
+                if self._background is None or self._background.take(wire_event):
                     yield parsed
         except MalformedEvent as error:
             self._malformed = error
 
 
-def _whole_events(
+def _feed_whole(
     response: JsonObject, state: ResponseState, background: _Background | None
 ) -> list[RunEvent]:
-    """Return the run events of an answer in one piece; none while it is in progress."""
+    """Feed an answer in one piece to its response; return its run events.
+
+    While the server is working on it, there are none.
+    """
     if background is not None:
         background.note(response)
     status = str(response.get("status") or "completed")
@@ -692,9 +697,12 @@ def _retriable_failure(
 
 def _is_visible(event: RunEvent) -> bool:
     """Say whether the page draws something for an event."""
+    if isinstance(event, ResponseDone):
+        return False
     if not isinstance(event, ItemAdded | ItemDone):
-        return not isinstance(event, ResponseDone)
-    return has_text(event.item) or item_type(event.item) not in ("message", "reasoning")
+        return True
+    is_text = item_type(event.item) in ("message", "reasoning")
+    return not is_text or has_text(event.item)
 
 
 def _may_run_on_server(error: ResponsesError | None) -> bool:

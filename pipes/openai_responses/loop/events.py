@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from openai_responses.endings import Ending
 from openai_responses.errors import ApiError
-from openai_responses.items import Item, is_call, item_type, message_text
+from openai_responses.items import Item
 from openai_responses.json_input import JsonObject
 from openai_responses.models.usage import Usage
 from openai_responses.repairs.finding import Trial
@@ -39,38 +39,37 @@ class ResponseDone(NamedTuple):
 
 
 class Status(NamedTuple):
-    """A status line for the person who waits.
-
-    `trial` is the repair that is tried after a refusal. `reason` is for the log.
-    `is_retry` says that the same request failed and is sent again. `is_note` says that
-    the line is worth reading later: the last line counts those.
-    """
+    """A status line for the person who waits."""
 
     sentence: str
     trial: Trial | None = None
+    """The repair that is tried after a refusal."""
     reason: str = ""
+    """For the log."""
     is_retry: bool = False
+    """Whether the same request failed and is sent again."""
     is_note: bool = True
+    """Whether the line is worth reading later: the last line counts those."""
 
 
 class Trace(NamedTuple):
-    """What the log needs to know about the last response.
-
-    `request_id` is OpenAI's own, `model` the one that answered, `status` that of HTTP,
-    and `removed` counts the items that the API took out of the input, by reason.
-    `subject` is the item or tool that the error names, with its place. `cache` is
-    the server's diagnosis of the prompt cache, if it was asked for one; `response_id` is
-    there if later requests are to be compared with this response.
-    """
+    """What the log needs to know about the last response."""
 
     request_id: str = ""
+    """OpenAI's own."""
     model: str = ""
+    """The one that answered."""
     status: int | None = None
+    """That of HTTP."""
     error: ApiError = ApiError()
     removed: Mapping[str, int] = MappingProxyType({})
+    """How many items the API took out of the input, by its reasons."""
     subject: str = ""
+    """The item or tool that the error names, with its place."""
     response_id: str = ""
+    """For later requests, which are to be compared with this response."""
     cache: JsonObject = MappingProxyType({})
+    """The server's diagnosis of the prompt cache, if it was asked for one."""
 
 
 class HiddenMessage(NamedTuple):
@@ -92,66 +91,50 @@ class RunWork(NamedTuple):
 
 
 class RunDone(NamedTuple):
-    """The last event of every run, however it ended.
-
-    `usages` are those of all responses, `usage` their sum, `last_usage` is that of the
-    last one. `output` holds the finished items of the whole run, outputs of calls among
-    them. `cost` is in US dollars, None if unknown. `usage_note` explains the tokens,
-    `window_share` is how full the model's context window is, in percent.
-    `work` is an agent's, `metadata` what a host stores with the last line.
-    """
+    """The last event of every run, however it ended."""
 
     ending: Ending
     usage: Usage | None = None
+    """The sum of all responses."""
     last_usage: Usage | None = None
+    """That of the last response."""
     output: tuple[Item, ...] = ()
+    """The finished items of the whole run, outputs of calls among them."""
     trace: Trace = Trace()
     cost: float | None = None
+    """In US dollars, None if unknown."""
     usages: tuple[Usage, ...] = ()
+    """Those of all responses."""
     usage_note: str = ""
+    """What explains the tokens."""
     window_share: int = 0
+    """How full the model's context window is, in percent."""
     work: RunWork | None = None
+    """Of an agent."""
     metadata: JsonObject = MappingProxyType({})
+    """What a host stores with the last line."""
 
 
 class ModelAnswer(NamedTuple):
-    """One answer of a model, the last thing that a provider yields.
-
-    `request` is the one that was answered, with its repairs, `items` are the finished
-    ones, each with its index in the run. `usages` are those of all attempts, `last_usage`
-    that of the last one. `has_shown` says whether there is something to see.
-    """
+    """One answer of a model, the last thing that a provider yields."""
 
     ending: Ending
     request: ResponsesRequest
+    """The one that was answered, with its repairs."""
     items: tuple[tuple[int, Item], ...] = ()
+    """The finished ones, each with its index in the run."""
     usages: tuple[Usage, ...] = ()
+    """Those of all attempts."""
     last_usage: Usage | None = None
+    """That of the last attempt."""
     trace: Trace = Trace()
     has_shown: bool = True
+    """Whether there is something to see."""
 
     @property
     def output(self) -> list[Item]:
         """The finished items."""
         return [item for _, item in self.items]
-
-    @property
-    def tool_calls(self) -> list[Item]:
-        """The calls; those of an answer that failed are not made."""
-        if self.ending.is_failure:
-            return []
-        return [item for item in self.output if is_call(item)]
-
-    @property
-    def is_final(self) -> bool:
-        """Whether this is the answer to the user: it calls nothing."""
-        return not self.tool_calls
-
-    @property
-    def text_content(self) -> str:
-        """What the answer says."""
-        messages = [item for item in self.output if item_type(item) == "message"]
-        return "\n\n".join(message_text(message) for message in messages)
 
 
 RunEvent = ItemEvent | ToolOutput | HiddenMessage | ResponseDone | Status | RunDone

@@ -76,8 +76,9 @@ class GrowingParts:
         own = [part] if part in self._deltas else []
         had_deltas = bool(own or strays)
         matched, shown = self._match(chain(own, strays), text)
-        for _ in matched[len(own) :]:
-            strays.popleft()
+        for matched_part in matched:
+            if matched_part != part:
+                strays.popleft()  # they match in their order
         if strays and not own and not matched:
             strays.popleft()  # it contradicts this text, and belongs to no other
         return self._rest(part, text, shown, had_deltas=had_deltas)

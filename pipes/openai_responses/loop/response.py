@@ -77,14 +77,7 @@ from openai_responses.ulid import new_ulid
 class ResponseState:
     """One response, from its first event to its last.
 
-    `_items` are the items as they were announced. A *position* is that of an item in
-    this list; its index in the run is `_first` more. `_ids` has the positions by the ids
-    of the wire, `_latest` by `output_index`. `_open` has the texts of the items that
-    grow, `_ended` the final items, both by position. `_early` has the deltas whose item
-    is not known yet, by its id, or by its `output_index` if the delta has none.
-    `_growing` is the text that the last delta belongs to, and the position of its item.
-    `_known_call_ids` are those of all calls so far, `_own_call_ids` the ids that calls
-    leave with, by those of the wire.
+    A *position* is that of an item in `_items`; its index in the run is `_first` more.
     """
 
     def __init__(
@@ -102,14 +95,24 @@ class ResponseState:
         self.trace = Trace()
         self._first = first_index
         self._known_call_ids = set(taken_call_ids)
+        """Those of all calls so far, earlier responses included."""
         self._own_call_ids: dict[str, str] = {}
+        """The ids that calls leave with, by those of the wire."""
         self._items: list[Item] = []
+        """The items as they were announced."""
         self._ids: dict[str, int] = {}
+        """Positions by the ids of the wire."""
         self._latest: dict[int, int] = {}
+        """The position of the last item that came with an `output_index`."""
         self._early: dict[str | int, list[TextDelta]] = {}
+        """Deltas whose item is not known yet, by its id, or by its `output_index` if the
+        delta has none."""
         self._open: dict[int, GrowingParts] = {}
+        """The texts of the items that grow, by position."""
         self._growing = _NO_TEXT
+        """The text that the last delta belongs to, and the position of its item."""
         self._ended: dict[int, Item] = {}
+        """The final items, by position."""
 
     @property
     def items(self) -> list[tuple[int, Item]]:
@@ -203,6 +206,7 @@ class ResponseState:
         call_id = as_text(item.get("call_id"))
 
         def fits(known: Item) -> bool:
+            """Say whether it has the same type, and no other `call_id`."""
             if item_type(known) != kind:
                 return False
             known_call_id = as_text(known.get("call_id"))
@@ -220,7 +224,8 @@ class ResponseState:
         self._growing = _NO_TEXT
         self._items.append(item)
         self._open[position] = GrowingParts()
-        self._ids.update(dict.fromkeys(ids, position))
+        for item_id in ids:
+            self._ids[item_id] = position
         self._latest[index] = position
         shown = self._with_own_call_id(item)
         events: list[RunEvent] = [ItemAdded(self._first + position, shown)]
@@ -255,7 +260,8 @@ class ResponseState:
             rest = self._open[position].end_part(text_place, event.text)
             return events + self._deltas(position, rest)
         self._open[position].grow(text_place, event.text)
-        return [*events, TextDelta(self._first + position, *text_place, event.text)]
+        shown = TextDelta(self._first + position, kind, event.part, event.text)
+        return [*events, shown]
 
     def _end(self, position: int | None, index: int, item: Item) -> list[RunEvent]:
         """Take the final form of an item, and show what its deltas left out."""
@@ -268,7 +274,8 @@ class ResponseState:
         if position is None:
             position = len(self._items)
             events = self._start(index, item, _ids(item))
-        self._ids.update(dict.fromkeys(_ids(item), position))
+        for item_id in _ids(item):
+            self._ids[item_id] = position
         rests = self._open.pop(position).end_item(list(item_texts(item)))
         events += self._deltas(position, rests)
         self._growing = _NO_TEXT
@@ -299,7 +306,7 @@ class ResponseState:
     ) -> list[RunEvent]:
         """Return the deltas that show what the wire's own deltas did not bring."""
         index = self._first + position
-        return [TextDelta(index, *text_place, text) for text_place, text in rests]
+        return [TextDelta(index, kind, part, text) for (kind, part), text in rests]
 
     def _finish(self, event: FinalResponse) -> list[RunEvent]:
         response = event.response
@@ -351,6 +358,7 @@ _OPENED_BY = {
 
 
 def _has_fields(item: Item) -> bool:
+    """Say whether there is an item: citations and sketches fit one of any type."""
     return bool(item)
 
 

@@ -16,7 +16,6 @@ continued by another run, which begins with the open calls.
 from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, aclosing
 from dataclasses import replace
-from functools import reduce
 from typing import NamedTuple, Protocol
 
 from openai_responses.endings import COMPLETED
@@ -44,7 +43,7 @@ from openai_responses.loop.tools import (
     run_calls,
     tool_error,
 )
-from openai_responses.models.usage import Usage, add_usage
+from openai_responses.models.usage import Usage, sum_usages
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.requests.replay import (
     drop_settled_approvals,
@@ -151,15 +150,7 @@ async def run_rounds(
 
 
 class _Rounds:
-    """The rounds of a run; each is a response and the outputs of its calls.
-
-    `request` is the next one, None at the end. `_answer` is the last response,
-    `_inputs` are the input items that answer its calls, `_may_call` says whether it was
-    allowed to call tools, and `_had_output` whether the run had items before it.
-    `_output` and `_usages` are those of the whole run. `_held` are events of calls that
-    wait for the judgment. `_was_limited` says whether a limit has kept a call from being
-    made.
-    """
+    """The rounds of a run; each is a response and the outputs of its calls."""
 
     def __init__(
         self,
@@ -169,18 +160,27 @@ class _Rounds:
         spending: Spending,
     ) -> None:
         self.request: ResponsesRequest | None = request
+        """The next one, None at the end."""
         self._provider = provider
         self._toolset = toolset
         self._spending = spending
         self._answer = ModelAnswer(COMPLETED, request)
+        """The last response."""
         self._inputs: list[Item] = []
+        """The input items that answer its calls."""
         self._output: list[Item] = []
+        """The items of the whole run."""
         self._next_index = 0
         self._usages: list[Usage] = []
+        """Those of the whole run."""
         self._had_output = False
+        """Whether the run had items before the last response."""
         self._may_call = True
+        """Whether the last response was allowed to call tools."""
         self._was_limited = False
+        """Whether a limit has kept a call from being made."""
         self._held: list[RunEvent] = []
+        """Events of calls that wait for the judgment."""
 
     async def respond(self, request: ResponsesRequest) -> RoundEvents:
         """Request a response; yield its events, but hold back calls for the judge.
@@ -190,7 +190,7 @@ class _Rounds:
         """
         self.request = None
         number = self._spending.begin_round()
-        limit = self._spending.limit_of_round(number)
+        limit = self._spending.limit_of_round()
         self._may_call = limit is None and not self._was_limited
         if request.tools and not self._may_call:
             request = request.model_copy(update={"tool_choice": "none"})
@@ -260,7 +260,7 @@ class _Rounds:
         The API accepts the answer to an approval request only with the reasoning before
         that request, so it is sent again even where the toolset carries none.
         """
-        limit = self._spending.limit_of_calls(self._spending.rounds)
+        limit = self._spending.limit_of_calls()
         judgment = await self._judge(calls, limit, toolset)
         for event in self._release(judgment.question):
             yield event
@@ -287,7 +287,7 @@ class _Rounds:
         """
         self.request = None
         with self._provider.paused():
-            limit = self._spending.limit_of_calls(self._spending.rounds)
+            limit = self._spending.limit_of_calls()
             judgment = await self._judge(calls, limit, toolset)
             shown_calls = [judgment.question] if judgment.question else calls
             for call in shown_calls:
@@ -313,11 +313,13 @@ class _Rounds:
         with self._spending.pause():  # a judge takes time only if it asks a person
             judgment = await toolset.judge.judge(allowed)
         judged = {verdict.call["call_id"]: verdict for verdict in judgment.verdicts}
-        verdicts = [
-            judged[verdict.call["call_id"]] if verdict.is_made else verdict
-            for verdict in verdicts
-        ]
-        return Judgment(verdicts, judgment.question)
+        final: list[Verdict] = []
+        for verdict in verdicts:
+            if verdict.is_made:
+                final.append(judged[verdict.call["call_id"]])
+            else:
+                final.append(verdict)
+        return Judgment(final, judgment.question)
 
     def _apply_budget(
         self, calls: Sequence[Item], limit: SpentLimit | None, texts: CallTexts
@@ -362,7 +364,7 @@ class _Rounds:
             number=self._spending.rounds,
             items=answer.items,
             judgment=judgment,
-            usage=reduce(add_usage, answer.usages, None),
+            usage=sum_usages(answer.usages),
             is_failure=answer.ending.is_failure,
         )
 
@@ -403,7 +405,7 @@ class _Rounds:
         if judgment.is_open or not self._may_call or self._spending.stopped:
             return
         items = [*received, *self._inputs]
-        self.request = next_request(self._answer.request, items)
+        self.request = _next_request(self._answer.request, items)
 
     def _show_call(self, call: Item) -> Iterator[RunEvent]:
         """Yield the events of a call that no response of this run contains."""
@@ -450,9 +452,11 @@ class _Rounds:
             ending = stopped.ending
             trace = stopped.trace
         has_text = self._had_output or answer.has_shown
+        if not has_text:
+            ending = ending.without_text()
         return RunDone(
-            ending=ending if has_text else ending.without_text(),
-            usage=reduce(add_usage, self._usages, None),
+            ending=ending,
+            usage=sum_usages(self._usages),
             last_usage=answer.last_usage,
             output=tuple(self._output),
             trace=trace,
@@ -470,7 +474,7 @@ def _refuse(call: Item, why: str) -> ToolResult:
     return tool_error(f"{call.get('name')} {why}")
 
 
-def next_request(request: ResponsesRequest, items: Iterable[Item]) -> ResponsesRequest:
+def _next_request(request: ResponsesRequest, items: Iterable[Item]) -> ResponsesRequest:
     """Return the request that follows `request`: it has the new `items` in its input.
 
     A tool that had to be called has been called, so it is not required again.

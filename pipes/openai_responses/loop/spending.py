@@ -46,12 +46,7 @@ class EarlierSpending(NamedTuple):
 class Spending:
     """What a run has taken so far, compared with its budget.
 
-    `usages` has one entry for each response; all earlier rounds together are the first
-    one. `usage` is the sum without earlier rounds. `last_usage` is that of the last
-    response, `delegated_usage` that of tasks since it was last taken. `_parent` is the
-    spending of the run that delegated this task, `_stop` the end of a run that was
-    stopped. `_started_at` moves ahead by each pause: the time so far is what is between
-    it and now, in seconds of the event loop's clock.
+    `parent` is the spending of the run that delegated this task.
     """
 
     def __init__(self, budget: Budget, parent: Self | None = None) -> None:
@@ -59,15 +54,21 @@ class Spending:
         self.rounds = 0
         self.calls = 0
         self.usage: Usage | None = None
+        """The sum without earlier rounds."""
         self.last_usage: Usage | None = None
+        """That of the last response."""
         self.usages: list[Usage] = []
+        """One for each response; all earlier rounds together are the first one."""
+        self.delegated_usage: Usage | None = None
+        """That of tasks since it was last taken."""
         self._budget = budget
         self._parent = parent
         self._stop: RunDone | None = None
-        self.delegated_usage: Usage | None = None
+        """The end of a run that was stopped."""
         self._earlier_usage: Usage | None = None
         self._now = asyncio.get_running_loop().time
         self._started_at = self._now()
+        """By the event loop's clock; each pause moves it ahead by its length."""
         self._paused_at = 0.0
         self._pauses = 0
 
@@ -155,17 +156,17 @@ class Spending:
             if self._pauses == 0:
                 self._started_at += self._now() - self._paused_at
 
-    def limit_of_round(self, number: int) -> SpentLimit | None:
-        """Return the limit that keeps a response from calling tools, if any."""
-        if number > self._budget.rounds:
+    def limit_of_round(self) -> SpentLimit | None:
+        """Return the limit that keeps the last round from calling tools, if any."""
+        if self.rounds > self._budget.rounds:
             return "rounds"
         return self._spent_limit()
 
-    def limit_of_calls(self, number: int) -> SpentLimit | None:
-        """Return the limit that refuses the calls of a round, if any."""
+    def limit_of_calls(self) -> SpentLimit | None:
+        """Return the limit that refuses the calls of the last round, if any."""
         max_rounds = self._budget.rounds
-        is_last_of_many = number == max_rounds and max_rounds > 1
-        if is_last_of_many or number > max_rounds:
+        is_last_of_many = self.rounds == max_rounds and max_rounds > 1
+        if is_last_of_many or self.rounds > max_rounds:
             return "rounds"
         return self._spent_limit()
 

@@ -158,8 +158,11 @@ class CallLimits(NamedTuple):
 
     at_once: int = 8
     seconds: float = 120.0
+    """Of one call."""
     batch_seconds: float = 600.0
+    """Of all calls of a response together."""
     characters: int = 100_000
+    """Of each text of an output."""
     own: Sequence[tuple[str, float]] = ()
     """Seconds by patterns of names; the first match replaces both limits above."""
 
@@ -197,7 +200,7 @@ class CallTexts(NamedTuple):
 
     def refuse(self, call: Item, limit: SpentLimit) -> ToolResult:
         """Return the result of a call that a limit keeps from being made."""
-        return ToolResult(self.describe(_name(call), limit), failed=True)
+        return ToolResult(self.describe(_called_name(call), limit), failed=True)
 
 
 class Verdict(NamedTuple):
@@ -246,22 +249,21 @@ class CallJudge(Protocol):
 
 
 class Toolset(NamedTuple):
-    """What a run needs to answer calls and approval requests itself.
-
-    `log` takes lines about failed tools. `carries_reasoning` says whether the model gets
-    its reasoning again between its calls. Unless it `runs_calls`, calls are left to the
-    host. Without a `judge` every call is made that the approver allows.
-    """
+    """What a run needs to answer calls and approval requests itself."""
 
     tools: CallableTools
     approver: Approver = Approver()
     limits: CallLimits = CallLimits()
     log: Callable[[str], object] = ignore_report
+    """Takes lines about failed tools."""
     budget: Budget = Budget()
     carries_reasoning: bool = True
+    """Whether the model gets its reasoning again between its calls."""
     runs_calls: bool = True
+    """Whether calls run here; if not, all are left to the host."""
     texts: CallTexts = CallTexts()
     judge: CallJudge | None = None
+    """Without one every call is made that the approver allows."""
 
 
 def output_item(call: Item, answer: ToolResult) -> Item:
@@ -324,7 +326,7 @@ def _result_of(call: _StartedCall, limits: CallLimits) -> ToolResult:
     if call.task.done() and not call.task.cancelled():
         return call.task.result()
     why = f"was stopped: the tools took over {limits.batch_seconds:g} s."
-    return tool_error(f"{_name(call.item)} {why}")
+    return tool_error(f"{_called_name(call.item)} {why}")
 
 
 def _cancel(calls: Iterable[_StartedCall]) -> None:
@@ -408,9 +410,9 @@ def _check_call(call: Item, tools: CallableTools) -> _ReadyCall | ToolResult:
     If a tool passes calls on, its own arguments are checked, then those of the tool
     that it names.
     """
-    name = _name(call)
+    name = _called_name(call)
     try:
-        arguments = _arguments(call)
+        arguments = _read_arguments(call)
     except ValueError:
         why = "its arguments are not valid JSON. Send them again, whole."
         return tool_error(f"{name} was not called: {why}")
@@ -442,7 +444,7 @@ def _ready_call(
     return _ReadyCall(name, checked, tools.call_kind(name))
 
 
-def _arguments(call: Item) -> object:
+def _read_arguments(call: Item) -> object:
     """Return the arguments of a call; raises ValueError for invalid JSON."""
     if item_type(call) == "custom_tool_call":
         return {"input": call.get("input") or ""}
@@ -477,26 +479,29 @@ async def _call_tool(ready: _ReadyCall, toolset: Toolset) -> ToolResult:
         return ToolResult(toolset.texts.failed.replace("{tool}", name), failed=True)
 
 
-def _cap_output(output: Any, characters: int) -> Any:
-    """Return the output with at most so many `characters` of each of its texts.
-
-    A longer text keeps its beginning and its end, with a note between them.
-    """
+def _cap_output(output: str | list[Item], characters: int) -> str | list[Item]:
+    """Return the output with at most so many `characters` of each of its texts."""
     if isinstance(output, list):
         return [_cap_part(part, characters) for part in output]
-    if not isinstance(output, str) or len(output) <= characters:
-        return output
-    half = characters // 2
-    note = f"\n[... {len(output) - 2 * half} characters are cut here ...]\n"
-    return output[:half] + note + output[len(output) - half :]
+    return _cap_text(output, characters)
 
 
 def _cap_part(part: Item, characters: int) -> Item:
     """Return a part of an output, its text capped."""
-    if "text" not in part:
+    text = part.get("text")
+    if not isinstance(text, str):
         return part
-    return {**part, "text": _cap_output(part["text"], characters)}
+    return {**part, "text": _cap_text(text, characters)}
 
 
-def _name(call: Item) -> str:
+def _cap_text(text: str, characters: int) -> str:
+    """Return a text; a longer one keeps its beginning and its end, with a note."""
+    if len(text) <= characters:
+        return text
+    half = characters // 2
+    note = f"\n[... {len(text) - 2 * half} characters are cut here ...]\n"
+    return text[:half] + note + text[len(text) - half :]
+
+
+def _called_name(call: Item) -> str:
     return str(call.get("name") or "")

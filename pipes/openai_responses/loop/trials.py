@@ -7,16 +7,14 @@ from openai_responses.transport.stream import ItemAdded
 
 
 class RunTrials:
-    """The repairs on trial in a run.
-
-    `confirmed` holds those that helped, in their order, over all responses of the run;
-    `_open` those of a request that the server has not accepted yet.
-    """
+    """The repairs on trial in a run."""
 
     def __init__(self) -> None:
         """Begin a run."""
         self.confirmed: list[Trial] = []
+        """Those that helped, in their order, over all responses of the run."""
         self._open: list[Trial] = []
+        """Those of a request that the server has not accepted yet."""
 
     def note(self, event: RunEvent) -> list[Trial]:
         """Note an event; return the trials that it shows to have helped."""

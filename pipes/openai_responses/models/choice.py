@@ -52,7 +52,7 @@ def read_models(answer: object) -> dict[str, str]:
         name = as_text(row.get("id"))
         day = as_text(row.get("shutdown_date"))[:_ISO_DATE_LENGTH]
         if _is_chat_model(name):
-            days[name] = day if _date(day) else ""
+            days[name] = day if _parse_date(day) else ""
         if len(days) >= _MAX_MODELS:
             break
     return days
@@ -75,15 +75,17 @@ def newest_models(today: str, usable: Collection[str] | None = None) -> list[str
 
     `today` is an ISO date; `usable` holds the ids that the key can use, if known.
     """
-    versioned = []
-    for name in CATALOG_FACTS if usable is None else usable:
+    if usable is None:
+        usable = CATALOG_FACTS.keys()
+    versioned: list[re.Match[str]] = []
+    for name in usable:
         match = _VERSIONED_ID.fullmatch(name)
         if match and _is_offered(match, today):
             versioned.append(match)
     newest: dict[str, re.Match[str]] = {}
-    for match in sorted(versioned, key=_version):
-        newest[match["family"]] = match
-    newest_first = sorted(newest.values(), key=_version, reverse=True)
+    for match in sorted(versioned, key=_age_key):
+        newest[match["family"]] = match  # replaces an older one
+    newest_first = sorted(newest.values(), key=_age_key, reverse=True)
     return [match.string for match in newest_first]
 
 
@@ -98,7 +100,7 @@ def _is_offered(match: re.Match[str], today: str) -> bool:
     return facts.shutdown is None or today < facts.shutdown
 
 
-def _version(match: re.Match[str]) -> tuple[tuple[int, ...], str]:
+def _age_key(match: re.Match[str]) -> tuple[tuple[int, ...], str]:
     """Return a key that sorts ids by age; a plain name comes after a longer one."""
     numbers = [int(number) for number in match["version"].split(".")]
     return tuple(numbers), match.string
@@ -115,11 +117,11 @@ def retirement_notice(
 
     `answering` is the one that answered, if it was not asked for.
     """
-    ending = _date(model.facts.shutdown)
-    if ending is None or today < ending - timedelta(days=_NOTICE_DAYS):
+    last_day = _parse_date(model.facts.shutdown)
+    if last_day is None or today < last_day - timedelta(days=_NOTICE_DAYS):
         return ""
-    when = "is switched off on" if today < ending else "was switched off on"
-    sentence = f"{model.name} {when} {ending.isoformat()}."
+    verb = "is" if today < last_day else "was"
+    sentence = f"{model.name} {verb} switched off on {last_day.isoformat()}."
     if answering and answering.id != model.id:
         return f"{sentence} {answering.name} answers instead."
     successor = model.facts.successor
@@ -129,12 +131,13 @@ def retirement_notice(
 
 
 def replacement(model: ResolvedModel, today: date) -> ResolvedModel | None:
-    """Return what answers for a model of the kind pro that was switched off.
+    """Return what answers for a pro model that was switched off, None for any other.
 
-    Nobody finds its successor by its name: it is the mode pro of a model without it.
+    Its successor is the pro mode of another model, which people would not find in
+    the list of models by the name that they used.
     """
-    ending = _date(model.facts.shutdown)
-    if ending is None or today < ending:
+    last_day = _parse_date(model.facts.shutdown)
+    if last_day is None or today < last_day:
         return None
     successor = resolve_model(model.facts.successor or "")
     return successor if successor.pro else None
@@ -154,9 +157,12 @@ def name_asked_model(sentence: str, model_id: str) -> str:
     return f"{named} OpenAI has shut it down and recommends {successor.name}."
 
 
-def _date(text: str | None) -> date | None:
+def _parse_date(text: str | None) -> date | None:
+    """Return the day of an ISO date; None for anything else."""
+    if not text:
+        return None
     try:
-        return date.fromisoformat(text) if text else None
+        return date.fromisoformat(text)
     except ValueError:
         return None
 

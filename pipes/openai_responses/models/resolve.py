@@ -51,20 +51,21 @@ _PLAIN_FACTS = ModelFacts()
 
 
 class ResolvedModel(NamedTuple):
-    """What a name stands for.
-
-    `id` is sent as `model`, `name` is for people. Encrypted reasoning is readable
-    inside one `family`. `effort`, `pro`, the mode, and `research` are what the name stood
-    for.
-    """
+    """What a name stands for."""
 
     id: str
+    """Sent as `model`."""
     family: str
+    """Encrypted reasoning is readable inside one family."""
     effort: str | None
+    """The one in the name, if any."""
     facts: ModelFacts
     name: str
+    """For people."""
     pro: bool = False
+    """Whether the name asks for the pro mode."""
     research: bool = False
+    """Whether the name asks for research."""
 
     def lowest_effort(self) -> str | None:
         """Return the cheapest effort known to be accepted."""
@@ -86,19 +87,22 @@ def resolve_model(
     """
     if name in overrides:
         return overrides[name]
-    researching = _researching(name, overrides)
-    if researching is not None:
-        return researching
+    in_research_mode = _resolve_research_mode(name, overrides)
+    if in_research_mode is not None:
+        return in_research_mode
     base, _, effort = name.rpartition("-")
     model = overrides.get(base)
     if model and effort in REASONING_EFFORTS and model.takes_effort(effort):
         return model._replace(effort=effort, name=f"{model.name} ({effort})")
     known = _named_model(name)
     if known is None:
-        in_pro_mode = _model_in_pro_mode(name, overrides)
+        in_pro_mode = _resolve_pro_mode(name, overrides)
         if in_pro_mode is not None:
             return in_pro_mode
-    model_id, stated_effort = known or _model_with_effort(name) or (name, None)
+        known = _model_with_effort(name)
+    if known is None:
+        known = (name, None)
+    model_id, stated_effort = known
     return ResolvedModel(
         id=model_id,
         family=_model_family(model_id),
@@ -112,7 +116,7 @@ _RESEARCH = "-research"
 _RESEARCH_EFFORTS = ("high", "xhigh", "max")
 
 
-def _researching(
+def _resolve_research_mode(
     name: str, overrides: Mapping[str, ResolvedModel]
 ) -> ResolvedModel | None:
     """Resolve a name with `-research` behind a known model; None for any other.
@@ -120,7 +124,7 @@ def _researching(
     The effort is high if the name has none (OpenAI's guide "Web search" recommends
     `high` or `xhigh`). Retired models and those of other vendors have such names, too.
     """
-    if not name.endswith(_RESEARCH) or _is_models_own(name):
+    if not name.endswith(_RESEARCH) or _is_model_id(name):
         return None
     model = resolve_model(name.removesuffix(_RESEARCH), overrides)
     if not model.facts.known_family:
@@ -131,8 +135,18 @@ def _researching(
     return model._replace(effort=effort, name=f"{model.name} Research", research=True)
 
 
-def _is_models_own(name: str) -> bool:
+def _is_model_id(name: str) -> bool:
+    """Say whether OpenAI has, or had, a model of that name."""
     return name in CATALOG_FACTS or name in CATALOG_SUCCESSORS
+
+
+def takes_hosted_tool(model: ResolvedModel, kind: str) -> bool:
+    """Say whether a model takes a type of OpenAI's tools.
+
+    Of the types that it lacks the beginnings are compared: one that lacks `web_search`
+    lacks `web_search_preview`, too.
+    """
+    return model.facts.hosted and not kind.startswith(model.facts.lacks)
 
 
 def takes_search_budget(model: ResolvedModel) -> bool:
@@ -140,16 +154,16 @@ def takes_search_budget(model: ResolvedModel) -> bool:
 
     It is for "GPT-5+ reasoning web search runs" (OpenAI's changelog, 2026-05-11).
     """
-    version = _GPT_VERSION.match(model.facts.id or model.family)
+    version = read_gpt_version(model.facts.id or model.family)
     if version is None or not model.facts.reasoning:
         return False
-    return int(version["major"]) >= _FIRST_WITH_BUDGET
+    return version >= _FIRST_WITH_BUDGET
 
 
-_FIRST_WITH_BUDGET = 5
+_FIRST_WITH_BUDGET = (5, 0)
 
 
-def _model_in_pro_mode(
+def _resolve_pro_mode(
     name: str, overrides: Mapping[str, ResolvedModel]
 ) -> ResolvedModel | None:
     """Resolve a name with `-pro` behind a model, where that is a mode and no model."""
@@ -181,8 +195,9 @@ def _thinking_or_instant(name: str) -> tuple[str, str | None] | None:
         model_id = thinking["model"] + (thinking["size"] or "")
         if model_id not in CATALOG_FACTS:
             return None
-        thinks = CATALOG_FACTS[model_id].default_effort != "none"
-        return model_id, None if thinks else "medium"
+        if CATALOG_FACTS[model_id].default_effort == "none":
+            return model_id, "medium"
+        return model_id, None
     instant = _INSTANT_NAME.match(name)
     if instant:
         model_id = instant["model"]
@@ -192,7 +207,7 @@ def _thinking_or_instant(name: str) -> tuple[str, str | None] | None:
     return None
 
 
-def _model_with_effort(name: str) -> tuple[str, str] | None:
+def _model_with_effort(name: str) -> tuple[str, str | None] | None:
     """Resolve a name with an effort at its end.
 
     gpt-5.1-codex-max was a model: a newer one of that name is not the effort max.
@@ -204,8 +219,10 @@ def _model_with_effort(name: str) -> tuple[str, str] | None:
         return None
     model_id, _ = _named_model(base) or (base, None)
     facts = _model_facts(model_id)
-    accepted = effort in facts.efforts if facts.efforts else facts.reasoning
-    return (model_id, effort) if accepted else None
+    is_accepted = facts.reasoning
+    if facts.efforts:
+        is_accepted = effort in facts.efforts
+    return (model_id, effort) if is_accepted else None
 
 
 def _model_family(model_id: str) -> str:
@@ -228,10 +245,18 @@ def _model_facts(model_id: str) -> ModelFacts:
         return _model_facts(wrapped[1])._replace(prices=None)
     if _O_SERIES_ID.match(model_id):
         return _ASSUMED_OF_O_SERIES
-    version = _GPT_VERSION.match(model_id)
+    version = read_gpt_version(model_id)
     if version:
-        return _facts_of_version(int(version["major"]), int(version["minor"] or 0))
+        return _facts_of_version(version)
     return _PLAIN_FACTS._replace(hosted=True, known_family=False)
+
+
+def read_gpt_version(model_id: str) -> tuple[int, int] | None:
+    """Return the version of a gpt, like (5, 4) for `gpt-5.4-mini`; else None."""
+    match = _GPT_VERSION.match(model_id)
+    if match is None:
+        return None
+    return int(match["major"]), int(match["minor"] or 0)
 
 
 _ASSUMED_OF_O_SERIES = ModelFacts(
@@ -243,13 +268,12 @@ _ASSUMED_OF_O_SERIES = ModelFacts(
 )
 
 
-def _facts_of_version(major: int, minor: int) -> ModelFacts:
+def _facts_of_version(version: tuple[int, int]) -> ModelFacts:
     """Return what is assumed of a gpt that the catalog does not have.
 
     What all models have from a version on, newer ones have, too
     (docs/reference/responses-api.md, "Unknown models").
     """
-    version = (major, minor)
     if version < (5, 0):
         return _PLAIN_FACTS
     return ModelFacts(
@@ -282,7 +306,7 @@ _SIZES = ("mini", "nano", "pro")
 def _shown_name(model_id: str, effort: str | None) -> str:
     """Return `GPT-5.6 Sol (high)` for `gpt-5.6-sol` with effort high; other ids stay."""
     name = model_id
-    notes = []
+    notes: list[str] = []
     if _GPT_VERSION.match(model_id):
         snapshot = _SNAPSHOT_DATE.search(model_id)
         if snapshot:

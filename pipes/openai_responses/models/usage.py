@@ -47,21 +47,29 @@ def add_usage(first: Usage | None, second: Usage | None) -> Usage | None:
     )
 
 
+def sum_usages(usages: Iterable[Usage]) -> Usage | None:
+    """Return the sum of several responses, None for none."""
+    total: Usage | None = None
+    for usage in usages:
+        total = add_usage(total, usage)
+    return total
+
+
 def read_usage(wire: object, tier: object = "") -> Usage | None:
     """Return the counts of a response's `usage`, or None if it has none."""
     if not isinstance(wire, Mapping):
         return None
     inputs = as_mapping(wire.get("input_tokens_details"))
     outputs = as_mapping(wire.get("output_tokens_details"))
-    input_tokens = _count(wire.get("input_tokens"))
-    output_tokens = _count(wire.get("output_tokens"))
+    input_tokens = _read_count(wire.get("input_tokens"))
+    output_tokens = _read_count(wire.get("output_tokens"))
     return Usage(
         input=input_tokens,
         output=output_tokens,
-        total=_count(wire.get("total_tokens")) or input_tokens + output_tokens,
-        cached=_count(inputs.get("cached_tokens")),
-        cache_writes=_count(inputs.get("cache_write_tokens")),
-        reasoning=_count(outputs.get("reasoning_tokens")),
+        total=_read_count(wire.get("total_tokens")) or input_tokens + output_tokens,
+        cached=_read_count(inputs.get("cached_tokens")),
+        cache_writes=_read_count(inputs.get("cache_write_tokens")),
+        reasoning=_read_count(outputs.get("reasoning_tokens")),
         tier=as_text(tier),
     )
 
@@ -70,7 +78,7 @@ _MAX_TOKENS = 10**12
 """A count above that is none."""
 
 
-def _count(value: object) -> int:
+def _read_count(value: object) -> int:
     if isinstance(value, int) and 0 < value < _MAX_TOKENS:
         return value
     return 0

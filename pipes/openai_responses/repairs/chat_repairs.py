@@ -40,7 +40,8 @@ _MEDIA = ("input_image", "input_file")
 _MEDIA_GONE = "[An image or file was here. It could not be sent.]"
 _MAX_WORDS_OF_PAIR = 20_000
 """Characters of a call or an output that is sent as words of the model."""
-
+_PLAIN_FIELDS_OF_PAIR = ("type", "call_id", "name", "arguments", "input", "output")
+"""What is left of a call or an output in its plainest form."""
 
 ItemChange = Literal["none", "plain", "leave_out"]
 """What a repair does to an item: only its words are sent, or nothing of it."""
@@ -324,8 +325,10 @@ def item_names(items: Iterable[Item]) -> list[str]:
     names: list[str] = []
     for item in items:
         digest = json_digest(item)
-        number = counts[digest]
-        names.append(f"{digest}.{number}" if number else digest)
+        name = digest
+        if counts[digest]:
+            name = f"{digest}.{counts[digest]}"
+        names.append(name)
         counts[digest] += 1
     return names
 
@@ -353,8 +356,9 @@ def name_items(items: Sequence[Item], repairs: Iterable[object]) -> list[NamedIt
     if not own:
         return rows
     changed = _apply_changes(rows, _join_changes(rows, own))
-    in_pairs = {id(item) for item in drop_orphans([row.item for row in changed])}
-    return [row for row in changed if id(row.item) in in_pairs]
+    whole = drop_orphans([row.item for row in changed])
+    kept = {id(item) for item in whole}
+    return [row for row in changed if id(row.item) in kept]
 
 
 def _apply_changes(
@@ -443,23 +447,22 @@ def _words_of_pair(item: Item) -> Item:
 
 def has_media(item: Item) -> bool:
     """Say whether `item` holds an image or a file."""
-    return any(
-        part.get("type") in _MEDIA
-        for key in ("content", "output")
-        for part in content_parts(item.get(key))
-    )
+    for key in ("content", "output"):
+        for part in content_parts(item.get(key)):
+            if part.get("type") in _MEDIA:
+                return True
+    return False
 
 
 def plain_item(item: Item) -> Item:
     """Return a message, a call or an output with its words alone."""
-    if item_type(item) == "message":
-        return text_message(item.get("role"), message_text(_without_media(item)))
     bare = _without_media(item)
+    if item_type(item) == "message":
+        return text_message(item.get("role"), message_text(bare))
     if isinstance(bare.get("output"), list):
         texts = [part_text(part) for part in content_parts(bare["output"])]
         bare["output"] = "\n".join(texts)
-    names = ("type", "call_id", "name", "arguments", "input", "output")
-    return {key: bare[key] for key in names if key in bare}
+    return {key: bare[key] for key in _PLAIN_FIELDS_OF_PAIR if key in bare}
 
 
 def _without_media(item: Item) -> Item:
@@ -470,6 +473,7 @@ def _without_media(item: Item) -> Item:
     return changed
 
 
-def _part_without_media(part: Any) -> Any:
-    is_media = isinstance(part, dict) and part.get("type") in _MEDIA
-    return {"type": "input_text", "text": _MEDIA_GONE} if is_media else part
+def _part_without_media(part: object) -> object:
+    if isinstance(part, dict) and part.get("type") in _MEDIA:
+        return {"type": "input_text", "text": _MEDIA_GONE}
+    return part

@@ -105,8 +105,8 @@ class Trial(NamedTuple):
 
 def may_be_repaired(failure: Failure) -> bool:
     """Say whether a failure is about what the request says."""
-    codes = {failure.error.code, failure.error.type}
-    return failure.status not in _OTHER_CAUSES and codes.isdisjoint(_LASTING_CODES)
+    is_about_request = failure.status not in _OTHER_CAUSES
+    return is_about_request and not failure.error.is_any_of(_LASTING_CODES)
 
 
 def find_repair(sent: SentRequest, failure: Failure, done: int = 0) -> Trial | None:
@@ -122,7 +122,9 @@ def find_repair(sent: SentRequest, failure: Failure, done: int = 0) -> Trial | N
         for trial in _candidates(refusal, failure):
             if _is_worth_trying(trial.repair, sent):
                 return trial._replace(error=error)
-    return _plain_words(sent, error) if _may_want_plain_words(failure) else None
+    if not _may_want_plain_words(failure):
+        return None
+    return _send_plain_words(sent, error)
 
 
 def last_repair(sent: SentRequest, failure: Failure) -> Trial | None:
@@ -133,11 +135,13 @@ def last_repair(sent: SentRequest, failure: Failure) -> Trial | None:
     """
     if failure.status != 200 or not may_be_repaired(failure):
         return None
-    trial = _plain_words(sent, failure.error)
-    return trial._replace(is_lasting=False) if trial else None
+    trial = _send_plain_words(sent, failure.error)
+    if trial is None:
+        return None
+    return trial._replace(is_lasting=False)
 
 
-def _plain_words(sent: SentRequest, error: ApiError) -> Trial | None:
+def _send_plain_words(sent: SentRequest, error: ApiError) -> Trial | None:
     """Return the trial that sends less of the chat; first the one that keeps more."""
     for repair in (PlainItems(sent.last_name), WordsAlone(sent.last_name)):
         if _is_worth_trying(repair, sent):
@@ -160,7 +164,7 @@ def _may_want_plain_words(failure: Failure) -> bool:
 def _is_worth_trying(repair: Repair, sent: SentRequest) -> bool:
     """Say whether a repair is new, and changes what was sent.
 
-    Nor does it give back an effort that another repair took away.
+    An effort that an earlier repair took away is not given back.
     """
     if repair in sent.repairs:
         return False
@@ -178,6 +182,7 @@ def _candidates(refusal: Refusal, failure: Failure) -> Iterator[Trial]:
         if refusal.error.param == "stream":
             yield Trial(LeaveOutParameter("stream"))
         return
+    # Among the first if the refusal is about reasoning, else the last that is tried.
     if "reasoning" in refusal.error.text.lower():
         yield Trial(LeaveOutPlainReasoning())
     for find in (
@@ -230,7 +235,8 @@ def _by_place(refusal: Refusal) -> Iterator[Trial]:
     is_named = refusal.has_named_place
     tool = place.value if place.list_name == "tools" else place.inner_tool
     if tool is not None:
-        if refusal.is_unknown and place.keys[-1:] == ("strict",):
+        is_about_strict = bool(place.keys) and place.keys[-1] == "strict"
+        if refusal.is_unknown and is_about_strict:
             yield Trial(LeaveOutStrict(), is_named=is_named)
         yield _without_tool(refusal, tool, is_named=is_named)
         return
@@ -287,10 +293,12 @@ def _by_image_code(refusal: Refusal) -> Iterator[Trial]:
     """Yield the repair of the newest image: its refusal names no place."""
     if refusal.error.code not in IMAGE_CODES:
         return
-    rows = enumerate(refusal.sent.items)
-    numbers = [number for number, row in rows if has_media(row.item)]
-    if numbers:
-        yield from _without_item(refusal, numbers[-1])
+    newest = None
+    for number, row in enumerate(refusal.sent.items):
+        if has_media(row.item):
+            newest = number
+    if newest is not None:
+        yield from _without_item(refusal, newest)
 
 
 def _by_id(refusal: Refusal) -> Iterator[Trial]:

@@ -10,6 +10,7 @@ and digests of limited length, never a text of a person.
 """
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from openai_responses.clock import monotonic_seconds
@@ -121,12 +122,14 @@ def trials_that_helped(trials: Sequence[Trial]) -> list[Trial]:
     A trial was in vain if the same refusal came again and something else removed it.
     Of several things of one kind, such as two images, the refusal may be the same.
     """
+    if not trials:
+        return []
     helped: list[Trial] = []
-    for number, trial in enumerate(trials, 1):
-        if number == len(trials):
-            helped.append(trial._replace(helped_at_once=True))
-        elif not _was_in_vain(trial, trials[number]):
+    for trial, following in pairwise(trials):
+        if not _was_in_vain(trial, following):
             helped.append(trial)
+    # The request with the last one was accepted.
+    helped.append(trials[-1]._replace(helped_at_once=True))
     return helped
 
 

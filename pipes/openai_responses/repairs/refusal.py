@@ -43,6 +43,8 @@ _PLACE_IN_WORDS = re.compile(r"(?<![\w.\])}/$>-])" + _LIST_AND_NUMBER + _PATH_IN
 """Behind a name, a dot or a bracket stands the end of another path."""
 _ENDS_LIKE_A_PLACE = re.compile(r"\W(?:input|tools)(?:\[\d*)?\Z")
 """A text that the server could complete: it writes a number behind a key."""
+_MAX_END_OF_PLACE = 20
+"""Characters of a text in which it is looked for: a sign, the name, some digits."""
 _ESCAPED = re.compile(r"(?<!\\)\\+(?:u00|x)([0-9a-fA-F]{2})")
 """Begins with the first backslash: from each of many the rest would be read again."""
 
@@ -97,17 +99,16 @@ class OwnTexts:
         """Say whether `words` may be a quote from the request, whole or cut off."""
         if not self._is_complete:
             return True
-        return any(words in form for text in self._texts for form in _readings(text))
+        return any(words in reading for reading in self._readings())
 
     def could_say_place(self, list_name: str, number: str) -> bool:
         """Say whether a place in the words may be a quote, or be completed from one."""
         if self.could_say(f"{list_name}[{number}"):
             return True
-        return any(
-            _ENDS_LIKE_A_PLACE.search(form[-20:])
-            for text in self._texts
-            for form in _readings(text)
-        )
+        for reading in self._readings():
+            if _ENDS_LIKE_A_PLACE.search(reading[-_MAX_END_OF_PLACE:]):
+                return True
+        return False
 
     def could_say_parameter(self, path: str) -> bool:
         """Say whether a body in the request could name `path` as its `param`.
@@ -118,12 +119,18 @@ class OwnTexts:
         if not self._is_complete or len(path) > _MAX_PATH:
             return True
         named = re.compile(rf"param\W{{1,12}}{re.escape(path)}")
-        return any(
-            named.search(form)
-            for text in self._texts
-            if path in text
-            for form in _readings(text)
-        )
+        for text in self._texts:
+            if path not in text:
+                continue
+            for reading in _readings(text):
+                if named.search(reading):
+                    return True
+        return False
+
+    def _readings(self) -> Iterator[str]:
+        """Yield all texts in all forms in which a server may show them."""
+        for text in self._texts:
+            yield from _readings(text)
 
 
 def _texts_in(values: Iterable[object]) -> Iterator[str]:
@@ -149,12 +156,12 @@ def _readings(text: str) -> Iterator[str]:
     if "%" in text:
         yield unquote(text)
     if "\\" in text:
-        yield _ESCAPED.sub(_unescaped, text)
+        yield _ESCAPED.sub(_unescape, text)
     if "&" in text:
         yield html.unescape(text)
 
 
-def _unescaped(match: re.Match[str]) -> str:
+def _unescape(match: re.Match[str]) -> str:
     return chr(int(match[1], 16))
 
 
@@ -237,8 +244,11 @@ class Refusal:
         return OwnTexts(self.sent.asked)
 
     @property
-    def _param(self) -> str:
-        """What the server itself names; not what a body inside of its words names."""
+    def named_parameter(self) -> str:
+        """What the server itself names in `param`, like a place or a parameter's path.
+
+        Not what a body inside of its words names.
+        """
         if self.error.is_relayed:
             return ""
         return self.error.param or ""
@@ -253,7 +263,7 @@ class Refusal:
     @cached_property
     def place(self) -> Place | None:
         """The item or tool that is named, by `param` or by words that are its own."""
-        match = _NAMED_PLACE.fullmatch(self._param) or self._place_in_words()
+        match = _NAMED_PLACE.fullmatch(self.named_parameter) or self._place_in_words()
         if match is None:
             return None
         list_name = match[1]
@@ -266,14 +276,14 @@ class Refusal:
     @property
     def has_named_place(self) -> bool:
         """Whether the server's own `param` names the place."""
-        return _NAMED_PLACE.fullmatch(self._param) is not None
+        return _NAMED_PLACE.fullmatch(self.named_parameter) is not None
 
     def _place_in_words(self) -> re.Match[str] | None:
         """Return the first place in the words that the request could not have said.
 
         A `param` that names something else is more certain than words.
         """
-        if self._param not in ("", "input", "tools"):
+        if self.named_parameter not in ("", "input", "tools"):
             return None
         words = self.words
         if self.error.is_relayed:
@@ -288,16 +298,11 @@ class Refusal:
                 return match
         return None
 
-    @property
-    def named_parameter(self) -> str:
-        """The `param`, which may be the path of a parameter."""
-        return self._param
-
     @cached_property
     def parameter(self) -> str:
         """The path of the parameter that `param` or the words name; empty for none."""
-        if self._param:
-            return self._param
+        if self.named_parameter:
+            return self.named_parameter
         relayed = self.error.param or ""
         if relayed and not self._own.could_say_parameter(relayed):
             return relayed
@@ -310,9 +315,9 @@ class Refusal:
     @property
     def tools(self) -> Iterator[Item]:
         """The tools that the words name by what they are, one after the other."""
-        functions = self._names(_FUNCTION_IN_WORDS)
-        kinds = self._names(_HOSTED_TOOL_IN_WORDS)
-        labels = self._names(_SERVER_IN_WORDS)
+        functions = self._find_names(_FUNCTION_IN_WORDS)
+        kinds = self._find_names(_HOSTED_TOOL_IN_WORDS)
+        labels = self._find_names(_SERVER_IN_WORDS)
         named_stores = set(_VECTOR_STORE.findall(self.words))
         if self.error.code == "invalid_value":
             # A tool's own error, as `image_generation_user_error`.
@@ -329,7 +334,7 @@ class Refusal:
             if is_named:
                 yield tool
 
-    def _names(self, pattern: re.Pattern[str]) -> set[str]:
+    def _find_names(self, pattern: re.Pattern[str]) -> set[str]:
         """Return the names behind a noun that the request could not have said."""
         names: dict[str, str] = {}
         for match in pattern.finditer(self.words):

@@ -115,7 +115,7 @@ class RequestRepair(ABC):
 Repair = ChatRepair | RequestRepair
 
 
-def refused_message(refused: str) -> str:
+def _refused_message(refused: str) -> str:
     """Return what a person is told of something that is left out."""
     return f"The model's server does not accept {refused}: answering without it."
 
@@ -132,7 +132,7 @@ class LeaveOutParameter(RequestRepair):
         """The status line for the person who waits."""
         if self.path == "stream":
             return "The model cannot stream here: the answer arrives all at once."
-        return refused_message(self.path)
+        return _refused_message(self.path)
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
         """Return the body without the parameter."""
@@ -198,7 +198,7 @@ class LeaveOutToolChoice(RequestRepair):
     @property
     def message(self) -> str:
         """The status line for the person who waits."""
-        return refused_message("tool_choice")
+        return _refused_message("tool_choice")
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
         """Return the body without the choice, offering no more than it allowed."""
@@ -224,27 +224,27 @@ class LeaveOutTool(RequestRepair):
     @property
     def message(self) -> str:
         """The status line for the person who waits."""
-        return refused_message(f"the tool {self.name[:64]}")
+        return _refused_message(f"the tool {self.name[:64]}")
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
         """Return the body without the tool, also without an item that added it."""
         declared = declared_tools(payload)
-        remaining = self._without_it(declared)
+        remaining = self._other_tools(declared)
         if len(remaining) == len(declared):
             return payload
         changed = dict(payload)
         if self._is_added(payload):
             changed = lower_payload(payload, {ADDED_TOOLS})
         choice = _remaining_choice(payload.get("tool_choice"), remaining)
-        return _with_tools(changed, self._without_it(changed["tools"]), choice)
+        return _with_tools(changed, self._other_tools(changed["tools"]), choice)
 
-    def _without_it(self, tools: Sequence[Item]) -> list[Item]:
+    def _other_tools(self, tools: Sequence[Item]) -> list[Item]:
         return [tool for tool in tools if json_digest(tool) != self.digest]
 
     def _is_added(self, payload: Mapping[str, Any]) -> bool:
         """Say whether only an item declares the tool, not the request itself."""
         tools = as_list(payload.get("tools"))
-        return len(self._without_it(tools)) == len(tools)
+        return len(self._other_tools(tools)) == len(tools)
 
 
 def _with_tools(
@@ -288,16 +288,18 @@ class LeaveOutField(RequestRepair):
     @property
     def message(self) -> str:
         """The status line for the person who waits."""
-        return refused_message(self.keys[-1][:_MAX_TYPE])
+        return _refused_message(self.keys[-1][:_MAX_TYPE])
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
         """Return the body whose items do not have the field."""
         if not may_lose_field(self.kind, self.keys):
             return payload
-        items = [
-            _without_key(item, self.keys) if item_type(item) == self.kind else item
-            for item in payload["input"]
-        ]
+        items: list[Item] = []
+        for item in payload["input"]:
+            if item_type(item) == self.kind:
+                items.append(_without_key(item, self.keys))
+            else:
+                items.append(item)
         return {**payload, "input": items}
 
 
@@ -311,6 +313,7 @@ def may_lose_field(kind: str, keys: Sequence[str]) -> bool:
 
 
 def _without_key(value: Any, keys: Sequence[str]) -> Any:
+    """Return a value without the field at a path of names; each row of a list alike."""
     if isinstance(value, list):
         return [_without_key(row, keys) for row in value]
     if not isinstance(value, dict) or keys[0] not in value:
@@ -327,32 +330,33 @@ class LeaveOutStrict(RequestRepair):
     @property
     def message(self) -> str:
         """The status line for the person who waits."""
-        return refused_message("strict")
+        return _refused_message("strict")
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
         """Return the body whose functions do not have the field."""
         changed = dict(payload)
         if payload.get("tools"):
-            changed["tools"] = _not_strict(payload["tools"])
-        changed["input"] = [_with_lax_tools(item) for item in payload["input"]]
+            changed["tools"] = _without_strict(payload["tools"])
+        changed["input"] = [_item_without_strict(item) for item in payload["input"]]
         return changed
 
 
-def _with_lax_tools(item: Item) -> Item:
+def _item_without_strict(item: Item) -> Item:
     """Return an item in whose tools no function says whether it is strict."""
     if item_type(item) != ADDED_TOOLS:
         return item
-    return {**item, "tools": _not_strict(item["tools"])}
+    return {**item, "tools": _without_strict(item["tools"])}
 
 
-def _not_strict(tools: Iterable[Item]) -> list[Item]:
-    lax: list[Item] = []
+def _without_strict(tools: Iterable[Item]) -> list[Item]:
+    """Return tools of which no function says whether it is strict."""
+    changed: list[Item] = []
     for tool in tools:
         if tool.get("type") == "function":
-            lax.append(_without_key(tool, ("strict",)))
+            changed.append(_without_key(tool, ("strict",)))
         else:
-            lax.append(tool)
-    return lax
+            changed.append(tool)
+    return changed
 
 
 @dataclass(frozen=True, slots=True)
@@ -364,11 +368,13 @@ class LowerItems(RequestRepair):
     @property
     def message(self) -> str:
         """The status line for the person who waits."""
-        return refused_message(self.kind)
+        return _refused_message(self.kind)
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
         """Return the body without the items."""
-        return lower_payload(payload, {self.kind} & APPENDED)
+        if self.kind not in APPENDED:
+            return payload
+        return lower_payload(payload, {self.kind})
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,6 +43,7 @@ from openai_responses.requests.parameters import (
 from openai_responses.requests.tools import fit_calls
 
 SAMPLING = {"temperature", "top_p", "top_logprobs"}
+"""What reasoning models reject, or accept only with the effort `none`."""
 
 _MAX_OUTPUT_TOKENS = 128_000
 """For models of which it is not known."""
@@ -155,9 +156,9 @@ def build_request(
     if not items:
         raise InvalidRequest("There is no message to answer. Write one and send it.")
     given, _ = read_parameters(body)
-    passed_on, _ = _passed_on(given)
+    passed_on, _ = _check_passed_on(given)
     facts = model.facts
-    effort = _effort(model, given, settings)
+    effort = _choose_effort(model, given, settings)
     effort_in_use = effort or facts.default_effort
     tools = [tool for tool in settings.tools if _takes_tool(effort_in_use, tool)]
     fields: dict[str, Any] = {
@@ -165,7 +166,7 @@ def build_request(
         "input": list(items),
         "instructions": instructions or None,
         "stream": settings.stream and given.get("enable_stream", True),
-        "text": _text_object(model, given, settings),
+        "text": _build_text(model, given, settings),
         "tools": tools or None,
         "parallel_tool_calls": settings.parallel_tool_calls,
     }
@@ -175,9 +176,9 @@ def build_request(
     # An unknown model reasons if an effort is set.
     with_reasoning = False
     if facts.reasoning or effort is not None:
-        fields["reasoning"] = _reasoning(model, effort, given, settings)
+        fields["reasoning"] = _build_reasoning(model, effort, given, settings)
         with_reasoning = settings.encrypted_reasoning
-    fields["include"] = _include(tools, with_reasoning)
+    fields["include"] = _list_includes(tools, with_reasoning)
     fields |= {**settings.defaults, **passed_on}
     _keep_what_fits(fields, facts, effort_in_use)
     return ResponsesRequest(**fields)
@@ -198,7 +199,9 @@ def _keep_what_fits(
         fields["max_output_tokens"] = clamp_number(length, 16, longest, longest)
 
 
-def _effort(model: ResolvedModel, given: JsonObject, settings: Settings) -> str | None:
+def _choose_effort(
+    model: ResolvedModel, given: JsonObject, settings: Settings
+) -> str | None:
     """Return the effort that is asked for, None if the model does not take it.
 
     `max` means the highest of the model.
@@ -209,15 +212,21 @@ def _effort(model: ResolvedModel, given: JsonObject, settings: Settings) -> str 
     return asked if asked and model.takes_effort(asked) else None
 
 
-def _passed_on(given: JsonObject) -> tuple[dict[str, Any], list[str]]:
+def _check_passed_on(given: JsonObject) -> tuple[dict[str, Any], list[str]]:
     """Return the caller's keys that the API takes, and what is wrong with others."""
-    kept = {k: with_known_keys(k, given[k]) for k in given.keys() & _PASSED_ON}
+    kept: dict[str, Any] = {}
+    for name, value in given.items():
+        if name in _PASSED_ON:
+            kept[name] = with_known_keys(name, value)
     try:
         ResponsesRequest(model="", input=[], **kept)
     except ValidationError as error:
         reasons = {str(row["loc"][0]): row["msg"] for row in error.errors()}
-        kept = {key: value for key, value in kept.items() if key not in reasons}
-        return kept, [str(parameter_error(*entry)) for entry in reasons.items()]
+        complaints: list[str] = []
+        for name, reason in reasons.items():
+            del kept[name]
+            complaints.append(str(parameter_error(name, reason)))
+        return kept, complaints
     return kept, []
 
 
@@ -229,9 +238,11 @@ def _takes_sampling(sampling: str, effort: str | None) -> bool:
     return sampling == "always" or (sampling == "with_none" and effort == "none")
 
 
-def _include(tools: Sequence[Item], with_reasoning: bool) -> list[str] | None:
+def _list_includes(tools: Sequence[Item], with_reasoning: bool) -> list[str] | None:
     """Return what the response is to hold beside its output; None for nothing."""
-    wanted = ["reasoning.encrypted_content"] if with_reasoning else []
+    wanted: list[str] = []
+    if with_reasoning:
+        wanted.append("reasoning.encrypted_content")
     for tool in tools:
         name = tool_kind(tool).include
         if name:
@@ -239,27 +250,30 @@ def _include(tools: Sequence[Item], with_reasoning: bool) -> list[str] | None:
     return wanted or None
 
 
-def _reasoning(
+def _build_reasoning(
     model: ResolvedModel, effort: str | None, given: JsonObject, settings: Settings
 ) -> dict[str, Any] | None:
     """Return the `reasoning` of a request; the caller's own keys have priority."""
     facts = model.facts
-    # `auto` means `all_turns` on gpt-5.6 and gpt-6-astra, and the current turn before
-    # (recorded). An effort of `none` has no reasoning to sum up.
+    chosen: dict[str, str] = {}
+    if effort:
+        chosen["effort"] = effort
+    # An effort of `none` has no reasoning to sum up.
     thinks = (effort or facts.default_effort) != "none"
-    ours = {
-        "effort": effort,
-        "summary": facts.summary and thinks and settings.summary,
-        "context": facts.all_turns and settings.encrypted_reasoning and "all_turns",
-        "mode": model.pro and "pro",
-    }
-    chosen = {name: value for name, value in ours.items() if value}
+    if settings.summary and facts.summary and thinks:
+        chosen["summary"] = settings.summary
+    # `auto` means `all_turns` on gpt-5.6 and gpt-6-astra, and the current turn before
+    # (recorded).
+    if facts.all_turns and settings.encrypted_reasoning:
+        chosen["context"] = "all_turns"
+    if model.pro:
+        chosen["mode"] = "pro"
     own = with_known_keys("reasoning", given["reasoning"])
     own.pop("effort", None)
     return {**chosen, **own} or None
 
 
-def _text_object(
+def _build_text(
     model: ResolvedModel, given: JsonObject, settings: Settings
 ) -> dict[str, Any] | None:
     """Return the `text` of a request; only a model that has a verbosity gets one."""
@@ -286,15 +300,17 @@ _MAX_PARAMETER_NAME = 40
 def unsent_parameters(
     asked: JsonObject, request: ResponsesRequest
 ) -> tuple[list[str], list[str]]:
-    """Return the caller's parameters that are not sent, like `reasoning.effort`, and a
-    sentence for each value that no API takes.
+    """Return the caller's parameters that are not sent, and complaints about values.
+
+    The former are names like `reasoning.effort`, the latter a sentence for each value
+    that no API takes.
     """
     given, errors = read_parameters(asked)
     # The history says nothing of parameters, and takes long to prepare.
     appended = [item for item in request.input if item_type(item) in APPENDED]
     without_history = request.model_copy(update={"input": appended})
     sent = lower_payload(without_history.payload(), APPENDED)
-    passed_on, complaints = _passed_on(given)
+    passed_on, complaints = _check_passed_on(given)
     asked_length = passed_on.get("max_output_tokens")
     sent_length = request.max_output_tokens
     if asked_length and str(asked_length) != str(sent_length):
@@ -306,7 +322,8 @@ def unsent_parameters(
             if inner not in sent.get(key, {}):
                 names.append(f"{key}.{inner}")
     names += [key for key in given if key not in sent and key not in _READ_OTHERWISE]
-    return sorted(name[:_MAX_PARAMETER_NAME] for name in names), errors + complaints
+    shown_names = sorted(name[:_MAX_PARAMETER_NAME] for name in names)
+    return shown_names, errors + complaints
 
 
 _OPENAI_ONLY = (
@@ -325,8 +342,12 @@ _ID_PREFIXES = {"reasoning": "rs", "function_call": "fc", "custom_tool_call": "c
 
 def strict_payload(payload: dict[str, Any]) -> dict[str, Any]:
     """Return `payload` for other servers: without OpenAI's own keys, items with ids."""
-    kept = {k: v for k, v in payload.items() if not k.startswith(_OPENAI_ONLY)}
-    return {**kept, "input": [_strict_item(item) for item in payload["input"]]}
+    kept: dict[str, Any] = {}
+    for name, value in payload.items():
+        if not name.startswith(_OPENAI_ONLY):
+            kept[name] = value
+    kept["input"] = [_strict_item(item) for item in payload["input"]]
+    return kept
 
 
 def _strict_item(item: Item) -> Item:

@@ -37,12 +37,14 @@ def _opens_container(tool: Item) -> bool:
 
 
 def _with_files(tool: Item, file_ids: Sequence[str]) -> Item:
+    """Return a tool whose container begins with files, if the API opens it."""
     if not _opens_container(tool):
         return tool
     return {**tool, "container": {**tool["container"], "file_ids": list(file_ids)}}
 
 
 def _added_with_files(item: Item, file_ids: Sequence[str]) -> Item:
+    """Return an item whose tools have the files; one without tools as it is."""
     if item_type(item) != ADDED_TOOLS:
         return item
     return {**item, "tools": [_with_files(tool, file_ids) for tool in item["tools"]]}

@@ -17,7 +17,6 @@ The API demands more than the draft (docs/reference/responses-api.md, "Function 
 import json
 import re
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any
 
 from openai_responses.json_input import (
@@ -77,7 +76,7 @@ def function_parameters(
 # ---------------------------------------------------------------- valid values
 
 
-def is_json_value(value: object) -> bool:
+def _is_json_value(value: object) -> bool:
     """Say whether JSON can express a value; it has no NaN and no infinity."""
     try:
         json.dumps(value, allow_nan=False)
@@ -90,7 +89,7 @@ def is_json_number(value: object) -> bool:
     """Say whether a value is a number that JSON has."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
-    return is_json_value(value)
+    return _is_json_value(value)
 
 
 def _is_schema(value: object) -> bool:
@@ -110,7 +109,7 @@ def _is_filled_list(value: object) -> bool:
 
 
 def _is_json_list(value: object) -> bool:
-    return _is_filled_list(value) and is_json_value(value)
+    return _is_filled_list(value) and _is_json_value(value)
 
 
 def _is_text(value: object) -> bool:
@@ -194,10 +193,10 @@ _VALID_VALUES: Mapping[str, Callable[[Any], bool]] = {
     **dict.fromkeys(_SCHEMA_LIST_KEYWORDS, _is_filled_list),
     **dict.fromkeys(_SCHEMA_MAP_KEYWORDS, _is_mapping),
     "$comment": _is_text,
-    "const": is_json_value,
+    "const": _is_json_value,
     "contentEncoding": _is_text,
     "contentMediaType": _is_text,
-    "default": is_json_value,
+    "default": _is_json_value,
     "deprecated": _is_flag,
     "description": _is_text,
     "enum": _is_json_list,
@@ -346,9 +345,12 @@ def _object_without_choice(root: Schema) -> Schema:
 
 def _all_properties(root: Schema) -> Schema:
     """Return the properties of the root and its options; those of the first count."""
-    parts = joined_schemas(root, partial(schema_parts, root, choose=_choose_all))
+
+    def parts_of(node: JsonObject) -> list[Any]:
+        return schema_parts(root, node, _choose_all)
+
     properties: Schema = {}
-    for part in reversed(parts):
+    for part in reversed(joined_schemas(root, parts_of)):
         properties.update(as_mapping(part.get("properties")))
     return properties
 
@@ -381,7 +383,7 @@ def resolve_reference(root: JsonObject, reference: object) -> Any:
     return part
 
 
-def _step_into(part: Any, name: str) -> Any:
+def _step_into(part: object, name: str) -> Any:
     if not isinstance(part, list):
         return as_mapping(part).get(name)
     if name.isdecimal() and int(name) < len(part):

@@ -98,6 +98,8 @@ _MAX_FORMAT = 300_000
 model or a chat, and each short question then sends it."""
 _ANSWER_FORMATS = ("text", "json_object", "json_schema")
 _NOT_IN_A_NAME = re.compile(r"[^a-zA-Z0-9_-]")
+_MAX_FORMAT_NAME = 64
+"""Characters of a format's name; the API refuses longer ones, and other signs."""
 
 
 def read_parameters(body: JsonObject) -> tuple[dict[str, Any], list[str]]:
@@ -180,8 +182,9 @@ def _with_schema(given: dict[str, Any]) -> Any:
     beside = given.pop("json_schema", None)
     if isinstance(form, str):
         form = {"type": form}
-    is_bare = isinstance(form, Mapping) and form.get("json_schema") is None
-    return {**form, "json_schema": beside} if is_bare else form
+    if isinstance(form, Mapping) and form.get("json_schema") is None:
+        return {**form, "json_schema": beside}
+    return form
 
 
 def _read_format(name: str, value: object) -> dict[str, Any]:
@@ -197,9 +200,10 @@ def _read_format(name: str, value: object) -> dict[str, Any]:
         raise parameter_error(name, f"its type is none of {words}")
     if kind != "json_schema":
         return {"type": kind}
-    nested = form.get("json_schema")
-    flat = form if nested is None and "schema" in form else nested
-    return {"type": kind, **_schema_fields(name, flat)}
+    described = form.get("json_schema")
+    if described is None and "schema" in form:  # the API's own, flat form
+        described = form
+    return {"type": kind, **_schema_fields(name, described)}
 
 
 def _schema_fields(name: str, value: object) -> dict[str, Any]:
@@ -209,15 +213,17 @@ def _schema_fields(name: str, value: object) -> dict[str, Any]:
     strict, and each of its properties required, while Chat Completions does not
     (recorded: 8 of 8).
     """
-    read = parse_json_object(value) if isinstance(value, str) else value
-    if not isinstance(read, Mapping) or not isinstance(read.get("schema"), Mapping):
+    if isinstance(value, str):
+        value = parse_json_object(value)
+    if not isinstance(value, Mapping) or not isinstance(value.get("schema"), Mapping):
         why = 'json_schema has to be a JSON object with the schema under "schema"'
         raise parameter_error(name, why)
-    title = _NOT_IN_A_NAME.sub("_", str(read.get("name") or "response"))[:64]
-    fields: dict[str, Any] = {"name": title, "schema": read["schema"]}
-    if read.get("description"):
-        fields["description"] = read["description"]
-    strict = read.get("strict")
+    own_name = str(value.get("name") or "response")
+    format_name = _NOT_IN_A_NAME.sub("_", own_name)[:_MAX_FORMAT_NAME]
+    fields: dict[str, Any] = {"name": format_name, "schema": value["schema"]}
+    if value.get("description"):
+        fields["description"] = value["description"]
+    strict = value.get("strict")
     fields["strict"] = strict is not None and read_bool("json_schema.strict", strict)
     return fields
 
@@ -246,8 +252,8 @@ def hash_ids(kind: str, user_id: str, chat_id: str) -> dict[str, str | None]:
     cache_key = None
     if kind == "chat":
         cache_key = _hash_id("chat", chat_id)
-    if kind != "off":
-        cache_key = cache_key or _hash_id("cache", user_id)
+    if cache_key is None and kind != "off":  # a chat without an id has its user's key
+        cache_key = _hash_id("cache", user_id)
     return {
         "safety_identifier": _hash_id("user", user_id),
         "prompt_cache_key": cache_key,
@@ -255,7 +261,10 @@ def hash_ids(kind: str, user_id: str, chat_id: str) -> dict[str, str | None]:
 
 
 def _hash_id(kind: str, value: str) -> str | None:
-    """Return a stable name for an id, which is random and cannot be guessed."""
+    """Return a stable name for an id, which is random and cannot be guessed.
+
+    A cache key has at most 64 characters.
+    """
     if not value:
         return None
     return hex_digest(f"openai_responses:{kind}:{value}")[:48]

@@ -66,8 +66,10 @@ class Origin(NamedTuple):
 
     def wire(self) -> dict[str, str]:
         """Return the form in which it is stored."""
-        account = {"account": self.account} if self.account else {}
-        return {"family": self.family, "endpoint": self.endpoint, **account}
+        fields = {"family": self.family, "endpoint": self.endpoint}
+        if self.account:
+            fields["account"] = self.account
+        return fields
 
 
 def origin_at(family: str, endpoint: Endpoint) -> Origin:
@@ -86,13 +88,13 @@ def read_origin(wire: object, model: str) -> Origin:
     return Origin(resolve_model(model).family)
 
 
-_REMOTE_SIGN = "mcp"
+_REMOTE_PREFIX = "mcp"
 """How the ids of remote calls begin, and no others."""
 
 
 def is_remote_id(call_id: str) -> bool:
     """Say whether the API made the call itself, at a remote server."""
-    return call_id.startswith(_REMOTE_SIGN)
+    return call_id.startswith(_REMOTE_PREFIX)
 
 
 def remote_name(item: JsonObject) -> str:
@@ -100,16 +102,23 @@ def remote_name(item: JsonObject) -> str:
     return ToolNames().sent_name(f"{item.get('server_label')}_{item.get('name')}")
 
 
-def remote_pair(item: JsonObject, output: str = "") -> list[Item]:
-    """Return the call that `item` made or requested, with its output or error."""
-    output = output or _remote_error(item) or str(item.get("output") or "")
-    arguments = str(item.get("arguments") or "{}")
-    return _call_pair(_remote_call_id(item), remote_name(item), arguments, output)
+def remote_pair(item: JsonObject) -> list[Item]:
+    """Return the call that `item` made, with its output or error."""
+    output = _remote_error(item)
+    if not output:
+        output = str(item.get("output") or "")
+    return _remote_call_pair(item, output)
 
 
 def refused_pair(request: JsonObject, why: str) -> list[Item]:
     """Return a call that was denied, with its output."""
-    return remote_pair(request, f"Error: {why}")
+    return _remote_call_pair(request, f"Error: {why}")
+
+
+def _remote_call_pair(item: JsonObject, output: str) -> list[Item]:
+    """Return the call that `item` made or requested, with an output."""
+    arguments = str(item.get("arguments") or "{}")
+    return _call_pair(_remote_call_id(item), remote_name(item), arguments, output)
 
 
 def _call_pair(call_id: str, name: str, arguments: str, output: str) -> list[Item]:
@@ -151,7 +160,8 @@ def drop_settled_approvals(items: Sequence[Item]) -> list[Item]:
 def _open_approvals(items: Sequence[Item]) -> set[object]:
     """Return the ids of the approvals behind which the model has done nothing yet.
 
-    Its call for a refused request is none of its acts: the host makes it of the card.
+    A call with the id of a request is none of its acts: the host makes one of the card
+    of a request that was denied.
     """
     requests = {_remote_call_id(item) for item in items if is_approval_request(item)}
     open_ids: set[object] = set()
@@ -197,18 +207,20 @@ def _is_remote(item: JsonObject, kind: str) -> bool:
 
 def _remote_call_id(item: JsonObject) -> str:
     own = str(item.get("id") or "")
-    return own if is_remote_id(own) else f"{_REMOTE_SIGN}_{own}"
+    return own if is_remote_id(own) else f"{_REMOTE_PREFIX}_{own}"
 
 
 def _remote_error(item: JsonObject) -> str:
     error = item.get("error")
     if not error:
         return ""
-    fields = error if isinstance(error, Mapping) else {"message": error}
-    content = fields.get("content")
-    text = fields.get("message") or content
-    if isinstance(content, list):
-        text = "\n".join(map(part_text, content_parts(content)))
+    text = error
+    if isinstance(error, Mapping):
+        content = error.get("content")
+        text = error.get("message") or content
+        if isinstance(content, list):
+            texts = [part_text(part) for part in content_parts(content)]
+            text = "\n".join(texts)
     return f"Error: {text or 'the server did not say what went wrong.'}"
 
 
@@ -223,7 +235,9 @@ def strip_for_replay(item: Item) -> Item:
     """
     kept = _without(item, _NEVER_REPLAYED)
     if is_hosted(item):
-        return {**kept, **_required_fields(item)} if is_host_returned(item) else kept
+        if is_host_returned(item):
+            kept = {**kept, **_required_fields(item)}
+        return kept
     # "Invalid 'input[39].content': array too long. Expected an array with maximum
     # length 0" (musistudio/claude-code-router 1783, of other servers' reasoning).
     if is_encrypted(item) and kept.get("content"):
@@ -238,7 +252,11 @@ def _without(fields: Item, names: Sequence[str]) -> Item:
     """Return an object without nulls and `names`: if it has none, itself."""
     if fields.keys().isdisjoint(names) and None not in fields.values():
         return fields
-    return {k: v for k, v in fields.items() if k not in names and v is not None}
+    return {
+        key: value
+        for key, value in fields.items()
+        if key not in names and value is not None
+    }
 
 
 def replay_items(item: Item) -> list[Item]:
@@ -247,7 +265,9 @@ def replay_items(item: Item) -> list[Item]:
         return remote_pair(item)
     if has_plain_reasoning(item):  # its server wants it as it was
         return [{key: value for key, value in item.items() if value not in (None, "")}]
-    return [image_message(item) if has_image(item) else strip_for_replay(item)]
+    if has_image(item):
+        return [image_message(item)]
+    return [strip_for_replay(item)]
 
 
 _MAX_CODE_LENGTH = 20_000
@@ -300,12 +320,13 @@ def _required_fields(item: Item) -> Item:
             fields[key] = item[key]
     if fields.get("outputs"):  # images are large and only people need them
         parts = content_parts(fields["outputs"])
-        fields["outputs"] = [p for p in parts if p.get("type") != "image"]
+        fields["outputs"] = [part for part in parts if part.get("type") != "image"]
     # "Unknown parameter: 'input[n].action.sources'", although the API itself sent them
     # (pydantic-ai 2.68.0).
     if item_type(item) == "web_search_call":
         fields["action"] = _without_sources(item["action"])
-    # An approval is named by the id of the request for it.
+    # Only what later turns send gets another id: within a run an approval names the id
+    # of the request for it.
     if "id" in fields and kind.returned == "always":
         fields["id"] = _new_id(str(item["id"]))
     return fields

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 from openai_responses.callbacks import ignore_report
 from openai_responses.digest import hex_digest
@@ -51,7 +52,7 @@ class ToolNames:
 
     def sent_name(self, name: str) -> str:
         """Return the name that the API gets: 1 to 64 letters, digits, `_` and `-`."""
-        return self._sent.get(name) or _allowed_name(name, self._sent)
+        return self._sent_names.get(name) or _allowed_name(name, self._sent_names)
 
     def own_name(self, called: str, others: Collection[str] = ()) -> str:
         """Return the tool's own name for the name that the model used.
@@ -59,27 +60,27 @@ class ToolNames:
         A name that neither a tool nor one of the `others` has means the only tool that
         is spelled like it.
         """
-        own = self._own.get(called)
+        own = self._own_names.get(called)
         if own is None and called not in others:
-            own = self._spelled.get(_spelling(called))
+            own = self._names_by_spelling.get(_normalize_spelling(called))
         return own or called
 
     @cached_property
-    def _sent(self) -> Mapping[str, str]:
+    def _sent_names(self) -> Mapping[str, str]:
         known = dict.fromkeys(self.known)
         return {name: _allowed_name(name, known) for name in known}
 
     @cached_property
-    def _own(self) -> Mapping[str, str]:
+    def _own_names(self) -> Mapping[str, str]:
         # Of two with one name, the first counts.
-        return {self._sent[name]: name for name in reversed(self.known)}
+        return {self._sent_names[name]: name for name in reversed(self.known)}
 
     @cached_property
-    def _spelled(self) -> Mapping[str, str]:
+    def _names_by_spelling(self) -> Mapping[str, str]:
         """The known names by their spelling; empty where two are spelled alike."""
         names: dict[str, str] = {}
         for name in dict.fromkeys(self.known):
-            spelling = _spelling(name)
+            spelling = _normalize_spelling(name)
             if spelling in names:
                 names[spelling] = ""  # neither of the two can be meant
             else:
@@ -116,7 +117,7 @@ _MAX_CALL_ID = 64
 """Codex's own server issued longer ones, which the API refuses (hermes-agent 72006)."""
 
 
-def _spelling(name: str) -> str:
+def _normalize_spelling(name: str) -> str:
     """Return what two spellings of a name have in common: case and signs do not count."""
     return _FORBIDDEN.sub("_", name.removeprefix(_MODELS_PREFIX)).lower()
 
@@ -129,12 +130,11 @@ def fit_calls(items: Sequence[Item]) -> list[Item]:
     accepted is the call with it (recordings of pydantic-ai). Any other namespace is of
     an earlier answer: tools lay in namespaces once, and are now declared without.
     """
-    added = {
-        as_text(tool.get("name"))
-        for item in items
-        if item_type(item) == ADDED_TOOLS
-        for tool in content_parts(item.get("tools"))
-    }
+    added: set[str] = set()
+    for item in items:
+        if item_type(item) == ADDED_TOOLS:
+            tools = content_parts(item.get("tools"))
+            added.update(as_text(tool.get("name")) for tool in tools)
     return [clean_call(_with_own_namespace(item, added)) for item in items]
 
 
@@ -146,8 +146,10 @@ def _with_own_namespace(item: Item, added: Collection[str]) -> Item:
     namespace = name if name in added else None
     if item.get("namespace") == namespace:
         return item
-    kept = {key: value for key, value in item.items() if key != "namespace"}
-    return {**kept, "namespace": namespace} if namespace else kept
+    changed = {key: value for key, value in item.items() if key != "namespace"}
+    if namespace:
+        changed["namespace"] = namespace
+    return changed
 
 
 def clean_call(item: Item) -> Item:
@@ -206,11 +208,11 @@ def responses_tools(
         else:
             tools.append(_responses_tool(spec, strict, strict_left))
     if left_out:
-        names = ", ".join(map(_spec_name, left_out[:_NAMED_IN_LOG]))
+        names = [_spec_name(spec) for spec in left_out[:_NAMED_IN_LOG]]
         log(
-            f"Tools are left out, because their schemas are too large or too deep: "
-            f"{names} ({len(left_out)} in all). Make the schemas smaller, or offer "
-            "fewer tools."
+            "Tools are left out, because their schemas are too large or too deep: "
+            f"{', '.join(names)} ({len(left_out)} in all). Make the schemas smaller, or "
+            "offer fewer tools."
         )
     return tools
 
@@ -232,8 +234,11 @@ def merge_tools(*groups: Sequence[Item]) -> list[Item]:
 
     MCP servers are compared by label, other hosted tools by type.
     """
-    tools = [tool for group in groups for tool in group]
-    return list({tool_identity(tool): tool for tool in tools}.values())
+    merged: dict[object, Item] = {}
+    for group in groups:
+        for tool in group:
+            merged[tool_identity(tool)] = tool
+    return list(merged.values())
 
 
 def responses_tool_choice(
@@ -248,10 +253,12 @@ def responses_tool_choice(
     if isinstance(choice, str):
         wanted = _choice_by_name(choice, tools, names)
     elif isinstance(choice, Mapping):
-        wanted = _tool_choice(choice, names)
+        wanted = _flatten_choice(choice, names)
     else:
         raise InvalidRequest("The tool choice is neither a word nor a JSON object.")
-    chosen = wanted["tools"] if wanted["type"] == "allowed_tools" else [wanted]
+    chosen = [wanted]
+    if wanted["type"] == "allowed_tools":
+        chosen = wanted["tools"]
     _check_offered(chosen, tools)
     return wanted
 
@@ -261,7 +268,9 @@ def next_tool_choice(choice: object) -> object:
     # A choice that demands a call would make the model call again and again.
     if isinstance(choice, Mapping) and choice.get("type") == "allowed_tools":
         return {**choice, "mode": "auto"}
-    return "none" if choice == "none" else None
+    if choice == "none":
+        return choice
+    return None
 
 
 def _responses_tool(spec: JsonObject, strict: bool, strict_left: JsonBudget) -> Item:
@@ -280,12 +289,12 @@ def _responses_tool(spec: JsonObject, strict: bool, strict_left: JsonBudget) -> 
             "A tool has no name. Every function or custom tool needs one."
         )
     if kind == "function":
-        return _function(flat, strict, strict_left)
+        return _function_tool(flat, strict, strict_left)
     known = {key: flat[key] for key in _KEYS_OF_CUSTOM if key in flat}
     return {**known, **_custom_format(flat), "type": kind}
 
 
-def _function(function: JsonObject, strict: bool, strict_left: JsonBudget) -> Item:
+def _function_tool(function: JsonObject, strict: bool, strict_left: JsonBudget) -> Item:
     own = function.get("strict")
     wanted = own if isinstance(own, bool) else strict
     parameters = as_mapping(function.get("parameters"))
@@ -336,35 +345,49 @@ def _choice_by_name(choice: str, tools: Sequence[Item], names: ToolNames) -> Ite
     return {"type": "function", "name": sent}
 
 
-def _tool_choice(choice: JsonObject, names: ToolNames) -> Item:
+def _flatten_choice(choice: JsonObject, names: ToolNames) -> Item:
     """Return a choice that is an object in the flat form, with the names as sent."""
     kind = choice.get("type", "function")
-    inner = choice.get(kind) if isinstance(kind, str) else None
-    flat = dict(inner) if isinstance(inner, Mapping) else dict(choice)
-    wanted: Item = {**flat, "type": kind}
+    wanted: Item = dict(choice)
+    if isinstance(kind, str) and isinstance(choice.get(kind), Mapping):
+        wanted = dict(choice[kind])
+    wanted["type"] = kind
     if kind in CALLED_BY_NAME:
         if not isinstance(wanted.get("name"), str):
             raise InvalidRequest("The tool choice names no tool.")
         wanted["name"] = names.sent_name(wanted["name"])
     if kind == "allowed_tools":
         chosen = content_parts(wanted.get("tools"))
-        wanted["tools"] = [_tool_choice(inner_choice, names) for inner_choice in chosen]
+        wanted["tools"] = [_flatten_choice(tool, names) for tool in chosen]
     return wanted
 
 
 def _check_offered(chosen: Sequence[Item], tools: Sequence[Item]) -> None:
     """Raise InvalidRequest for a choice that none of the `tools` answers to."""
-    offered = {key for tool in tools for key in _choice_keys(tool)}
+    offered: set[_ChoiceKey] = set()
+    for tool in tools:
+        key = _choice_key(tool)
+        offered.add(key)
+        offered.add(key._replace(label=""))  # a choice may leave it out
     for wanted in chosen:
-        if _choice_keys(wanted)[0] not in offered:
+        if _choice_key(wanted) not in offered:
             raise InvalidRequest(
                 f"The tool choice asks for {tool_name(wanted)}, which this chat does not have."
             )
 
 
-def _choice_keys(tool: Item) -> Sequence[tuple[str, str, str]]:
-    """Return what identifies a tool in a choice, with its label and without."""
+class _ChoiceKey(NamedTuple):
+    """What identifies a tool in a choice."""
+
+    kind: str
+    label: str
+    name: str
+
+
+def _choice_key(tool: Item) -> _ChoiceKey:
     name = "" if is_hosted_tool(tool) else as_text(tool.get("name"))
-    kind = as_text(tool.get("type"))
-    label = as_text(tool.get("server_label"))
-    return (kind, label, name), (kind, "", name)
+    return _ChoiceKey(
+        kind=as_text(tool.get("type")),
+        label=as_text(tool.get("server_label")),
+        name=name,
+    )

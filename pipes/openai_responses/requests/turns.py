@@ -66,7 +66,7 @@ def read_turn(wire: str, unpacked_left: JsonBudget) -> Turn | None:
     if unpacker.unconsumed_tail:
         raise JsonTooLarge
     unpacked_left.spend(len(text))
-    turn = Turn(*json.loads(text))
+    turn = Turn(*json.loads(text))  # a tuple is a list in JSON
     tools = (turn.base or {}).get("tools", ())
     has_namespaces = any(tool.get("type") == "namespace" for tool in tools)
     return None if has_namespaces else turn
@@ -77,11 +77,9 @@ def record_turn(
 ) -> Turn | None:
     """Return what a request changes after the `earlier` turns of its model.
 
-    None for what is too long to be stored.
-
-    The chat resets with what cannot be appended: another schema of a tool, more
-    tools than fit, an effort or a format that no update can state. Remote servers are
-    not stored, because their fields can be secret.
+    None for what is too long to be stored. The chat resets with what cannot be appended:
+    another schema of a tool, more tools than fit, an effort or a format that no update
+    can state. Remote servers are not stored, because their fields can be secret.
     """
     tools = [tool for tool in request.tools or () if tool["type"] != "mcp"]
     base = {key: as_mapping(getattr(request, key)) for key, _ in _SETTINGS}
@@ -91,7 +89,8 @@ def record_turn(
         turn = _next_turn(begins, earlier, default_effort)
     if turn is None:
         turn = begins
-    return turn if turn.wire() else None
+    is_short_enough = bool(turn.wire())
+    return turn if is_short_enough else None
 
 
 def _next_turn(
@@ -100,7 +99,9 @@ def _next_turn(
     """Return what differs from the `earlier` turns; None if items cannot state it."""
     fields = asked.base or {}
     base = earlier[0].base or {}
-    items = [item for turn in earlier for item in turn.items]
+    items: list[Item] = []
+    for turn in earlier:
+        items += turn.items
     held = lower_payload({**base, "input": items}, APPENDED)
     new = _new_tools(held.get("tools", ()), fields["tools"])
     update = _changed_settings(held, fields, default_effort)
@@ -129,18 +130,19 @@ def _new_tools(held: Sequence[Item], asked: Sequence[Item]) -> list[Item] | None
     new = [tool for tool in asked if tool_identity(tool) not in known]
     for tool in asked:
         old = known.get(tool_identity(tool))
-        if old and _schema(old) != _schema(tool):
+        if old and _without_description(old) != _without_description(tool):
             return None
     return new if len(known) + len(new) <= _MAX_DECLARED_TOOLS else None
 
 
 def _changed_settings(held: Item, asked: Item, default_effort: str | None) -> Item:
     """Return the effort and the format that are not those that are `held`."""
+    defaults = {"effort": default_effort, "format": {"type": "text"}}
     update: Item = {}
     for key, name in _SETTINGS:
-        usual = {"effort": default_effort, "format": {"type": "text"}}[name]
-        value = asked[key].get(name) or usual
-        if value != (held[key].get(name) or usual):
+        value = asked[key].get(name) or defaults[name]
+        held_value = held[key].get(name) or defaults[name]
+        if value != held_value:
             update[key] = {name: value}
     return update
 
@@ -148,17 +150,18 @@ def _changed_settings(held: Item, asked: Item, default_effort: str | None) -> It
 def append_turns(
     request: ResponsesRequest, turns: Mapping[str, Turn], kinds: Set[str]
 ) -> tuple[ResponsesRequest, dict[str, list[Item]]]:
-    """Return a request with the fields of the first turn, and the items that stand in
-    front of the question of each.
+    """Return a request with the fields of the first turn, and the items of each turn.
 
-    `turns` are those of its model from the last one that begins; `kinds` are the types
-    of items that may be appended. In pro mode the configuration stays in the request.
+    They stand in front of its question. `turns` are those of its model from the last
+    one that begins; `kinds` are the types of items that may be appended. In pro mode
+    the configuration stays in the request.
     """
     # "The 'configuration_update' item type is not supported with pro or tournament
     # models." (OpenRouter, of gpt-6-astra)
     if as_mapping(request.reasoning).get("mode") == "pro":
         kinds = kinds - {CONFIGURATION}
-    base = next(iter(turns.values())).base or {}
+    first_turn = next(iter(turns.values()))
+    base = first_turn.base or {}
     items: dict[str, list[Item]] = {}
     added: list[Item] = []
     for name, turn in turns.items():
@@ -181,7 +184,7 @@ def _base_tools(
     servers = [tool for tool in offered if tool["type"] == "mcp"]
     tools = [*servers, *base["tools"]] or None
     declared = declared_tools({"tools": tools, "input": added})
-    choice = _allow(request.tool_choice, offered, declared)
+    choice = _restrict_choice(request.tool_choice, offered, declared)
     return {"tools": tools, "tool_choice": choice}
 
 
@@ -193,15 +196,20 @@ def _first_settings(request: ResponsesRequest, base: Item) -> dict[str, Any]:
     fields: dict[str, Any] = {}
     effort = as_mapping(request.reasoning).get("effort")
     if effort != base["reasoning"].get("effort"):
-        fields = dict.fromkeys(SAMPLING)
+        for parameter in SAMPLING:
+            fields[parameter] = None  # it is not sent
     for key, name in _SETTINGS:
-        rest = {k: v for k, v in (getattr(request, key) or {}).items() if k != name}
-        first = {k: v for k, v in base[key].items() if k == name}
-        fields[key] = {**first, **rest} or None
+        settings = dict(as_mapping(getattr(request, key)))
+        settings.pop(name, None)
+        if name in base[key]:
+            settings = {name: base[key][name], **settings}
+        fields[key] = settings or None
     return fields
 
 
-def _allow(choice: Any, offered: Sequence[Item], declared: Sequence[Item]) -> Any:
+def _restrict_choice(
+    choice: object, offered: Sequence[Item], declared: Sequence[Item]
+) -> object:
     """Return a choice that leaves out what is declared and not offered any more."""
     # A tool that is not offered any more stays declared: without it the beginning would
     # change. `tool_choice` is no part of the beginning (pydantic-ai 2.68.0, measured).
@@ -211,7 +219,7 @@ def _allow(choice: Any, offered: Sequence[Item], declared: Sequence[Item]) -> An
         return choice
     if not left:
         return "none"
-    tools = [{key: tool[key] for key in tool if key in _CHOICE_KEYS} for tool in left]
+    tools = [_named_tool(tool) for tool in left]
     return {"type": "allowed_tools", "mode": choice or "auto", "tools": tools}
 
 
@@ -219,6 +227,10 @@ _CHOICE_KEYS = ("type", "name", "server_label")
 """What names a tool in `allowed_tools`."""
 
 
-def _schema(tool: Item) -> Item:
+def _named_tool(tool: Item) -> Item:
+    return {key: tool[key] for key in tool if key in _CHOICE_KEYS}
+
+
+def _without_description(tool: Item) -> Item:
     """Return what must stay the same of a declared tool: all but its description."""
     return {**tool, "description": None}

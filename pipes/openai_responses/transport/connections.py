@@ -25,6 +25,7 @@ from urllib.parse import quote
 
 import aiohttp
 
+from openai_responses.callbacks import ignore_report
 from openai_responses.clock import unix_seconds
 from openai_responses.endings import (
     COMPRESSED,
@@ -160,10 +161,6 @@ def _now() -> float:
     return asyncio.get_running_loop().time()
 
 
-def _ignore_waiting(is_waiting: bool) -> None:
-    """Do nothing: nobody shows that the server is silent."""
-
-
 class Deadlines:
     """The limit that is active now, over all attempts of one run.
 
@@ -174,25 +171,28 @@ class Deadlines:
     def __init__(
         self,
         timeouts: Timeouts,
-        set_waiting: Callable[[bool], object] = _ignore_waiting,
+        set_waiting: Callable[[bool], object] = ignore_report,
     ) -> None:
         """Start the total limit, if there is one."""
         self.timeouts = timeouts
         self._set_waiting = set_waiting
         self._end = float("inf")
+        """When the total limit is exceeded, by the event loop's clock."""
         if timeouts.total:
             self._end = _now() + timeouts.total
         self.start_attempt()
 
     def start_attempt(self) -> None:
         """Wait for a first event from now on."""
-        self._next = _now() + self.timeouts.first_event
+        self._event_due = _now() + self.timeouts.first_event
+        """When the next event has to be there, by the same clock."""
         self._kind: TimeoutKind = "first_event_timeout"
+        """The limit that `_event_due` comes from."""
         self._set_waiting(True)
 
     def event_arrived(self) -> None:
         """Wait for the next event from now on."""
-        self._next = _now() + self.timeouts.idle
+        self._event_due = _now() + self.timeouts.idle
         self._kind = "idle_timeout"
         self._set_waiting(True)
 
@@ -212,17 +212,19 @@ class Deadlines:
 
     def scope(self) -> asyncio.Timeout:
         """Return the scope for one wait; it raises TimeoutError."""
-        return asyncio.timeout_at(min(self._next, self._end))
+        return asyncio.timeout_at(min(self._event_due, self._end))
 
     def timeout_error(self) -> TimedOut:
         """Return the error of the limit that was exceeded."""
-        if self._end <= self._next:
+        if self._end <= self._event_due:
             return TimedOut("total_timeout")
         return TimedOut(self._kind)
 
 
 _DRAIN_SECONDS = 1.0
+"""For the body of a refusal, or the rest of an answer that has ended: people wait."""
 _MAX_ERROR_BODY = 64 * 1024
+"""Bytes of such a body, or rest, that are read."""
 MAX_ANSWER_BYTES = 256 * 1024 * 1024
 """Of one response, by `json_weight`: four times 128,000 tokens with an event for each."""
 
@@ -267,7 +269,10 @@ class HttpResponse:
         # Without the exception the reader gives out what had arrived; the next call
         # raises.
         content.set_exception(None)  # type: ignore[arg-type]
-        return content.read_nowait() or await self.read_any()
+        rest = content.read_nowait()
+        if rest:
+            return rest
+        return await self.read_any()
 
     async def read_all(self, most_bytes: int) -> bytearray:
         """Return the body; raises AnswerTooLarge for more than `most_bytes`."""
@@ -444,29 +449,33 @@ class Connections:
         redirection is a refusal, because the key would be sent along.
         """
         headers = endpoint.headers()
-        if isinstance(payload, EncodedBody):
-            body: bytes | None = payload.content
+        method = "POST"
+        body: bytes | None = None
+        if payload is None:
+            method = "GET"
+        elif isinstance(payload, EncodedBody):
+            body = payload.content
             headers["Content-Type"] = payload.media_type
         else:
-            body = None if payload is None else await _encode(payload)
+            body = await _encode(payload)
         url = endpoint.url(path)
         with self._pool().lend() as session:
             sent = session.request(
-                "GET" if body is None else "POST",
+                method,
                 url,
                 # aiohttp would send `api-key` and a gateway's own header to another
                 # origin; it drops `Authorization` alone (client.py, 3.14.5).
                 allow_redirects=False,
                 data=body,
                 headers=headers,
-                ssl=self._trusted(endpoint),
+                ssl=self._ssl_context(endpoint),
                 proxy=proxy_for(endpoint, url),
                 timeout=aiohttp.ClientTimeout(sock_connect=deadlines.timeouts.connect),
             )
             with closing(await _receive(sent, endpoint, deadlines)) as response:
                 answer = HttpResponse(response, deadlines)
                 is_good = response.status < _FIRST_BAD_STATUS
-                if body is None:  # a GET that has nothing to return has failed
+                if method == "GET":  # one that has nothing to return has failed
                     is_good = response.status == _STATUS_OK
                 if not is_good:
                     raise await answer.refusal()
@@ -474,10 +483,11 @@ class Connections:
                     raise _unreadable_answer(COMPRESSED)
                 yield answer
 
-    def _trusted(self, endpoint: Endpoint) -> ssl.SSLContext | bool:
-        """Return the certificates to trust: one context a file to reuse connections.
+    def _ssl_context(self, endpoint: Endpoint) -> ssl.SSLContext | bool:
+        """Return the certificates to trust: True for those of the system, False for all.
 
-        A file that was changed replaces what was read of it.
+        A file of certificates has one context, because connections are reused only for
+        the same. A file that was changed replaces what was read of it.
         """
         path = endpoint.ca_bundle
         if not (endpoint.verify_ssl and path):
@@ -502,7 +512,10 @@ class Connections:
         self._pool().start(work)
 
     async def post_quietly(self, endpoint: Endpoint, path: str) -> None:
-        """Send an empty request, up to three times; ignore the result."""
+        """Send an empty request, up to three times; ignore the result.
+
+        Nobody waits for it, and a cancellation that does not arrive costs money.
+        """
         for wait in (0.0, 0.5, 2.0):
             await asyncio.sleep(wait)
             limits = Deadlines(Timeouts(connect=10, first_event=20))
@@ -526,6 +539,7 @@ def _is_final_status(status: int) -> bool:
 
 
 _ITEMS_AT_ONCE = 1000
+"""Items that are encoded before others get the event loop."""
 
 
 async def _encode(payload: JsonObject) -> bytes:
@@ -553,7 +567,10 @@ async def _encode(payload: JsonObject) -> bytes:
 async def _receive(
     answer: Awaitable[aiohttp.ClientResponse], endpoint: Endpoint, deadlines: Deadlines
 ) -> aiohttp.ClientResponse:
-    """Return the response; a line break in the key or an odd host is a ValueError."""
+    """Return the response, or raise our error for aiohttp's.
+
+    A line break in the key or an odd host is a ValueError there.
+    """
     scope = deadlines.scope()
     try:
         async with scope:
@@ -577,7 +594,7 @@ def _connection_failed(error: Exception, host: str) -> ConnectionFailed:
             sentence = SENTENCES["refused"]["407"]
             fault = SettingFault(("proxy",))
         case aiohttp.ClientConnectorCertificateError() | aiohttp.ClientSSLError():
-            sentence = f"The certificate of {host} is not trusted here."
+            sentence = f"The certificate of {host} is not trusted."
             fault = SettingFault(("base_url", "ca_bundle", "verify_ssl"))
         case _:
             sentence = f"The model's server at {host} cannot be reached. Try again."
@@ -589,6 +606,11 @@ def _connection_failed(error: Exception, host: str) -> ConnectionFailed:
 def _unreadable_answer(ending: Ending) -> UnreadableAnswer:
     """Return the error that ends a run so."""
     return UnreadableAnswer(ending.sentence, ending.fault)
+
+
+def _path_step(text: str) -> str:
+    """Return a text as one step of a path; a lone surrogate becomes a question mark."""
+    return quote(text, safe="", errors="replace")
 
 
 async def container_file(
@@ -603,7 +625,7 @@ async def container_file(
     `ids` are those of the container and of the file. More than `most_bytes` is an
     AnswerTooLarge; the rest is not read.
     """
-    container, file = (quote(part, "", errors="replace") for part in ids)
-    path = f"/containers/{container}/files/{file}/content"
+    container_id, file_id = ids
+    path = f"/containers/{_path_step(container_id)}/files/{_path_step(file_id)}/content"
     async with connections.request(endpoint, path, None, deadlines) as answer:
         return bytes(await answer.read_all(most_bytes))

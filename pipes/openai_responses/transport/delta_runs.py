@@ -61,10 +61,10 @@ _DELTA = re.compile(rf'"delta":"({_TEXT_INSIDE})"')
 
 def join_delta_runs(text: str) -> str:
     """Return the text of whole events, with each run of deltas joined to one event."""
-    return _DELTA_RUN.sub(_joined_run, text)
+    return _DELTA_RUN.sub(_join_run, text)
 
 
-def _joined_run(run: re.Match[str]) -> str:
+def _join_run(run: re.Match[str]) -> str:
     """Return the first event of a run with the texts of all; else the run as it is."""
     first = run["first"]
     has_one_text = first.count('"delta":') == 1

@@ -27,6 +27,7 @@ class EntraTokens:
         """Know none yet."""
         self._credential: Any = None
         self._known: dict[str, tuple[str, int]] = {}
+        """The token of each scope, and its last second."""
         self._lock = asyncio.Lock()
 
     async def token(self, scope: str) -> str:
@@ -70,8 +71,8 @@ class EntraTokens:
         except Exception as error:  # whatever the package and its network raise
             reason = redact(" ".join(str(error).split()))[:_MAX_REASON_CHARACTERS]
             raise InvalidRequest(
-                "Microsoft Entra ID gave this server no token. An administrator has to "
-                f"look at the identity of this server. It said: {reason}"
+                "Microsoft Entra ID issued no token for this server. An administrator "
+                f"has to check this server's identity. The reason given: {reason}"
             ) from None
         return str(token.token), int(token.expires_on)
 

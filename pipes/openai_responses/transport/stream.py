@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import groupby
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar
 
 from openai_responses.errors import (
     AnswerTooLarge,
@@ -67,10 +67,15 @@ class EventStreamDecoder:
         self._most_bytes = most_bytes
         self._joins_deltas = joins_deltas
         self._partial_line = bytearray()
+        """The beginning of a line whose end has not come."""
         self._after_cr = False
+        """Whether the last chunk ended with CR: an LF then belongs to the same line."""
         self._event = b""
+        """The name of the event whose lines are being read."""
         self._lines: list[bytes] = []
+        """The data of that event so far."""
         self._size = 0
+        """About what its lines take in memory, other fields and comments included."""
 
     def feed(self, chunk: bytes) -> list[ServerSentEvent]:
         """Return the events that `chunk` completes; it may begin inside of a CRLF.
@@ -285,7 +290,7 @@ def _text_identity(event: StreamEvent) -> tuple[int, str, int, str] | None:
 _SCAN_JSON = vars(json.JSONDecoder())["scan_once"]
 """What `raw_decode` calls; without its frame it is a tenth faster."""
 
-_END_OF_STREAM = "[DONE]"
+END_OF_STREAM = "[DONE]"
 """Of Chat Completions; no recorded stream of OpenAI has it."""
 _JSON_SPACE = " \t\n\r"
 """RFC 8259, section 2."""
@@ -299,7 +304,7 @@ def parse_event(event: ServerSentEvent) -> StreamEvent:
     Other servers end their streams with `[DONE]`. Thousands of brackets are a
     RecursionError, no value a StopIteration.
     """
-    if event.data == _END_OF_STREAM:
+    if event.data == END_OF_STREAM:
         return None
     text = event.data.strip(_JSON_SPACE)
     try:
@@ -335,7 +340,10 @@ _ODD_EVENT = (
 """Errors of text that is not JSON, and of JSON that is not an event."""
 
 
-def _checked(value: object, kind: type) -> Any:
+_Kind = TypeVar("_Kind")
+
+
+def _check_type(value: object, kind: type[_Kind]) -> _Kind:
     """Return a value of a type; raises TypeError for any other."""
     if not isinstance(value, kind):
         raise TypeError
@@ -345,11 +353,11 @@ def _checked(value: object, kind: type) -> Any:
 _NO_INDEX = -1
 
 
-def _index(wire: JsonObject) -> int:
+def _read_index(wire: JsonObject) -> int:
     index = wire.get("output_index")
     if index is None:
         return _NO_INDEX
-    return int(_checked(index, int))
+    return _check_type(index, int)
 
 
 def _text_reader(event: type[TextDelta], kind: str, part: str, field: str) -> _Reader:
@@ -383,28 +391,28 @@ def _read_annotation(wire: JsonObject) -> StreamEvent:
     if annotation is None:
         return None
     item_id = as_text(wire.get("item_id"))
-    return AnnotationAdded(_index(wire), _checked(annotation, dict), item_id)
+    return AnnotationAdded(_read_index(wire), _check_type(annotation, dict), item_id)
 
 
 def _read_partial_image(wire: JsonObject) -> StreamEvent:
     return PartialImage(
-        _index(wire),
-        _checked(wire["partial_image_b64"], str),
+        _read_index(wire),
+        _check_type(wire["partial_image_b64"], str),
         str(wire.get("output_format") or ""),
         as_text(wire.get("item_id")),
     )
 
 
 def _read_item_added(wire: JsonObject) -> StreamEvent:
-    return ItemAdded(_index(wire), _checked(wire["item"], dict))
+    return ItemAdded(_read_index(wire), _check_type(wire["item"], dict))
 
 
 def _read_item_done(wire: JsonObject) -> StreamEvent:
-    return ItemDone(_index(wire), _checked(wire["item"], dict))
+    return ItemDone(_read_index(wire), _check_type(wire["item"], dict))
 
 
 def _read_final(status: str, wire: JsonObject) -> StreamEvent:
-    return FinalResponse(status, _checked(wire["response"], dict))
+    return FinalResponse(status, _check_type(wire["response"], dict))
 
 
 def _read_error(wire: JsonObject) -> StreamEvent:

@@ -46,8 +46,9 @@ def _upload_fields(endpoint: Endpoint) -> Mapping[str, str]:
     Azure does not know the purpose `user_data`; its guide "Responses API" uses
     `assistants` instead.
     """
+    purpose = "assistants" if endpoint.is_azure else "user_data"
     return {
-        "purpose": "assistants" if endpoint.is_azure else "user_data",
+        "purpose": purpose,
         "expires_after[anchor]": "created_at",
         "expires_after[seconds]": str(UPLOAD_SECONDS),
     }
@@ -58,6 +59,7 @@ def _multipart_body(file: Upload, fields: Mapping[str, str]) -> EncodedBody:
     boundary = hex_digest(f"{file.name} {len(file.content)}")
     while boundary.encode() in file.content:
         boundary = hex_digest(boundary)
+    name_field = f'name="file"; filename="{_quoted_name(file.name)}"'
     lines: list[bytes] = []
     for name, value in fields.items():
         lines += [
@@ -68,8 +70,7 @@ def _multipart_body(file: Upload, fields: Mapping[str, str]) -> EncodedBody:
         ]
     lines += [
         f"--{boundary}".encode(),
-        f'Content-Disposition: form-data; name="file"; '
-        f'filename="{_quoted_name(file.name)}"'.encode(errors="replace"),
+        f"Content-Disposition: form-data; {name_field}".encode(errors="replace"),
         b"Content-Type: application/octet-stream",
         b"",
         file.content,

@@ -52,7 +52,7 @@ def _image_type(content: bytes) -> str:
     if signature is None:
         return ""
     if signature["gif"] and content.count(_GIF_FRAME) > 1:
-        return ""  # it moves
+        return ""  # the API refuses animations
     return f"image/{signature.lastgroup}"
 
 
@@ -180,8 +180,11 @@ def attach_files(
                 files[position] = _read_attachments(user.stored.row.get("files"))
     elif users:
         own, others = _files_without_row(metadata)
-        files[max(users)] = own
-        files[min(users)] = [*others, *files.get(min(users), [])]
+        first = min(users)
+        last = max(users)
+        files[last] = own
+        # In a chat of one message the first is the last.
+        files[first] = others + files.get(first, [])
     result = list(parts)
     for position, attachments in files.items():
         result[position] = users[position]._replace(attachments=attachments)
@@ -222,9 +225,13 @@ def resolve_images(parts: Sequence[ChatPart], scale: _Scale) -> list[ChatPart]:
 
 def svg_notice(parts: Sequence[ChatPart]) -> str:
     """Return what a person is told who attached an SVG, which the host sends as a file."""
-    asked = user_messages(parts).get(question_index(parts))
-    files = asked.attachments if asked else ()
-    names = [f.name for f in files if f.content_type.startswith("image/svg")]
+    question = user_messages(parts).get(question_index(parts))
+    if question is None:
+        return ""
+    names: list[str] = []
+    for file in question.attachments:
+        if file.content_type.startswith("image/svg"):
+            names.append(file.name)
     if not names:
         return ""
     return _SVG_AS_TEXT.format(", ".join(names))
@@ -283,6 +290,7 @@ class _Room:
 
 
 def _fit_item(item: Item, room: _Room) -> Item:
+    """Return an item with a note in place of each image and file without room."""
     key = "output" if "output" in item else "content"
     rows = item.get(key)
     if not isinstance(rows, list) or not any(_file_content(row) for row in rows):
@@ -310,16 +318,18 @@ def _fit_part(part: Item, room: _Room) -> Item:
 def _files_without_row(
     metadata: JsonObject,
 ) -> tuple[list[Attachment], list[Attachment]]:
-    """Return the files of the last message, and others but for a model's knowledge."""
+    """Return the files of the last message, and those of earlier ones.
+
+    The host lists them together with the knowledge of the model.
+    """
     own = _read_attachments(value_at(metadata, "user_message", "files"))
     knowledge = value_at(metadata, "model", "info", "meta", "knowledge")
-    known = {str(row.get("id")) for row in content_parts(knowledge)}
-    known.update(attachment.file_id for attachment in own)
-    others = [
-        attachment
-        for attachment in _read_attachments(metadata.get("files"))
-        if attachment.file_id not in known
-    ]
+    known_ids = {str(row.get("id")) for row in content_parts(knowledge)}
+    known_ids.update(attachment.file_id for attachment in own)
+    others: list[Attachment] = []
+    for attachment in _read_attachments(metadata.get("files")):
+        if attachment.file_id not in known_ids:
+            others.append(attachment)
     return own, others
 
 
@@ -335,7 +345,7 @@ def _with_readable_images(
         return message
     names = [file.name for file in message.attachments if file.is_image]
     if len(names) != len(images):
-        names = ["" for _ in images]
+        names = [""] * len(images)
     remaining = iter(names)
     parts: list[Item] = []
     for part in message.content:
@@ -347,15 +357,18 @@ def _with_readable_images(
 
 
 def _readable_image(part: Item, name: str, scale: _Scale) -> Item | str:
-    """Return an image that the API can read, or why there is none."""
+    """Return an image that the API can read, or why there is none.
+
+    In place of a deleted image the host leaves the id of its file.
+    """
     url = str(part["image_url"])
-    is_held = url[:5].lower() == "data:"
-    if is_held and len(url) > _MAX_IMAGE_URL:
+    is_whole = url[:5].lower() == "data:"
+    if is_whole and len(url) > _MAX_IMAGE_URL:
         readable = image_data_url(scale(url.partition(",")[2]))
         problem = _LARGE_IMAGE
     else:
         readable = _readable_url(url)
-        problem = _UNKNOWN_IMAGE if is_held else GONE_FILE
+        problem = _UNKNOWN_IMAGE if is_whole else GONE_FILE
     if not readable:
         return problem.format(name or "An image")
     return {**part, "image_url": readable}
@@ -429,7 +442,7 @@ def _assign_images(
     """Return the outputs with the images; the last gets all if the counts differ."""
     shares = [counts.get(output.call_id, 0) for output in outputs]
     if sum(shares) != len(urls):
-        shares = [0 for _ in outputs]
+        shares = [0] * len(outputs)
         shares[-1] = len(urls)
     remaining = iter(urls)
     assigned: list[ChatPart] = []

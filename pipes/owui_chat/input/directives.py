@@ -34,8 +34,9 @@ def take_directive(
         return list(parts), ""
     question, wish = list(users)[-2:]
     verbosity = _requested_verbosity(users[wish])
+    # Before 0.12 the wish stands directly behind the question, and nothing announces it.
     is_announced = is_guided or wish == question + 1
-    if not (verbosity and is_announced):
+    if not verbosity or not is_announced:
         return list(parts), ""
     return [*parts[: question + 1], *parts[wish + 1 :]], verbosity
 

@@ -18,8 +18,8 @@ from openai_responses.items import (
     CALL_OUTPUTS,
     Item,
     count_updates,
-    drop_hosted_tool_items,
     drop_orphans,
+    drop_tool_items,
     is_call,
     is_code,
     is_commentary,
@@ -78,10 +78,9 @@ def build_input(
     """Return the input of a request; without a `reader` no reasoning is sent.
 
     A compaction that the `repairs` leave out replaces nothing: what it stood for is
-    sent again.
-    Without `with_tools` runs that are over do not include what tools did. The result is
-    always valid: calls and outputs come in pairs, and reasoning only with its encrypted
-    content and directly before its product.
+    sent again. Without `with_tools` runs that are over do not include what tools did.
+    The result is always valid: calls and outputs come in pairs, and reasoning only with
+    its encrypted content and directly before its product.
     """
     items: list[Item] = []
     run: list[AssistantPart] = []
@@ -91,7 +90,9 @@ def build_input(
             run.append(part)
             continue
         ended_run = _RunHistory(run, unused, reader).items()
-        items += ended_run if with_tools else drop_hosted_tool_items(ended_run)
+        if not with_tools:
+            ended_run = drop_tool_items(ended_run)
+        items += ended_run
         items.append(part.item)
         run = []
     items += _RunHistory(run, unused, reader).items()
@@ -124,6 +125,16 @@ def tool_message_item(returned: ToolMessage, call_types: Mapping[str, str]) -> I
 
 
 AssistantPart = AssistantText | ToolCall | ToolMessage
+
+
+class _CallPlace(NamedTuple):
+    """Where a call stands: in which record, and the index behind it there."""
+
+    ulid: str
+    end: int
+
+
+_NO_PLACE = _CallPlace("", 0)
 
 
 class _PlacedCall(NamedTuple):
@@ -188,14 +199,14 @@ class _RunHistory:
                 self._shown[piece.ulid] = record.shown
 
     @cached_property
-    def _ends(self) -> dict[str, tuple[str, int]]:
-        """The record of each call, and the index behind it there, by the call's id."""
-        ends: dict[str, tuple[str, int]] = {}
+    def _call_places(self) -> dict[str, _CallPlace]:
+        """Where each call stands in the records, by its id."""
+        places: dict[str, _CallPlace] = {}
         for ulid, items in self._items.items():
             for end, item in enumerate(items, 1):
                 if is_call(item):
-                    ends[str(item.get("call_id"))] = (ulid, end)
-        return ends
+                    places[str(item.get("call_id"))] = _CallPlace(ulid, end)
+        return places
 
     def _take_out_code(self) -> None:
         """Remove the host's text for code, and code whose card was deleted."""
@@ -204,20 +215,20 @@ class _RunHistory:
             codes += [item for item in items if "code" in item and is_code(item)]
         if not codes:
             return
-        texts = [
-            piece.text if isinstance(piece, MarkedText) else ""
-            for piece in self._pieces
-        ]
+        texts = [_text_of(piece) for piece in self._pieces]
         cleaned, deleted = take_out_code(texts, codes)
         self._replace_texts(cleaned)
         self._remove_items(deleted)
 
     def _replace_texts(self, texts: Sequence[str]) -> None:
         """Give the texts of the run other words; `texts` has one for each piece."""
-        self._pieces = [
-            MarkedText(piece.ulid, text) if isinstance(piece, MarkedText) else piece
-            for piece, text in zip(self._pieces, texts, strict=True)
-        ]
+        pieces: list[_Piece] = []
+        for piece, text in zip(self._pieces, texts, strict=True):
+            if isinstance(piece, MarkedText):
+                pieces.append(MarkedText(piece.ulid, text))
+            else:
+                pieces.append(piece)
+        self._pieces = pieces
 
     def _remove_items(self, deleted: Iterable[Item]) -> None:
         """Remove these items, and no others that are equal."""
@@ -233,9 +244,9 @@ class _RunHistory:
         has_remote = False
         for piece in self._pieces:
             if isinstance(piece, MarkedText):
-                items += self._text(piece)
+                items += self._place_text(piece)
             elif isinstance(piece, ToolCall):
-                call = self._call(piece)
+                call = self._place_call(piece)
                 call_types.setdefault(piece.call_id, call.item["type"])
                 items += [*call.before, call.item, *call.behind]
             else:
@@ -243,13 +254,13 @@ class _RunHistory:
                 has_remote |= is_remote_id(piece.call_id)
         return reorder_remote_outputs(items) if has_remote else items
 
-    def _call(self, call: ToolCall) -> _PlacedCall:
+    def _place_call(self, call: ToolCall) -> _PlacedCall:
         """Return a call in its stored bytes, between the items stored around it.
 
         Behind the last call of a response stands the compaction that ended it. The
         outputs came later: they are not compacted.
         """
-        ulid, end = self._ends.get(call.call_id, ("", 0))
+        ulid, end = self._call_places.get(call.call_id, _NO_PLACE)
         items = self._take_items(ulid, end)
         if not items:
             return _PlacedCall([], _call_item(call), [])
@@ -274,7 +285,7 @@ class _RunHistory:
         self._taken[ulid] = max(start, end)
         return items[start:end]
 
-    def _text(self, piece: MarkedText) -> list[Item]:
+    def _place_text(self, piece: MarkedText) -> list[Item]:
         """Return the items at a marker, and the text behind it as a message.
 
         The message that is stored there is the model's own form of the text.
@@ -286,8 +297,8 @@ class _RunHistory:
             if piece.text and shown and shown == text_digest(piece.text):
                 return items
             # Open WebUI joins neighboring messages and drops `phase`
-            # (utils/misc.py:408).
-            # The host does not return the text of commentary.
+            # (utils/misc.py:408). It does not return the text of commentary, so the text
+            # at its marker is another one.
             is_hidden = is_commentary(items[-1]) and message_text(items[-1])
             if shown or not is_hidden:
                 message = items.pop()
@@ -320,9 +331,13 @@ def _marked_texts(assistant_text: AssistantText) -> list[MarkedText]:
     """Return the text of a message in pieces, each behind the marker of a record."""
     ulids = assistant_text.ulids or ("",)
     in_front = [MarkedText(ulid, "") for ulid in ulids[:-1]]
-    return in_front + split_at_markers(
-        _strip_old_blocks(assistant_text.text), ulids[-1]
-    )
+    text = _strip_old_blocks(assistant_text.text)
+    return in_front + split_at_markers(text, ulids[-1])
+
+
+def _text_of(piece: _Piece) -> str:
+    """Return the text of a piece; empty for calls and outputs."""
+    return piece.text if isinstance(piece, MarkedText) else ""
 
 
 def _message_item(kept: Item | None, shown: str) -> Item:

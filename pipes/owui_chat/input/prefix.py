@@ -26,7 +26,7 @@ from openai_responses.json_input import (
     as_mapping,
 )
 from openai_responses.requests.turns import Turn, read_turn
-from owui_chat.messages import ChatPart, UserMessage, stored_messages
+from owui_chat.messages import ChatPart, StoredMessage, UserMessage, stored_messages
 from owui_chat.storage.records import message_key, text_digest
 
 _MAX_CHARACTERS = 200_000
@@ -46,7 +46,7 @@ def _find_injected_context(message: UserMessage) -> JsonObject | None:
     with the words cut around them.
     """
     words = message.stored.words if message.stored else ""
-    texts: list[Any] = [p["text"] for p in message.content if _is_input_text(p)]
+    texts: list[Any] = _input_texts(message)
     size = sum(len(text) for text in texts) - len(words)
     if not 0 < size <= _MAX_CHARACTERS:
         return None
@@ -84,6 +84,11 @@ def _apply_injected_context(
         whole = text if isinstance(text, str) else words.join(text)
         sent.append({"type": "input_text", "text": whole})
     return message.with_content([*sent, *others])
+
+
+def _input_texts(message: UserMessage) -> list[str]:
+    """Return the texts of a message."""
+    return [part["text"] for part in message.content if _is_input_text(part)]
 
 
 def _is_input_text(part: Item) -> bool:
@@ -126,7 +131,11 @@ class SentContext(NamedTuple):
         fields = self._asdict()
         fields["model"] = self.model or None
         fields["turn"] = self.turn.wire() if self.turn else None
-        return {name: fields[name] for name in fields if fields[name] not in (None, ())}
+        kept: dict[str, Any] = {}
+        for name, value in fields.items():
+            if value not in (None, ()):
+                kept[name] = value
+        return kept
 
 
 _NOTHING = SentContext()
@@ -229,11 +238,10 @@ def change_instructions(
     present = _lines(instructions)
     old_lines = set(earlier.lines)
     present_lines = set(present)
-    new = [
-        NewLine(index, line)
-        for index, line in enumerate(present)
-        if line not in old_lines
-    ]
+    new: list[NewLine] = []
+    for index, line in enumerate(present):
+        if line not in old_lines:
+            new.append(NewLine(index, line))
     gone = [line for line in earlier.lines if line not in present_lines]
     each_gone = tuple(dict.fromkeys(gone))
     change = SentContext(model=model, new=tuple(new), gone=each_gone)
@@ -292,17 +300,16 @@ def _injected_texts(
     The last question of the row is the one that is asked: an answer that is continued
     was sent with it before.
     """
-    questions = [
-        (part, part.stored)
-        for part in parts
-        if isinstance(part, UserMessage) and part.stored
-    ]
+    questions: list[tuple[UserMessage, StoredMessage]] = []
+    for part in parts:
+        if isinstance(part, UserMessage) and part.stored:
+            questions.append((part, part.stored))
     texts: list[str] = []
     for question, stored in questions[:-1]:
         injected = sent.get(stored.answer_id, _NOTHING).injected
         if injected:
             message = _apply_injected_context(question, stored.words, injected)
-            texts += [p["text"] for p in message.content if _is_input_text(p)]
+            texts += _input_texts(message)
         if stored.answer_id in compacted:
             texts.clear()
     return texts

@@ -207,11 +207,10 @@ def _answer_messages(ended: RunDone) -> list[Item]:
     """Return the messages that are the answer; commentary only if that is all."""
     messages = [item for item in ended.output if item_type(item) == "message"]
     closing = closing_commentary(ended.output)
-    answer = [
-        message
-        for message in messages
-        if not is_commentary(message) or message == closing
-    ]
+    answer: list[Item] = []
+    for message in messages:
+        if not is_commentary(message) or message == closing:
+            answer.append(message)
     return answer or messages
 
 
@@ -231,14 +230,17 @@ def _annotations(ended: RunDone) -> list[Item]:
 
 def _message(ended: RunDone) -> dict[str, Any]:
     """Return the message of a run, with the fields that it has anything for."""
+    message: dict[str, Any] = {"role": "assistant", "content": completion_text(ended)}
     optional = {
         "reasoning_content": _progress(ended),
         "annotations": _annotations(ended),
         "images": [_chat_image(item) for item in ended.output if has_image(item)],
         "tool_calls": [chat_tool_call(call) for call in open_calls(ended.output)],
     }
-    message = {"role": "assistant", "content": completion_text(ended)}
-    return message | {name: value for name, value in optional.items() if value}
+    for name, value in optional.items():
+        if value:
+            message[name] = value
+    return message
 
 
 def _progress(ended: RunDone) -> str:

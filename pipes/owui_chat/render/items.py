@@ -111,8 +111,11 @@ def reasoning_host_item(item: Item, seconds: int) -> Item:
 def _without_secrets(item: Item) -> Item:
     """Remove fields that readers of the chat cannot use and others should not get."""
     # Open WebUI stores items as they come, and a shared chat shows the row to others.
-    hidden = "encrypted_content"
-    return {k: v for k, v in item.items() if k != hidden and v is not None}
+    kept: Item = {}
+    for name, value in item.items():
+        if name != "encrypted_content" and value is not None:
+            kept[name] = value
+    return kept
 
 
 def _text_part(text: str) -> Item:
@@ -143,10 +146,15 @@ class OutputItems:
         self.items: list[Item] = []
         self.files: list[Item] = []
         self._turn_start = 0
+        """The index of the first item of the current response."""
         self._files_due = 0
+        """How many files there must be before the page is shown all of them again."""
         self._answered: set[object] = set()
+        """The ids of the calls that have an output."""
         self._open_calls: dict[object, int] = {}
+        """The indexes of the others, by the ids of the calls."""
         self._records: dict[object, int] = {}
+        """The indexes of records, by their ids."""
 
     def begin(self, item: Item) -> Chunk:
         """Return the event of a new item at the last place."""
@@ -246,7 +254,9 @@ class OutputItems:
 
         `index` is that of the item whose text follows.
         """
-        before = "" if index is None else self.items[index].get("id") or ""
+        before = ""
+        if index is not None:
+            before = self.items[index].get("id") or ""
         record = {**stored.item, "before": before}
         earlier = self._records.setdefault(record["id"], len(self.items))
         if earlier < len(self.items):

@@ -44,11 +44,18 @@ _ITEM = "openai_responses.item"
 _TURN = "openai_responses.turn"
 
 
+class ShownItem(NamedTuple):
+    """An item of a response, and what the page shows of it."""
+
+    item: Item
+    shown: str | int
+    """Its text; only the length of it if the item is stored without."""
+
+
 class DetailTurn(NamedTuple):
     """A response as it came back, with its notes."""
 
-    items: Sequence[tuple[Item, str | int]]
-    """With the text that the host has for each, or its length if the item has none."""
+    items: Sequence[ShownItem]
     origin: Origin
     notes: Mapping[str, Any]
 
@@ -67,12 +74,11 @@ def write_details(
     """
     head = {"type": _TURN, "origin": origin.wire(), "notes": dict(notes), "index": 0}
     named = {"format": _FORMAT, "turn": name}
-    entries = [
-        _entry(replayed, shown)
-        for item, shown in items
-        for replayed in replay_output([item], with_reasoning=True)
-        if not has_plain_reasoning(replayed)
-    ]
+    entries: list[Item] = []
+    for item, shown in items:
+        for replayed in replay_output([item], with_reasoning=True):
+            if not has_plain_reasoning(replayed):
+                entries.append(_entry(replayed, shown))
     carried = [
         {**entry, **named, "index": index} for index, entry in enumerate(entries, 1)
     ]
@@ -85,19 +91,21 @@ def read_details(details: object, sign: Sign | None) -> list[DetailTurn]:
     for entry in content_parts(details):
         if isinstance(entry.get("index"), int):
             turns.setdefault(str(entry.get("turn")), []).append(entry)
-    for turn in turns.values():
-        turn.sort(key=itemgetter("index"))
-    read = [_read_turn(turn, sign) for turn in turns.values()]
-    return [turn for turn in read if turn is not None]
+    read: list[DetailTurn] = []
+    for entries in turns.values():
+        entries.sort(key=itemgetter("index"))
+        turn = _read_turn(entries, sign)
+        if turn is not None:
+            read.append(turn)
+    return read
 
 
 def _entry(item: Item, shown: str) -> Item:
     """Return the entry of an item; a message in its short form has no type."""
     if is_reasoning(item):
-        rest = {
-            name: value for name, value in item.items() if name != "encrypted_content"
-        }
-        return {"type": _REASONING, "data": item["encrypted_content"], "item": rest}
+        rest = dict(item)
+        encrypted = rest.pop("encrypted_content")
+        return {"type": _REASONING, "data": encrypted, "item": rest}
     typed = {"type": item_type(item), **item}
     kept = omit_shown_text(typed, shown)
     has_text = kept is typed
@@ -132,38 +140,36 @@ def _read_turn(entries: Sequence[Item], sign: Sign | None) -> DetailTurn | None:
     return _detail_turn(head, _items_of_others(carried, sign), notes)
 
 
-def _detail_turn(
-    head: Item, items: Sequence[tuple[Item, str | int]], notes: object
-) -> DetailTurn:
+def _detail_turn(head: Item, items: Sequence[ShownItem], notes: object) -> DetailTurn:
     origin = read_origin(head.get("origin"), "")
     return DetailTurn(items, origin, as_mapping(notes))
 
 
-def _items_of_others(
-    carried: Sequence[Item], sign: Sign | None
-) -> list[tuple[Item, str | int]]:
+def _items_of_others(carried: Sequence[Item], sign: Sign | None) -> list[ShownItem]:
     """Return what is used of entries without a common signature.
 
     Of an entry of somebody else the place in the shown text is used.
     """
-    items = [_carried_item(entry) for entry in carried]
-    safe_items = keep_unsigned_safe([item for item, _ in items])
-    used: list[tuple[Item, str | int]] = []
-    for entry, (item, shown), safe in zip(carried, items, safe_items, strict=True):
+    own_items = [_carried_item(entry) for entry in carried]
+    safe_items = keep_unsigned_safe([own.item for own in own_items])
+    used: list[ShownItem] = []
+    for entry, own, safe in zip(carried, own_items, safe_items, strict=True):
         if is_signed(entry, sign):
-            used.append((item, shown))
+            used.append(own)
         elif safe:
-            used.append((safe, _length(shown) if shown else shown))
+            used.append(ShownItem(safe, _length(own.shown)))
     return used
 
 
-def _carried_item(entry: Item) -> tuple[Item, str | int]:
+def _carried_item(entry: Item) -> ShownItem:
     """Return the item of an entry, and its text or the length of that."""
     item = entry["item"]
     shown = entry.get("shown")
+    if not isinstance(shown, str | int):
+        shown = ""
     if entry["type"] == _REASONING:
         item = {**item, "encrypted_content": entry["data"]}
-    return item, shown if isinstance(shown, str | int) else ""
+    return ShownItem(item, shown)
 
 
 def _length(shown: str | int) -> int:
@@ -200,7 +206,10 @@ def _name_records(
     content: str, turns: Sequence[DetailTurn], records: dict[str, Record]
 ) -> Iterator[AssistantText]:
     """Yield the pieces of a text behind their records, which are added."""
-    shown_texts = [shown for turn in turns for _, shown in turn.items if shown]
+    shown_texts: list[str | int] = []
+    for turn in turns:
+        shown_texts += [item.shown for item in turn.items if item.shown]
+    # Each record with a shown text takes the next one; what is left has no record.
     texts = iter(_split_text(content if content.strip() else "", shown_texts))
     for turn in turns:
         for payload, shown in _payloads_of(turn):

@@ -19,7 +19,8 @@ def stored_item(event: ItemDone) -> Item:
     output_format = event.item.get("output_format")
     if output_format:
         stored["output_format"] = output_format
-    return {**stored, "stored": files[0]["id"]}
+    stored["stored"] = files[0]["id"]
+    return stored
 
 
 def is_stored_image(item: JsonObject) -> bool:

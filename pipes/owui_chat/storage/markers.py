@@ -60,7 +60,8 @@ def split_at_markers(text: str, ulid: str = "") -> list[MarkedText]:
     `ulid` is in a marker before the text. Without a marker its ends are the model's own.
     """
     if not any(sign in text for sign in _SIGNS):
-        return [MarkedText(ulid, text.strip() if ulid else text)]
+        only_text = text.strip() if ulid else text
+        return [MarkedText(ulid, only_text)]
     pieces: list[MarkedText] = []
     start = 0
     for match in _MARKER.finditer(text):

@@ -4,7 +4,6 @@ The history is built in one way for all carriers: here the texts get the markers
 the chat does not show.
 """
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -16,7 +15,6 @@ from openai_responses.items import (
 )
 from openai_responses.json_input import (
     JsonObject,
-    as_list,
     as_mapping,
     as_text,
     value_at,
@@ -61,12 +59,12 @@ class _Place(NamedTuple):
 
 def output_values(messages: JsonObject) -> dict[str, Any]:
     """Return the values in the outputs of a chat's messages, in the form of its keys."""
-    return {
-        message_key(_item_id(item)): item.get("kept")
-        for message in messages.values()
-        for item in as_list(as_mapping(message).get("output"))
-        if isinstance(item, dict) and item.get("type") == _RECORD_TYPE
-    }
+    values: dict[str, Any] = {}
+    for message in messages.values():
+        for item in content_parts(as_mapping(message).get("output")):
+            if item.get("type") == _RECORD_TYPE:
+                values[message_key(_item_id(item))] = item.get("kept")
+    return values
 
 
 def stored_outputs(
@@ -84,7 +82,8 @@ def stored_outputs(
         if message.get("role") == "user":
             first_id = ""
             continue
-        first_id = first_id or answer_id
+        if not first_id:
+            first_id = answer_id
         runs.setdefault(first_id, []).append(message.get("output"))
     if first_id:
         runs[first_id].append(value_at(messages, replaced_id, "output"))
@@ -116,7 +115,9 @@ def _merge_output(
     answer: Sequence[ChatPart], outputs: Sequence[object]
 ) -> Iterable[ChatPart]:
     """Return an answer with the records in the outputs of its run."""
-    run = [item for output in outputs for item in content_parts(output)]
+    run: list[Item] = []
+    for output in outputs:
+        run += content_parts(output)
     records = [item for item in run if item.get("type") == _RECORD_TYPE]
     if not records:
         return answer
@@ -190,9 +191,9 @@ class _PlaceFinder:
         elif _host_text(item):
             start, end = _find_text(self._answer, self._place, item)
             self._place = end
-            if start:
+            if start is not None:
                 self.by_id[_item_id(item)] = start
-            if start and end:
+            if start is not None and end is not None:
                 self.has_text = True
 
     def _go_behind(self, output: Item) -> None:
@@ -227,7 +228,8 @@ def _find_text(
     if item.get("type") == CODE_CARD:
         return None, place
     is_first = whole != "" and offset == 0
-    return (_Place(number, 0) if is_first else None), None
+    start_of_part = _Place(number, 0) if is_first else None
+    return start_of_part, None
 
 
 def _has_call(answer: Sequence[ChatPart], run: Sequence[Item]) -> bool:
@@ -247,21 +249,23 @@ def _with_records(
     A record whose text is gone has none.
     """
     end = _Place(len(answer), 0)
-    by_number = defaultdict[int, dict[int, list[str]]](dict)
+    ulids_by_number: dict[int, dict[int, list[str]]] = {}
     for item in records:
         before = item.get("before")
         place = places.get(str(before)) if before else end
-        if place:
-            ulid = _item_id(item).removeprefix(_RECORD_ID).upper()
-            by_number[place.number].setdefault(place.offset, []).append(ulid)
+        if place is None:
+            continue
+        ulid = _item_id(item).removeprefix(_RECORD_ID).upper()
+        ulids = ulids_by_number.setdefault(place.number, {})
+        ulids.setdefault(place.offset, []).append(ulid)
     restored: list[ChatPart] = []
     for number, part in enumerate(answer):
-        if number in by_number:
-            restored += _cut_at_records(part, by_number[number])
+        if number in ulids_by_number:
+            restored += _cut_at_records(part, ulids_by_number[number])
         else:
             restored.append(part)
-    if end.number in by_number:
-        restored += _cut_at_records(AssistantText(""), by_number[end.number])
+    if end.number in ulids_by_number:
+        restored += _cut_at_records(AssistantText(""), ulids_by_number[end.number])
     return restored
 
 

@@ -76,11 +76,11 @@ class Recorder:
     """Collects what is recorded of one message during its run."""
 
     def __init__(
-        self, scope: RecordScope, new_record: Callable[[], tuple[str, int]]
+        self, scope: RecordScope, new_id_and_time: Callable[[], tuple[str, int]]
     ) -> None:
-        """Take what gives a new record its id and time."""
+        """Take what gives a new record its id and its time, in Unix seconds."""
         self._scope = scope
-        self._new_record = new_record
+        self._new_id_and_time = new_id_and_time
         self._pending: list[tuple[int, Item]] = []
         """Items that wait for a record, in order, each with its output index."""
         self._messages: dict[int, Item] = {}
@@ -88,6 +88,8 @@ class Recorder:
         self._records: dict[int, Record] = {}
         """The records of messages that have begun, by output index."""
         self._after_message = False
+        """Whether the answer has a message already: a later one needs a marker, because
+        the host joins the texts of neighboring messages (utils/misc.py:408)."""
         self._commentary: set[int] = set()
         """The output indexes of commentary."""
         self._last_commentary: tuple[ItemDone, Record] | None = None
@@ -140,7 +142,7 @@ class Recorder:
             self._turn[event.output_index] = (event.item, "")
         elif isinstance(event, ResponseDone | RunDone) and self._turn:
             pairs = self._take_turn()
-            name, _ = self._new_record()
+            name, _ = self._new_id_and_time()
             details = write_details(
                 name, pairs, self._scope.origin, {}, self._scope.sign
             )
@@ -249,13 +251,14 @@ class Recorder:
     def _with_marker(
         self, record: Record, index: int | None
     ) -> Iterator[_RecorderEvent]:
+        """Yield a record, and its marker where the text carries one."""
         yield NewRecord(record, index)
         if self._scope.carrier == "markers":
             yield Marker(format_marker(record.kind, record.ulid))
 
     def _take_record(self, message: Item | None = None) -> Record:
         """Return a record of what is pending, and of a message if there is one."""
-        ulid, created_at = self._new_record()
+        ulid, created_at = self._new_id_and_time()
         payload = [item for _, item in self._pending]
         if message is not None:
             payload.append(message)
@@ -275,10 +278,11 @@ def _with_ended_message(record: Record, ended: ItemDone, text: str) -> Record:
 
     A message that is all text needs no item of its own behind others.
     """
-    before = [item for item in record.payload if not _is_placeholder(item)]
+    payload = [item for item in record.payload if not _is_placeholder(item)]
     kept = omit_shown_text(_stored_message(ended.item), ended.shown)
     is_plain = kept.get("content") == [UNSHOWN_TEXT] and not kept.get("phase")
-    payload = before if before and is_plain else [*before, kept]
+    if not payload or not is_plain:
+        payload.append(kept)
     shown = "" if ended.shown == text else text_digest(ended.shown)
     return record._replace(payload=tuple(payload), shown=shown)
 

@@ -24,6 +24,7 @@ A key cannot be removed from a chat, so its value is emptied; its repairs stay.
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from openai_responses.digest import hex_digest
@@ -152,7 +153,9 @@ def _without_encrypted(record: Record) -> Record:
 
 def stored_repairs(values: Iterable[object]) -> tuple[ChatRepair, ...]:
     """Return the repairs in the values of a chat's keys, each once."""
-    rows = [row for v in values for row in as_list(as_mapping(v).get("repairs"))]
+    rows: list[object] = []
+    for value in values:
+        rows += as_list(as_mapping(value).get("repairs"))
     return tuple(read_chat_repairs(rows))
 
 
@@ -190,10 +193,12 @@ def _read_record(ulid: str, wire: JsonObject, sign: Sign | None) -> Record | Non
 
 
 def _read_payload(value: object) -> tuple[Item, ...]:
-    """Return the items of a record; nothing if one of them is none."""
+    """Return the items of a record; nothing if anything else is among them."""
     rows = value if isinstance(value, list) else [value]
-    items = [row for row in rows if isinstance(row, dict) and row.get("type")]
-    return tuple(items) if len(items) == len(rows) else ()
+    for row in rows:
+        if not isinstance(row, dict) or not row.get("type"):
+            return ()
+    return tuple(rows)
 
 
 def _keep_unsigned_safe(payload: Sequence[Item]) -> tuple[Item, ...]:
@@ -261,7 +266,7 @@ MAX_STORED_KB = 4096
 _KEPT_SHARE = 0.75
 """What is left of a chat that is too large: more, and each answer would remove something
 and change the beginning of the next request."""
-_STAYS = ("__v", "dead", "repairs")
+_KEYS_OF_DELETED = ("__v", "dead", "repairs")
 """What is left in the value of a deleted message."""
 
 
@@ -291,7 +296,7 @@ def prune(
 
 def _without_items(value: JsonObject) -> dict[str, Any]:
     """Return what is left of the value of a deleted message."""
-    return {name: value[name] for name in _STAYS if name in value}
+    return {name: value[name] for name in _KEYS_OF_DELETED if name in value}
 
 
 def stored_size(value: object) -> int:
@@ -315,21 +320,28 @@ def _prune_oldest(
     # More goes than has to, or the next answer would remove something again, and each
     # removal changes the beginning of a request.
     excess += int(max_characters * (1 - _KEPT_SHARE))
-    ages = [
-        (_oldest_time(value), order, key)
-        for order, (key, value) in enumerate(values.items())
-        if as_mapping(value.get("items"))
-    ]
+    ages: list[tuple[int, str]] = []
+    for key, value in values.items():
+        if as_mapping(value.get("items")):
+            ages.append((_oldest_time(value), key))
+    # Of the same time the one that was written first: sorting keeps their order.
+    ages.sort(key=itemgetter(0))
     pruned: dict[str, Any] = {}
-    for _, _, key in sorted(ages):
+    for _, key in ages:
         if excess <= 0:
             break
-        pruned[key] = {n: value for n, value in values[key].items() if n != "items"}
-        excess -= sizes[key] - stored_size(pruned[key])
+        emptied = dict(values[key])
+        del emptied["items"]
+        pruned[key] = emptied
+        excess -= sizes[key] - stored_size(emptied)
     return pruned
 
 
 def _oldest_time(value: object) -> int:
     """Return when the first record of a value was written; 0 if nobody knows."""
-    times = [wire.get("created_at") for _, wire in _wires_in(value)]
-    return min([time for time in times if isinstance(time, int)], default=0)
+    times: list[int] = []
+    for _, wire in _wires_in(value):
+        created_at = wire.get("created_at")
+        if isinstance(created_at, int):
+            times.append(created_at)
+    return min(times, default=0)

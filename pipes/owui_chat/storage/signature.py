@@ -40,8 +40,8 @@ def derive_key(secret: str, purpose: str) -> bytes:
 
 def signer(secret: str, purpose: str) -> Sign:
     """Return what signs values for one purpose."""
-    key = derive_key(secret, purpose)
-    return partial(_signature, hmac.new(key, digestmod="sha256"))
+    keyed = hmac.new(derive_key(secret, purpose), digestmod="sha256")
+    return partial(_signature, keyed)
 
 
 def sign_object(
@@ -52,7 +52,9 @@ def sign_object(
     if sign is None:
         return bare
     value = [*scope, bare]
-    return {**bare, _FIELD: sign(value, False) + sign(value, True)}
+    in_order = sign(value, False)
+    with_sorted_names = sign(value, True)
+    return {**bare, _FIELD: in_order + with_sorted_names}
 
 
 def is_signed(fields: Mapping[str, Any], sign: Sign | None, *scope: object) -> bool:
@@ -66,9 +68,11 @@ def is_signed(fields: Mapping[str, Any], sign: Sign | None, *scope: object) -> b
         return False
     value = [*scope, _without_signature(fields)]
     try:
-        if hmac.compare_digest(sign(value, False), signature[:_HALF]):
+        in_order = sign(value, False)
+        if hmac.compare_digest(in_order, signature[:_HALF]):
             return True
-        return hmac.compare_digest(sign(value, True), signature[-_HALF:])
+        with_sorted_names = sign(value, True)
+        return hmac.compare_digest(with_sorted_names, signature[-_HALF:])
     except (RecursionError, TypeError, ValueError):
         return False
 
@@ -79,9 +83,10 @@ def _without_signature(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 def _signature(keyed: hmac.HMAC, value: object, is_sorted: bool) -> str:
     """Return half of the signature of a JSON value."""
-    signed = keyed.copy()
-    signed.update(_sorted_json(value) if is_sorted else _ordered_json(value))
-    return signed.hexdigest()[:_HALF]
+    text = _sorted_json(value) if is_sorted else _ordered_json(value)
+    signature = keyed.copy()
+    signature.update(text)
+    return signature.hexdigest()[:_HALF]
 
 
 def _ordered_json(value: object) -> bytes:

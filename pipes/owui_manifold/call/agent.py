@@ -68,8 +68,7 @@ def add_agents(
 ) -> dict[str, ResolvedModel]:
     """Return the administrator's models with the agents: names for their model.
 
-    An entry of an agent's name among the `models` counts as far as it says how the agent
-    is called.
+    Of an entry of `models` for an agent only the name counts: it is the agent's then.
     """
     model = resolve_model(parameters.model, models)
     agents: dict[str, ResolvedModel] = {}
@@ -106,8 +105,11 @@ def answering_name(model: str, parameters: StrategyParameters) -> str:
 def _strategy_of(model: str) -> str:
     """Return the strategy that a name stands for, if any; it can end with an effort."""
     strategy, _, effort = model.partition("-")
-    is_name = strategy in STRATEGY_NAMES and effort in ("", *REASONING_EFFORTS)
-    return strategy if is_name else ""
+    if strategy not in STRATEGY_NAMES:
+        return ""
+    if effort and effort not in REASONING_EFFORTS:
+        return ""
+    return strategy
 
 
 def stated_parameters(body: JsonObject) -> dict[str, Any]:
@@ -139,7 +141,7 @@ def with_stated_parameters(
     return agent._replace(parameters=replace(agent.parameters, **changes))
 
 
-def _lower_limit(asked: float, most: float) -> float:
+def _lower_limit(stated: float, most: float) -> float:
     """Return the lower one of two limits, of which 0 is none."""
-    limits = [limit for limit in (asked, most) if limit > 0]
+    limits = [limit for limit in (stated, most) if limit > 0]
     return min(limits, default=0)

@@ -4,7 +4,7 @@ A body holds side by side what a client sent, what a user chose on the page, wha
 filters added and what is stored with the model.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from openai_responses.json_input import JsonObject, as_list, as_mapping, clamp_number
@@ -22,19 +22,30 @@ from owui_manifold.host.open_webui import administrator_params
 from shells.caller_settings import left_out_line, unknown_permissions
 from shells.valve_words import comma_list
 
-_LENGTHS = ("max_output_tokens", "max_tokens", "max_completion_tokens")
-_TOOLS = ("tools", "extra_tools")
-_CLOSED_FIELDS = {name for kind in TOOL_KINDS.values() for name in kind.closed_fields}
+_LENGTH_KEYS = ("max_output_tokens", "max_tokens", "max_completion_tokens")
+_TOOL_KEYS = ("tools", "extra_tools")
+
+
+def _closed_fields() -> set[str]:
+    """Return the closed fields of all kinds of tools."""
+    fields: set[str] = set()
+    for kind in TOOL_KINDS.values():
+        fields.update(kind.closed_fields)
+    return fields
+
+
+_CLOSED_FIELDS = _closed_fields()
 """Fields that are closed in every tool: the API may get to know one in another kind."""
 
 
-def _tool_words() -> Iterator[str]:
-    """Yield the words that open tools: types, and fields as `type.field`."""
+def _tool_words() -> list[str]:
+    """Return the words that open tools: types, and fields as `type.field`."""
+    words: list[str] = []
     for kind in TOOL_KINDS.values():
         for name in kind.types:
-            yield name
-            for field in kind.closed_fields:
-                yield f"{name}.{field}"
+            words.append(name)
+            words += [f"{name}.{field}" for field in kind.closed_fields]
+    return words
 
 
 _KNOWN_WORDS = {
@@ -58,29 +69,30 @@ class _Permission(NamedTuple):
     """The parameters that an administrator stored with the model; they may be sent."""
 
 
-async def permitted_call(call: CheckedCall) -> CheckedCall:
+async def drop_forbidden_keys(call: CheckedCall) -> CheckedCall:
     """Return the call without what its caller may not set; the log says it once."""
-    caller = call.caller
-    opened = _opened_for(call)
+    opened = _opened_words(call.config.expert, is_admin=call.caller.is_admin)
     is_limited = "max_output_tokens" not in opened
     max_tokens = call.valves.MAX_OUTPUT_TOKENS if is_limited else 0
-    may = _Permission(opened, max_tokens, {})
-    if _permitted_body(call.body, may) == call.body:
+    permission = _Permission(opened, max_tokens, {})
+    # What is stored with the model has to be read from the database, and most bodies
+    # need no permission.
+    if _permitted_body(call.body, permission) == call.body:
         return call
     stored = await administrator_params(call.model_id)
-    body = _permitted_body(call.body, may._replace(stored=stored))
-    shown: dict[str, str] = {}
+    body = _permitted_body(call.body, permission._replace(stored=stored))
+    left_out: dict[str, str] = {}
     for key, value in call.body.items():
         if value is not None and body.get(key) != value:
-            shown[key] = f"{key} ({ACCOUNT_KEYS.get(key, 'in part')})"
-    who = f"user {caller.user_id}"
-    line = left_out_line(who, shown, call.capabilities.first_time)
+            left_out[key] = f"{key} ({ACCOUNT_KEYS.get(key, 'in part')})"
+    who = f"user {call.caller.user_id}"
+    line = left_out_line(who, left_out, call.capabilities.first_time)
     if line:
         call.log.warn(line)
     return call._replace(body=body)
 
 
-async def permitted_agent(call: CheckedCall) -> CheckedCall:
+async def apply_stated_parameters(call: CheckedCall) -> CheckedCall:
     """Return the call with what its caller may set of an agent.
 
     A model of the workspace states it in its custom parameters.
@@ -91,7 +103,7 @@ async def permitted_agent(call: CheckedCall) -> CheckedCall:
     if not stated:
         return call
     stored = stated_parameters(await administrator_params(call.model_id))
-    raisable = _opened_for(call)
+    raisable = _opened_words(call.config.expert, is_admin=call.caller.is_admin)
     for name, value in stated.items():
         if name in stored and stored[name] == value:
             raisable.add(name)
@@ -99,91 +111,112 @@ async def permitted_agent(call: CheckedCall) -> CheckedCall:
     return call._replace(agent=agent)
 
 
-def opening_error(expert: ExpertSettings) -> str:
+def caller_may_set_error(expert: ExpertSettings) -> str:
     """Return the message about words of `caller_may_set` that name nothing, if any."""
-    words = map(_opened, comma_list(expert.caller_may_set.lower()))
+    entries = comma_list(expert.caller_may_set.lower())
+    words = [_word_of_entry(entry) for entry in entries]
     advice = "No parameter and no type of tool has such a name."
     return unknown_permissions(words, _KNOWN_WORDS, advice)
 
 
-def _opened_for(call: CheckedCall) -> set[str]:
-    """Return what `caller_may_set` opens for the caller."""
-    words = comma_list(call.config.expert.caller_may_set.lower())
-    is_admin = call.caller.is_admin
-    return {_opened(word) for word in words if is_admin or ":" not in word}
+def _opened_words(expert: ExpertSettings, *, is_admin: bool) -> set[str]:
+    """Return what `caller_may_set` opens for a caller."""
+    opened: set[str] = set()
+    for entry in comma_list(expert.caller_may_set.lower()):
+        is_for_admins = ":" in entry
+        if is_admin or not is_for_admins:
+            opened.add(_word_of_entry(entry))
+    return opened
 
 
-def _opened(word: str) -> str:
-    """Return what a word of `caller_may_set` opens."""
-    return word.removeprefix("admin:").strip()
+def _word_of_entry(entry: str) -> str:
+    """Return what an entry of `caller_may_set` opens, for whomever."""
+    return entry.removeprefix("admin:").strip()
 
 
-def _permitted_body(body: JsonObject, may: _Permission) -> dict[str, Any]:
+def _permitted_body(body: JsonObject, permission: _Permission) -> dict[str, Any]:
     """Return a body with what its caller may set."""
-    kept = _permitted_keys(body, may)
+    kept = _permitted_keys(body, permission)
     reasoning = body.get("reasoning")
     if isinstance(reasoning, Mapping):
-        kept["reasoning"] = _permitted_reasoning(reasoning, may)
-    for name in _TOOLS:
-        given = body.get(name)
+        kept["reasoning"] = _permitted_reasoning(reasoning, permission)
+    for key in _TOOL_KEYS:
+        given = body.get(key)
         if isinstance(given, list):
-            kept[name] = _permitted_tools(given, may)
-    for name in _LENGTHS:
-        if _is_too_long(name, body, may):
-            kept[name] = may.max_tokens
+            kept[key] = _permitted_tools(given, permission)
+    for key in _LENGTH_KEYS:
+        if _is_too_long(key, body, permission):
+            kept[key] = permission.max_tokens
     return kept
 
 
-def _permitted_keys(body: JsonObject, may: _Permission) -> dict[str, Any]:
+def _permitted_keys(body: JsonObject, permission: _Permission) -> dict[str, Any]:
     """Return a body without the administrator's keys, unless the model has them."""
     kept = dict(body)
     for key in ACCOUNT_KEYS:
-        if key not in body or key in may.opened:
+        if key not in body or key in permission.opened:
             continue
         del kept[key]
-        if key in may.stored:
-            kept[key] = may.stored[key]
+        if key in permission.stored:
+            kept[key] = permission.stored[key]
     return kept
 
 
-def _permitted_reasoning(given: JsonObject, may: _Permission) -> dict[str, Any]:
+def _permitted_reasoning(given: JsonObject, permission: _Permission) -> dict[str, Any]:
     """Return the reasoning settings that a caller may set."""
-    stored = as_mapping(may.stored.get("reasoning"))
+    stored = as_mapping(permission.stored.get("reasoning"))
     kept: dict[str, Any] = {}
     for key, value in given.items():
-        is_open = key in ("effort", "summary") or f"reasoning.{key}" in may.opened
+        is_everybodys = key in ("effort", "summary")
+        is_open = is_everybodys or f"reasoning.{key}" in permission.opened
         if is_open or (key in stored and stored[key] == value):
             kept[key] = value
     return kept
 
 
-def _permitted_tools(given: Iterable[object], may: _Permission) -> list[object]:
+def _permitted_tools(given: Iterable[object], permission: _Permission) -> list[object]:
     """Return the tools that a caller may offer, or that are stored with the model."""
-    stored = [tool for name in _TOOLS for tool in as_list(may.stored.get(name))]
-    return [tool for tool in given if _is_open(tool, may.opened) or tool in stored]
+    stored = given_tools(permission.stored)
+    kept: list[object] = []
+    for tool in given:
+        if _is_open(tool, permission.opened) or tool in stored:
+            kept.append(tool)
+    return kept
+
+
+def given_tools(parameters: JsonObject) -> list[Any]:
+    """Return the tools of a body, or of stored parameters, then those of filters."""
+    tools: list[Any] = []
+    for key in _TOOL_KEYS:
+        tools += as_list(parameters.get(key))
+    return tools
 
 
 def _is_open(tool: object, opened: Collection[str]) -> bool:
     """Say whether a caller may offer a tool: it runs it, or its type is opened.
 
-    A new container, `{"type": "auto"}`, is nobody's.
+    A tool with closed fields needs a word for each of them instead. A new container,
+    `{"type": "auto"}`, is nobody's.
     """
     fields = as_mapping(tool)
     kind = str(fields.get("type", "function"))
     if kind in CALLED_BY_NAME:
         return True
-    closed = []
+    field_words: list[str] = []
     for name in _CLOSED_FIELDS:
         value = fields.get(name)
         if value and as_mapping(value).keys() != {"type"}:
-            closed.append(f"{kind}.{name}")
-    return all(word in opened for word in closed or [kind])
+            field_words.append(f"{kind}.{name}")
+    if not field_words:
+        return kind in opened
+    return all(word in opened for word in field_words)
 
 
-def _is_too_long(name: str, body: JsonObject, may: _Permission) -> bool:
+def _is_too_long(key: str, body: JsonObject, permission: _Permission) -> bool:
     """Say whether a caller asks for more tokens than MAX_OUTPUT_TOKENS allows."""
-    if may.max_tokens == 0:
+    most = permission.max_tokens
+    if most == 0:
         return False
-    value = body.get(name)
-    requested = clamp_number(value, 0, may.max_tokens + 1, 0)
-    return requested > may.max_tokens and value != may.stored.get(name)
+    value = body.get(key)
+    requested = clamp_number(value, 0, most + 1, 0)
+    return requested > most and value != permission.stored.get(key)

@@ -11,8 +11,8 @@ from openai_responses.endpoint import Endpoint
 from openai_responses.errors import InvalidRequest
 from openai_responses.json_input import as_text
 from owui_manifold.call.agent import answering_name
-from owui_manifold.call.callers import permitted_agent, permitted_call
-from owui_manifold.call.config import build_endpoint
+from owui_manifold.call.callers import apply_stated_parameters, drop_forbidden_keys
+from owui_manifold.call.config import Config, build_endpoint
 from owui_manifold.call.context import CheckedCall, PipeCall, resolve_call
 from owui_manifold.call.research import check_research
 from owui_manifold.host.open_webui import active_administration, identity_headers
@@ -34,7 +34,8 @@ async def check_call(call: PipeCall) -> CheckedCall:
     """
     if call.account is None:
         call = await _with_account(call)
-    return await _check_at(call, call.account.endpoints if call.account else None)
+    endpoints = call.account.endpoints if call.account else None
+    return await _check_at(call, endpoints)
 
 
 async def _check_at(call: PipeCall, endpoints: EndpointQueue | None) -> CheckedCall:
@@ -49,7 +50,8 @@ async def _check_at(call: PipeCall, endpoints: EndpointQueue | None) -> CheckedC
     endpoint = await _with_identity(call, endpoint)
     checked = resolve_call(call, endpoint)
     check_research(checked)
-    return await permitted_agent(await permitted_call(checked))
+    checked = await drop_forbidden_keys(checked)
+    return await apply_stated_parameters(checked)
 
 
 async def _with_account(call: PipeCall) -> PipeCall:
@@ -71,7 +73,7 @@ def call_facts(call: PipeCall) -> CallFacts:
         task=call.caller.task,
         base_url=call.config.valves.BASE_URL,
         has_own_key=bool(call.config.own_key),
-        user_pays=_user_pays(call),
+        user_pays=_user_pays(call.config),
     )
 
 
@@ -93,32 +95,33 @@ async def calls_to_each_endpoint(
     """
     if call.account is None or arrived.config.own_key:
         return []
-    names = comma_list(call.valves.MODEL_ID)
-    models = [call.caller.model, *(name for name in names if name != "auto")]
+    models = [call.caller.model]
+    for name in comma_list(call.valves.MODEL_ID):
+        if name != "auto":
+            models.append(name)
     function_id = call.caller.host_model.split(".", 1)[0]
     checks: list[EndpointCheck] = []
     for trial in call.account.endpoint_trials(models):
         caller = call.caller._replace(host_model=f"{function_id}.{trial.model}")
-        own = arrived._replace(account=call.account, caller=caller)
+        trial_call = arrived._replace(account=call.account, caller=caller)
         try:
-            checks.append(EndpointCheck(await _check_at(own, trial.endpoints)))
+            checks.append(EndpointCheck(await _check_at(trial_call, trial.endpoints)))
         except InvalidRequest as error:
             checks.append(EndpointCheck(None, str(error)))
     return checks
 
 
-def _user_pays(call: PipeCall) -> bool:
+def _user_pays(config: Config) -> bool:
     """Say whether a user's own key pays for a call.
 
     Whoever has the administrator's headers may be served without a valid key, and so
     may anybody at a gateway. A key for Azure belongs to whoever owns the resource.
     """
-    config = call.config
     if not config.own_key:
         return False
     endpoint = build_endpoint(config.valves, config.own_key)
-    is_openais = not endpoint.is_gateway and not endpoint.is_azure
-    return is_openais and not endpoint.extra_headers
+    is_openai = not endpoint.is_gateway and not endpoint.is_azure
+    return is_openai and not endpoint.extra_headers
 
 
 def _at_endpoint(call: PipeCall, endpoints: EndpointQueue) -> PipeCall:
@@ -126,14 +129,15 @@ def _at_endpoint(call: PipeCall, endpoints: EndpointQueue) -> PipeCall:
     if endpoints.problem:
         raise InvalidRequest(endpoints.problem)
     config = call.config
-    replaced = dict(endpoints.valves())
-    key = replaced["API_KEY"]
+    values = dict(endpoints.valves())
+    key = values["API_KEY"]
     if key:
         call.log.hide(key)
         config = config._replace(secrets=(*config.secrets, key))
-    scope = replaced.pop("ENTRA_SCOPE", "")
+    # The only value that is a key of EXPERT_JSON and not a valve.
+    scope = values.pop("ENTRA_SCOPE", "")
     expert = config.expert.model_copy(update={"entra_scope": scope})
-    valves = config.valves.model_copy(update=replaced)
+    valves = config.valves.model_copy(update=values)
     return call._replace(config=config._replace(valves=valves, expert=expert))
 
 
@@ -159,9 +163,10 @@ async def _with_identity(call: PipeCall, endpoint: Endpoint) -> Endpoint:
 
     EXTRA_HEADERS have priority over them.
     """
-    forwards = call.config.valves.FORWARD_USER_INFO
-    if forwards == "always" or (forwards == "auto" and endpoint.is_gateway):
-        identity = await identity_headers(call.host, call.caller.user_id)
-        headers = {**identity, **endpoint.extra_headers}
-        return replace(endpoint, extra_headers=headers)
-    return endpoint
+    setting = call.config.valves.FORWARD_USER_INFO
+    is_forwarded = setting == "always" or (setting == "auto" and endpoint.is_gateway)
+    if not is_forwarded:
+        return endpoint
+    identity = await identity_headers(call.host, call.caller.user_id)
+    headers = {**identity, **endpoint.extra_headers}
+    return replace(endpoint, extra_headers=headers)

@@ -1,12 +1,12 @@
 """The valves as they apply to one call: they are read once, into a `Config`.
 
-The switches of the composer come from the companion filter, in
+The switches of the composer come from filters (`owui_controls`), in
 `__metadata__["openai_responses"]`: `version`, kinds of tools like `web_search` (true),
 `agent` (true), `thinking` (an effort).
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import NamedTuple, TypeVar
 
 from openai_responses.endpoint import Endpoint, connection_secrets
 from openai_responses.errors import InvalidRequest
@@ -33,6 +33,7 @@ from shells.tool_valves import ReadRules, ReadTimeouts, read_rules, read_timeout
 from shells.valve_words import comma_list, unknown_words
 from strategies.parameters import StrategyParameters
 
+_Default = TypeVar("_Default")
 _Read = TypeVar("_Read")
 _Source = TypeVar("_Source")
 
@@ -84,44 +85,43 @@ class Config(NamedTuple):
 def read_config(
     valves: Valves, user: JsonObject | None = None, metadata: JsonObject | None = None
 ) -> Config:
-    """Read the valves for a call of `user`, the host's `__user__`.
-
-    A user's lines of the log cannot be hidden from the administrator.
-    """
-    host = metadata or {}
+    """Read the valves for a call of `user`, the host's `__user__`."""
+    facts = metadata or {}
     person = user or {}
     is_admin = person.get("role") == "admin"
-    wishes = _read_wishes(valves, person, host.get(_FILTER_KEY))
+    wishes = _read_wishes(
+        valves, person.get("valves"), facts.get(_FILTER_KEY), is_admin=is_admin
+    )
     own = wishes.allowed
     parsed = _parse_valves(valves)
-    allowed = valves
+    effective = valves
     if wishes.own_key:
-        allowed = _for_own_key(valves, parsed.expert.user_keys_get)
-    switches = as_mapping(host.get("features"))
-    is_mapped = valves.MAP_WEB_SEARCH and bool(switches.get("web_search"))
-    level = _choice(own.LOG_LEVEL, valves.LOG_LEVEL)
-    tool_kinds = _offered_kinds(own, allowed, is_mapped)
+        effective = _for_own_key(valves, parsed.expert.user_keys_get)
+    features = as_mapping(facts.get("features"))
+    maps_search = valves.MAP_WEB_SEARCH and bool(features.get("web_search"))
+    tool_kinds = _offered_kinds(own, effective, maps_search)
+    has_servers = bool(effective.REMOTE_MCP_SERVERS_JSON)
     return Config(
-        valves=allowed,
+        valves=effective,
         expert=parsed.expert,
         secrets=_secrets(valves, own.API_KEY.strip(), *parsed.remote.secrets),
         problems=_list_problems(valves, parsed, wishes.problem),
         own_key=wishes.own_key,
         overrides=_read_or_error(named_models, valves),
-        remote=parsed.remote if allowed.REMOTE_MCP_SERVERS_JSON else RemoteServers(),
+        remote=parsed.remote if has_servers else RemoteServers(),
         approval_rules=parsed.rules.rules,
         tool_seconds=parsed.timeouts.default,
         tool_timeouts=parsed.timeouts.by_pattern,
         prices=parsed.prices,
-        effort=_choice(own.REASONING_EFFORT, None),
-        summary=_choice(own.REASONING_SUMMARY, valves.REASONING_SUMMARY),
-        verbosity=_choice(own.VERBOSITY, None),
-        service_tier=_choice(own.SERVICE_TIER, valves.SERVICE_TIER),
+        effort=_choose_word(own.REASONING_EFFORT, None),
+        summary=_choose_word(own.REASONING_SUMMARY, valves.REASONING_SUMMARY),
+        verbosity=_choose_word(own.VERBOSITY, None),
+        service_tier=_choose_word(own.SERVICE_TIER, valves.SERVICE_TIER),
         tool_kinds=tool_kinds,
-        replaces_search=is_mapped and "web_search" in tool_kinds,
-        shows_cost=_choice(own.SHOW_COST, valves.SHOW_COST or is_admin),
+        replaces_search=maps_search and "web_search" in tool_kinds,
+        shows_cost=_choose_switch(own.SHOW_COST, valves.SHOW_COST or is_admin),
         shows_log=own.SHOW_LOG_ON_ERROR and is_admin,
-        log_level=min(valves.LOG_LEVEL, level, key=LOG_LEVELS.__getitem__),
+        log_level=_choose_log_level(own.LOG_LEVEL, valves.LOG_LEVEL),
         agent=parsed.agent.parameters,
         wants_agent=wishes.agent,
         refused=wishes.refused,
@@ -187,7 +187,9 @@ def read_expert_settings(valves: Valves) -> ExpertSettings:
 
 
 def _secrets(valves: Valves, *others: str) -> tuple[str, ...]:
+    """Return the texts that must appear in no log and no chat."""
     headers = parse_string_map(valves.EXTRA_HEADERS)
+    # Headers that cannot be read hold secrets all the same.
     values = [valves.EXTRA_HEADERS] if headers is None else headers.values()
     keys = (valves.effective_key(), valves.STORE_ENCRYPTION_KEY)
     return connection_secrets(values, valves.PROXY, *keys, *others)
@@ -203,26 +205,40 @@ def _read_or_error(
         return error
 
 
-def _offered_kinds(own: UserValves, valves: Valves, is_mapped: bool) -> frozenset[str]:
+def _offered_kinds(
+    own: UserValves, valves: Valves, maps_search: bool
+) -> frozenset[str]:
     """Return the kinds of OpenAI's tools that valves and user want.
 
-    `is_mapped` says that the page's own switch for searches means OpenAI's.
+    `maps_search` says that the page's own switch is on, and means OpenAI's search.
     """
     offered = set[str]()
     for kind, setting in TOOL_SETTINGS.items():
         is_on = bool(getattr(valves, setting.valve))
         if kind == "web_search":
-            is_on = is_on or is_mapped
+            is_on = is_on or maps_search
         if setting.is_switch:
-            is_on = _choice(getattr(own, setting.user_valve), is_on)
+            is_on = _choose_switch(getattr(own, setting.user_valve), is_on)
         if is_on:
             offered.add(kind)
     return frozenset(offered)
 
 
-def _choice(own: str, default: Any) -> Any:
+def _choose_word(own: str, default: _Default) -> str | _Default:
     """Return what a user chose, or the default for `inherit`."""
-    return {"inherit": default, "on": True, "off": False}.get(own, own)
+    return default if own == "inherit" else own
+
+
+def _choose_switch(own: str, default: bool) -> bool:
+    """Say whether a switch is on that a user set to `on`, `off` or `inherit`."""
+    return default if own == "inherit" else own == "on"
+
+
+def _choose_log_level(own: str, administrators: str) -> str:
+    """Return the more detailed level: a user hides no lines from the administrator."""
+    if own == "inherit" or LOG_LEVELS[own] > LOG_LEVELS[administrators]:
+        return administrators
+    return own
 
 
 _FILTER_KEY = "openai_responses"
@@ -263,27 +279,31 @@ class _Wishes(NamedTuple):
     """The message about switches that cannot be read."""
 
 
-def _read_wishes(valves: Valves, person: JsonObject, switches: object) -> _Wishes:
+def _read_wishes(
+    valves: Valves, stored: object, switches: object, *, is_admin: bool
+) -> _Wishes:
     """Return what a user chose and may choose.
 
-    `switches` is what the companion filter wrote into the metadata.
+    `stored` are the user's own valves as the host passes them, `switches` is what the
+    composer's filters wrote into the metadata.
     """
-    is_admin = person.get("role") == "admin"
-    stored = person.get("valves")
-    given = stored if isinstance(stored, UserValves) else UserValves()
-    switched = _read_switches(given, switches)
-    allowed = _allowed_choices(switched.user, valves, is_admin)
-    may_use_agent = is_admin or _is_permitted(_AGENT_WORD, valves)
+    user = stored if isinstance(stored, UserValves) else UserValves()
+    wanted = _apply_switches(user, switches)
+    allowed = wanted.user
+    may_use_agent = True
+    if not is_admin:
+        allowed = _allowed_choices(wanted.user, valves)
+        may_use_agent = _is_permitted(_AGENT_WORD, _permitted_words(valves))
     return _Wishes(
         allowed=allowed,
         own_key=allowed.API_KEY.strip() if valves.USER_API_KEYS != "off" else "",
-        agent=switched.agent and may_use_agent,
-        refused=_refused_choices(switched, allowed, valves, may_use_agent),
-        problem=switched.problem,
+        agent=wanted.agent and may_use_agent,
+        refused=_refused_choices(wanted, allowed, valves, may_use_agent),
+        problem=wanted.problem,
     )
 
 
-class _Switched(NamedTuple):
+class _WantedSettings(NamedTuple):
     """A user's settings with the composer's switches."""
 
     user: UserValves
@@ -292,59 +312,69 @@ class _Switched(NamedTuple):
     """The message about switches that cannot be read."""
 
 
-def _read_switches(user: UserValves, given: object) -> _Switched:
+def _apply_switches(user: UserValves, switches: object) -> _WantedSettings:
     """Return a user's settings with the composer's switches."""
-    if not isinstance(given, Mapping):
-        return _Switched(user)
-    if given.get("version") != _FILTER_VERSION:
-        return _Switched(user, problem=_OTHER_FILTER_VERSION)
-    changed = {valve: "on" for kind, valve in TOOL_SWITCHES.items() if given.get(kind)}
-    if given.get("thinking") in REASONING_EFFORTS:
-        changed["REASONING_EFFORT"] = str(given["thinking"])
-    return _Switched(user.model_copy(update=changed), bool(given.get(_AGENT_WORD)))
+    if not isinstance(switches, Mapping):
+        return _WantedSettings(user)
+    if switches.get("version") != _FILTER_VERSION:
+        return _WantedSettings(user, problem=_OTHER_FILTER_VERSION)
+    changed: dict[str, str] = {}
+    for kind, valve in TOOL_SWITCHES.items():
+        if switches.get(kind):
+            changed[valve] = "on"
+    if switches.get("thinking") in REASONING_EFFORTS:
+        changed["REASONING_EFFORT"] = str(switches["thinking"])
+    wants_agent = bool(switches.get(_AGENT_WORD))
+    return _WantedSettings(user.model_copy(update=changed), wants_agent)
 
 
-def _is_permitted(word: str, valves: Valves) -> bool:
-    """Say whether users may change what a word stands for."""
-    return bool({word, "all"} & _permitted_words(valves))
+def _is_permitted(word: str, permitted: Collection[str]) -> bool:
+    """Say whether users may change what a word of USER_MAY_CHANGE stands for."""
+    return word in permitted or "all" in permitted
 
 
-def _allowed_choices(user: UserValves, valves: Valves, is_admin: bool) -> UserValves:
+def _allowed_choices(user: UserValves, valves: Valves) -> UserValves:
     """Return a user's settings without those that they may not change."""
-    words = _permitted_words(valves)
-    if is_admin or "all" in words:
-        return user
-    fields = UserValves.model_fields
-    reset = {v: fields[v].default for word, v in _CHOICES.items() if word not in words}
+    permitted = _permitted_words(valves)
+    reset: dict[str, object] = {}
+    for word, valve in _CHOICES.items():
+        if not _is_permitted(word, permitted):
+            reset[valve] = UserValves.model_fields[valve].default
     return user.model_copy(update=reset)
 
 
 def _refused_choices(
-    switched: _Switched, own: UserValves, valves: Valves, may_use_agent: bool
+    wanted: _WantedSettings, allowed: UserValves, valves: Valves, may_use_agent: bool
 ) -> list[str]:
     """Return the settings in which a user's wish and permission differ."""
-    wanted = switched.user
-    names = _CHOICES.values()
-    lost = [name for name in names if getattr(wanted, name) != getattr(own, name)]
-    if valves.USER_API_KEYS == "off" and wanted.API_KEY.strip():
-        lost.append("API_KEY")
-    if switched.agent and not may_use_agent:
-        lost.append("AGENT")
-    return lost
+    refused: list[str] = []
+    for name in _CHOICES.values():
+        if getattr(wanted.user, name) != getattr(allowed, name):
+            refused.append(name)
+    if valves.USER_API_KEYS == "off" and wanted.user.API_KEY.strip():
+        refused.append("API_KEY")
+    if wanted.agent and not may_use_agent:
+        refused.append("AGENT")
+    return refused
 
 
 def _permission_error(valves: Valves) -> str:
+    """Return the message about unknown words of USER_MAY_CHANGE, if any."""
     known = (*_CHOICES, _AGENT_WORD, "all", "nothing")
     advice = f"Choose from {', '.join(known)}."
     return unknown_words("USER_MAY_CHANGE", _permitted_words(valves), known, advice)
 
 
 def _permitted_words(valves: Valves) -> set[str]:
+    """Return the words of USER_MAY_CHANGE."""
     return set(comma_list(valves.USER_MAY_CHANGE.lower()))
 
 
 def _for_own_key(valves: Valves, user_keys_get: str) -> Valves:
-    """Return the valves without what a user's own key does not get."""
+    """Return the valves without what a user's own key does not get.
+
+    `user_keys_get` is the key of EXPERT_JSON.
+    """
     names = ["ORGANIZATION", "PROJECT"]
     if user_keys_get != "all":
         names += ["REMOTE_MCP_SERVERS_JSON", "FILE_SEARCH_VECTOR_STORES"]
@@ -358,7 +388,12 @@ OWN_KEY_PLACE = (
     "Controls > Valves."
 )
 _NO_OWN_KEY = f"This pipe needs your own OpenAI API key. Set {OWN_KEY_PLACE}"
-_BILLED_HEADERS = ("authorization", "api-key", "openai-organization", "openai-project")
+_ACCOUNT_HEADERS = (
+    "authorization",
+    "api-key",
+    "openai-organization",
+    "openai-project",
+)
 
 
 def build_endpoint(
@@ -376,14 +411,24 @@ def build_endpoint(
     if not key and not takes_token:
         raise missing_key_error(PIPE_SHELL)
     headers = read_headers(valves.EXTRA_HEADERS, PIPE_SHELL)
-    billed = _BILLED_HEADERS if own_key else ()
+    if own_key:
+        headers = _without_account_headers(headers)
     return endpoint_of_valves(
         valves,
         api_key="" if takes_token else key,
         token=key if valves.AUTH == "bearer" else "",
         proxy=valves.PROXY.strip(),
-        headers={k: v for k, v in headers.items() if k.lower() not in billed},
+        headers=headers,
     )
+
+
+def _without_account_headers(headers: Mapping[str, str]) -> dict[str, str]:
+    """Return headers without those that name the account that is billed."""
+    kept: dict[str, str] = {}
+    for name, value in headers.items():
+        if name.lower() not in _ACCOUNT_HEADERS:
+            kept[name] = value
+    return kept
 
 
 def run_limits(expert: ExpertSettings, model: ResolvedModel) -> Limits:

@@ -51,15 +51,16 @@ def read_caller(
     task: str | None,
 ) -> Caller:
     """Return the caller from what the host passes to `pipe()`."""
+    person = user or {}
     facts = metadata or {}
     return Caller(
         host_model=str(body.get("model") or ""),
-        user_id=str((user or {}).get("id") or ""),
+        user_id=str(person.get("id") or ""),
         chat_id=str(facts.get("chat_id") or ""),
         message_id=str(facts.get("message_id") or ""),
         task=str(task or ""),
         streams=bool(body.get("stream")),
-        is_admin=(user or {}).get("role") == "admin",
+        is_admin=person.get("role") == "admin",
     )
 
 
@@ -148,11 +149,11 @@ def resolve_call(call: PipeCall, endpoint: Endpoint) -> CheckedCall:
     chosen = resolve_model(caller.model, overrides)
     agent = None
     if not caller.task:
-        switched = call.config.wants_agent
-        agent = find_agent(caller.model, parameters, is_switched=switched)
-    ends = call.capabilities.shutdown_dates.get(chosen.id)
-    if ends:
-        chosen = chosen._replace(facts=chosen.facts._replace(shutdown=ends))
+        is_switched = call.config.wants_agent
+        agent = find_agent(caller.model, parameters, is_switched=is_switched)
+    last_day = call.capabilities.shutdown_dates.get(chosen.id)
+    if last_day:
+        chosen = chosen._replace(facts=chosen.facts._replace(shutdown=last_day))
     successor = None if endpoint.is_azure else replacement(chosen, utc_today())
     return CheckedCall(
         body=call.body,

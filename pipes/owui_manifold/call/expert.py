@@ -101,7 +101,7 @@ class WebSearchOptions(BaseModel):
     user_location: str | dict[str, str] = Field(
         default="",
         description="Where people are: `city, region, country, timezone` (`Bern, BE, "
-        "CH, Europe/Zurich`), or an object of these.",
+        "CH, Europe/Zurich`), or an object with these keys.",
     )
     allowed_domains: tuple[str, ...] = Field(
         default=(),
@@ -111,8 +111,8 @@ class WebSearchOptions(BaseModel):
     blocked_domains: tuple[str, ...] = Field(
         default=(),
         max_length=100,
-        description="Domains to exclude; at most 100. Results have contained their "
-        "pages nevertheless.",
+        description="Domains to exclude; at most 100. Some results have still contained "
+        "their pages.",
     )
     external_web_access: bool = Field(
         default=True,

@@ -20,12 +20,17 @@ def _is_count(value: object) -> bool:
     return isinstance(value, int) and value > 0
 
 
-_YES_OR_NO_FACTS = tuple(
-    name for name, fact in ModelFacts()._asdict().items() if isinstance(fact, bool)
-)
+def _yes_or_no_forms() -> dict[str, Any]:
+    """Return the form of each fact that is true or false."""
+    forms: dict[str, Any] = {}
+    for name, default in ModelFacts()._asdict().items():
+        if isinstance(default, bool):
+            forms[name] = bool
+    return forms
+
 
 _OVERRIDE_FORMS = {
-    **dict.fromkeys(_YES_OR_NO_FACTS, bool),
+    **_yes_or_no_forms(),
     "context_window": _is_count,
     "default_effort": str,
     "efforts": ["|".join(REASONING_EFFORTS)],
@@ -64,8 +69,9 @@ def _read_override(model_id: str, row: object) -> ResolvedModel:
     facts = dict(row)
     like = facts.pop("like", "")
     name = facts.pop("name", "")
-    for key in facts.keys() & {"efforts", "lacks"}:
-        facts[key] = tuple(facts[key])
+    for key in ("efforts", "lacks"):
+        if key in facts:
+            facts[key] = tuple(facts[key])
     model = resolve_model(like or model_id)
     if like:
         model = ResolvedModel(model_id, model_id, None, model.facts, model_id)
@@ -100,19 +106,29 @@ def read_prices(text: str) -> dict[str, ModelPrices]:
     Raises InvalidRequest.
     """
     table = parse_json_object(text.strip() or "{}")
-    wrong = [model for model, row in (table or {}).items() if not _are_prices(row)]
-    if table is None or wrong:
-        model = f" for {wrong[0]}" if wrong else ""
-        raise valve_error(
-            f"CUSTOM_MODEL_PRICING_JSON has no valid prices{model}",
-            PIPE_SHELL,
-            '{"my-model": {"input": 2, "output": 8}}',
+    if table is None:
+        raise _prices_error("")
+    prices: dict[str, ModelPrices] = {}
+    for model, row in table.items():
+        if not _are_prices(row):
+            raise _prices_error(f" for {model}")
+        # A price that is not stated is unknown: that of the catalog does not count.
+        prices[model] = ModelPrices(
+            input=row["input"],
+            cached=row.get("cached"),
+            cache_write=row.get("cache_write"),
+            output=row["output"],
+            fast=row.get("fast"),
+            ultrafast=row.get("ultrafast"),
         )
-    return {
-        model: ModelPrices(**dict.fromkeys(_PRICES) | row)
-        for model, row in table.items()
-    }
+    return prices
 
 
 def _are_prices(row: Any) -> bool:
-    return matches_schema(row, _PRICES) and {"input", "output"} <= row.keys()
+    """Say whether an entry has the two prices that it needs, and only valid ones."""
+    return matches_schema(row, _PRICES) and "input" in row and "output" in row
+
+
+def _prices_error(where: str) -> InvalidRequest:
+    problem = f"CUSTOM_MODEL_PRICING_JSON has no valid prices{where}"
+    return valve_error(problem, PIPE_SHELL, '{"my-model": {"input": 2, "output": 8}}')

@@ -37,8 +37,8 @@ async def fetch_models(endpoint: Endpoint, connections: Connections) -> dict[str
 
     Raises ResponsesError.
     """
-    asked = connections.request(endpoint, "/models", None, Deadlines(_LIST_TIMEOUTS))
-    async with asked as answer:
+    deadlines = Deadlines(_LIST_TIMEOUTS)
+    async with connections.request(endpoint, "/models", None, deadlines) as answer:
         return read_models(await answer.read_json(_MAX_LIST_BYTES))
 
 

@@ -5,7 +5,7 @@ value, because any value may be a secret.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
@@ -28,7 +28,7 @@ def _is_address(value: object) -> bool:
 
 
 def _are_headers(value: object) -> bool:
-    return isinstance(value, Mapping) and matches_schema([*value.values()], [str])
+    return isinstance(value, Mapping) and matches_schema(list(value.values()), [str])
 
 
 _SERVER_FIELDS: Mapping[str, tuple[Any, str]] = {
@@ -52,8 +52,15 @@ _SERVER_FIELDS: Mapping[str, tuple[Any, str]] = {
 }
 """The keys that are sent, each with its form and the words for valid values."""
 
-_NO_SECRETS = {"type", *_SERVER_FIELDS} - {"server_url", "authorization", "headers"}
-"""Keys whose values are never secret."""
+_NEVER_SECRET = (
+    "type",
+    "server_label",
+    "connector_id",
+    "allowed_tools",
+    "require_approval",
+    "server_description",
+)
+"""Keys whose values are never secret; any other may hold anything."""
 
 
 class RemoteServers(NamedTuple):
@@ -87,9 +94,9 @@ def read_servers(text: str) -> RemoteServers:
         label = fields.get("server_label")
         is_label = matches_schema(label, _SERVER_LABEL)
         name = str(label) if is_label else f"server {number}"
-        complaint = _server_error(row, fields, tools) or ""
-        if complaint:
-            problem = f"{name} is left out, because {complaint}"
+        reason = _server_error(row, fields, tools)
+        if reason:
+            problem = f"{name} is left out, because {reason}"
             complaints.append(_servers_error(problem))
             continue
         tools[name.lower()] = _tool_of(fields)
@@ -98,14 +105,20 @@ def read_servers(text: str) -> RemoteServers:
             names = ", ".join(unknown)
             notes.append(_servers_error(f"keys of {name} are not sent: {names}"))
     return RemoteServers(
-        tuple(tools.values()), tuple(complaints), tuple(notes), tuple(secrets)
+        tools=tuple(tools.values()),
+        complaints=tuple(complaints),
+        notes=tuple(notes),
+        secrets=tuple(secrets),
     )
 
 
 def _secrets_of(fields: JsonObject) -> list[str]:
     """Return every text of a description that may be secret."""
-    hidden = [value for key, value in fields.items() if key not in _NO_SECRETS]
-    return _secret_values(hidden)
+    secrets: list[str] = []
+    for key, value in fields.items():
+        if key not in _NEVER_SECRET:
+            secrets += _secret_values(value)
+    return secrets
 
 
 def _tool_of(fields: JsonObject) -> Item:
@@ -138,21 +151,34 @@ def _servers_error(problem: str) -> str:
 
 
 def _secret_values(value: object) -> list[str]:
+    """Return the texts in a value, and the parts of them that are secret alone."""
+    if isinstance(value, str):
+        return _secrets_of_text(value)
+    rows: Iterable[object] = ()
     if isinstance(value, Mapping):
-        value = [*value.values()]
-    if isinstance(value, list):
-        return [text for inner in value for text in _secret_values(inner)]
-    if not isinstance(value, str):
-        return []
-    parts = url_parts(value)
-    if parts is None:
-        return header_secrets(value)
-    return [value, parts.password or "", *(text for _, text in parse_qsl(parts.query))]
+        rows = value.values()
+    elif isinstance(value, list):
+        rows = value
+    secrets: list[str] = []
+    for row in rows:
+        secrets += _secret_values(row)
+    return secrets
 
 
-def _server_error(
-    row: object, fields: JsonObject, before: Mapping[str, Item]
-) -> str | None:
+def _secrets_of_text(text: str) -> list[str]:
+    """Return a text that may be secret; of an address also its password and query."""
+    address = url_parts(text)
+    if address is None:
+        return header_secrets(text)
+    query_values = [value for _, value in parse_qsl(address.query)]
+    return [text, address.password or "", *query_values]
+
+
+def _server_error(row: object, fields: JsonObject, before: Mapping[str, Item]) -> str:
+    """Return what is wrong with a description; empty if it can be used.
+
+    `before` are the servers in front of it, by their labels in small letters.
+    """
     if not isinstance(row, Mapping):
         return "it is not a JSON object"
     if "server_label" not in fields:
@@ -161,10 +187,10 @@ def _server_error(
         if key in fields and not matches_schema(fields[key], form):
             return f"its {key} is not {expected}"
     if fields["server_label"].lower() in before:
-        return "its server_label is not its own"
+        return "another entry has the same server_label"
     targets = [key for key in ("server_url", "connector_id") if key in fields]
     if len(targets) != 1:
-        return "it needs a server_url or a connector_id, one of them"
+        return "it needs either a server_url or a connector_id"
     if "connector_id" in fields and "authorization" not in fields:
         return "a connector needs an authorization"
-    return None
+    return ""

@@ -8,8 +8,12 @@ would begin the ceiling anew.
 from typing import Any
 
 from openai_responses.errors import InvalidRequest
-from openai_responses.json_input import JsonObject
-from openai_responses.models.resolve import ResolvedModel, takes_search_budget
+from openai_responses.json_input import JsonObject, as_mapping
+from openai_responses.models.resolve import (
+    ResolvedModel,
+    takes_hosted_tool,
+    takes_search_budget,
+)
 from owui_manifold.call.context import CheckedCall
 from owui_manifold.call.valves import Valves
 
@@ -18,8 +22,8 @@ RESEARCH_TOOL_CALLS = 60
 RESEARCH_OUTPUT_TOKENS = 64_000
 """Of one answer, with its reasoning."""
 
-_NO_MODEL = "{} cannot research: the model does not take long web searches."
-_NO_SERVER = "{} cannot research: the server has no web search of OpenAI."
+_NO_MODEL = "{} cannot research: the model does not support long web searches."
+_NO_SERVER = "{} cannot research: the server does not offer OpenAI's web search."
 _NO_SEARCH = "{} cannot research: you may not use web search."
 _BEGINNING = (
     f"Research takes several minutes: at most {RESEARCH_TOOL_CALLS} searches and "
@@ -41,8 +45,8 @@ def check_research(call: CheckedCall) -> None:
         return
     if not call.endpoint.has_own_services:
         raise InvalidRequest(_NO_SERVER.format(model.name))
-    is_lacking = "web_search".startswith(model.facts.lacks)
-    if is_lacking or not model.facts.hosted or not takes_search_budget(model):
+    has_search = takes_hosted_tool(model, "web_search")
+    if not has_search or not takes_search_budget(model):
         raise InvalidRequest(_NO_MODEL.format(model.name))
     if call.account and "web_search" in call.account.limits.forbidden_tools():
         raise InvalidRequest(_NO_SEARCH.format(model.name))
@@ -58,8 +62,7 @@ def research_body(body: JsonObject, model: ResolvedModel) -> dict[str, Any]:
     if not model.research:
         return dict(body)
     kept = {key: value for key, value in body.items() if key not in _SET_BY_NAME}
-    given = body.get("reasoning")
-    reasoning = dict(given) if isinstance(given, dict) else {}
+    reasoning = as_mapping(body.get("reasoning"))
     return {**kept, "reasoning": {**reasoning, "effort": model.effort}}
 
 

@@ -25,9 +25,18 @@ class UploadKey(NamedTuple):
     name: str
 
 
-def files_refused(account: str) -> str:
+def no_files_text(account: str) -> str:
     """Return what `AccountCapabilities` remembers of an account without a Files API."""
     return f"{account}: no files"
+
+
+class _Uploaded(NamedTuple):
+    """A file at the API."""
+
+    end: float
+    """Until then it is there, by the clock of the memory."""
+    file_id: str
+    """The API's."""
 
 
 class UploadMemory:
@@ -39,18 +48,21 @@ class UploadMemory:
     def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
         """Start empty."""
         self._now = now
-        self._uploads: dict[UploadKey, tuple[float, str]] = {}
+        self._uploads: dict[UploadKey, _Uploaded] = {}
 
     def find(self, key: UploadKey) -> str:
         """Return the API's id of a file; empty if it has to be uploaded."""
-        end, file_id = self._uploads.get(key, (0.0, ""))
-        return file_id if self._now() < end else ""
+        uploaded = self._uploads.get(key)
+        if uploaded is None or self._now() >= uploaded.end:
+            return ""
+        return uploaded.file_id
 
     def add(self, key: UploadKey, file_id: str) -> None:
         """Remember that a file was just uploaded."""
         if len(self._uploads) >= _MAX_UPLOADS:
-            del self._uploads[next(iter(self._uploads))]
-        self._uploads[key] = (self._now() + _KEPT_SECONDS, file_id)
+            oldest = next(iter(self._uploads))
+            del self._uploads[oldest]
+        self._uploads[key] = _Uploaded(self._now() + _KEPT_SECONDS, file_id)
 
     def forget(self, key: UploadKey) -> None:
         """Let the next request upload a file again."""

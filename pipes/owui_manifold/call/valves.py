@@ -59,7 +59,7 @@ class Valves(BaseModel):
     ENABLE_CODE_INTERPRETER: bool = _valve(
         False,
         "Let the model run Python in a billed container at OpenAI, with the files of the "
-        "chat. Its own files are stored.",
+        "chat. The files that it creates are stored.",
     )
     ENABLE_IMAGE_GENERATION: bool = _valve(
         False, "Let the model generate images; each is billed and stored."
@@ -83,8 +83,10 @@ class Valves(BaseModel):
         "How the key is sent: `key` as the server expects it, `bearer` as a bearer "
         "token. `entra_id` sends a token of Microsoft Entra ID instead.",
     )
-    ORGANIZATION: str = _valve("", "Organization to bill, if the key has several.")
-    PROJECT: str = _valve("", "Project to bill, if the key has several.")
+    ORGANIZATION: str = _valve(
+        "", "Organization to bill, if the key has access to several."
+    )
+    PROJECT: str = _valve("", "Project to bill, if the key has access to several.")
     EXTRA_HEADERS: str = _valve(
         "",
         'Headers to add or replace, as a JSON object: `{"X-Team": "blue"}`.',
@@ -92,7 +94,7 @@ class Valves(BaseModel):
     )
     USER_API_KEYS: Literal["off", "allowed", "required"] = _valve(
         "off",
-        "Whether users can, or must, set a key of their own, also for tasks. "
+        "Whether users can, or must, set a key of their own, which tasks then use too. "
         "Administrators can always use this pipe's key.",
     )
     COMPATIBILITY: Literal["auto", "openai", "strict"] = _valve(
@@ -138,7 +140,8 @@ class Valves(BaseModel):
         "",
         "Models whose answers survive a broken connection: names or patterns "
         "(`*-pro`), separated by commas. OpenAI stores their requests and answers for "
-        "30 days, which breaks zero data retention. Never used in `strict`.",
+        "30 days, which is not compatible with zero data retention. Never used in "
+        "`strict`.",
     )
     SERVICE_TIER: _Tier = _valve(
         "auto",
@@ -164,7 +167,7 @@ class Valves(BaseModel):
     # Agents
     AGENT_JSON: str = _valve(
         "",
-        "A JSON object of what the agents do (docs/agent.md lists its keys): "
+        "Settings of the agents, as a JSON object (docs/agent.md lists its keys): "
         '`{"model": "gpt-6.1-sol", "maximum_iterations": 12}`. It also applies to the '
         "switch *Agent*, except for `model`.",
     )
@@ -274,12 +277,12 @@ class Valves(BaseModel):
     PROMPT_CACHE_KEY: Literal["chat", "user", "off"] = _valve(
         "chat",
         "Which requests share OpenAI's prompt cache: those of a chat, those of a user, "
-        "or `off`, as OpenAI decides. Only a hash is sent.",
+        "or (`off`) those that OpenAI chooses. Only a hash is sent.",
     )
     TRUNCATION: Literal["disabled", "auto"] = _valve(
         "disabled",
-        "When a chat is too long, `auto` drops its oldest messages, with reasoning and "
-        "the prompt cache; `disabled` shows an error.",
+        "When a chat is too long, `auto` drops its oldest messages, and with them "
+        "reasoning and the prompt cache; `disabled` shows an error.",
     )
     COMPACTION_TOKENS: int = _valve(
         0,
@@ -330,8 +333,8 @@ class UserValves(BaseModel):
         "inherit", "none", "minimal", "low", "medium", "high", "xhigh", "max"
     ] = _valve(
         "inherit",
-        "How long a model thinks. `max` is the highest effort that it has; any other "
-        "effort that it lacks is not sent. `inherit`, here and below, leaves the choice "
+        "How long a model thinks. `max` is the model's highest effort; any other effort "
+        "that the model lacks is not sent. `inherit`, here and below, leaves the choice "
         "to the administrator or the model.",
     )
     REASONING_SUMMARY: Literal["inherit", _Summary] = _valve(

@@ -31,7 +31,7 @@ def require_floor() -> None:
     version = host_name("env", "VERSION")
     numbers = [int(number) for number in re.findall(r"\d+", str(version))[:3]]
     if tuple(numbers) < _FLOOR:
-        floor = ".".join(map(str, _FLOOR))
+        floor = ".".join(str(number) for number in _FLOOR)
         raise InvalidRequest(
             f"This pipe needs Open WebUI {floor} or newer; this server runs "
             f"{version}. An administrator has to update Open WebUI."
@@ -42,7 +42,9 @@ async def read_chat(chat_id: str, user_id: str) -> JsonObject | None:
     """Return the JSON of a user's own chat; None if there is no such row."""
     chats = host_name("models.chats", "Chats")
     row = await chats.get_chat_by_id_and_user_id(chat_id, user_id)
-    return row.chat if row is not None and isinstance(row.chat, Mapping) else None
+    if row is None or not isinstance(row.chat, Mapping):
+        return None
+    return row.chat
 
 
 async def write_chat_keys(chat_id: str, values: JsonObject) -> bool:
@@ -164,24 +166,38 @@ async def administrator_params(model_id: str) -> dict[str, Any]:
     If no administrator owns the model, its own are left out.
     """
     config = host_name("models.config", "Config")
-    stored = [await config.get("models.default_params", {}) or {}]
+    params = _sent_params(await config.get("models.default_params", {}) or {})
     row = await host_name("models.models", "Models").get_model_by_id(model_id)
-    owner = await user_model(row.user_id) if row is not None else None
+    if row is None:
+        return params
+    owner = await user_model(row.user_id)
     if owner is not None and owner.role == "admin":
-        stored.append(row.params.model_dump())
-    flat = [{**params, **(params.get("custom_params") or {})} for params in stored]
-    return {key: _parsed(value) for params in flat for key, value in params.items()}
+        params |= _sent_params(row.params.model_dump())
+    return params
 
 
-def _parsed(value: object) -> object:
-    """Return a custom parameter as the host sends it: JSON is read."""
+def _sent_params(stored: JsonObject) -> dict[str, Any]:
+    """Return stored parameters as the host sends them: the custom ones beside others."""
+    custom = stored.get("custom_params") or {}
+    params: dict[str, Any] = {}
+    for key, value in {**stored, **custom}.items():
+        params[key] = _read_json(value)
+    return params
+
+
+def _read_json(value: object) -> object:
+    """Return the value of a text that is JSON; anything else as it is."""
+    if not isinstance(value, str):
+        return value
     try:
-        return json.loads(value) if isinstance(value, str) else value
+        return json.loads(value)
     except (ValueError, RecursionError):
         return value
 
 
-async def allowed_features(metadata: JsonObject, user: JsonObject) -> JsonObject:
+async def without_forbidden_search(
+    metadata: JsonObject, user: JsonObject
+) -> JsonObject:
     """Return the metadata, without web search if the user may not use it.
 
     `features` comes from the client and is not checked by the host for a pipe
@@ -190,17 +206,22 @@ async def allowed_features(metadata: JsonObject, user: JsonObject) -> JsonObject
     requested = as_mapping(metadata.get("features"))
     if not requested.get("web_search") or user.get("role") == "admin":
         return metadata
-    about = as_mapping(value_at(metadata, "model", "info", "meta", "capabilities"))
-    config = host_name("models.config", "Config")
-    has_permission = host_name("utils.access_control", "has_permission")
-    rights = await config.get("user.permissions", {})
-    if (
-        about.get("web_search", True)
-        and await config.get("web.search.enable", False)
-        and await has_permission(user.get("id"), "features.web_search", rights)
-    ):
+    if await _may_search(metadata, user):
         return metadata
     return {**metadata, "features": {**requested, "web_search": False}}
+
+
+async def _may_search(metadata: JsonObject, user: JsonObject) -> bool:
+    """Say whether the model, the server and the user's groups allow web search."""
+    config = host_name("models.config", "Config")
+    has_permission = host_name("utils.access_control", "has_permission")
+    meta = value_at(metadata, "model", "info", "meta", "capabilities")
+    if not as_mapping(meta).get("web_search", True):
+        return False
+    if not await config.get("web.search.enable", False):
+        return False
+    rights = await config.get("user.permissions", {})
+    return bool(await has_permission(user.get("id"), "features.web_search", rights))
 
 
 async def make_native(model_id: str) -> bool:
@@ -228,7 +249,7 @@ class RetrievedText(NamedTuple):
     kept_with_template: str
 
 
-async def retrieved_text(
+async def build_retrieved_text(
     sources: list[Any], kept: list[Any], question: str
 ) -> RetrievedText:
     """Return the text of `sources`, as the host wrote it, and that of the `kept` ones.
@@ -288,6 +309,14 @@ async def update_tool(
     return updated
 
 
+class ProcessedResult(NamedTuple):
+    """A tool's result as the host would store it."""
+
+    text: str
+    files: list[dict[str, Any]]
+    embeds: list[Any]
+
+
 async def process_tool_result(
     host: HostContext,
     user: HostUser | None,
@@ -295,8 +324,8 @@ async def process_tool_result(
     tool: JsonObject,
     params: dict[str, Any],
     result: Any,
-) -> tuple[str, list[dict[str, Any]], list[Any]]:
-    """Return a tool's result as text, its files and its embeds, as the host does.
+) -> ProcessedResult:
+    """Return a tool's result as the host processes it.
 
     The page is told about the result of a terminal tool.
     """
@@ -308,10 +337,11 @@ async def process_tool_result(
     text, files, embeds = await process(
         host.request, name, shown, kind, direct, host.metadata, user
     )
+    result_text = str(text or "")
     if host.event_emitter is not None:
         tell = host_name("utils.middleware", "terminal_event_handler")
-        await tell(name, params, str(text or ""), host.event_emitter)
-    return str(text or ""), files, embeds
+        await tell(name, params, result_text, host.event_emitter)
+    return ProcessedResult(result_text, files, embeds)
 
 
 def citation_sources(
@@ -324,7 +354,7 @@ def citation_sources(
     )
 
 
-async def stored_image(host: HostContext, user: HostUser | None, url: str) -> str:
+async def store_tool_image(host: HostContext, user: HostUser | None, url: str) -> str:
     """Store a tool's picture; return the address of the file."""
     store = host_name("utils.middleware", "store_tool_result_image")
     return str(await store(host.request, url, host.metadata, user))

@@ -73,13 +73,14 @@ async def split_result_files(
 
 def _build_output(text: str, pictures: Iterable[_Picture]) -> str | list[Item]:
     """Return a tool's text with its pictures, or with why they cannot be read."""
+    lines = [text]
     images: list[Item] = []
     for picture in pictures:
         if picture.is_readable:
             images.append(picture.part)
         else:
-            text += f"\n{picture.part['text']}"
-    return append_images(text, images)
+            lines.append(str(picture.part["text"]))
+    return append_images("\n".join(lines), images)
 
 
 def _stored_images(pictures: Iterable[_Picture], *, has_row: bool) -> list[Item]:
@@ -93,13 +94,19 @@ def _stored_images(pictures: Iterable[_Picture], *, has_row: bool) -> list[Item]
 
 async def _read_picture(url: str, store: StoreImage, user: HostUser | None) -> _Picture:
     """Return a picture at an address, which is stored if it came whole."""
-    address = await store(url) if url.startswith("data:") else url
+    address = url
+    if url.startswith("data:"):
+        address = await store(url)
     return _Picture(url, address, await _read_image(address, user))
 
 
 async def _read_image(address: str, user: HostUser | None) -> Item:
     """Return a tool's picture in the same bytes as the next turn will read it."""
     match = _STORED_ADDRESS.match(address)
-    file = await readable_file(match[1], user) if match else None
-    held = await read_file(file, image_data_url) if file else address
-    return tool_image(held or "")
+    if match is None:
+        return tool_image(address)
+    file = await readable_file(match[1], user)
+    if file is None:
+        return tool_image(address)
+    data_url = await read_file(file, image_data_url)
+    return tool_image(data_url or "")

@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
 from contextvars import copy_context
 from functools import partial
-from operator import attrgetter
 from typing import Any, NamedTuple
 
 from openai_responses.json_input import (
@@ -32,7 +31,7 @@ from owui_manifold.host.context import HostContext
 from owui_manifold.host.open_webui import (
     citation_sources,
     process_tool_result,
-    stored_image,
+    store_tool_image,
     update_tool,
 )
 from owui_manifold.host.result_files import split_result_files
@@ -66,9 +65,9 @@ _CITED = (
 
 
 def _cites(name: str, metadata: JsonObject) -> bool:
-    """Say whether a tool's result names sources, as far as the model may have any."""
-    may = value_at(metadata, "model", "info", "meta", "capabilities", "citations")
-    return name in _CITED and may is not False
+    """Say whether a tool's result names sources; a model's settings can forbid that."""
+    setting = value_at(metadata, "model", "info", "meta", "capabilities", "citations")
+    return name in _CITED and setting is not False
 
 
 def _is_error_text(text: str) -> bool:
@@ -148,10 +147,10 @@ class HostTools:
         tools = self._host.tools
         if value_at(tools, own, "tool_id") != "builtin:call_tool":
             return own, arguments
-        inner, params = read_call_tool(arguments) or (None, {})
-        if inner not in tools or inner in _DISPATCHERS:
+        inner = read_call_tool(arguments)
+        if inner is None or inner.name not in tools or inner.name in _DISPATCHERS:
             return None
-        return str(inner), params
+        return str(inner.name), inner.arguments
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
         """Run a tool and return its result for the model and for the page.
@@ -163,7 +162,7 @@ class HostTools:
         work = self._call_tool(own, arguments)
         if account is None:
             return await work
-        return await account.observe_tool(own, work, attrgetter("failed"))
+        return await account.observe_tool(own, work, _has_failed)
 
     async def _call_tool(self, own: str, arguments: dict[str, Any]) -> ToolResult:
         """Run a tool with the arguments that its schema names."""
@@ -171,36 +170,39 @@ class HostTools:
         params = arguments
         if tool.get("type") != "mcp":
             known = (self.parameters(own) or {}).get("properties") or {}
-            params = {key: params[key] for key in params if key in known}
+            params = {key: arguments[key] for key in arguments if key in known}
         async with self._turn_of(own):
-            result = await self._result(own, tool, params)
-        return await self._answer(own, tool, params, result)
+            result = await self._run_tool(own, tool, params)
+        return await self._read_result(own, tool, params, result)
 
     def _turn_of(self, own: str) -> AbstractAsyncContextManager[object]:
         """Return what a call waits for: earlier ones about the same list of tasks."""
         is_about_list = own in _OF_TASK_LIST and self._host.is_builtin(own)
         return self._task_list if is_about_list else nullcontext()
 
-    async def _result(self, name: str, tool: JsonObject, params: dict[str, Any]) -> Any:
-        """Run a tool where it has to run.
+    async def _run_tool(
+        self, name: str, tool: JsonObject, params: dict[str, Any]
+    ) -> Any:
+        """Run a tool where it has to run; return what it returned.
 
         A thread that exceeds its limit cannot be stopped; it keeps its place until it
         ends.
         """
         if tool.get("direct"):
-            return await self._in_the_browser(name, tool, params)
+            return await self._run_in_browser(name, tool, params)
         files = self._host.metadata.get("files") or []
         function = await update_tool(tool["callable"], self._user.messages, files)
         if tool.get("type") == "mcp":
             return await call_server(function, params)
         if not is_blocking(function):
             return await function(**params)
+        # A thread has no context of its own, and the host's tools may read theirs.
         work = partial(copy_context().run, run_at_once, function, params)
         user_id = self._user.user_id
         threads = self._user.threads.setdefault(user_id, UserThreads())
         return await threads.run(work)
 
-    async def _in_the_browser(
+    async def _run_in_browser(
         self, name: str, tool: JsonObject, params: dict[str, Any]
     ) -> Any:
         """Return the result of a tool that runs in the browser."""
@@ -215,22 +217,26 @@ class HostTools:
         }
         return await self._host.event_call({"type": "execute:tool", "data": data})
 
-    async def _answer(
+    async def _read_result(
         self, name: str, tool: JsonObject, params: dict[str, Any], result: Any
     ) -> ToolResult:
         """Return a result as the host would store and show it."""
         host = self._host
         user = await user_model(self._user.user_id)
-        text, files, embeds = await process_tool_result(
-            host, user, name, tool, params, result
-        )
-        cited = _cites(name, host.metadata) and text
-        tool_id = str(tool.get("tool_id") or "")
-        sources = citation_sources(name, params, text, tool_id) if cited else []
-        store = partial(stored_image, host, user)
+        processed = await process_tool_result(host, user, name, tool, params, result)
+        text = processed.text
+        sources: list[dict[str, Any]] = []
+        if text and _cites(name, host.metadata):
+            tool_id = str(tool.get("tool_id") or "")
+            sources = citation_sources(name, params, text, tool_id)
+        store = partial(store_tool_image, host, user)
         output, card = await split_result_files(
-            files, text, store, user, has_row=self._user.has_row
+            processed.files, text, store, user, has_row=self._user.has_row
         )
-        card |= {"embeds": embeds, "sources": sources}
+        card |= {"embeds": processed.embeds, "sources": sources}
         filled = {key: value for key, value in card.items() if value}
         return ToolResult(output, _is_error_text(text), filled)
+
+
+def _has_failed(result: ToolResult) -> bool:
+    return result.failed

@@ -18,7 +18,7 @@ from openai_responses.loop.tools import Toolset
 from openai_responses.models.resolve import ResolvedModel
 from owui_chat.messages import ChatPart, UserMessage
 from owui_manifold.call.agent import AgentMode
-from owui_manifold.call.context import CheckedCall
+from owui_manifold.host.context import HostContext
 from owui_manifold.prepare.hosted_tools import OfferedTools
 from shells.shell import PIPE_SHELL
 from shells.valve_messages import valve_error
@@ -58,19 +58,20 @@ def check_agent_model(agent: AgentMode, model: ResolvedModel) -> None:
 
 
 def agent_instructions(
-    call: CheckedCall,
     agent: AgentMode,
     model: ResolvedModel,
     system_prompt: str,
     tools: OfferedTools,
+    host: HostContext,
 ) -> str:
     """Return the instructions of an agent: who it is, what it does, the policies."""
     parameters = agent.parameters
     style = choose_style(parameters.policy_style, model.family)
     policy = build_strategy_instructions(parameters, style, system_prompt)
     offered = {str(tool.get("name")) for tool in tools.items}
-    builtin = {name for name in offered if call.host.is_builtin(name)}
-    return "\n\n".join(filter(None, [policy, _host_policy(builtin)]))
+    builtin = {name for name in offered if host.is_builtin(name)}
+    texts = [policy, _host_policy(builtin)]
+    return "\n\n".join(text for text in texts if text)
 
 
 def _host_policy(builtin: Collection[str]) -> str:
@@ -106,17 +107,17 @@ def agent_defaults(agent: AgentMode) -> dict[str, Any]:
     return {} if temperature is None else {"temperature": temperature}
 
 
-def agent_toolset(call: CheckedCall, agent: AgentMode, toolset: Toolset) -> Toolset:
+def agent_toolset(agent: AgentMode, toolset: Toolset, max_calls: int) -> Toolset:
     """Return the tools of a chat under the guard and the budget of an agent.
 
-    A call that failed is not made again with the same arguments.
+    A call that failed is not made again with the same arguments. `max_calls` is the
+    limit of all chats.
     """
     tools = GuardedTools(toolset.tools)
-    calls = call.valves.MAX_TOOL_CALLS
     budget = build_budget(agent.parameters)
     return toolset._replace(
         tools=tools,
         judge=tools,
-        budget=replace(budget, calls=calls),
-        texts=build_call_texts(agent.parameters, calls),
+        budget=replace(budget, calls=max_calls),
+        texts=build_call_texts(agent.parameters, max_calls),
     )

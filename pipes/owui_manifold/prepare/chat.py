@@ -20,6 +20,7 @@ from openai_responses.json_input import as_mapping, count_entries
 from openai_responses.long_work import run_work
 from openai_responses.loop.tools import Toolset
 from openai_responses.models.choice import choose_auto_model
+from openai_responses.models.facts import ModelFacts
 from openai_responses.models.resolve import REASONING_EFFORTS, ResolvedModel
 from openai_responses.repairs.request_repairs import lowered_kinds
 from openai_responses.requests.build import (
@@ -66,9 +67,9 @@ from owui_chat.storage.records import Record
 from owui_chat.storage.signature import Sign
 from owui_host.users import user_model
 from owui_manifold.call.config import run_limits
-from owui_manifold.call.context import CheckedCall
+from owui_manifold.call.context import Caller, CheckedCall
 from owui_manifold.call.research import research_beginning, research_body
-from owui_manifold.call.uploads import files_refused
+from owui_manifold.call.uploads import no_files_text
 from owui_manifold.host.open_webui import require_floor, scale_image
 from owui_manifold.prepare.agent import (
     agent_defaults,
@@ -100,6 +101,7 @@ from owui_manifold.prepare.request import (
 from owui_manifold.prepare.retrieved_text import without_retrieved_text
 from owui_manifold.store.keys import chat_keys
 from owui_manifold.store.stored_chat import StoredChat, read_stored_chat
+from shells.administration import UsageAllowance
 
 
 class _Chat(NamedTuple):
@@ -112,6 +114,8 @@ class _Chat(NamedTuple):
     parts: list[ChatPart]
     records: Mapping[str, Record]
     tools: OfferedTools
+    reason: str = ""
+    """Why its model was chosen, if there is anything to say."""
     verbosity: str = ""
     summary: str = ""
     """What Open WebUI tells of the conversation that it leaves out."""
@@ -135,17 +139,19 @@ class _Chat(NamedTuple):
 
     def find_compacted(self) -> set[str]:
         """Return the answers behind which a compaction replaced what came before."""
-        return {
-            record.message_id
-            for record in self.records.values()
-            if any(is_compaction(item) for item in record.payload)
-        }
+        compacted: set[str] = set()
+        for record in self.records.values():
+            if any(is_compaction(item) for item in record.payload):
+                compacted.add(record.message_id)
+        return compacted
 
     @property
     def is_stable(self) -> bool:
         """Whether instructions stay as first given (`stable_instructions`)."""
         mode = self.call.config.expert.stable_instructions
-        return self.model.facts.appends_tools if mode == "auto" else mode == "on"
+        if mode == "auto":
+            return self.model.facts.appends_tools
+        return mode == "on"
 
 
 async def build_chat_request(call: CheckedCall) -> PreparedRequest:
@@ -153,26 +159,28 @@ async def build_chat_request(call: CheckedCall) -> PreparedRequest:
     require_floor()
     keys = chat_keys(call.valves, call.caller)
     stored = await read_stored_chat(call.caller, keys)
-    size = count_entries(call.messages, 2) + (stored.size if stored else 0)
-    chat, reason = await run_work(size, lambda: _read_messages(call, keys.sign, stored))
+    size = count_entries(call.messages, 2)
+    if stored:
+        size += stored.size
+    chat = await run_work(size, partial(_read_messages, call, keys.sign, stored))
     chat = await _with_whole_files(chat)
     chat = await run_work(size, partial(_apply_passes, chat))
     origin = origin_at(chat.model.family, call.endpoint)
     tools = chat.tools
-    items = await _history(chat, origin, size)
+    items = await _history_items(chat, origin, size)
     changed = {"input": items, "instructions": chat.instructions or None}
     request = chat.request.model_copy(update=changed)
     return PreparedRequest(
-        call,
-        with_cache_comparison(call, request, stored),
-        origin,
-        run_limits(call.config.expert, chat.model),
-        _toolset(call, tools),
+        call=call,
+        request=with_cache_comparison(call, request, stored),
+        origin=origin,
+        limits=run_limits(call.config.expert, chat.model),
+        toolset=_chat_toolset(call, tools),
         keys=keys,
         stored=stored,
         sent=chat.sent,
         records=chat.records,
-        reason=reason,
+        reason=chat.reason,
         notices=(
             tools.notice,
             chat.memory_note,
@@ -187,11 +195,11 @@ async def build_chat_request(call: CheckedCall) -> PreparedRequest:
 
 def _read_messages(
     call: CheckedCall, sign: Sign | None, stored: StoredChat | None
-) -> tuple[_Chat, str]:
-    """Return the chat as it is to be sent, and why its model was chosen, if known."""
+) -> _Chat:
+    """Return the chat as the host gives it, with its model and its tools."""
     messages, memory_note = remembered_messages(call.agent, call.messages)
-    instructions, parts = parse_messages(messages, call.valves.IMAGE_DETAIL)
-    instructions, summary = _take_conversation(call, instructions)
+    system_prompt, parts = parse_messages(messages, call.valves.IMAGE_DETAIL)
+    instructions, summary = _take_conversation(call.caller, system_prompt)
     parts, records = restore_from_details(parts, sign)
     model, reason = _choose_model(call, parts, stored)
     if call.account:
@@ -200,22 +208,34 @@ def _read_messages(
     tools = offered_tools(call, model)
     if call.agent:
         check_agent_model(call.agent, model)
-        instructions = agent_instructions(call, call.agent, model, instructions, tools)
-    chat = _Chat(call, model, stored, instructions, parts, records, tools)
-    chat = chat._replace(memory_note=memory_note, summary=summary)
-    return _attach_stored(chat), reason
+        instructions = agent_instructions(
+            call.agent, model, instructions, tools, call.host
+        )
+    chat = _Chat(
+        call=call,
+        model=model,
+        stored=stored,
+        instructions=instructions,
+        parts=parts,
+        records=records,
+        tools=tools,
+        reason=reason,
+        summary=summary,
+        memory_note=memory_note,
+    )
+    return _attach_stored(chat)
 
 
-def _take_conversation(call: CheckedCall, instructions: str) -> tuple[str, str]:
-    """Return the instructions without what the host tells there of the conversation.
+def _take_conversation(caller: Caller, system_prompt: str) -> tuple[str, str]:
+    """Return the instructions, and what the host tells there of the conversation.
 
     It tells it in chats of its page only; other clients write their own instructions.
     """
-    if call.caller.is_in_channel:
-        return take_thread(instructions)
-    if call.caller.host_reads:
-        return take_summary(instructions)
-    return instructions, ""
+    if caller.is_in_channel:
+        return take_thread(system_prompt)
+    if caller.host_reads:
+        return take_summary(system_prompt)
+    return system_prompt, ""
 
 
 def _apply_passes(chat: _Chat) -> _Chat:
@@ -225,28 +245,32 @@ def _apply_passes(chat: _Chat) -> _Chat:
     return chat
 
 
-def _toolset(call: CheckedCall, tools: OfferedTools) -> Toolset:
+def _chat_toolset(call: CheckedCall, tools: OfferedTools) -> Toolset:
     """Return what runs the calls of a chat."""
     toolset = call_toolset(call, tools)
-    return agent_toolset(call, call.agent, toolset) if call.agent else toolset
+    if call.agent is None:
+        return toolset
+    return agent_toolset(call.agent, toolset, call.valves.MAX_TOOL_CALLS)
 
 
 def _choose_model(
     call: CheckedCall, parts: Sequence[ChatPart], stored: StoredChat | None
 ) -> tuple[ResolvedModel, str]:
-    """Return the model, and the sentence that says why it was chosen, if any."""
-    question = next(iter(user_messages(parts).values()), None)
+    """Return the model, and the message that says why it was chosen, if any."""
+    questions = list(user_messages(parts).values())
+    first_item = questions[0].item if questions else None
     records = stored.records.values() if stored else ()
     choice = choose_auto_model(
         call.model_name,
-        question.item if question else None,
+        first_item,
         tools=bool(call.host.metadata.get("tool_ids")),
         earlier={record.origin.family for record in records},
     )
     if choice is None:
         return call.model, research_beginning(call.model)
-    model = call.resolve(choice[0])
-    return model, f"{model.name} answers: {choice[1]}."
+    name, reason = choice
+    model = call.resolve(name)
+    return model, f"{model.name} answers: {reason}."
 
 
 _LEFT_OUT = "a developer's message in its row was left out"
@@ -296,7 +320,7 @@ def _code_gets_files(chat: _Chat) -> bool:
     endpoint = chat.call.endpoint
     if not endpoint.has_own_services or chat.tools.choice == "none":
         return False
-    if files_refused(endpoint.account()) in chat.call.capabilities:
+    if no_files_text(endpoint.account()) in chat.call.capabilities:
         return False
     if not has_new_container(chat.tools.items):
         return False
@@ -331,7 +355,10 @@ def _build_flat(chat: _Chat) -> _Chat:
     body = _body(chat)
     stored = chat.stored.repairs if chat.stored else ()
     request = build_request(chat.model, "", items, body, settings)
-    effort = _other_allowed_effort(chat, request)
+    effort = ""
+    if chat.call.account:
+        limits = chat.call.account.limits
+        effort = _other_allowed_effort(limits, chat.model.facts, request)
     if effort:
         body["reasoning"] = {**as_mapping(body.get("reasoning")), "effort": effort}
         request = build_request(chat.model, "", items, body, settings)
@@ -339,20 +366,18 @@ def _build_flat(chat: _Chat) -> _Chat:
     return chat._replace(request=request.model_copy(update={"repairs": repairs}))
 
 
-def _other_allowed_effort(chat: _Chat, request: ResponsesRequest) -> str:
-    """Return the effort that the limits of the account allow instead of the request's.
+def _other_allowed_effort(
+    limits: UsageAllowance, facts: ModelFacts, request: ResponsesRequest
+) -> str:
+    """Return the effort that limits allow instead of the request's.
 
-    Empty if there are none, or if they allow what is asked for.
+    Empty if they allow what is asked for.
     """
-    account = chat.call.account
-    if account is None:
-        return ""
-    facts = chat.model.facts
-    asked = (request.reasoning or {}).get("effort") or facts.default_effort
-    usable: Sequence[str] = ()
-    if asked or facts.reasoning:
-        usable = facts.efforts or REASONING_EFFORTS
-    return account.limits.nearest_allowed_effort(asked, usable)
+    effort = (request.reasoning or {}).get("effort") or facts.default_effort
+    known: Sequence[str] = ()
+    if effort or facts.reasoning:
+        known = facts.efforts or REASONING_EFFORTS
+    return limits.nearest_allowed_effort(effort, known)
 
 
 def _restore_prefix(chat: _Chat) -> _Chat:
@@ -374,17 +399,17 @@ def _restore_prefix(chat: _Chat) -> _Chat:
             sent[call.caller.message_id] = sent_now
     request, items = _with_turns(chat, sent)
     earlier = _sent_instructions(chat, sent)
-    changes = earlier.changes if earlier else {}
-    prefix = apply_sent_context(parts, sent, changes, items)
-    chat = chat._replace(parts=prefix, request=request)
     if earlier is None:
-        return chat
-    # What changed since an answer began is told at its end: it is no question.
+        prefix = apply_sent_context(parts, sent, {}, items)
+        return chat._replace(parts=prefix, request=request)
+    prefix = apply_sent_context(parts, sent, earlier.changes, items)
+    # A new question has the change in front of it. If an answer is continued, what has
+    # changed since it began is told at its end.
     change = change_instructions(earlier, chat.instructions, call.model_id)
     notice = change_notice(change)
     if notice:
         prefix.append(notice)
-    return chat._replace(instructions=earlier.first)
+    return chat._replace(parts=prefix, request=request, instructions=earlier.first)
 
 
 def _sent_now(chat: _Chat, earlier: Mapping[str, SentContext]) -> SentContext:
@@ -395,7 +420,7 @@ def _sent_now(chat: _Chat, earlier: Mapping[str, SentContext]) -> SentContext:
         known = _sent_instructions(chat, earlier)
         sent = change_instructions(known, chat.instructions, chat.call.model_id)
     turn = None
-    if _appended(chat):
+    if _appended_kinds(chat):
         turns = model_turns(chat.parts, earlier, chat.request.model)
         turn = record_turn(chat.request, [*turns.values()], facts.default_effort)
     injected = find_injected_context(chat.parts)
@@ -423,11 +448,14 @@ def _with_turns(
     turns = model_turns(chat.parts, sent, chat.request.model)
     if chat.call.caller.message_id not in turns:
         return chat.request, {}
-    return append_turns(chat.request, turns, _appended(chat))
+    return append_turns(chat.request, turns, _appended_kinds(chat))
 
 
-def _appended(chat: _Chat) -> set[str]:
-    """Return the types of items that its model and server take."""
+def _appended_kinds(chat: _Chat) -> set[str]:
+    """Return the types of items by which later turns can change a request.
+
+    They are those that its model and server take, and did not refuse.
+    """
     if not chat.call.endpoint.is_openai:
         return set()
     facts = chat.model.facts
@@ -457,7 +485,7 @@ def _place_summary(chat: _Chat) -> _Chat:
 
 def _place_instructions(chat: _Chat) -> _Chat:
     """Let the input begin with the instructions, where a server takes that."""
-    if not (chat.instructions and chat.call.endpoint.is_openai):
+    if not chat.instructions or not chat.call.endpoint.is_openai:
         return chat
     first = UserMessage(text_message("developer", chat.instructions))
     return chat._replace(parts=[first, *chat.parts], instructions="")
@@ -475,28 +503,33 @@ _PASSES = (
 """What is done to a parsed chat, in this order; directives are no part of a prefix."""
 
 
-async def _history(chat: _Chat, origin: Origin, size: int) -> list[Item]:
-    """Return the input of a chat's history, with its files."""
-    parts = chat.parts
+async def _history_items(chat: _Chat, origin: Origin, size: int) -> list[Item]:
+    """Return the input of a chat's history, with its files.
+
+    `size` is that of the chat without its images (`run_work`).
+    """
     valves = chat.call.valves
     user_id = chat.call.caller.user_id
-    size += sum(map(image_length, parts)) // 1024
-    parts = await run_work(size, partial(resolve_images, parts, scale_image))
+    size += sum(image_length(part) for part in chat.parts) // 1024
+    parts = await run_work(size, partial(resolve_images, chat.parts, scale_image))
     has_attachments = any(
         part.attachments for part in parts if isinstance(part, UserMessage)
     )
     if _sends_documents(chat) and has_attachments:
         parts = await add_documents(parts, await user_model(user_id), valves.FILE_INPUT)
     records = await load_stored_images(chat.records, parts, user_id)
-    reader = origin if valves.remembers_reasoning() else None
-    with_tools = valves.PERSIST_TOOL_RESULTS
-    repairs = chat.stored.repairs if chat.stored else ()
-    return await run_work(
-        size,
-        lambda: fit_input(
-            build_input(parts, records, reader, with_tools=with_tools, repairs=repairs)
-        ),
-    )
+
+    def build_items() -> list[Item]:
+        items = build_input(
+            parts,
+            records,
+            reader=origin if valves.remembers_reasoning() else None,
+            with_tools=valves.PERSIST_TOOL_RESULTS,
+            repairs=chat.stored.repairs if chat.stored else (),
+        )
+        return fit_input(items)
+
+    return await run_work(size, build_items)
 
 
 def _body(chat: _Chat) -> dict[str, Any]:

@@ -5,6 +5,7 @@ They are read with the rights of the current user.
 
 import base64
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from openai_responses.items import Item
 from owui_chat.file_names import shorten_name
@@ -42,17 +43,11 @@ async def add_documents(
     """
     result = list(parts)
     question = question_index(parts)
-    left = _MAX_DOCUMENT_BYTES
+    reader = _DocumentReader(user, wanted)
     for index, part in enumerate(parts):
         if isinstance(part, UserMessage) and part.attachments:
-            read = list[Item]()
-            for file in part.attachments:
-                document, size = await _read_document(file, user, wanted, left)
-                left -= size
-                if document:
-                    is_asked = index == question
-                    read.append(part_or_note(document, is_asked=is_asked))
-            result[index] = part.with_content([*read, *part.content])
+            documents = await reader.read(part, is_asked=index == question)
+            result[index] = part.with_content([*documents, *part.content])
     return result
 
 
@@ -73,37 +68,68 @@ def document_ids(parts: Sequence[ChatPart], wanted: str) -> set[str]:
 def _wanted_type(name: str, declared: str, wanted: str) -> str:
     """Return the type of a document that the model gets; empty for other files."""
     kind = document_type(name, declared)
-    return kind if kind == PDF_TYPE or wanted == "all" else ""
+    if kind == PDF_TYPE or wanted == "all":
+        return kind
+    return ""
 
 
-async def _read_document(
-    file: Attachment, user: HostUser | None, wanted: str, left: int
-) -> tuple[Item | str, int]:
-    """Return a document and its size; or why it cannot be sent, and nothing if it is
-    not for the model.
-    """
-    if file.is_image:
-        return "", 0
-    stored = await readable_file(file.file_id, user)
-    name = file.name
-    declared = file.content_type
-    if stored:
-        name = name or shorten_name(stored.name)
-        declared = declared or stored.media_type
-    kind = _wanted_type(name, declared, wanted)
-    if not kind:
-        return "", 0
+class _Document(NamedTuple):
+    """A document as a part of a message."""
 
-    def sized_part(content: bytes) -> tuple[Item, int]:
-        return document_part(name, kind, content), len(content)
+    part: Item
+    size: int
+    """In bytes."""
 
-    part: Item | str = GONE_FILE.format(name)
-    size = stored.size if stored else 0
-    if stored and size <= left:
+
+class _DocumentReader:
+    """Reads the documents of a request, up to the limit for all of them."""
+
+    def __init__(self, user: HostUser | None, wanted: str) -> None:
+        self._user = user
+        self._wanted = wanted
+        self._left = _MAX_DOCUMENT_BYTES
+
+    async def read(self, message: UserMessage, *, is_asked: bool) -> list[Item]:
+        """Return the documents of a message that are for the model.
+
+        One that cannot be sent is a note, and raises for the message that is asked.
+        """
+        parts: list[Item] = []
+        for file in message.attachments:
+            part = await self._read_part(file)
+            if part is not None:
+                parts.append(part_or_note(part, is_asked=is_asked))
+        return parts
+
+    async def _read_part(self, file: Attachment) -> Item | str | None:
+        """Return a document, or why it cannot be sent; None if it is not for the model."""
+        if file.is_image:
+            return None
+        stored = await readable_file(file.file_id, self._user)
+        name = file.name
+        declared = file.content_type
+        if stored:
+            name = name or shorten_name(stored.name)
+            declared = declared or stored.media_type
+        kind = _wanted_type(name, declared, self._wanted)
+        if not kind:
+            return None
+        if stored is None:
+            return GONE_FILE.format(name)
+        if stored.size > self._left:
+            return _TOO_LARGE.format(name)
+
+        def make_document(content: bytes) -> _Document:
+            return _Document(document_part(name, kind, content), len(content))
+
         # The host may not know the size. One byte more tells that the file is longer.
-        document = await read_file(stored, sized_part, left + 1)
-        part, size = document or (part, 0)
-    return (part, size) if size <= left else (_TOO_LARGE.format(name), 0)
+        document = await read_file(stored, make_document, self._left + 1)
+        if document is None:
+            return GONE_FILE.format(name)
+        if document.size > self._left:
+            return _TOO_LARGE.format(name)
+        self._left -= document.size
+        return document.part
 
 
 async def load_stored_images(
@@ -120,7 +146,7 @@ async def load_stored_images(
     pictures: dict[str, str] = {}
     for file_id in dict.fromkeys(wanted):
         file = await readable_file(file_id, user)
-        held = await read_file(file, base64.b64encode)
-        if held:
-            pictures[file_id] = held.decode()
+        encoded = await read_file(file, base64.b64encode)
+        if encoded:
+            pictures[file_id] = encoded.decode()
     return restore_images(records, pictures)

@@ -8,9 +8,13 @@ from typing import Any, NamedTuple
 
 from openai_responses.callbacks import ignore_report
 from openai_responses.items import Item, json_digest
-from openai_responses.json_input import JsonObject, as_list, parse_json_object
+from openai_responses.json_input import JsonObject, parse_json_object
 from openai_responses.loop.tools import ApprovalRules
-from openai_responses.models.resolve import ResolvedModel, takes_search_budget
+from openai_responses.models.resolve import (
+    ResolvedModel,
+    takes_hosted_tool,
+    takes_search_budget,
+)
 from openai_responses.requests.tools import (
     CALLED_BY_NAME,
     ToolNames,
@@ -20,6 +24,7 @@ from openai_responses.requests.tools import (
     responses_tools,
 )
 from openai_responses.tool_kinds import TOOL_KINDS
+from owui_manifold.call.callers import given_tools
 from owui_manifold.call.config import Config
 from owui_manifold.call.expert import ExpertSettings, WebSearchOptions
 from owui_manifold.call.valves import TOOL_SETTINGS
@@ -41,10 +46,10 @@ def hosted_tools(
 ) -> tuple[list[Item], set[str]]:
     """Return OpenAI's tools of a request, and the names of the host's they replace.
 
-    Open WebUI's tools for the same purpose go: offering both would be ambiguous. Those
-    for a tool stay whose digest is among the `refused` ones. The order is always the
-    same, because the prompt cache depends on it. Raises InvalidRequest for unusable
-    valves.
+    Open WebUI's tools for the same purpose go: offering both would be ambiguous. A tool
+    whose digest is among the `refused` ones is left out, and replaces none. The order is
+    always the same, because the prompt cache depends on it. Raises InvalidRequest for
+    unusable valves.
     """
     usable = [
         tool
@@ -62,8 +67,8 @@ def hosted_tools(
 def _configured_tools(config: Config, model: ResolvedModel) -> Iterator[Item]:
     """Yield the tools that are switched on and that a model takes."""
     for name, kind in TOOL_KINDS.items():
-        is_on = name in config.tool_kinds or _is_researched(model, name)
-        if not is_on or not _takes(model, name):
+        is_on = name in config.tool_kinds or _needs_for_research(model, name)
+        if not is_on or not _takes_kind(model, name):
             continue
         build = _BUILDERS.get(name)
         if build:
@@ -72,20 +77,16 @@ def _configured_tools(config: Config, model: ResolvedModel) -> Iterator[Item]:
             yield {"type": name, **kind.least}
 
 
-def _is_researched(model: ResolvedModel, kind: str) -> bool:
+def _needs_for_research(model: ResolvedModel, kind: str) -> bool:
     """Say whether a model has a kind of tools because it researches."""
     return model.research and kind == "web_search"
 
 
-def _takes(model: ResolvedModel, kind: str) -> bool:
-    """Say whether a model takes a type of tools.
-
-    Of the types that it lacks the beginnings are compared: `web_search_preview` is a web
-    search, too.
-    """
+def _takes_kind(model: ResolvedModel, kind: str) -> bool:
+    """Say whether a model takes a type of tools."""
     if kind in CALLED_BY_NAME:
         return model.facts.functions
-    return model.facts.hosted and not kind.startswith(model.facts.lacks)
+    return takes_hosted_tool(model, kind)
 
 
 def _file_search(config: Config, _model: ResolvedModel) -> Sequence[Item]:
@@ -120,7 +121,7 @@ def _web_search(config: Config, model: ResolvedModel) -> Sequence[Item]:
     (docs/reference/responses-api.md, "Hosted tools"). Raises InvalidRequest for options
     that cannot be read: a search without the administrator's filters must not run.
     """
-    options, problems = _search_options(config)
+    options, problems = _read_search_options(config.valves.WEB_SEARCH_OPTIONS)
     if problems:
         raise valve_error(problems[0].rstrip("."), PIPE_SHELL, _SEARCH_EXAMPLE)
     tool: Item = {
@@ -145,11 +146,9 @@ def _web_search(config: Config, model: ResolvedModel) -> Sequence[Item]:
     return [tool]
 
 
-def _search_options(config: Config) -> tuple[WebSearchOptions, list[str]]:
+def _read_search_options(text: str) -> tuple[WebSearchOptions, list[str]]:
     """Return the options of the web search, and what is wrong with them."""
-    text = config.valves.WEB_SEARCH_OPTIONS
-    options, problems = read_json_valve(_SEARCH_VALVE, text, WebSearchOptions)
-    return options, list(problems)
+    return read_json_valve(_SEARCH_VALVE, text, WebSearchOptions)
 
 
 def unused_search_budget(config: Config, model: ResolvedModel) -> str:
@@ -157,15 +156,14 @@ def unused_search_budget(config: Config, model: ResolvedModel) -> str:
 
     The filters of an administrator are always sent: what rejects them gets no search.
     """
-    options, _ = _search_options(config)
+    options, _ = _read_search_options(config.valves.WEB_SEARCH_OPTIONS)
     is_set = options.return_token_budget != "default"
     is_searching = "web_search" in config.tool_kinds
-    if is_set and is_searching and not takes_search_budget(model):
-        return (
-            f"{_SEARCH_VALVE}: {model.name} has no `return_token_budget`. It is not "
-            "sent."
-        )
-    return ""
+    if not is_set or not is_searching or takes_search_budget(model):
+        return ""
+    return (
+        f"{_SEARCH_VALVE}: {model.name} has no `return_token_budget`. It is not sent."
+    )
 
 
 _SEARCH_VALVE = "WEB_SEARCH_OPTIONS"
@@ -186,19 +184,24 @@ def _domains(addresses: Sequence[str]) -> list[str]:
 def _location(setting: str | Mapping[str, str]) -> dict[str, str]:
     """Return a location by the API's names, from an object or from words in their order.
 
-    A country that is no code of two letters would be refused, so it is left out. Raises
-    InvalidRequest for more than four words.
+    A country that is not a code of two letters would be refused, so it is left out.
+    Raises InvalidRequest for more than four words.
     """
-    if isinstance(setting, str):
-        words = [word.strip() for word in setting.split(",")]
-        if len(words) > len(_PLACE_NAMES):
-            problem = f"{_SEARCH_VALVE}: `user_location` has more than four words"
-            raise valve_error(problem, PIPE_SHELL, _SEARCH_EXAMPLE)
-        setting = dict(zip(_PLACE_NAMES, words, strict=False))
-    location = {name: setting[name] for name in _PLACE_NAMES if setting.get(name)}
+    given = _location_of_words(setting) if isinstance(setting, str) else setting
+    location = {name: given[name] for name in _PLACE_NAMES if given.get(name)}
     if len(location.get("country", "")) != _COUNTRY_CODE:
         location.pop("country", None)
     return location
+
+
+def _location_of_words(text: str) -> dict[str, str]:
+    """Return a location that is given as `city, region, country, timezone`."""
+    words = [word.strip() for word in text.split(",")]
+    if len(words) > len(_PLACE_NAMES):
+        problem = f"{_SEARCH_VALVE}: `user_location` has more than four words"
+        raise valve_error(problem, PIPE_SHELL, _SEARCH_EXAMPLE)
+    # The last ones may be missing.
+    return dict(zip(_PLACE_NAMES, words, strict=False))
 
 
 _BUILDERS: Mapping[str, Callable[[Config, ResolvedModel], Sequence[Item]]] = {
@@ -232,7 +235,7 @@ def called_tools(
     `log` is told of those that are too large. Raises InvalidRequest for a tool without
     a name.
     """
-    specs = as_list(body.get("tools")) + as_list(body.get("extra_tools"))
+    specs = given_tools(body)
     text = _tools_text(specs)
     strict = expert.strict_tool_calling
     if text and len(text) <= _MAX_REMEMBERED:
@@ -241,7 +244,7 @@ def called_tools(
         tools, log_lines = _read_tools(specs, strict)
     for line in log_lines:
         log(line)
-    taken = [tool for tool in tools if _takes(model, tool["type"])]
+    taken = [tool for tool in tools if _takes_kind(model, tool["type"])]
     return [put_under_rules(tool, rules) for tool in taken]
 
 
@@ -250,7 +253,7 @@ _MAX_REMEMBERED = 50_000
 
 
 def _tools_text(specs: list[Any]) -> str:
-    """Return the text of tools; an empty one if some are no JSON, or too deep."""
+    """Return the text of tools; an empty one if some are not JSON, or too deep."""
     try:
         return json.dumps(specs)
     except (TypeError, ValueError, RecursionError):
@@ -291,8 +294,8 @@ def offer_tools(
     """Return the tools of a chat: OpenAI's, then the others, and the choice.
 
     One of the others replaces OpenAI's of the same kind; the `withheld` ones are left
-    out. `builtin` are the names of Open WebUI's own.
-    Raises InvalidRequest for a choice that names no tool.
+    out. `builtin` are the names of Open WebUI's own. Raises InvalidRequest for a choice
+    that names no tool.
     """
     merged = merge_tools(hosted, called)
     tools = [tool for tool in merged if tool.get("name") not in withheld]

@@ -57,9 +57,9 @@ async def choose_python_files(
         if reason:
             reasons[attachment.name or stored.name] = reason
         else:
-            name = _own_name(attachment, stored, [file.name for file in chosen])
+            name = _unique_name(attachment, stored, [file.name for file in chosen])
             files[attachment.file_id] = PythonFile(attachment.file_id, stored, name)
-    return PythonFiles(tuple(files.values()), _notice(reasons))
+    return PythonFiles(tuple(files.values()), _not_copied_notice(reasons))
 
 
 def _attached_once(parts: Sequence[ChatPart]) -> Iterator[tuple[Attachment, bool]]:
@@ -132,7 +132,7 @@ def _reason_against(stored: StoredFile, chosen: Sequence[PythonFile]) -> str:
     return _LARGER_TOTAL if total > MAX_TOTAL_BYTES else ""
 
 
-def _notice(reasons: dict[str, str]) -> str:
+def _not_copied_notice(reasons: dict[str, str]) -> str:
     """Return the line about the files that are not copied, if any."""
     if not reasons:
         return ""
@@ -140,7 +140,9 @@ def _notice(reasons: dict[str, str]) -> str:
     return f"Not copied to Python: {', '.join(listed)}."
 
 
-def _own_name(attachment: Attachment, stored: StoredFile, taken: Sequence[str]) -> str:
+def _unique_name(
+    attachment: Attachment, stored: StoredFile, taken: Sequence[str]
+) -> str:
     """Return the name of a file, with a number if another one has it."""
     path = (attachment.name or stored.name).replace("\\", "/")
     words = path.rpartition("/")[2].split()  # a line break could begin an instruction

@@ -48,7 +48,7 @@ def _tool_names(chosen: object) -> Sequence[str] | None:
     return [str(name) for name in names] if isinstance(names, list) else None
 
 
-def rule_without_rules(servers: Sequence[JsonObject], request: JsonObject) -> Approval:
+def default_remote_rule(servers: Sequence[JsonObject], request: JsonObject) -> Approval:
     """Return what holds for a remote call that no rule is about.
 
     `servers` are as they are described: the last of a label counts. A filter may also

@@ -2,14 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from fnmatch import fnmatchcase
 from functools import partial
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from openai_responses.appended import APPENDED
 from openai_responses.items import Item, item_type
-from openai_responses.json_input import as_list, as_mapping
+from openai_responses.json_input import as_mapping
 from openai_responses.loop.attempts import Limits
 from openai_responses.loop.spending import Budget
 from openai_responses.loop.tools import Approver, CallLimits, Toolset
@@ -26,6 +25,7 @@ from openai_responses.requests.replay import Origin
 from openai_responses.requests.tools import is_hosted_tool
 from owui_chat.input.prefix import SentContext
 from owui_chat.storage.records import Record
+from owui_manifold.call.callers import given_tools
 from owui_manifold.call.config import read_config
 from owui_manifold.call.context import CheckedCall
 from owui_manifold.call.research import research_ceiling
@@ -39,11 +39,11 @@ from owui_manifold.prepare.hosted_tools import (
     offer_tools,
 )
 from owui_manifold.prepare.python_files import PythonFile
-from owui_manifold.prepare.remote_rules import rule_without_rules
+from owui_manifold.prepare.remote_rules import default_remote_rule
 from owui_manifold.store.keys import ChatKeys
 from owui_manifold.store.stored_chat import StoredChat
 from shells.compaction import compaction_settings
-from shells.valve_words import comma_list
+from shells.valve_words import comma_list, fits_pattern
 
 _BATCH_SHARE = 5
 """Calls made at once run in parallel, but not all of them."""
@@ -141,6 +141,7 @@ def is_as_configured(prepared: PreparedRequest) -> bool:
         return False
     if any(item_type(item) in APPENDED for item in sent.input):
         return False
+    # The request as it would be for anybody, with the effort in the model's name.
     body = {"reasoning_effort": call.model.effort}
     plain = call._replace(body=body, config=read_config(call.valves))
     model = call.resolve(sent.model)._replace(
@@ -168,7 +169,7 @@ def _is_background_model(valves: Valves, names: Sequence[str]) -> bool:
     if valves.COMPATIBILITY == "strict":  # such servers do not store responses
         return False
     patterns = comma_list(valves.BACKGROUND_MODELS.lower())
-    return any(fnmatchcase(n.lower(), p) for n in names for p in patterns)
+    return any(fits_pattern(name.lower(), patterns) for name in names)
 
 
 def _default_parameters(call: CheckedCall, tools: Sequence[Item]) -> dict[str, Any]:
@@ -180,18 +181,20 @@ def _default_parameters(call: CheckedCall, tools: Sequence[Item]) -> dict[str, A
     """
     caller = call.caller
     valves = call.valves
-    tier = call.config.service_tier
+    ids = hash_ids(valves.PROMPT_CACHE_KEY, caller.user_id, caller.chat_id)
+    parameters = given_values(ids)
+    if call.config.service_tier != "auto":
+        parameters["service_tier"] = call.config.service_tier
+    if valves.TRUNCATION != "disabled":
+        parameters["truncation"] = valves.TRUNCATION
+    if valves.MAX_OUTPUT_TOKENS:
+        parameters["max_output_tokens"] = valves.MAX_OUTPUT_TOKENS
     compaction = compaction_settings(valves.COMPACTION_TOKENS, call.endpoint)
-    chosen = {
-        **hash_ids(valves.PROMPT_CACHE_KEY, caller.user_id, caller.chat_id),
-        "service_tier": tier if tier != "auto" else None,
-        "truncation": valves.TRUNCATION if valves.TRUNCATION != "disabled" else None,
-        "max_output_tokens": valves.MAX_OUTPUT_TOKENS or None,
-        "context_management": compaction,
-    }
-    if any(map(is_hosted_tool, tools)):  # the API counts only their calls
-        chosen["max_tool_calls"] = valves.MAX_TOOL_CALLS
-    return given_values(chosen)
+    if compaction:
+        parameters["context_management"] = compaction
+    if any(is_hosted_tool(tool) for tool in tools):  # the API counts only their calls
+        parameters["max_tool_calls"] = valves.MAX_TOOL_CALLS
+    return parameters
 
 
 def call_toolset(call: CheckedCall, offered: OfferedTools) -> Toolset:
@@ -199,15 +202,15 @@ def call_toolset(call: CheckedCall, offered: OfferedTools) -> Toolset:
     valves = call.valves
     seconds = call.config.tool_seconds
     return Toolset(
-        HostTools(call.host, tool_user(call), offered.names),
-        _approver(call),
-        CallLimits(
+        tools=HostTools(call.host, tool_user(call), offered.names),
+        approver=_approver(call),
+        limits=CallLimits(
             seconds=seconds,
             batch_seconds=_BATCH_SHARE * seconds,
             characters=valves.TOOL_OUTPUT_CHARACTERS,
             own=[*call.config.tool_timeouts, *long_running_tools(call.host)],
         ),
-        call.log.warn,
+        log=call.log.warn,
         budget=Budget(
             # One round more in which the model hears of the limit.
             rounds=valves.MAX_FUNCTION_CALL_LOOPS + 1,
@@ -221,9 +224,10 @@ def call_toolset(call: CheckedCall, offered: OfferedTools) -> Toolset:
 def _approver(call: CheckedCall) -> Approver:
     """Return who decides about the calls of a chat, also about those that OpenAI makes."""
     approver = build_approver(call.host, call.config.approval_rules, call.log.warn)
-    given = as_list(call.body.get("tools")) + as_list(call.body.get("extra_tools"))
-    servers = [*call.config.remote.tools, *map(as_mapping, given)]
-    return replace(approver, remote_default=partial(rule_without_rules, servers))
+    # The chat's own tools may describe a remote server, too.
+    given = [as_mapping(tool) for tool in given_tools(call.body)]
+    servers = [*call.config.remote.tools, *given]
+    return replace(approver, remote_default=partial(default_remote_rule, servers))
 
 
 def tool_user(call: CheckedCall) -> ToolUser:

@@ -12,7 +12,7 @@ from openai_responses.items import Item, content_parts
 from openai_responses.json_input import JsonObject, as_text, value_at
 from owui_chat.input.attachments import question_index
 from owui_chat.messages import ChatPart, UserMessage
-from owui_manifold.host.open_webui import RetrievedText, retrieved_text
+from owui_manifold.host.open_webui import RetrievedText, build_retrieved_text
 
 
 async def without_retrieved_text(
@@ -34,12 +34,13 @@ async def without_retrieved_text(
     question = result[index]
     if not isinstance(question, UserMessage):
         return result, instructions
-    words = question.stored.words if question.stored else ""
-    asked = as_text(metadata.get("base_user_prompt")) or words
-    text = await retrieved_text(sources, kept, asked)
-    parts_of_question = [_without_text(part, text) for part in question.content]
-    result[index] = question.with_content(parts_of_question)
-    return result, _replaced(instructions, text)
+    words = as_text(metadata.get("base_user_prompt"))
+    if not words and question.stored:
+        words = question.stored.words
+    text = await build_retrieved_text(sources, kept, words)
+    question_parts = [_reduce_part(part, text) for part in question.content]
+    result[index] = question.with_content(question_parts)
+    return result, _reduce_text(instructions, text)
 
 
 def _is_of_file(source: JsonObject, whole_files: Collection[str]) -> bool:
@@ -48,13 +49,14 @@ def _is_of_file(source: JsonObject, whole_files: Collection[str]) -> bool:
     return is_file and value_at(source, "source", "id") in whole_files
 
 
-def _without_text(part: Item, text: RetrievedText) -> Item:
+def _reduce_part(part: Item, text: RetrievedText) -> Item:
+    """Return a part of the question with what is kept of the retrieved text."""
     if part.get("type") != "input_text":
         return part
-    return {**part, "text": _replaced(part["text"], text)}
+    return {**part, "text": _reduce_text(part["text"], text)}
 
 
-def _replaced(words: str, text: RetrievedText) -> str:
+def _reduce_text(words: str, text: RetrievedText) -> str:
     """Return words with what is kept of the retrieved text.
 
     Around all of it the host has put the administrator's template, which goes with it.

@@ -35,7 +35,7 @@ def task_model(call: CheckedCall) -> ResolvedModel:
     chosen = "TASK_MODEL" in valves.model_fields_set
     if wanted and (chosen or call.endpoint.host == OPENAI_HOST):
         model = call.resolve(wanted)
-        if _task_lack(call.endpoint, model.id) not in call.capabilities:
+        if _missing_model_text(call.endpoint, model.id) not in call.capabilities:
             return model
     return call.model
 
@@ -50,13 +50,13 @@ def lacks_task_model(prepared: PreparedRequest, ended: RunDone) -> bool:
     is_stopped = ended.ending.code in SAFETY_STOPS
     if not is_refused or is_stopped or model == call.model.id:
         return False
-    if call.capabilities.first_time(_task_lack(call.endpoint, model)):
+    if call.capabilities.first_time(_missing_model_text(call.endpoint, model)):
         call.log.warn(
             f"TASK_MODEL: the key may not use {model}; the chat's model does tasks"
         )
     return True
 
 
-def _task_lack(endpoint: Endpoint, model: str) -> str:
-    """Return the text that remembers that a key may not use a model for tasks."""
+def _missing_model_text(endpoint: Endpoint, model: str) -> str:
+    """Return what `AccountCapabilities` remembers of a key without a task model."""
     return f"{endpoint.account()} {model} task"

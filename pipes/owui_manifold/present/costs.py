@@ -18,11 +18,11 @@ def cost_of_responses(
     """
     call = prepared.call
     request = prepared.request
-    own = call.config.prices
-    if isinstance(own, InvalidRequest):
+    own_prices = call.config.prices
+    if isinstance(own_prices, InvalidRequest):
         return None
     facts = call.resolve(request.model).facts
-    facts = facts._replace(prices=own.get(request.model, facts.prices))
-    asked = request.service_tier or ""
-    usages = [usage._replace(tier=usage.tier or asked) for usage in usages]
-    return cost_of_run(usages, facts, output, utc_today(), call.endpoint.host)
+    facts = facts._replace(prices=own_prices.get(request.model, facts.prices))
+    asked_tier = request.service_tier or ""
+    served = [usage._replace(tier=usage.tier or asked_tier) for usage in usages]
+    return cost_of_run(served, facts, output, utc_today(), call.endpoint.host)

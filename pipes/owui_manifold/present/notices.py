@@ -8,7 +8,7 @@ from openai_responses.clock import utc_today
 from openai_responses.json_input import as_mapping, as_text, parse_json_object, value_at
 from openai_responses.models.choice import retirement_notice
 from openai_responses.models.resolve import resolve_model
-from owui_manifold.call.callers import opening_error
+from owui_manifold.call.callers import caller_may_set_error
 from owui_manifold.call.context import CheckedCall
 from owui_manifold.host.open_webui import is_legacy_model, make_native
 from owui_manifold.prepare.hosted_tools import unused_search_budget
@@ -32,7 +32,8 @@ async def _legacy_notice(call: CheckedCall) -> str:
     if not await is_legacy_model(call.model_id):
         return ""
     changed = call.valves.AUTO_NATIVE_TOOLS and await make_native(call.model_id)
-    notice = f"{_LEGACY_TOOLS}{_IS_CHANGED if changed else _HOW_TO_CHANGE}"
+    advice = _IS_CHANGED if changed else _HOW_TO_CHANGE
+    notice = f"{_LEGACY_TOOLS}{advice}"
     is_shown = _is_first_notice(call, f"{call.model_id}: {notice}")
     return notice if is_shown else ""
 
@@ -55,16 +56,16 @@ def _valve_notes(call: CheckedCall) -> list[str]:
     """Return what has no effect in valves: once in the log, once for administrators."""
     servers = call.config.remote
     options = as_mapping(parse_json_object(call.valves.IMAGE_GENERATION_OPTIONS))
-    drawing = resolve_model(as_text(options.get("model")))
-    retirement = retirement_notice(drawing, utc_today())
+    image_model = resolve_model(as_text(options.get("model")))
+    retirement = retirement_notice(image_model, utc_today())
     image_note = f"IMAGE_GENERATION_OPTIONS: {retirement}" if retirement else ""
-    every_note = (
+    all_notes = (
         *servers.notes,
-        opening_error(call.config.expert),
+        caller_may_set_error(call.config.expert),
         image_note,
         unused_search_budget(call.config, call.model),
     )
-    return [note for note in every_note if note and _is_first_notice(call, note)]
+    return [note for note in all_notes if note and _is_first_notice(call, note)]
 
 
 def _is_first_notice(call: CheckedCall, notice: str) -> bool:
@@ -82,14 +83,16 @@ def refusal_notice(call: CheckedCall) -> str:
         return ""
     if not call.caller.host_reads:  # no page shows it
         return ""
-    user = call.caller.user_id
-    is_new = call.capabilities.first_time
-    names = [name for name in call.config.refused if is_new(f"{user}: {name}")]
-    if not names:
+    user_id = call.caller.user_id
+    new: list[str] = []
+    for name in call.config.refused:
+        if call.capabilities.first_time(f"{user_id}: {name}"):
+            new.append(name)
+    if not new:
         return ""
-    listed = ", ".join(names)
-    call.log.line("INFO", f"user {user} may not change {listed}")
-    shown = listed.replace("_", " ").title()
+    names = ", ".join(new)
+    call.log.note(f"user {user_id} may not change {names}")
+    shown = names.replace("_", " ").title()
     return f"No effect, because only administrators may change it: {shown}"
 
 

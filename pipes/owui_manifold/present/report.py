@@ -63,7 +63,7 @@ def report_request(prepared: PreparedRequest) -> None:
     for error in errors:
         call.warn_once(f"user {call.caller.user_id}: {error}")
     if call.config.expert.writes_audit_log():
-        call.log.audit(_audited(prepared).request_line())
+        call.log.audit(_audited_request(prepared).request_line())
 
 
 _DIAGNOSIS = ("type", "reason", "cache_missed_tokens")
@@ -76,21 +76,21 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     trace = ended.trace
     facts = call.resolve(prepared.request.model).facts
     ended = ended._replace(
-        ending=_explained_ending(ended),
+        ending=_explain_ending(ended),
         usage_note=_usage_note(prepared, ended),
         window_share=window_share(ended.last_usage, facts),
     )
     _audit_end(prepared, ended)
     _report_removals(call, trace.removed)
     if ended.ending.is_failure:
-        ended = ended._replace(ending=_reported_failure(call, ended))
+        ended = ended._replace(ending=_log_failure(call, ended))
     else:
         used = f", {ended.usage.total} tokens" if ended.usage else ""
         call.log.line("DEBUG", f"completed{used}, request id {trace.request_id}")
     if not call.config.expert.prompt_cache_diagnostics:
         ended = ended._replace(trace=trace._replace(response_id=""))
     elif trace.cache:
-        details = (f"{key} {str(trace.cache.get(key))[:40]}" for key in _DIAGNOSIS)
+        details = [f"{key} {str(trace.cache.get(key))[:40]}" for key in _DIAGNOSIS]
         call.log.note(f"prompt cache: {', '.join(details)}")
     return _add_metadata(prepared, _add_cost(prepared, ended))
 
@@ -100,7 +100,7 @@ def _audit_end(prepared: PreparedRequest, ended: RunDone) -> None:
     call = prepared.call
     if not call.config.expert.writes_audit_log():
         return
-    audited = _audited(prepared)
+    audited = _audited_request(prepared)
     if ended.ending.kind in ("completed", "incomplete"):
         line = audited.success_line(ended.trace.model)
     else:
@@ -108,7 +108,7 @@ def _audit_end(prepared: PreparedRequest, ended: RunDone) -> None:
     call.log.audit(line)
 
 
-def _reported_failure(call: CheckedCall, ended: RunDone) -> Ending:
+def _log_failure(call: CheckedCall, ended: RunDone) -> Ending:
     """Log a failure; return it with the message to show."""
     is_unauthorized = ended.trace.status == _UNAUTHORIZED
     key_is_wrong = is_unauthorized or ended.ending.code == WRONG_KEY
@@ -139,8 +139,8 @@ def _usage_note(prepared: PreparedRequest, ended: RunDone) -> str:
         return ""
     request = prepared.request
     usage = ended.usage
-    questions = sum(item.get("role") == "user" for item in request.input)
-    if usage is None or questions > 1:
+    questions = [item for item in request.input if item.get("role") == "user"]
+    if usage is None or len(questions) > 1:
         return ""
     tools = request.tools or ()
     size = sum(len(str(tool)) for tool in tools) // _CHARACTERS_OF_A_TOKEN
@@ -155,17 +155,19 @@ def _usage_note(prepared: PreparedRequest, ended: RunDone) -> str:
     return f"about {count} tokens describe {len(tools)} tools"
 
 
-def _explained_ending(ended: RunDone) -> Ending:
+def _explain_ending(ended: RunDone) -> Ending:
     """Return how a run ended; if nothing is shown of its answer, with the reason."""
     ending = ended.ending
     output = ended.output
-    if any(map(_is_seen, output)) or open_calls(output) or closing_commentary(output):
+    is_seen = any(_is_seen(item) for item in output)
+    if is_seen or open_calls(output) or closing_commentary(output):
         return ending
     if ending.kind == "completed":
         ends_with_call = output and is_call_output(output[-1])
         reason = "only_calls" if ends_with_call else "no_answer"
         return ending_of_incomplete(reason)
-    if ending.code == "max_output_tokens" and any(map(is_reasoning, output)):
+    has_reasoning = any(is_reasoning(item) for item in output)
+    if ending.code == "max_output_tokens" and has_reasoning:
         sentence = ending_of_incomplete("only_tokens").sentence
         return ending._replace(sentence=sentence)
     return ending
@@ -179,13 +181,19 @@ def _is_seen(item: Item) -> bool:
 
 
 def _missing_features(prepared: PreparedRequest) -> tuple[list[str], list[str]]:
-    """Return what the caller or the user chose and is not sent, and errors in it."""
+    """Return what the caller or the user chose and is not sent, and errors in it.
+
+    A task has other parameters than an answer, which nobody chose.
+    """
     call = prepared.call
     config = call.config
     if call.caller.task:
         return [], []
-    words = {"reasoning_effort": config.effort, "verbosity": config.verbosity}
-    chosen = {name: word for name, word in words.items() if word}
+    chosen: dict[str, str] = {}
+    if config.effort:
+        chosen["reasoning_effort"] = config.effort
+    if config.verbosity:
+        chosen["verbosity"] = config.verbosity
     return unsent_parameters({**chosen, **call.body}, prepared.request)
 
 
@@ -205,7 +213,7 @@ def _report_removals(call: CheckedCall, removed: Mapping[str, int]) -> None:
     call.log.line(level, f"the API left out earlier reasoning of the input: {counts}")
 
 
-def _audited(prepared: PreparedRequest) -> AuditedRequest:
+def _audited_request(prepared: PreparedRequest) -> AuditedRequest:
     """Return what the audit log writes about a request."""
     payload = prepared.request.payload()
     host = prepared.call.endpoint.host

@@ -23,7 +23,7 @@ def stream_view(caller: Caller) -> NativeRenderer | ChunkRenderer:
     """Return what renders a stream for its reader: Open WebUI or a plain client."""
     if caller.host_reads:
         return page_view()
-    return ChunkRenderer(*_response_head(caller))
+    return ChunkRenderer(_completion_id(), unix_seconds(), caller.host_model)
 
 
 def readable_chunk(chunk: Chunk, caller: Caller) -> Chunk:
@@ -51,7 +51,7 @@ def whole_result(caller: Caller, ended: RunDone, items: list[Item]) -> Chunk:
 
     The page shows no finish_reason, so an answer that ended early gets a message.
     """
-    result = completion(ended, *_response_head(caller))
+    result = completion(ended, _completion_id(), unix_seconds(), caller.host_model)
     if not caller.host_reads:
         return result
     if "usage" in result:
@@ -72,6 +72,5 @@ def metadata_chunk(
     return closing_chunk(metadata.describe(), metadata.wire())
 
 
-def _response_head(caller: Caller) -> tuple[str, int, str]:
-    """Return the id, the time and the model that a result or its chunks carry."""
-    return f"chatcmpl-{new_ulid()}", unix_seconds(), caller.host_model
+def _completion_id() -> str:
+    return f"chatcmpl-{new_ulid()}"

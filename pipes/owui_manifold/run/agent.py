@@ -35,7 +35,8 @@ from openai_responses.transport.stream import (
     ItemEvent,
 )
 from owui_chat.render.chunks import closing_chunk
-from owui_manifold.call.context import CheckedCall, page_emitter
+from owui_manifold.call.agent import AgentMode
+from owui_manifold.call.context import page_emitter
 from owui_manifold.prepare.request import PreparedRequest
 from owui_manifold.present.report import log_metadata
 from strategies.merged_calls import MergingProvider
@@ -43,9 +44,8 @@ from strategies.merged_calls import MergingProvider
 _STOPPED = Ending("cancelled")
 
 
-def hides_thoughts(call: CheckedCall) -> bool:
+def hides_thoughts(agent: AgentMode | None) -> bool:
     """Say whether an agent answers that shows nothing but its answer."""
-    agent = call.agent
     return agent is not None and not agent.parameters.emit_intermediate_thoughts
 
 
@@ -172,14 +172,14 @@ async def run_agent(
         toolset,
         spending,
     )
-    texts = IntermediateTexts(are_shown=not hides_thoughts(prepared.call))
+    texts = IntermediateTexts(are_shown=not hides_thoughts(prepared.call.agent))
     has_ended = False
     try:
         async with aclosing(_shown_events(rounds, texts)) as events:
             async for event in events:
                 if isinstance(event, RunDone):
                     has_ended = True
-                    yield event._replace(work=_work(spending))
+                    yield event._replace(work=_work_of(spending))
                 else:
                     yield event
     finally:
@@ -195,7 +195,7 @@ async def _shown_events(rounds: RoundEvents, texts: IntermediateTexts) -> RunEve
                 yield shown
 
 
-def _work(spending: Spending) -> RunWork:
+def _work_of(spending: Spending) -> RunWork:
     return RunWork(spending.rounds, spending.calls, spending.seconds)
 
 
@@ -206,7 +206,7 @@ def _report_stop(
 
     Nothing is awaited here, because the run is being closed.
     """
-    work = _work(spending)
+    work = _work_of(spending)
     ended = RunDone(
         _STOPPED,
         usage=spending.usage,

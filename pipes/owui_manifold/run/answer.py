@@ -3,7 +3,6 @@
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import aclosing
 from functools import partial
-from itertools import chain
 
 from openai_responses.clock import unix_seconds
 from openai_responses.loop.events import RunDone, RunEvent, Status
@@ -67,10 +66,10 @@ async def answer_events(
         async for event in events:
             for line in lines.note(event):
                 yield line
-            for shown in await answer.shown(event):
+            for shown in await answer.show(event):
                 yield shown
             if isinstance(event, RunDone):
-                end = _end_answer(prepared, answer.whole(event), uploads)
+                end = _end_answer(prepared, answer.with_whole_output(event), uploads)
                 async with aclosing(end) as last_events:
                     async for last_event in last_events:
                         yield last_event
@@ -97,42 +96,46 @@ class _Answer:
         call = prepared.call
         self._prepared = prepared
         self._trials = RunTrials()
-        # Nobody reads the stream while a file is fetched: it takes half of its patience.
-        patience = Timeouts(first_event=prepared.limits.timeouts.idle / 2)
-        self._artifacts = ArtifactStore(call, connections, patience)
+        # Nobody reads the stream while a file is fetched, so a fetch takes no longer
+        # than half of the silence that the stream may have.
+        fetch_timeouts = Timeouts(first_event=prepared.limits.timeouts.idle / 2)
+        self._artifacts = ArtifactStore(call, connections, fetch_timeouts)
         self._citations = Citations(source_keys(call.host.metadata.get("sources")))
         self._thoughts: ShownThoughts | None = None
         if call.agent:
-            self._thoughts = ShownThoughts(are_shown=not hides_thoughts(call))
+            self._thoughts = ShownThoughts(are_shown=not hides_thoughts(call.agent))
         self._records = _answer_records(prepared)
 
-    async def shown(self, event: RunEvent) -> list[AnswerEvent]:
+    async def show(self, event: RunEvent) -> list[AnswerEvent]:
         """Return what is shown for an event: the event too, but for the run's end."""
-        repaired = await self._remember(self._trials.note(event))
-        stored = await self._artifacts.stored(self._without_reason(event))
+        repairs = await self._remember(self._trials.note(event))
+        with_card = await self._artifacts.add_card(self._log_status(event))
         shown = list[AnswerEvent]()
-        if stored is not None:
-            for cited in self._cited(stored):
+        if with_card is not None:
+            for cited in self._add_sources(with_card):
                 shown += await self._records.take(cited)
         if self._thoughts:
             shown = [self._thoughts.finish(each) for each in shown]
-        return [*shown, *repaired]
+        return [*shown, *repairs]
 
-    def whole(self, ended: RunDone) -> RunDone:
+    def with_whole_output(self, ended: RunDone) -> RunDone:
         """Return the end of the run with its output as it is shown."""
         return self._thoughts.whole(ended) if self._thoughts else ended
 
-    def _cited(self, event: RunEvent) -> Iterable[CitedEvent]:
+    def _add_sources(self, event: RunEvent) -> Iterable[CitedEvent]:
         """Return an event with its sources; plain clients get the model's own texts."""
         cited: Iterable[CitedEvent] = (event,)
         if self._prepared.call.caller.host_reads:
             cited = self._citations.feed(event)
         if self._thoughts is None:
             return cited
-        return chain.from_iterable(map(self._thoughts.show, cited))
+        shown: list[CitedEvent] = []
+        for each in cited:
+            shown += self._thoughts.show(each)
+        return shown
 
-    def _without_reason(self, event: RunEvent) -> RunEvent:
-        """Log what happens before an answer; return the event as people see it."""
+    def _log_status(self, event: RunEvent) -> RunEvent:
+        """Log what happens before an answer; return the event without its reason."""
         if not isinstance(event, Status):
             return event
         call = self._prepared.call
@@ -156,29 +159,34 @@ class _Answer:
                 if trial.is_lasting:
                     shown += await self._records.add_repair(repair)
             else:
-                configured = partial(is_as_configured, prepared)
-                call.capabilities.repairs.learn(scope, trial, configured)
+                is_configured = partial(is_as_configured, prepared)
+                call.capabilities.repairs.learn(scope, trial, is_configured)
         return shown
 
 
 def _answer_records(prepared: PreparedRequest) -> AnswerRecords:
-    """Return what records an answer; where nothing can be stored, nothing is."""
+    """Return what records an answer.
+
+    Without a row only reasoning can be stored, in the details of an answer that the
+    host stores.
+    """
     call = prepared.call
     caller = call.caller
     writer = _record_writer(prepared)
     remembers = call.valves.remembers_reasoning()
-    if not writer and not (remembers and caller.host_reads and not caller.task):
+    is_stored_by_host = caller.host_reads and not caller.task
+    if writer is None and not (remembers and is_stored_by_host):
         return AnswerRecords(None, None)
     scope = RecordScope(
-        caller.host_model,
-        caller.message_id,
-        prepared.origin,
-        remembers,
+        model=caller.host_model,
+        message_id=caller.message_id,
+        origin=prepared.origin,
+        keeps_reasoning=remembers,
         cites=prepared.cites or call.agent is not None,
         carrier=writer.carrier if writer else "details",
         sign=prepared.keys.sign if prepared.keys else None,
     )
-    return AnswerRecords(Recorder(scope, _new_record), writer)
+    return AnswerRecords(Recorder(scope, _new_id_and_time), writer)
 
 
 def _record_writer(prepared: PreparedRequest) -> RecordWriter | None:
@@ -198,6 +206,6 @@ def _record_writer(prepared: PreparedRequest) -> RecordWriter | None:
     return RowWriter(answer, call.log)
 
 
-def _new_record() -> tuple[str, int]:
+def _new_id_and_time() -> tuple[str, int]:
     """Return the id of a new record, and the time in Unix seconds."""
     return new_ulid(), unix_seconds()

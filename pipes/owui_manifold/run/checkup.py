@@ -12,13 +12,7 @@ from typing import Any, NamedTuple
 from openai_responses.endings import COMPLETED, CUT
 from openai_responses.errors import ResponsesError
 from openai_responses.items import Item
-from openai_responses.json_input import (
-    JsonObject,
-    as_list,
-    as_mapping,
-    as_text,
-    value_at,
-)
+from openai_responses.json_input import as_list, as_mapping, as_text, value_at
 from openai_responses.loop.events import RunDone, RunEvent, Status
 from openai_responses.loop.run import run
 from openai_responses.requests.build import ResponsesRequest
@@ -56,11 +50,11 @@ _SKIPPED = "The other checks need an answer, so they were skipped."
 _VERIFY = "Verify the organization at OpenAI, or"
 _TASK_ADVICE = "Until it does, the chat's own model writes titles and tags."
 _UNLISTED = (
-    "It is accepted, but not listed: {}. Allow them in the key's project, or change "
-    "MODEL_ID."
+    "The server accepts it, but does not list these models: {}. Allow them in the key's "
+    "project, or change MODEL_ID."
 )
 _LOST = (
-    "The API left some out since the last start: {}. Look for filters that change "
+    "The API left some of it out since the last start: {}. Look for filters that change "
     "earlier messages, and set `stable_instructions` in EXPERT_JSON to `on`."
 )
 
@@ -107,7 +101,7 @@ class _Diagnostics:
         self._endpoint = call.endpoint
         names = comma_list(call.valves.MODEL_ID)
         listed_ids = [call.resolve(name).id for name in names if name != "auto"]
-        self._listed = dict.fromkeys(listed_ids)
+        self._listed = list(dict.fromkeys(listed_ids))
         self._connections = connections
         self._dropped = call.capabilities.dropped
         self._limits = run_limits(call.config.expert, call.model)._replace(
@@ -240,17 +234,13 @@ class _Diagnostics:
         return advised_ending(ended.ending, PIPE_SHELL).sentence
 
 
-_CHECK = "/check"
+CHECK_COMMAND = "/check"
+"""What an administrator sends; from others it goes to the model."""
 _CHECK_TITLE = '{"title": "Setup check"}'
 """In the form that the host reads."""
 _TASKS_ABOUT_ANSWERS = frozenset(
     {"title_generation", "tags_generation", "follow_up_generation"}
 )
-
-
-def is_check_command(call: CheckedCall) -> bool:
-    """Say whether an administrator asks for a check; others talk to the model."""
-    return call.caller.is_admin and last_user_text(call) == _CHECK
 
 
 def command_task_text(call: CheckedCall) -> str | None:
@@ -263,12 +253,12 @@ def command_task_text(call: CheckedCall) -> str | None:
     if call.caller.task not in _TASKS_ABOUT_ANSWERS:
         return None
     rows = as_list(value_at(call.host.metadata, "task_body", "messages"))
-    messages = [as_mapping(row) for row in rows]
-    user_texts = [
-        message.get("content") for message in messages if message.get("role") == "user"
-    ]
-    command = as_text(user_texts[-1]).strip() if user_texts else ""
-    if command == _CHECK and call.caller.is_admin:
+    command = ""
+    for row in rows:
+        message = as_mapping(row)
+        if message.get("role") == "user":
+            command = as_text(message.get("content")).strip()
+    if command == CHECK_COMMAND and call.caller.is_admin:
         is_title = call.caller.task == "title_generation"
         return _CHECK_TITLE if is_title else ""
     if call.account and call.account.limits.usage_answer(command):
@@ -276,16 +266,17 @@ def command_task_text(call: CheckedCall) -> str | None:
     return None
 
 
-def last_user_text(call: CheckedCall) -> str:
+def last_user_text(messages: Sequence[object]) -> str:
     """Return the text of the message to answer; empty if that is not the user's."""
-    last: JsonObject = call.messages[-1] if call.messages else {}
-    return as_text(last.get("content")).strip() if last.get("role") == "user" else ""
+    # Nobody has checked the messages yet: one may be anything.
+    last = as_mapping(messages[-1]) if messages else {}
+    if last.get("role") != "user":
+        return ""
+    return as_text(last.get("content")).strip()
 
 
 def run_diagnostics(
-    call: CheckedCall,
-    connections: Connections,
-    endpoints: Sequence[EndpointCheck] = (),
+    call: CheckedCall, connections: Connections, endpoints: Sequence[EndpointCheck]
 ) -> AsyncGenerator[RunEvent, None]:
     """Return the findings of a check; raises InvalidRequest for unusable settings.
 

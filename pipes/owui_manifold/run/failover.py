@@ -4,7 +4,7 @@ If one fails before its answer begins, the next one is tried. A chat stays at th
 that can read its encrypted reasoning.
 """
 
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from contextlib import aclosing
 
 from openai_responses.items import is_encrypted
@@ -12,6 +12,7 @@ from openai_responses.loop.events import RunDone, Status
 from openai_responses.requests.replay import Origin
 from openai_responses.transport.connections import Connections
 from owui_chat.events import AnswerEvent, StoredRecord
+from owui_chat.storage.records import Record
 from owui_manifold.call.context import CheckedCall
 from owui_manifold.prepare.chat import build_chat_request
 from owui_manifold.prepare.request import PreparedRequest
@@ -30,7 +31,7 @@ async def answer_with_failover(
     `prepared` is for the first of the `endpoints`; `check` returns the call for the one
     that the queue has chosen since.
     """
-    origin = _last_origin(prepared)
+    origin = _last_origin(prepared.records.values())
     if origin and endpoints.return_to(origin.endpoint, origin.account):
         prepared = await build_chat_request(await check())
     while True:
@@ -89,15 +90,12 @@ class _Attempt:
         return self._endpoints.mark_failed(ending.kind, ending.code, status)
 
 
-def _last_origin(prepared: PreparedRequest) -> Origin | None:
+def _last_origin(records: Iterable[Record]) -> Origin | None:
     """Return which server and account wrote the last reasoning of a chat."""
-    records = prepared.records.values()
-    encrypted = {
-        record.ulid: record
-        for record in records
-        if any(is_encrypted(item) for item in record.payload)
-    }
-    if not encrypted:
-        return None
-    newest = max(encrypted)  # ULIDs sort by time
-    return encrypted[newest].origin
+    newest: Record | None = None
+    for record in records:
+        if not any(is_encrypted(item) for item in record.payload):
+            continue
+        if newest is None or record.ulid > newest.ulid:  # ULIDs sort by time
+            newest = record
+    return newest.origin if newest else None

@@ -78,13 +78,13 @@ async def setup_findings(call: CheckedCall) -> list[Finding]:
         functions = await installed_functions()
         missing = await missing_task_models(call.host.request)
     except Exception as error:
-        reason = f"Open WebUI did not say ({describe_exception(error)})."
+        reason = f"Open WebUI could not list them ({describe_exception(error)})."
         return [*findings, assess("Filters", "", reason)]
     works = "They have the same version as the pipe."
     findings.append(assess("Filters", works, " ".join(_filter_problems(functions))))
     if missing:
         names = ", ".join(missing)
-        gone = f"Open WebUI has no {names}, so the models that clients name do tasks."
+        gone = f"Open WebUI has no {names}, so tasks use the models that clients name."
         advice = "Choose others in Open WebUI's settings."
         findings.append(assess("Open WebUI's task models", "", gone, advice))
     return findings
@@ -109,8 +109,9 @@ def _filter_problems(functions: Sequence[InstalledFunction]) -> list[str]:
     problems: list[str] = []
     versions = {function.version for function in functions}
     if len(versions) > 1:
-        named = ", ".join(f"{f.title} {f.version}" for f in functions)
-        problems.append(f"Their versions differ: {named}. Install one release.")
+        titles = [f"{function.title} {function.version}" for function in functions]
+        shown = ", ".join(titles)
+        problems.append(f"Their versions differ: {shown}. Install one release.")
     for function in functions:
         if function.title != _ADMINISTRATION_TITLE:
             continue

@@ -22,7 +22,13 @@ _RESPONDED = "The server responded"
 
 
 class WaitingLines:
-    """Shows on the page what it waits for, and that the wait is over."""
+    """Shows on the page what it waits for, and that the wait is over.
+
+    `_since` is when the wait for the server began, and `_due` the seconds of silence
+    after which the next line is shown. `_is_shown` says whether a line stands there
+    that the next event ends, `_has_responded` whether one was ended, and
+    `_has_stored_line` whether the host stored one.
+    """
 
     def __init__(self, emit: EventEmitter | None, connections: Connections) -> None:
         """Wait for nothing yet; without `emit` there is no page."""

@@ -2,14 +2,13 @@
 
 from collections.abc import Sequence
 from contextlib import aclosing
-from functools import reduce
 
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item, container_ids, message_text
 from openai_responses.loop.attempts import Limits
 from openai_responses.loop.events import RunDone, RunEvent, RunEvents, Status
 from openai_responses.loop.run import run
-from openai_responses.models.usage import Usage, add_usage
+from openai_responses.models.usage import Usage
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import TextDelta
 from owui_manifold.prepare.request import PreparedRequest
@@ -24,17 +23,18 @@ def check_limits(prepared: PreparedRequest) -> None:
     Limits count the pro mode and research as models of their own.
     """
     call = prepared.call
-    account = call.account
+    if call.account is None:
+        return
     request = prepared.request
-    if account:
-        is_pro = (request.reasoning or {}).get("mode") == "pro"
-        model = f"{request.model}-pro" if is_pro else request.model
-        if call.model.research and not call.caller.task:
-            model = f"{model}-research"
-        has_price = cost_of_responses(prepared, [Usage()], ()) is not None
-        refusal = account.limits.refusal(model, has_price)
-        if refusal:
-            raise InvalidRequest(refusal)
+    model = request.model
+    if (request.reasoning or {}).get("mode") == "pro":
+        model = f"{model}-pro"
+    if call.model.research and not call.caller.task:
+        model = f"{model}-research"
+    has_price = cost_of_responses(prepared, [Usage()], ()) is not None
+    refusal = call.account.limits.refusal(model, has_price)
+    if refusal:
+        raise InvalidRequest(refusal)
 
 
 def counted_run(
@@ -68,8 +68,10 @@ def event_words(event: RunEvent) -> EventWords:
     match event:
         case TextDelta(kind="text" | "refusal"):
             return EventWords("text")
-        case Status(trial=trial):
-            return EventWords("recovery" if trial else "retry")
+        case Status() if event.trial:
+            return EventWords("recovery")
+        case Status():
+            return EventWords("retry")
         case RunDone(ending, trace=trace):
             return EventWords("end", ending.kind, ending.code, trace.model)
     return EventWords()
@@ -102,19 +104,24 @@ class _RunCounts:
         new = usages[self._counted :]
         self._counted = len(usages)
         self._characters = None
-        total = reduce(add_usage, new, None) or Usage()
         counts = ResponseCounts(
             requests=len(new),
-            input=total.input,
-            cached=total.cached,
-            output=total.output,
+            input=sum(usage.input for usage in new),
+            cached=sum(usage.cached for usage in new),
+            output=sum(usage.output for usage in new),
         )
-        cost = cost_of_responses(prepared, new, self._unpaid(output))
+        cost = cost_of_responses(prepared, new, self._take_unpaid(output))
         return self._account.count_responses(prepared.request.model, counts, cost)
 
-    def _unpaid(self, output: Sequence[Item]) -> list[Item]:
-        """Return the output without code in a container that was counted before."""
-        unpaid = [i for i in output if i.get("container_id") not in self._containers]
+    def _take_unpaid(self, output: Sequence[Item]) -> list[Item]:
+        """Return the output without code in a container that was counted before.
+
+        A container is paid for once, however often code runs in it.
+        """
+        unpaid: list[Item] = []
+        for item in output:
+            if item.get("container_id") not in self._containers:
+                unpaid.append(item)
         self._containers.update(container_ids(unpaid))
         return unpaid
 

@@ -10,7 +10,7 @@ from owui_chat.input.attachments import GONE_FILE
 from owui_chat.wording import plural
 from owui_host.files import read_file
 from owui_manifold.call.context import CheckedCall
-from owui_manifold.call.uploads import UploadKey, files_refused
+from owui_manifold.call.uploads import UploadKey, no_files_text
 from owui_manifold.prepare.python_files import MAX_FILE_BYTES, PythonFile
 from owui_manifold.prepare.request import PreparedRequest
 
@@ -92,8 +92,9 @@ class ChatUploads:
             file_id = await upload_file(endpoint, self._connections, upload, deadlines)
         except ResponsesError as error:
             if error.status in _NO_FILES_STATUSES:
-                refused = files_refused(endpoint.account())
-                self._prepared.call.capabilities.first_time(refused)
+                # From the next message on `prepare/chat.py` chooses no files.
+                known = no_files_text(endpoint.account())
+                self._prepared.call.capabilities.first_time(known)
                 raise InvalidRequest(_NO_FILES.format(file.name)) from None
             sentence = _NOT_COPIED.format(file.name, error)
             raise InvalidRequest(sentence, error.fault) from None

@@ -41,4 +41,6 @@ class AnswerRecords:
 
     async def add_repair(self, repair: ChatRepair) -> Sequence[StoredRecord]:
         """Return what is shown for a repair that later turns of the chat need."""
-        return await self._writer.add_repair(repair) if self._writer else ()
+        if self._writer is None:
+            return ()
+        return await self._writer.add_repair(repair)

@@ -49,20 +49,20 @@ class ArtifactStore:
     """Stores the pictures and files of one run, each content once."""
 
     def __init__(
-        self, call: CheckedCall, connections: Connections, patience: Timeouts
+        self, call: CheckedCall, connections: Connections, fetch_timeouts: Timeouts
     ) -> None:
         """Store files for the current user, at the message that is being written.
 
-        `patience` holds for fetching the files of one text from a container.
+        `fetch_timeouts` hold for fetching the files of one text from a container.
         """
         self._call = call
         self._connections = connections
-        self._patience = patience
-        self._stored: dict[str, Item | None] = {}
+        self._fetch_timeouts = fetch_timeouts
+        self._entries: dict[str, Item | None] = {}
         """The entries of stored files by the digests of their contents; None for what
         the host refused."""
 
-    async def stored(self, event: RunEvent) -> RunEvent | None:
+    async def add_card(self, event: RunEvent) -> RunEvent | None:
         """Return `event` with what was stored for it; None for what is not shown.
 
         Partial images replace each other only in saved chats; in temporary ones the
@@ -72,11 +72,11 @@ class ArtifactStore:
             return event if self._call.caller.may_have_row else None
         if not isinstance(event, ItemDone) or self._call.host.request is None:
             return event
-        card = await self._card(event.item)
+        card = await self._store_files(event.item)
         return event._replace(card=card) if card else event
 
-    async def _card(self, item: Item) -> JsonObject:
-        """Return what to show with an item.
+    async def _store_files(self, item: Item) -> JsonObject:
+        """Store the files of an item; return what to show with it.
 
         Plain clients get images inside the answer, not on a card, and cited files only
         in a stream, where their addresses stand below the text.
@@ -84,56 +84,61 @@ class ArtifactStore:
         caller = self._call.caller
         host_reads = caller.host_reads
         if is_image_call(item) and host_reads and item.get("result"):
-            return await self._pictures([image_url(item)])
+            return await self._store_pictures([image_url(item)])
         if is_code(item) and host_reads:
             outputs = content_parts(item.get("outputs"))
-            return await self._pictures(str(part.get("url")) for part in outputs)
-        cited = file_citations(item) if host_reads or caller.streams else []
-        if item_type(item) == "message" and cited:
-            return await self._cited(cited[:_MAX_FILES], message_text(item))
+            return await self._store_pictures(str(part.get("url")) for part in outputs)
+        if item_type(item) == "message" and (host_reads or caller.streams):
+            citations = file_citations(item)[:_MAX_FILES]
+            if citations:
+                return await self._store_cited_files(citations, message_text(item))
         return {}
 
-    async def _pictures(self, urls: Iterable[str]) -> JsonObject:
+    async def _store_pictures(self, urls: Iterable[str]) -> JsonObject:
         """Return the card of images that came whole, as data URLs."""
         files: list[Item] = []
         notes: list[str] = []
         for url in urls:
             kind, content = await asyncio.to_thread(_read_data_url, url)
-            if content:
-                stored = await self._store(image_name(kind), content)
-                if stored:
-                    files.append(stored)
-                else:
-                    notes.append(_NOT_STORED.format("The image"))
-        return _filled_card(files=files, notes=notes)
+            if not content:
+                continue
+            entry = await self._store_once(image_name(kind), content)
+            if entry:
+                files.append(entry)
+            else:
+                notes.append(_NOT_STORED.format("The image"))
+        return _build_card(files=files, notes=notes)
 
-    async def _cited(self, cited: Iterable[Item], text: str) -> JsonObject:
+    async def _store_cited_files(
+        self, citations: Iterable[Item], text: str
+    ) -> JsonObject:
         """Return the card of a text that names files in a container."""
         files: list[Item] = []
         notes: list[str] = []
         links: dict[str, str] = {}
-        deadlines = Deadlines(self._patience)
-        shown_ids = {file["id"] for file in self._stored.values() if file}
-        for citation in cited:
+        deadlines = Deadlines(self._fetch_timeouts)
+        shown_ids = {entry["id"] for entry in self._entries.values() if entry}
+        for citation in citations:
             name = _file_name(citation)
-            stored = await self._fetched(citation, name, deadlines)
-            addresses = container_addresses(text, name)
-            if isinstance(stored, str):
-                notes.append(f"*{stored}*")
+            entry = await self._store_cited_file(citation, name, deadlines)
+            if isinstance(entry, str):
+                notes.append(f"*{entry}*")
                 continue
-            links |= {address: str(stored["url"]) for address in addresses}
-            is_image = stored["type"] == "image"
-            if is_image and stored["id"] not in shown_ids:
-                files.append(stored)
-                shown_ids.add(stored["id"])
+            addresses = container_addresses(text, name)
+            for address in addresses:
+                links[address] = str(entry["url"])
+            is_image = entry["type"] == "image"
+            if is_image and entry["id"] not in shown_ids:
+                files.append(entry)
+                shown_ids.add(entry["id"])
             elif not is_image and not addresses:
-                notes.append(f"[{name}]({stored['url']})")
-        return _filled_card(files=files, notes=notes, links=links)
+                notes.append(f"[{name}]({entry['url']})")
+        return _build_card(files=files, notes=notes, links=links)
 
-    async def _fetched(
+    async def _store_cited_file(
         self, citation: Item, name: str, deadlines: Deadlines
     ) -> Item | str:
-        """Return a stored file of a container, or why there is none."""
+        """Fetch a file from its container and store it; return why if that fails."""
         container_and_file = (
             str(citation.get("container_id")),
             str(citation.get("file_id")),
@@ -150,28 +155,34 @@ class ArtifactStore:
             return _TOO_BIG.format(name)
         except ResponsesError as error:
             self._call.log.warn(f"no container file: {error}")
-            return (_GONE if error.status == 404 else _NOT_FETCHED).format(name)
-        stored = await self._store(stored_name(name), content)
-        return stored or _NOT_STORED.format(name)
+            reason = _GONE if error.status == 404 else _NOT_FETCHED
+            return reason.format(name)
+        entry = await self._store_once(stored_name(name), content)
+        return entry or _NOT_STORED.format(name)
 
-    async def _store(self, name: StoredName, content: bytes) -> Item | None:
-        """Store a file; the same content is stored and shown once in a run.
+    async def _store_once(self, name: StoredName, content: bytes) -> Item | None:
+        """Return the entry of a stored file; None if nothing is stored.
 
-        It belongs to the person who asked. If the host names nobody, or somebody whom
-        it no longer knows, nothing is stored: there is no other owner.
+        The same content is stored once in a run. It belongs to the person who asked: if
+        the host names nobody, or somebody whom it no longer knows, there is no owner.
         """
         digest = (await asyncio.to_thread(hashlib.sha256, content)).hexdigest()
-        if digest not in self._stored:
-            caller = self._call.caller
-            host = self._call.host
+        if digest in self._entries:
+            return self._entries[digest]
+        caller = self._call.caller
+        if not caller.user_id:
+            return None
+        user = await user_model(caller.user_id)
+        if user is None:
+            return None
+        message: dict[str, str] = {}
+        if caller.may_have_row:
             message = {"chat_id": caller.chat_id, "message_id": caller.message_id}
-            saved = message if caller.may_have_row else {}
-            user = await user_model(caller.user_id) if caller.user_id else None
-            if user is None:
-                return None
-            file = NewFile(name.name, name.media_type, content)
-            self._stored[digest] = await store_file(host.request, file, saved, user)
-        return self._stored[digest]
+        file = NewFile(name.name, name.media_type, content)
+        request = self._call.host.request
+        entry = await store_file(request, file, message, user)
+        self._entries[digest] = entry
+        return entry
 
 
 def _file_name(citation: Item) -> str:
@@ -183,7 +194,7 @@ def _file_name(citation: Item) -> str:
     return shorten_name(path.rpartition("/")[2]) or "file"
 
 
-def _filled_card(**parts: object) -> JsonObject:
+def _build_card(**parts: object) -> JsonObject:
     """Return a card without its empty parts."""
     return {name: value for name, value in parts.items() if value}
 

@@ -11,7 +11,7 @@ import base64
 import json
 import os
 from importlib import import_module
-from typing import Any
+from typing import Protocol
 
 from owui_chat.storage.signature import derive_key, signer
 from owui_manifold.call.context import Caller
@@ -28,7 +28,7 @@ class ChatKeys:
     def __init__(self, secret: str, user_id: str, chat_id: str) -> None:
         """Derive the keys; without a secret nothing is signed or encrypted."""
         self.sign = signer(secret, f"{_PURPOSE}records {user_id}") if secret else None
-        self._cipher = _cipher(secret) if secret else None
+        self._cipher = _make_cipher(secret) if secret else None
         self._user_id = user_id
         self._chat_id = chat_id
 
@@ -54,8 +54,8 @@ class ChatKeys:
         try:
             whole = base64.b64decode(sealed, validate=True)
             nonce = whole[:_NONCE_BYTES]
-            rest = whole[_NONCE_BYTES:]
-            text = self._cipher.decrypt(nonce, rest, self._scope(message_id))
+            encrypted = whole[_NONCE_BYTES:]
+            text = self._cipher.decrypt(nonce, encrypted, self._scope(message_id))
             return json.loads(text)
         except Exception:
             return None
@@ -65,12 +65,25 @@ class ChatKeys:
         return json.dumps([self._user_id, self._chat_id, message_id]).encode()
 
 
-def _cipher(secret: str) -> Any:
+class _Cipher(Protocol):
+    """AES-GCM of `cryptography`."""
+
+    def encrypt(self, nonce: bytes, data: bytes, associated_data: bytes) -> bytes:
+        """Return data encrypted, with its tag behind it."""
+
+    def decrypt(self, nonce: bytes, data: bytes, associated_data: bytes) -> bytes:
+        """Return what was encrypted; raises if anything of it was changed."""
+
+
+def _make_cipher(secret: str) -> _Cipher | None:
+    """Return what encrypts; None if the server lacks the package."""
     key = derive_key(secret, f"{_PURPOSE}sent")
     try:
-        return import_module("cryptography.hazmat.primitives.ciphers.aead").AESGCM(key)
+        aead = import_module("cryptography.hazmat.primitives.ciphers.aead")
     except ImportError:
         return None
+    cipher: _Cipher = aead.AESGCM(key)
+    return cipher
 
 
 def chat_keys(valves: Valves, caller: Caller) -> ChatKeys:

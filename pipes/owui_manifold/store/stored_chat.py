@@ -1,5 +1,6 @@
 """What the row of a chat holds when an answer begins."""
 
+from functools import partial
 from typing import NamedTuple
 
 from openai_responses.json_input import (
@@ -63,9 +64,8 @@ async def read_stored_chat(caller: Caller, keys: ChatKeys) -> StoredChat | None:
     read_keys = [key for key in chat if is_pipe_key(key) or key == _HISTORY]
     read_part = {key: chat[key] for key in read_keys}
     size = count_entries([read_part, _messages_of(chat)], _COUNTED_LEVELS)
-    return await run_work(
-        size, lambda: _parse_chat(read_part, keys, caller.message_id, size)
-    )
+    parse = partial(_parse_chat, read_part, keys, caller.message_id, size)
+    return await run_work(size, parse)
 
 
 def _parse_chat(

@@ -208,7 +208,7 @@ def test_question_has_the_form_of_the_host_s_card() -> None:
 @pytest.mark.parametrize(
     ("arguments", "coverage"),
     [
-        ({"city": "Bern"}, "whatever it is given."),
+        ({"city": "Bern"}, "with any arguments."),
         ({"filePath": "/a", "text": "x"}, 'with {"filePath": "/a"}.'),
         ({"to": ["eve"], "id": None}, 'with {"to": ["eve"]}.'),
         ({"path": "/a" * 200}, ""),

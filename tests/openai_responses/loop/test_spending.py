@@ -243,7 +243,7 @@ def test_task_counts_for_the_run_above_it() -> None:
     above, task = run_skipping(work())
 
     assert above.total_usage.total == task.total_usage.total == 20
-    assert task.limit_of_calls(1) == above.limit_of_calls(1) == "tokens"
+    assert task.limit_of_calls() == above.limit_of_calls() == "tokens"
     assert (above.rounds, task.rounds) == (0, 1)
     assert above.last_usage is None
     assert above.take_delegated() == Usage(total=20)

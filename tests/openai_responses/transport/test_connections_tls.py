@@ -37,7 +37,7 @@ async def test_unknown_authority_is_refused(
         with pytest.raises(ConnectionFailed) as refused:
             await ask(connections, trusting(upstream))
         assert upstream.requests == []
-    sentence = "The certificate of 127.0.0.1 is not trusted here."
+    sentence = "The certificate of 127.0.0.1 is not trusted."
     assert str(refused.value) == sentence
     assert refused.value.fault.settings == ("base_url", "ca_bundle", "verify_ssl")
 
@@ -61,7 +61,7 @@ async def test_bundle_of_somebody_else(
     """Nobody is trusted that it does not vouch for."""
     bundle = bundle_of(trustme.CA(), tmp_path / "ca.pem")
     async with Upstream(ANSWER, server_side(authority)) as upstream:
-        with pytest.raises(ConnectionFailed, match="not trusted here"):
+        with pytest.raises(ConnectionFailed, match="is not trusted"):
             await ask(connections, trusting(upstream, ca_bundle=bundle))
         assert upstream.requests == []
 
@@ -86,7 +86,7 @@ async def test_bundle_that_was_replaced(
     path = tmp_path / "ca.pem"
     bundle = bundle_of(trustme.CA(), path)
     async with Upstream(ANSWER, server_side(authority)) as upstream:
-        with pytest.raises(ConnectionFailed, match="not trusted here"):
+        with pytest.raises(ConnectionFailed, match="is not trusted"):
             await ask(connections, trusting(upstream, ca_bundle=bundle))
         bundle_of(authority, path)
         os.utime(path, ns=(0, 0))

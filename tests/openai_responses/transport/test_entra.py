@@ -81,7 +81,7 @@ async def test_token_is_used_until_its_end(credential: Credential) -> None:
 
     assert await tokens.token(SCOPE) == "token-1"
     tokens._known[SCOPE] = ("token-1", unix_seconds())
-    with pytest.raises(InvalidRequest, match="gave this server no token"):
+    with pytest.raises(InvalidRequest, match="issued no token for this server"):
         await tokens.token(SCOPE)
 
 
@@ -90,7 +90,9 @@ async def test_reason_is_told_without_secrets(credential: Credential) -> None:
     credential.failure = "No identity.\nclient_secret=abcdef123456 was refused"
     tokens = EntraTokens()
 
-    with pytest.raises(InvalidRequest, match="gave this server no token") as raised:
+    with pytest.raises(
+        InvalidRequest, match="issued no token for this server"
+    ) as raised:
         await tokens.token(SCOPE)
     credential.failure = ""
 

@@ -79,8 +79,11 @@ def test_null_means_not_given() -> None:
         ({"server_label": "my clocks", "server_url": URL}, "a letter followed by"),
         ({"server_label": "1st", "server_url": URL}, "a letter followed by"),
         ({"server_label": 7, "server_url": URL}, "a letter followed by"),
-        ({"server_label": "clocks"}, "clocks is left out, because it needs a server"),
-        ({**CLOCKS, **DRIVE, "server_label": "both"}, "one of them"),
+        ({"server_label": "clocks"}, "clocks is left out, because it needs either"),
+        (
+            {**CLOCKS, **DRIVE, "server_label": "both"},
+            "either a server_url or a connector_id",
+        ),
         ({**CLOCKS, "server_url": "clocks.example"}, "its server_url is not an addr"),
         ({**CLOCKS, "server_url": "https://[clocks"}, "its server_url is not an addr"),
         ({**CLOCKS, "server_url": f"{URL} ?x"}, "its server_url is not an address"),
@@ -116,7 +119,7 @@ def test_second_server_of_a_label_is_refused() -> None:
     servers = read(CLOCKS, {**CLOCKS, "server_label": "Clocks"})
 
     assert len(servers.tools) == 1
-    assert "not its own" in servers.complaints[0]
+    assert "another entry has the same server_label" in servers.complaints[0]
 
 
 @pytest.mark.parametrize(

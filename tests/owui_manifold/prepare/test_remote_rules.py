@@ -9,7 +9,7 @@ from calls.sample import call_of, chat
 from openai_responses.loop.tools import Approval
 from owui_manifold.call.valves import Valves
 from owui_manifold.prepare.chat import build_chat_request
-from owui_manifold.prepare.remote_rules import put_under_rules, rule_without_rules
+from owui_manifold.prepare.remote_rules import default_remote_rule, put_under_rules
 
 CRM: dict[str, Any] = {
     "type": "mcp",
@@ -61,8 +61,8 @@ def test_call_that_no_rule_is_about(setting: object, rule: str) -> None:
     server = {**CRM, "require_approval": setting}
     request = {"server_label": "crm", "name": "read"}
 
-    assert rule_without_rules([CRM, server], request) == rule
-    assert rule_without_rules([], request) == "ask"
+    assert default_remote_rule([CRM, server], request) == rule
+    assert default_remote_rule([], request) == "ask"
 
 
 @pytest.mark.asyncio

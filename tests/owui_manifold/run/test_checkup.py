@@ -40,7 +40,7 @@ async def findings(
         host=host_context(request=host_request()),
     )
     call.capabilities.dropped.update(dropped or {})
-    events = run_diagnostics(call, connections)
+    events = run_diagnostics(call, connections, [])
     shown = [event async for event in events]
     await connections.close()
     ended = shown[-1]
@@ -83,8 +83,8 @@ async def test_dropped_reasoning_is_counted_by_cause() -> None:
         text = await findings(sim.base_url, sim.api_key, dropped)
 
     assert (
-        "❌ **Problem: Earlier reasoning.** The API left some out since the last start: "
-        "3 prefix_mismatch, 1 end_user_mismatch. Look for filters" in text
+        "❌ **Problem: Earlier reasoning.** The API left some of it out since the last "
+        "start: 3 prefix_mismatch, 1 end_user_mismatch. Look for filters" in text
     )
 
 
@@ -95,7 +95,7 @@ async def test_models_that_the_key_lacks_are_named() -> None:
         text = await findings(sim.base_url, "sk-simulator-limited", MODEL_ID=names)
 
     [line] = [line for line in text.splitlines() if "The key" in line]
-    named = "It is accepted, but not listed: gpt-6.1-sol. "
+    named = "The server accepts it, but does not list these models: gpt-6.1-sol. "
     assert line.startswith(f"- ⚠️ **Warning: The key.** {named}")
     assert line.endswith("change MODEL_ID.")
     assert text.endswith("\n\nResult: 1 warning.\n")
@@ -278,7 +278,7 @@ async def test_functions_that_cannot_be_listed(
     monkeypatch.setattr(host.functions, "get_functions_by_type", fail)
     text = await checked(host, sim)
 
-    assert "❌ **Problem: Filters.** Open WebUI did not say (OSError" in text
+    assert "❌ **Problem: Filters.** Open WebUI could not list them (OSError" in text
     assert "✅ **A small request**" in text
 
 

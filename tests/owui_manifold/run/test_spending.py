@@ -17,7 +17,7 @@ from calls.outcomes import (
 from calls.sample import IDS, TOOL, USER, chat, valves_for
 from openai_responses.clock import utc_today
 from owui_administration.filter import Filter
-from owui_administration.usage_table import OWN_ROWS, UsageRow
+from owui_administration.usage_table import UsageRow
 from owui_manifold.call.valves import UserValves
 from owui_manifold.pipe import Pipe
 from simulator import Simulator
@@ -67,7 +67,7 @@ def limit(host: StandInHost, *rules: Json) -> None:
 
 async def counted(asked: Filter, user_id: str = "user-1") -> list[UsageRow]:
     """What the table has of a user, as soon as it is written."""
-    rows = await asked._usage.rows(OWN_ROWS, user_id=user_id, day="2026")
+    rows = await asked._usage.user_rows(user_id, "2026")
     return sorted(rows)
 
 
@@ -382,7 +382,8 @@ async def test_usage_tells_people_their_own_sums(
     limited: Pipe, administration: Filter, sim: Simulator
 ) -> None:
     """No model is asked, and nobody sees others."""
-    administration._usage.add(SPENT, SPENT._replace(user_id="user-2", model="secret"))
+    administration._usage.add(SPENT)
+    administration._usage.add(SPENT._replace(user_id="user-2", model="secret"))
 
     text = grown(await chunks_of(limited, chat("/usage 7d csv"), **NATIVE))
 
@@ -412,11 +413,9 @@ async def test_administrators_see_the_usage_of_all_users(
 ) -> None:
     """Those that are deleted have only their id; a spreadsheet computes nothing."""
     database.add_users(("user-1", "=ann|@example.com"))
-    administration._usage.add(
-        SPENT._replace(input=1500),
-        SPENT._replace(user_id="gone"),
-        SPENT._replace(day="2020-01-01"),
-    )
+    administration._usage.add(SPENT._replace(input=1500))
+    administration._usage.add(SPENT._replace(user_id="gone"))
+    administration._usage.add(SPENT._replace(day="2020-01-01"))
 
     text = grown(await chunks_of(limited, chat("/usage"), **ADMIN))
     listed = grown(await chunks_of(limited, chat("/usage 2d csv"), **ADMIN))

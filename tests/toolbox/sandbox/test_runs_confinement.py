@@ -152,7 +152,9 @@ async def test_setuid_bubblewrap_is_not_used(bwrap: Path) -> None:
     """It would run as root, where we could not even end it."""
     os.chmod(bwrap, 0o4755)
 
-    assert await wrapped() == ["bwrap is setuid root, and so more than it needs to be."]
+    assert await wrapped() == [
+        "bwrap is setuid root, which gives it more privileges than it needs."
+    ]
 
 
 async def test_missing_bubblewrap_is_reported(bwrap: Path) -> None:
@@ -168,4 +170,4 @@ async def test_machine_without_a_syscall_filter_is_refused(
     """Without a filter there is no sandbox."""
     monkeypatch.setattr("platform.machine", lambda: "riscv64")
 
-    assert await wrapped() == ["no filter of system calls is known for riscv64."]
+    assert await wrapped() == ["there is no system call filter for riscv64."]
