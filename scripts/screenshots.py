@@ -44,7 +44,17 @@ PICTURES = ROOT / "docs/pictures"
 MODEL = f"{PIPE_ID}.gpt-6.1-sol"
 AGENT_OF_PIPE = f"{PIPE_ID}.gpt5_function_calling"
 SUBAGENTS = "/api/v1/configs/subagents"
-SALES = b"product,revenue\nTea from the mountains,48200\nCoffee,24100\n"
+SALES = b"""\
+product,revenue
+Tea from the mountains,48200
+"Coffee, whole beans",24100
+Cups and saucers,9300
+Pots of iron and clay,6200
+Books about tea,4700
+"""
+"""What the plots of the simulator show."""
+PIPELINES_PORT = 9099
+"""The server's own, which the documentation names."""
 WIDE = {"width": 1100, "height": 760}
 FLAT = {"width": 1100, "height": 340}
 LIST = {"width": 1100, "height": 380}
@@ -53,13 +63,17 @@ TALL = {"width": 1100, "height": 880}
 LARGEST = 200_000
 """Bytes of a picture."""
 DOWNLOAD = "/usr/bin/python3 -m pip download --quiet --only-binary :all: -d"
+NO_FOCUS = "() => document.activeElement?.blur()"
+"""No ring around what was opened last."""
 ALL_IMAGES_LOADED = "() => [...document.images].every(image => image.complete)"
 AGENT_SETTINGS = {
     "connections": "Manage OpenAI API Connections",
-    "pipelines": "Upload Pipeline",
+    "pipelines": "Instruction",
 }
-"""Pages of an administrator's settings, each with a text that it shows when it is
+"""Pages of an administrator's settings, each with a text that it shows when all of it is
 there."""
+CHOSEN_PAGE = "[role=tab][aria-selected=true]"
+"""In the list of all pages of the settings, of which a window shows a part."""
 SUGGESTIONS = [{"title": ["Plan a swim", "in the lake"], "content": "Plan a swim."}]
 """One, which an open menu hides: of the usual ones it would hide a half."""
 # Neither titles nor follow-ups: the simulator makes them up.
@@ -97,6 +111,7 @@ class Studio:
         for toast in await page.locator("[data-sonner-toast]").all():
             await toast.wait_for(state="detached")
         await page.wait_for_function(ALL_IMAGES_LOADED)
+        await page.evaluate(NO_FOCUS)
         await page.screenshot(
             path=self.folder / f"{name}.png", animations="disabled", caret="hide"
         )
@@ -153,7 +168,6 @@ async def show_installation(studio: Studio, simulator: Simulator, files: Path) -
     await pages.open_models()
     await pages.import_models(files / MODELS)
     await pages.open_models()  # the list keeps the icons from before an import
-    await pages.page.mouse.click(650, 560)  # an empty place: no focus ring
     await studio.take("install-4-models")
 
 
@@ -162,7 +176,7 @@ async def show_chat(studio: Studio, simulator: Simulator) -> None:
     page = studio.chat.page
     admin = studio.chat.user
     await install_lake(admin, EVERYBODY_READS)
-    simulator.default_scenario = "swim,delay=60"
+    simulator.default_scenario = "swim,delay=110"
     async with valves_changed(admin, PIPE_ID, ENABLE_WEB_SEARCH=True):
         await page.goto(f"{admin.url}/?models={MODEL}&tools={LAKE}")
         await page.wait_for_selector("#chat-input")
@@ -198,7 +212,7 @@ async def show_user_valves(studio: Studio) -> None:
 
 async def show_picture(studio: Studio, simulator: Simulator) -> None:
     """A picture that the model drew."""
-    simulator.default_scenario = "postcard,delay=60"
+    simulator.default_scenario = "postcard,delay=110"
     async with valves_changed(studio.chat.user, PIPE_ID, ENABLE_IMAGE_GENERATION=True):
         await studio.chat.open_model(MODEL)
         await studio.chat.ask("Draw the lake in the evening.")
@@ -236,6 +250,7 @@ async def show_agent_of_pipe(studio: Studio, simulator: Simulator) -> None:
         question = "Which product earned the most? Plot it."
         body = {"files": files}
         turn = await tab.send(AGENT_OF_PIPE, question, files=files, body=body)
+    await admin.update_chat(turn.chat_id, {"title": question})
     await chat.page.goto(f"{admin.url}/c/{turn.chat_id}")
     await chat.answers.last.locator("img[src*='/files/']").nth(1).wait_for()
     await chat.answers.last.get_by_text("Explored").last.click()
@@ -251,16 +266,18 @@ async def show_agent(studio: Studio, simulator: Simulator) -> None:
         "BASE_URL": simulator.base_url,
         "API_KEY": simulator.api_key,
     }
-    async with PipelinesServer() as server:
-        await install_pipeline(server, values)
+    async with PipelinesServer(port=PIPELINES_PORT) as server:
+        await install_pipeline(server, {})
         async with connected(admin, server):
-            await show_agent_work(studio, simulator, server)
-            await server.set_valves(PIPELINE_ID, values)
-            for number, (name, heading) in enumerate(AGENT_SETTINGS.items(), 1):
+            await page.set_viewport_size(WIDE)  # type: ignore[arg-type]
+            for number, (name, text) in enumerate(AGENT_SETTINGS.items(), 1):
                 await page.goto(f"{admin.url}/admin/settings/{name}")
-                await page.get_by_text(heading).first.wait_for()
+                await page.get_by_text(text).first.wait_for()
                 await page.wait_for_timeout(500)
+                await page.locator(CHOSEN_PAGE).last.scroll_into_view_if_needed()
                 await studio.take(f"agent-{number}-{name}")
+            await server.set_valves(PIPELINE_ID, values)
+            await show_agent_work(studio, simulator, server)
 
 
 async def show_agent_work(

@@ -44,9 +44,9 @@ def closing_line(figures: AnswerFigures) -> str:
         parts.append(plural(figures.tool_calls, "tool call"))
     cached_share = _cached_share(figures.usage)
     if cached_share:
-        parts.append(f"{cached_share} % of the input cached")
+        parts.append(f"{cached_share}% of the input cached")
     if figures.window_share > _NOTABLE_SHARE:
-        parts.append(f"context {figures.window_share} % full")
+        parts.append(f"context {figures.window_share}% full")
     if figures.notes and not figures.failed_attempts:
         parts.append(plural(figures.notes, "note"))
     if figures.usage_note:

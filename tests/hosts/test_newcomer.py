@@ -1,6 +1,7 @@
 """The way of the README in the real page: import, key, switches, models, chat, update.
 
 The next version tells sooner that the server is silent: the page shows that line, too.
+Then comes the way back. All of it happens in one chat, whose reasoning is sent again.
 """
 
 from collections.abc import AsyncIterator
@@ -14,6 +15,7 @@ from hosts.browser.admin_pages import IMPORT_ERROR, AdminPages
 from hosts.browser.chromium import Chromium
 from hosts.browser.page import ChatPage
 from hosts.people.users import User
+from hosts.sent import chat_bodies, kinds, outputs, stripped
 from hosts.setup.switches import BUILT, SWITCHES
 from releasing.contents import PIPE_ID, READABLE
 from releasing.imports import models_file, plugins_file
@@ -40,14 +42,14 @@ async def admin_page(admin: User, chromium: Chromium) -> AsyncIterator[ChatPage]
     await admin.call("POST", "/api/v1/models/model/delete", {"id": f"{ID}.{MODEL}"})
 
 
-async def test_from_zero_to_a_reply_and_to_the_next_version(
+async def test_from_zero_to_a_reply_to_the_next_version_and_back(
     admin_page: ChatPage,
     page: ChatPage,
     pipe_source: str,
     simulator: Simulator,
     tmp_path: Path,
 ) -> None:
-    """Import, key, switches, models; a user chats; update by the packed file."""
+    """Import, key, switches, models; a user chats; update by the packed file; back."""
     pages = AdminPages(admin_page)
     admin = admin_page.user
     functions, models = write_files(tmp_path, pipe_source)
@@ -88,8 +90,30 @@ async def test_from_zero_to_a_reply_and_to_the_next_version(
     assert tuple(function["meta"]["manifest"]) == FUNCTION_KEYS
     assert function["meta"]["manifest"]["version"].startswith("2.")
     assert (await admin.valves(ID))["MODEL_ID"] == MODEL
+
+    await pages.open_functions()
+    await pages.open_source(ID)
+    await pages.roll_back()
+    await page.ask("sim:short And as before?")
+
+    assert "Turn 3." in await page.last_answer()
+    function = await admin.call("GET", f"/api/v1/functions/id/{ID}")
+    assert function["content"] == pack(pipe_source, BUILT_PATH)
+    assert (await admin.valves(ID))["MODEL_ID"] == MODEL
+    assert_answers_are_replayed(simulator)
     assert page.errors == []
     assert all(error.endswith(IMPORT_ERROR) for error in admin_page.errors)
+
+
+def assert_answers_are_replayed(simulator: Simulator) -> None:
+    """Each request of the chat repeats the one before it, and the answer to that."""
+    bodies = chat_bodies(simulator)
+    answers = outputs(simulator)
+    assert len(bodies) == 3
+    for before, answer, after in zip(bodies, answers, bodies[1:], strict=False):
+        received = [stripped(item) for item in answer]
+        assert "reasoning" in kinds(received)
+        assert after["input"][:-1] == [*before["input"], *received]
 
 
 def newer_source(pipe_source: str) -> str:

@@ -198,7 +198,7 @@ async def test_the_last_line_says_how_full_the_window_is(admin: User, tab: Tab) 
 
     assert not any("full" in line for line in lines(with_room))
     last = str(stored["statusHistory"][-1]["description"])
-    assert re.search(r" · context [5-9]\d % full", last), last
+    assert re.search(r" · context [5-9]\d% full", last), last
 
 
 async def test_auto_names_its_choice_and_keeps_it_for_the_chat(

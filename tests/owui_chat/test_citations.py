@@ -1,6 +1,6 @@
 """What an answer refers to is numbered as the page numbers it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -11,7 +11,7 @@ from openai_responses.loop.events import RunDone, RunEvent, ToolOutput
 from openai_responses.transport.stream import AnnotationAdded, ItemDone, TextDelta
 from owui_chat.citations import Citations, source_keys
 from owui_chat.events import CitedEvent, SourceCited
-from runs.sample import message, output, run_of
+from runs.sample import message, output, run_of, run_of_transcript
 
 A = "https://a.example/x"
 B = "https://b.example/y?z=1"
@@ -46,9 +46,16 @@ def file_note(name: str, index: int) -> Item:
 
 def shown(*items: Item, citations: Citations | None = None) -> list[str]:
     """The text of each message as it grew and as it stands there in the end."""
+    return shown_events(run_of(*items), citations)
+
+
+def shown_events(
+    events: Iterable[RunEvent], citations: Citations | None = None
+) -> list[str]:
+    """The same of a run."""
     texts = []
     grown = ""
-    for event in fed(citations or Citations(), *run_of(*items)):
+    for event in fed(citations or Citations(), *events):
         if isinstance(event, TextDelta):
             grown += event.text
         elif isinstance(event, ItemDone):
@@ -178,6 +185,13 @@ def test_adjacent_citations_of_one_source_are_merged(
 ) -> None:
     """Only equal neighbors are dropped, and never what the model wrote itself."""
     assert shown(message("1", text, annotations=notes))[1] == numbered
+
+
+def test_adjacent_citations_are_merged_while_the_text_grows() -> None:
+    """The deltas of a stream cut links anywhere; the page shows what stands there later."""
+    *_, grown, stands = shown_events(run_of_transcript("search-twice.sse"))
+
+    assert grown == stands == "It froze in 1963. [1] The ice was 40 cm thick. [2][1]"
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from owui_chat.citations import (
 )
 
 LINKED = "([a.example](https://a.example/x_(y)?utm_source=openai))"
+OTHER = "([b.example](https://b.example/?utm_source=openai))"
 
 
 def pieces_of(text: str, size: int) -> Iterator[str]:
@@ -76,6 +77,24 @@ def test_text_that_is_not_a_link_is_released(text: str) -> None:
 
     assert "".join(shown) == f"{text} and then"
     assert shown[-1] == ""
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 60, 1000])
+@pytest.mark.parametrize(
+    ("text", "numbered"),
+    [
+        (f"Rain {LINKED}{LINKED}", "Rain [1]"),
+        (f"{LINKED}{LINKED}{LINKED}.", "[1]."),
+        (f"{LINKED} {LINKED}", "[1] [1]"),
+        (f"{LINKED}x{LINKED}", "[1]x[1]"),
+        (f"{LINKED}{OTHER}{OTHER}{LINKED}", "[1][2][1]"),
+        (f"[1]{LINKED}", "[1][1]"),
+    ],
+    ids=["twice", "three", "space", "letter", "other", "the model's own"],
+)
+def test_repeated_number_is_left_out(text: str, numbered: str, size: int) -> None:
+    """However the text is cut: what was shown stays."""
+    assert "".join(grown(text, size)) == whole(text) == numbered
 
 
 def test_text_without_spaces_goes_on_behind_a_link() -> None:

@@ -34,7 +34,7 @@ def test_duration_is_in_the_units_that_people_use(
     [
         (
             AnswerFigures(3, usage=USED),
-            "Finished in 3 s · 4,560 tokens · 77 % of the input cached",
+            "Finished in 3 s · 4,560 tokens · 77% of the input cached",
         ),
         (
             AnswerFigures(3, usage=Usage(input=10, output=5, total=15)),
@@ -43,7 +43,7 @@ def test_duration_is_in_the_units_that_people_use(
         (
             AnswerFigures(3, rounds=2, tool_calls=1, usage=USED, cost=0.0123),
             "Finished in 3 s · 4,560 tokens · $0.012 · 2 rounds · 1 tool call"
-            " · 77 % of the input cached",
+            " · 77% of the input cached",
         ),
         (
             AnswerFigures(9, is_failure=True, notes=2, failed_attempts=3),
@@ -55,7 +55,7 @@ def test_duration_is_in_the_units_that_people_use(
         (AnswerFigures(3, cost=0.046), "Finished in 3 s · $0.046"),
         (AnswerFigures(3, cost=12.345), "Finished in 3 s · $12.35"),
         (AnswerFigures(3, window_share=50), "Finished in 3 s"),
-        (AnswerFigures(3, window_share=51), "Finished in 3 s · context 51 % full"),
+        (AnswerFigures(3, window_share=51), "Finished in 3 s · context 51% full"),
         (
             AnswerFigures(3, notes=1, usage_note="about 5,000 tokens describe 9 tools"),
             "Finished in 3 s · 1 note · about 5,000 tokens describe 9 tools",

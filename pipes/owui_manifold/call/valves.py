@@ -334,7 +334,8 @@ class UserValves(BaseModel):
     ] = _valve(
         "inherit",
         "How long a model thinks. `max` is the model's highest effort; any other effort "
-        "that the model lacks is not sent.",
+        "that the model lacks is not sent. `inherit`, here and below, leaves the choice "
+        "to the administrator or the model.",
     )
     REASONING_SUMMARY: Literal["inherit", _Summary] = _valve(
         "inherit", "Show a summary of the reasoning."

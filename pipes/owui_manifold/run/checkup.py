@@ -4,6 +4,7 @@ An administrator sends `/check` to any model of the pipe. The answer is written 
 findings come from small requests like those of a chat.
 """
 
+from collections import Counter
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing
 from typing import Any, NamedTuple
@@ -25,7 +26,13 @@ from owui_manifold.call.models import fetch_models
 from owui_manifold.call.valves import TOOL_SETTINGS
 from owui_manifold.prepare.hosted_tools import hosted_tools
 from owui_manifold.prepare.tasks import task_model
-from owui_manifold.run.setup_check import finding, setup_lines
+from owui_manifold.run.setup_check import (
+    Finding,
+    Severity,
+    assess,
+    result_line,
+    setup_findings,
+)
 from shells.shell import PIPE_SHELL
 from shells.valve_messages import advised_ending, error_message
 from shells.valve_words import comma_list
@@ -39,6 +46,7 @@ _PING: Item = {
     "content": [{"type": "input_text", "text": "ping"}],
 }
 
+_SKIPPED = "The other checks need an answer, so they were skipped."
 _VERIFY = "Verify the organization at OpenAI, or"
 _TASK_ADVICE = "Until it does, the chat's own model writes titles and tags."
 _UNLISTED = (
@@ -101,22 +109,30 @@ class _Diagnostics:
         )
 
     async def lines(self) -> AsyncGenerator[str, None]:
-        """Yield the findings, one line each."""
+        """Yield the findings, one line each, and how many problems there are."""
         host = self._endpoint.host
         yield f"The setup of this pipe, tested with {self._model.name} at {host}:\n"
-        for line in await setup_lines(self._call):
-            yield line
-        yield await self._models_line()
+        counts = Counter[Severity]()
+        async with aclosing(self._findings()) as findings:
+            async for finding in findings:
+                counts[finding.severity] += 1
+                yield finding.line()
+        yield f"\n{result_line(counts)}"
+
+    async def _findings(self) -> AsyncGenerator[Finding, None]:
+        for finding in await setup_findings(self._call):
+            yield finding
+        yield await self._models()
         complaint = await self._complaint()
-        yield finding("A small request", "The model answers.", complaint)
+        yield assess("A small request", "The model answers.", complaint, _SKIPPED)
         if complaint:
             return
         for feature in self._features():
             complaint = await self._complaint(**feature.fields)
-            yield finding(feature.title, feature.works, complaint, feature.advice)
-        async for line in self._endpoint_lines():
-            yield line
-        yield self._reasoning_line()
+            yield assess(feature.title, feature.works, complaint, feature.advice)
+        async for finding in self._endpoint_findings():
+            yield finding
+        yield self._reasoning()
 
     def _features(self) -> Iterator[_Feature]:
         """Yield what a chat with this model would use."""
@@ -150,26 +166,26 @@ class _Diagnostics:
                 _tool_advice(kind),
             )
 
-    async def _endpoint_lines(self) -> AsyncGenerator[str, None]:
+    async def _endpoint_findings(self) -> AsyncGenerator[Finding, None]:
         """Yield what each entry of ENDPOINTS_JSON says to a small request."""
         for number, check in enumerate(self._endpoints, 1):
             what = f"Entry {number} of ENDPOINTS_JSON"
             if check.call is None:
-                yield finding(what, "", check.problem)
+                yield assess(what, "", check.problem)
                 continue
             model = check.call.model.name
             works = f"{model} answers at {check.call.endpoint.host}."
             other = _Diagnostics(check.call, self._connections)
-            yield finding(what, works, await other._complaint())
+            yield assess(what, works, await other._complaint())
 
-    def _reasoning_line(self) -> str:
+    def _reasoning(self) -> Finding:
         """Return what the API left out of earlier requests, by its reasons."""
         commonest = self._dropped.most_common(_MAX_SHOWN_REASONS)
         counts = ", ".join(f"{count} {reason}" for reason, count in commonest)
         complaint = _LOST.format(counts) if counts else ""
-        return finding("Earlier reasoning", "The API left nothing out.", complaint)
+        return assess("Earlier reasoning", "The API left nothing out.", complaint)
 
-    async def _models_line(self) -> str:
+    async def _models(self) -> Finding:
         """Return whether the key is accepted, and for which models."""
         try:
             usable = await fetch_models(self._endpoint, self._connections)
@@ -177,13 +193,13 @@ class _Diagnostics:
             what = "The list of models"
             # Other servers of this API need not have the endpoint.
             if error.status in (404, 405, 501):
-                return finding(what, "This server lists no models.", "")
+                return assess(what, "This server lists no models.", "")
             complaint = self._endpoint.name_server(error_message(error, PIPE_SHELL))
-            return f"- ⚠️ **{what}**: {complaint}"
+            return Finding(what, complaint, "Warning")
         missing = ", ".join(name for name in self._listed if name not in usable)
         if missing:
-            return f"- ⚠️ **The key**: {_UNLISTED.format(missing)}"
-        return finding("The key", "It is accepted for all listed models.", "")
+            return Finding("The key", _UNLISTED.format(missing), "Warning")
+        return assess("The key", "It is accepted for all listed models.", "")
 
     async def _complaint(self, **fields: Any) -> str:
         """Return why a small request with these fields fails; empty if it succeeds.

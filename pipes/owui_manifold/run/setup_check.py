@@ -1,9 +1,12 @@
 """What `/check` says about the set-up around the pipe: filters, rules, task models."""
 
+from collections import Counter
 from collections.abc import Sequence
+from typing import Literal, NamedTuple, TypeAlias
 
 from openai_responses.errors import InvalidRequest
 from openai_responses.redaction import describe_exception
+from owui_chat.wording import plural
 from owui_manifold.call.agent import find_agent
 from owui_manifold.call.context import CheckedCall
 from owui_manifold.host.open_webui import (
@@ -17,39 +20,74 @@ from shells.valve_words import comma_list
 
 _ADMINISTRATION_TITLE = "OpenAI Responses Administration"
 
+Severity: TypeAlias = Literal["", "Problem", "Warning"]
+"""How bad a finding is; empty: it is fine."""
 
-def finding(what: str, works: str, complaint: str, advice: str = "") -> str:
-    """Return the line about a piece of the set-up."""
+_MARKS: dict[Severity, str] = {"": "✅", "Problem": "❌", "Warning": "⚠️"}
+
+
+class Finding(NamedTuple):
+    """What a check says about a piece of the set-up."""
+
+    title: str
+    text: str
+    severity: Severity = ""
+
+    def line(self) -> str:
+        """Return the line of the answer.
+
+        Without a font for emoji the marks look alike, so what is not fine says so.
+        """
+        mark = _MARKS[self.severity]
+        if not self.severity:
+            return f"- {mark} **{self.title}**: {self.text}"
+        return f"- {mark} **{self.severity}: {self.title}.** {self.text}"
+
+
+def assess(title: str, works: str, complaint: str, advice: str = "") -> Finding:
+    """Return the finding that a piece of the set-up works, or the problem with it."""
     if not complaint:
-        return f"- ✅ **{what}**: {works}"
-    return f"- ❌ **{what}**: {complaint} {advice}".rstrip()
+        return Finding(title, works)
+    return Finding(title, f"{complaint} {advice}".rstrip(), "Problem")
 
 
-async def setup_lines(call: CheckedCall) -> list[str]:
+def result_line(counts: Counter[Severity]) -> str:
+    """Return the last line of a check, from the number of findings of each kind."""
+    parts: list[str] = []
+    if counts["Problem"]:
+        parts.append(plural(counts["Problem"], "problem"))
+    if counts["Warning"]:
+        parts.append(plural(counts["Warning"], "warning"))
+    if not parts:
+        return "Result: no problems."
+    return f"Result: {' and '.join(parts)}."
+
+
+async def setup_findings(call: CheckedCall) -> list[Finding]:
     """Return what can keep users from their answers and no request shows."""
     valves = [*call.config.remote.complaints, *call.config.problems]
     valves += _agent_problems(call)
-    lines = [finding("Valves", "All of them are valid.", " ".join(valves))]
+    findings = [assess("Valves", "All of them are valid.", " ".join(valves))]
     if call.account:
         rules = [problem for problem in call.account.limits.problems if problem]
         works = "The rules of USER_LIMITS_JSON are valid."
-        lines.append(finding("Limits", works, " ".join(rules)))
+        findings.append(assess("Limits", works, " ".join(rules)))
     if call.host.request is None:
-        return lines
+        return findings
     try:
         functions = await installed_functions()
         missing = await missing_task_models(call.host.request)
     except Exception as error:
         reason = f"Open WebUI could not list them ({describe_exception(error)})."
-        return [*lines, finding("Filters", "", reason)]
+        return [*findings, assess("Filters", "", reason)]
     works = "They have the same version as the pipe."
-    lines.append(finding("Filters", works, " ".join(_filter_problems(functions))))
+    findings.append(assess("Filters", works, " ".join(_filter_problems(functions))))
     if missing:
         names = ", ".join(missing)
         gone = f"Open WebUI has no {names}, so tasks use the models that clients name."
         advice = "Choose others in Open WebUI's settings."
-        lines.append(finding("Open WebUI's task models", "", gone, advice))
-    return lines
+        findings.append(assess("Open WebUI's task models", "", gone, advice))
+    return findings
 
 
 def _agent_problems(call: CheckedCall) -> list[str]:

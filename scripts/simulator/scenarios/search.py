@@ -83,6 +83,10 @@ ANSWER = (
     f"{build_link(ALMANAC)}, and no ship left for six weeks. {build_link(CHRONICLE)}\n\n"
     f"Two ships were lost; an array such as `[0, 1]` stays as it is. {build_link(MUSEUM)}"
 )
+TWICE = (
+    f"It froze in 1963. {build_link(CHRONICLE)}{build_link(CHRONICLE)} The ice was 40 cm "
+    f"thick. {build_link(ALMANAC)}{build_link(CHRONICLE)}{build_link(CHRONICLE)}"
+)
 SWIM = (
     f"**Yes, this afternoon is a good time.** The gauge reads: $output "
     f"The wind stays weak until six {build_link(LAKE)}, and the beach is open until eight. "
@@ -158,6 +162,20 @@ SEARCH_SCENARIOS: tuple[Scenario, ...] = (
                     "only in the evening."
                 ),
                 build_cited_message(SWIM, LAKE, BEACH),
+            ),
+        ),
+    ),
+    make_scenario(
+        "search-twice",
+        "a search, then an answer that cites the same page twice at one place",
+        *require_tool(
+            "web_search",
+            make_reply(
+                SEARCHING,
+                build_web_search_call("ice in 1963", CHRONICLE, ALMANAC),
+                build_cited_message(
+                    TWICE, CHRONICLE, CHRONICLE, ALMANAC, CHRONICLE, CHRONICLE
+                ),
             ),
         ),
     ),

@@ -79,6 +79,13 @@ class AdminPages:
         await self.page.get_by_role("button", name="Save", exact=True).click()
         await self.page.get_by_text("Function updated successfully").wait_for()
 
+    async def roll_back(self) -> None:
+        """Take the version before this one, behind Production above the open source."""
+        await self.page.get_by_label("Select version").click()
+        await self.page.get_by_role("menuitemradio").nth(1).click()
+        await self.page.get_by_role("button", name="Set as Production").click()
+        await self.page.get_by_text("Production version updated").wait_for()
+
     def row(self, function_id: str) -> Locator:
         """The line of a function in the list."""
         link = self.page.locator(f'a[href$="edit?id={function_id}"]')

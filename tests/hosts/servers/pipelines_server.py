@@ -36,9 +36,13 @@ class PipelinesServer(Client):
     """One server process with a folder of its own; its key is always sent."""
 
     def __init__(
-        self, env: Mapping[str, str] | None = None, *, loop: str | None = None
+        self,
+        env: Mapping[str, str] | None = None,
+        *,
+        loop: str | None = None,
+        port: int | None = None,
     ) -> None:
-        self.port = free_port()
+        self.port = port or free_port()
         super().__init__(f"http://127.0.0.1:{self.port}")
         self.token = secrets.token_hex(16)  # whoever has it uploads code
         self.home = Path(tempfile.mkdtemp(prefix="pipelines-"))

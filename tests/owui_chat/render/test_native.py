@@ -385,7 +385,7 @@ def test_a_usage_note_is_the_end_of_the_last_line() -> None:
 
     [line, _] = Page(lambda: 0.0).render(ended)
 
-    expected = f"· 15 tokens · $0.000012 · 50 % of the input cached · {usage_note}"
+    expected = f"· 15 tokens · $0.000012 · 50% of the input cached · {usage_note}"
     assert line["event"]["data"]["description"].endswith(expected)
 
 

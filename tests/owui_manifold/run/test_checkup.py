@@ -57,7 +57,7 @@ async def test_working_setup_passes_every_check() -> None:
         text = await findings(sim.base_url, sim.api_key, ENABLE_WEB_SEARCH=True)
         bodies = [request.body for request in sim.requests if request.body]
 
-    lines = text.strip().splitlines()[2:]
+    lines = text.strip().splitlines()[2:-2]
     heads = [line.split("**")[1] for line in lines]
     assert heads == [
         "Valves",
@@ -69,7 +69,8 @@ async def test_working_setup_passes_every_check() -> None:
         "web_search",
         "Earlier reasoning",
     ]
-    assert all("✅" in line for line in lines)
+    assert all(line.startswith("- ✅ **") for line in lines)
+    assert text.endswith("\n\nResult: no problems.\n")
     assert len(bodies) == 4
     assert all(body["store"] is False for body in bodies)
     assert all(body["max_output_tokens"] == 16 for body in bodies)
@@ -82,22 +83,22 @@ async def test_dropped_reasoning_is_counted_by_cause() -> None:
         text = await findings(sim.base_url, sim.api_key, dropped)
 
     assert (
-        "❌ **Earlier reasoning**: The API left some of it out since the last "
+        "❌ **Problem: Earlier reasoning.** The API left some of it out since the last "
         "start: 3 prefix_mismatch, 1 end_user_mismatch. Look for filters" in text
     )
 
 
 async def test_models_that_the_key_lacks_are_named() -> None:
-    """They are named, before a user finds out."""
+    """They are named in words, before a user finds out."""
     async with Simulator() as sim:
         names = f"{MODEL}, gpt-6.1-sol, gpt-6.1-sol-high"
         text = await findings(sim.base_url, "sk-simulator-limited", MODEL_ID=names)
 
-    assert (
-        "⚠️ **The key**: The server accepts it, but does not list these models: "
-        "gpt-6.1-sol. "
-    ) in text
-    assert "change MODEL_ID" in text
+    [line] = [line for line in text.splitlines() if "The key" in line]
+    named = "The server accepts it, but does not list these models: gpt-6.1-sol. "
+    assert line.startswith(f"- ⚠️ **Warning: The key.** {named}")
+    assert line.endswith("change MODEL_ID.")
+    assert text.endswith("\n\nResult: 1 warning.\n")
 
 
 async def test_wrong_key_ends_the_check() -> None:
@@ -105,10 +106,13 @@ async def test_wrong_key_ends_the_check() -> None:
     async with Simulator() as sim:
         text = await findings(sim.base_url, "sk-wrong-CANARY")
 
-    assert text.count("❌") == 1
+    [line] = [line for line in text.splitlines() if line.startswith("- ❌")]
+    assert line.startswith("- ❌ **Problem: A small request.** ")
+    assert line.endswith("The other checks need an answer, so they were skipped.")
     assert "API_KEY" in text
     assert "CANARY" not in text
     assert "Streaming" not in text
+    assert text.endswith("\n\nResult: 1 problem and 1 warning.\n")
 
 
 def refusing(param: str, code: str) -> Any:
@@ -148,7 +152,8 @@ async def test_unverified_organization_is_told_what_is_missing(
     async with Upstream(refusing(param, "unsupported_value")) as upstream:
         text = await findings(upstream.base_url, KEY)
 
-    [line] = [line for line in text.splitlines() if f"❌ **{missing}**" in line]
+    problem = f"❌ **Problem: {missing}.** "
+    [line] = [line for line in text.splitlines() if problem in line]
     assert line.endswith(advice)
     assert f"✅ **{works}**" in text
     assert "CANARY" not in text
@@ -162,9 +167,11 @@ async def test_refused_hosted_tools_are_named() -> None:
         text = await findings(upstream.base_url, KEY, **tools)
 
     lines = [line for line in text.splitlines() if line.startswith("- ❌")]
-    assert [line.split("**")[1] for line in lines] == ["web_search", "wiki"]
+    heads = [line.split("**")[1] for line in lines]
+    assert heads == ["Problem: web_search.", "Problem: wiki."]
     assert lines[0].endswith("or turn off ENABLE_WEB_SEARCH.")
     assert lines[1].endswith("Check REMOTE_MCP_SERVERS_JSON.")
+    assert text.endswith("\n\nResult: 2 problems.\n")
 
 
 async def test_server_without_a_list_of_models_passes() -> None:
@@ -229,7 +236,7 @@ async def test_rule_that_cannot_be_read_is_named(
 ) -> None:
     """Its users get no answers, while the administrator gets some."""
     text = await checked(host, sim, rules='[{"role": "user", "money": 5}]')
-    assert "❌ **Limits**: Rule 1 of USER_LIMITS_JSON cannot be read" in text
+    assert "❌ **Problem: Limits.** Rule 1 of USER_LIMITS_JSON cannot be read" in text
 
     assert "✅ **Limits**" in await checked(host, sim, rules="[]")
 
@@ -254,8 +261,8 @@ async def test_valves_that_keep_from_answers_are_named(
     """Also those of agents, while the administrator's own model answers."""
     text = await checked(host, sim, **valves)
 
-    [line] = [line for line in text.splitlines() if "**Valves**" in line]
-    assert line.startswith("- ❌")
+    problem = "- ❌ **Problem: Valves.** "
+    [line] = [line for line in text.splitlines() if line.startswith(problem)]
     assert complaint in line
     assert "✅ **Valves**" in await checked(host, sim)
 
@@ -271,7 +278,7 @@ async def test_functions_that_cannot_be_listed(
     monkeypatch.setattr(host.functions, "get_functions_by_type", fail)
     text = await checked(host, sim)
 
-    assert "❌ **Filters**: Open WebUI could not list them (OSError" in text
+    assert "❌ **Problem: Filters.** Open WebUI could not list them (OSError" in text
     assert "✅ **A small request**" in text
 
 
@@ -287,7 +294,7 @@ async def test_each_entry_of_the_endpoints_is_asked(
     text = await checked(host, sim, entries=json.dumps(rows))
 
     assert "✅ **Entry 1 of ENDPOINTS_JSON**: " in text
-    assert "❌ **Entry 2 of ENDPOINTS_JSON**: " in text
+    assert "❌ **Problem: Entry 2 of ENDPOINTS_JSON.** " in text
     assert "CANARY" not in text
 
 
@@ -298,8 +305,9 @@ async def test_task_model_that_does_not_answer(
     host.settings.values["task.model.external"] = "my_pipe.gone"
     text = await checked(host, sim, TASK_MODEL="gpt-99-unheard-of")
 
-    assert "❌ **TASK_MODEL**: " in text
-    assert "❌ **Open WebUI's task models**: Open WebUI has no my_pipe.gone" in text
+    assert "❌ **Problem: TASK_MODEL.** " in text
+    missing = "❌ **Problem: Open WebUI's task models.** Open WebUI has no my_pipe.gone"
+    assert missing in text
     assert "✅ **TASK_MODEL**" in await checked(host, sim, TASK_MODEL="gpt-4.1")
 
 
@@ -314,7 +322,7 @@ async def test_filters_and_their_versions(host: StandInHost, sim: Simulator) -> 
     add("openai_responses_administration", version="1.1.0", is_active=False)
     add("administration_1", version="1.0.0")
     text = await checked(host, sim)
-    assert "❌ **Filters**: Their versions differ: P 1.0.0, " in text
+    assert "❌ **Problem: Filters.** Their versions differ: P 1.0.0, " in text
     assert f"{title} is switched off: no limits apply." in text
     assert f"The id of {title} has to be openai_responses_administration" in text
 
