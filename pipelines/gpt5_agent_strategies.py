@@ -11734,9 +11734,9 @@ def closing_line(figures: AnswerFigures) -> str:
         parts.append(plural(figures.tool_calls, "tool call"))
     cached_share = _cached_share(figures.usage)
     if cached_share:
-        parts.append(f"{cached_share} % of the input cached")
+        parts.append(f"{cached_share}% of the input cached")
     if figures.window_share > _NOTABLE_SHARE:
-        parts.append(f"context {figures.window_share} % full")
+        parts.append(f"context {figures.window_share}% full")
     if figures.notes and not figures.failed_attempts:
         parts.append(plural(figures.notes, "note"))
     if figures.usage_note:
@@ -13744,11 +13744,17 @@ def strip_tracking(text: str) -> str:
     return _TRACKING.sub("", text.replace(f"?{_TRACKED}&", "?"))
 
 
-class _GrowingPart(NamedTuple):
-    """The part of an item that grows, by its index, and what is held back of it."""
+class _GrowingPart:
+    """The part of an item that grows, by its index, and what is held back of it.
 
-    part: int
-    buffer: HoldbackBuffer
+    `last_number` is the number that its text ends with so far, as it was put in; empty
+    if it ends with other text.
+    """
+
+    def __init__(self, part: int) -> None:
+        self.part = part
+        self.buffer = HoldbackBuffer(_OPEN_LINK)
+        self.last_number = ""
 
 
 class _Edit(NamedTuple):
@@ -13824,7 +13830,7 @@ class Citations:
         growing = self._growing.pop(index, None)
         if growing is None:
             return ""
-        return self._number_links(growing.buffer.rest())
+        return self._number_links(growing, growing.buffer.rest())
 
     def _shown_text(self, ended: ItemDone) -> str:
         """Return the whole text of a message as it is shown."""
@@ -13855,15 +13861,22 @@ class Citations:
         before = ""
         if growing is None or growing.part != event.part:
             before = self._take_held(index)
-            growing = _GrowingPart(event.part, HoldbackBuffer(_OPEN_LINK))
+            growing = _GrowingPart(event.part)
             self._growing[index] = growing
-        return before + self._number_links(growing.buffer.feed(event.text))
+        return before + self._number_links(growing, growing.buffer.feed(event.text))
 
-    def _number_links(self, text: str) -> str:
-        """Return a text in which links to pages of a search are numbers."""
+    def _number_links(self, growing: _GrowingPart, text: str) -> str:
+        """Return more text of a part, in which links to pages of a search are numbers.
+
+        A number directly behind the same number is left out, as in the whole text.
+        """
         if _TRACKED not in text:
+            if text:
+                growing.last_number = ""
             return text
-        return strip_tracking(_apply_edits(text, self._edit_links(text, set())))
+        edits = _without_repeats(self._edit_links(text, set()), growing.last_number)
+        growing.last_number = _number_at_end(text, edits, growing.last_number)
+        return strip_tracking(_apply_edits(text, edits))
 
     def _edit_links(self, text: str, sources: Container[str]) -> list[_Edit]:
         """Return the numbers for links to what a search found, or to one of `sources`.
@@ -13899,8 +13912,8 @@ class Citations:
         """Return the text of a part with the numbers of the sources that it cites."""
         text = part_text(part)
         annotations = content_parts(part.get("annotations"))
-        if not annotations:
-            return self._number_links(text)
+        if not annotations and _TRACKED not in text:
+            return text
         for annotation in annotations:
             self._note_name(annotation)
         keys = {_key(annotation) for annotation in annotations}
@@ -13991,14 +14004,14 @@ def _apply_edits(text: str, edits: Iterable[_Edit]) -> str:
     return "".join(pieces)
 
 
-def _without_repeats(edits: Iterable[_Edit]) -> list[_Edit]:
+def _without_repeats(edits: Iterable[_Edit], number: str = "") -> list[_Edit]:
     """Return the edits without numbers that stand directly behind the same number.
 
-    An annotation often cites the page that the link beside it names.
+    An annotation often cites the page that the link beside it names. `number` is what
+    stands in front of the text.
     """
     kept: list[_Edit] = []
     end = 0
-    number = ""
     for edit in sorted(edits, key=_edit_place):
         repeats = edit.start <= end and number.endswith(edit.text)
         if repeats:
@@ -14008,6 +14021,19 @@ def _without_repeats(edits: Iterable[_Edit]) -> list[_Edit]:
             number = edit.text
         end = max(end, edit.end)
     return kept
+
+
+def _number_at_end(text: str, edits: Sequence[_Edit], before: str) -> str:
+    """Return the number that the edited text ends with, or an empty text.
+
+    `before` is the number in front of the text, which is the last one if all of the
+    text is a repeat of it.
+    """
+    end = max((edit.end for edit in edits), default=0)
+    if end < len(text):
+        return ""
+    numbers = [edit.text for edit in edits if edit.text]
+    return numbers[-1] if numbers else before
 
 
 def _edit_place(edit: _Edit) -> tuple[int, int]:

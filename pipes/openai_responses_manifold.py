@@ -79,6 +79,7 @@ from typing import (
     NamedTuple,
     Protocol,
     Self,
+    TypeAlias,
     TypeVar,
     TypedDict,
 )
@@ -14012,11 +14013,17 @@ def strip_tracking(text: str) -> str:
     return _TRACKING.sub("", text.replace(f"?{_TRACKED}&", "?"))
 
 
-class _GrowingPart(NamedTuple):
-    """The part of an item that grows, by its index, and what is held back of it."""
+class _GrowingPart:
+    """The part of an item that grows, by its index, and what is held back of it.
 
-    part: int
-    buffer: HoldbackBuffer
+    `last_number` is the number that its text ends with so far, as it was put in; empty
+    if it ends with other text.
+    """
+
+    def __init__(self, part: int) -> None:
+        self.part = part
+        self.buffer = HoldbackBuffer(_OPEN_LINK)
+        self.last_number = ""
 
 
 class _Edit(NamedTuple):
@@ -14092,7 +14099,7 @@ class Citations:
         growing = self._growing.pop(index, None)
         if growing is None:
             return ""
-        return self._number_links(growing.buffer.rest())
+        return self._number_links(growing, growing.buffer.rest())
 
     def _shown_text(self, ended: ItemDone) -> str:
         """Return the whole text of a message as it is shown."""
@@ -14123,15 +14130,22 @@ class Citations:
         before = ""
         if growing is None or growing.part != event.part:
             before = self._take_held(index)
-            growing = _GrowingPart(event.part, HoldbackBuffer(_OPEN_LINK))
+            growing = _GrowingPart(event.part)
             self._growing[index] = growing
-        return before + self._number_links(growing.buffer.feed(event.text))
+        return before + self._number_links(growing, growing.buffer.feed(event.text))
 
-    def _number_links(self, text: str) -> str:
-        """Return a text in which links to pages of a search are numbers."""
+    def _number_links(self, growing: _GrowingPart, text: str) -> str:
+        """Return more text of a part, in which links to pages of a search are numbers.
+
+        A number directly behind the same number is left out, as in the whole text.
+        """
         if _TRACKED not in text:
+            if text:
+                growing.last_number = ""
             return text
-        return strip_tracking(_apply_edits(text, self._edit_links(text, set())))
+        edits = _without_repeats(self._edit_links(text, set()), growing.last_number)
+        growing.last_number = _number_at_end(text, edits, growing.last_number)
+        return strip_tracking(_apply_edits(text, edits))
 
     def _edit_links(self, text: str, sources: Container[str]) -> list[_Edit]:
         """Return the numbers for links to what a search found, or to one of `sources`.
@@ -14167,8 +14181,8 @@ class Citations:
         """Return the text of a part with the numbers of the sources that it cites."""
         text = part_text(part)
         annotations = content_parts(part.get("annotations"))
-        if not annotations:
-            return self._number_links(text)
+        if not annotations and _TRACKED not in text:
+            return text
         for annotation in annotations:
             self._note_name(annotation)
         keys = {_key(annotation) for annotation in annotations}
@@ -14259,14 +14273,14 @@ def _apply_edits(text: str, edits: Iterable[_Edit]) -> str:
     return "".join(pieces)
 
 
-def _without_repeats(edits: Iterable[_Edit]) -> list[_Edit]:
+def _without_repeats(edits: Iterable[_Edit], number: str = "") -> list[_Edit]:
     """Return the edits without numbers that stand directly behind the same number.
 
-    An annotation often cites the page that the link beside it names.
+    An annotation often cites the page that the link beside it names. `number` is what
+    stands in front of the text.
     """
     kept: list[_Edit] = []
     end = 0
-    number = ""
     for edit in sorted(edits, key=_edit_place):
         repeats = edit.start <= end and number.endswith(edit.text)
         if repeats:
@@ -14276,6 +14290,19 @@ def _without_repeats(edits: Iterable[_Edit]) -> list[_Edit]:
             number = edit.text
         end = max(end, edit.end)
     return kept
+
+
+def _number_at_end(text: str, edits: Sequence[_Edit], before: str) -> str:
+    """Return the number that the edited text ends with, or an empty text.
+
+    `before` is the number in front of the text, which is the last one if all of the
+    text is a repeat of it.
+    """
+    end = max((edit.end for edit in edits), default=0)
+    if end < len(text):
+        return ""
+    numbers = [edit.text for edit in edits if edit.text]
+    return numbers[-1] if numbers else before
 
 
 def _edit_place(edit: _Edit) -> tuple[int, int]:
@@ -16261,9 +16288,9 @@ def closing_line(figures: AnswerFigures) -> str:
         parts.append(plural(figures.tool_calls, "tool call"))
     cached_share = _cached_share(figures.usage)
     if cached_share:
-        parts.append(f"{cached_share} % of the input cached")
+        parts.append(f"{cached_share}% of the input cached")
     if figures.window_share > _NOTABLE_SHARE:
-        parts.append(f"context {figures.window_share} % full")
+        parts.append(f"context {figures.window_share}% full")
     if figures.notes and not figures.failed_attempts:
         parts.append(plural(figures.notes, "note"))
     if figures.usage_note:
@@ -20705,7 +20732,8 @@ class UserValves(BaseModel):
     ] = _valve(
         "inherit",
         "How long a model thinks. `max` is the model's highest effort; any other effort "
-        "that the model lacks is not sent.",
+        "that the model lacks is not sent. `inherit`, here and below, leaves the choice "
+        "to the administrator or the model.",
     )
     REASONING_SUMMARY: Literal["inherit", _Summary] = _valve(
         "inherit", "Show a summary of the reasoning."
@@ -26286,39 +26314,74 @@ def _new_id_and_time() -> tuple[str, int]:
 
 _ADMINISTRATION_TITLE = "OpenAI Responses Administration"
 
+Severity: TypeAlias = Literal["", "Problem", "Warning"]
+"""How bad a finding is; empty: it is fine."""
 
-def finding(what: str, works: str, complaint: str, advice: str = "") -> str:
-    """Return the line about a piece of the set-up."""
+_MARKS: dict[Severity, str] = {"": "✅", "Problem": "❌", "Warning": "⚠️"}
+
+
+class Finding(NamedTuple):
+    """What a check says about a piece of the set-up."""
+
+    title: str
+    text: str
+    severity: Severity = ""
+
+    def line(self) -> str:
+        """Return the line of the answer.
+
+        Without a font for emoji the marks look alike, so what is not fine says so.
+        """
+        mark = _MARKS[self.severity]
+        if not self.severity:
+            return f"- {mark} **{self.title}**: {self.text}"
+        return f"- {mark} **{self.severity}: {self.title}.** {self.text}"
+
+
+def assess(title: str, works: str, complaint: str, advice: str = "") -> Finding:
+    """Return the finding that a piece of the set-up works, or the problem with it."""
     if not complaint:
-        return f"- ✅ **{what}**: {works}"
-    return f"- ❌ **{what}**: {complaint} {advice}".rstrip()
+        return Finding(title, works)
+    return Finding(title, f"{complaint} {advice}".rstrip(), "Problem")
 
 
-async def setup_lines(call: CheckedCall) -> list[str]:
+def result_line(counts: Counter[Severity]) -> str:
+    """Return the last line of a check, from the number of findings of each kind."""
+    parts: list[str] = []
+    if counts["Problem"]:
+        parts.append(plural(counts["Problem"], "problem"))
+    if counts["Warning"]:
+        parts.append(plural(counts["Warning"], "warning"))
+    if not parts:
+        return "Result: no problems."
+    return f"Result: {' and '.join(parts)}."
+
+
+async def setup_findings(call: CheckedCall) -> list[Finding]:
     """Return what can keep users from their answers and no request shows."""
     valves = [*call.config.remote.complaints, *call.config.problems]
     valves += _agent_problems(call)
-    lines = [finding("Valves", "All of them are valid.", " ".join(valves))]
+    findings = [assess("Valves", "All of them are valid.", " ".join(valves))]
     if call.account:
         rules = [problem for problem in call.account.limits.problems if problem]
         works = "The rules of USER_LIMITS_JSON are valid."
-        lines.append(finding("Limits", works, " ".join(rules)))
+        findings.append(assess("Limits", works, " ".join(rules)))
     if call.host.request is None:
-        return lines
+        return findings
     try:
         functions = await installed_functions()
         missing = await missing_task_models(call.host.request)
     except Exception as error:
         reason = f"Open WebUI could not list them ({describe_exception(error)})."
-        return [*lines, finding("Filters", "", reason)]
+        return [*findings, assess("Filters", "", reason)]
     works = "They have the same version as the pipe."
-    lines.append(finding("Filters", works, " ".join(_filter_problems(functions))))
+    findings.append(assess("Filters", works, " ".join(_filter_problems(functions))))
     if missing:
         names = ", ".join(missing)
         gone = f"Open WebUI has no {names}, so tasks use the models that clients name."
         advice = "Choose others in Open WebUI's settings."
-        lines.append(finding("Open WebUI's task models", "", gone, advice))
-    return lines
+        findings.append(assess("Open WebUI's task models", "", gone, advice))
+    return findings
 
 
 def _agent_problems(call: CheckedCall) -> list[str]:
@@ -26375,6 +26438,7 @@ _PING: Item = {
     "content": [{"type": "input_text", "text": "ping"}],
 }
 
+_SKIPPED = "The other checks need an answer, so they were skipped."
 _VERIFY = "Verify the organization at OpenAI, or"
 _TASK_ADVICE = "Until it does, the chat's own model writes titles and tags."
 _UNLISTED = (
@@ -26437,22 +26501,30 @@ class _Diagnostics:
         )
 
     async def lines(self) -> AsyncGenerator[str, None]:
-        """Yield the findings, one line each."""
+        """Yield the findings, one line each, and how many problems there are."""
         host = self._endpoint.host
         yield f"The setup of this pipe, tested with {self._model.name} at {host}:\n"
-        for line in await setup_lines(self._call):
-            yield line
-        yield await self._models_line()
+        counts = Counter[Severity]()
+        async with aclosing(self._findings()) as findings:
+            async for finding in findings:
+                counts[finding.severity] += 1
+                yield finding.line()
+        yield f"\n{result_line(counts)}"
+
+    async def _findings(self) -> AsyncGenerator[Finding, None]:
+        for finding in await setup_findings(self._call):
+            yield finding
+        yield await self._models()
         complaint = await self._complaint()
-        yield finding("A small request", "The model answers.", complaint)
+        yield assess("A small request", "The model answers.", complaint, _SKIPPED)
         if complaint:
             return
         for feature in self._features():
             complaint = await self._complaint(**feature.fields)
-            yield finding(feature.title, feature.works, complaint, feature.advice)
-        async for line in self._endpoint_lines():
-            yield line
-        yield self._reasoning_line()
+            yield assess(feature.title, feature.works, complaint, feature.advice)
+        async for finding in self._endpoint_findings():
+            yield finding
+        yield self._reasoning()
 
     def _features(self) -> Iterator[_Feature]:
         """Yield what a chat with this model would use."""
@@ -26486,26 +26558,26 @@ class _Diagnostics:
                 _tool_advice(kind),
             )
 
-    async def _endpoint_lines(self) -> AsyncGenerator[str, None]:
+    async def _endpoint_findings(self) -> AsyncGenerator[Finding, None]:
         """Yield what each entry of ENDPOINTS_JSON says to a small request."""
         for number, check in enumerate(self._endpoints, 1):
             what = f"Entry {number} of ENDPOINTS_JSON"
             if check.call is None:
-                yield finding(what, "", check.problem)
+                yield assess(what, "", check.problem)
                 continue
             model = check.call.model.name
             works = f"{model} answers at {check.call.endpoint.host}."
             other = _Diagnostics(check.call, self._connections)
-            yield finding(what, works, await other._complaint())
+            yield assess(what, works, await other._complaint())
 
-    def _reasoning_line(self) -> str:
+    def _reasoning(self) -> Finding:
         """Return what the API left out of earlier requests, by its reasons."""
         commonest = self._dropped.most_common(_MAX_SHOWN_REASONS)
         counts = ", ".join(f"{count} {reason}" for reason, count in commonest)
         complaint = _LOST.format(counts) if counts else ""
-        return finding("Earlier reasoning", "The API left nothing out.", complaint)
+        return assess("Earlier reasoning", "The API left nothing out.", complaint)
 
-    async def _models_line(self) -> str:
+    async def _models(self) -> Finding:
         """Return whether the key is accepted, and for which models."""
         try:
             usable = await fetch_models(self._endpoint, self._connections)
@@ -26513,13 +26585,13 @@ class _Diagnostics:
             what = "The list of models"
             # Other servers of this API need not have the endpoint.
             if error.status in (404, 405, 501):
-                return finding(what, "This server lists no models.", "")
+                return assess(what, "This server lists no models.", "")
             complaint = self._endpoint.name_server(error_message(error, PIPE_SHELL))
-            return f"- ⚠️ **{what}**: {complaint}"
+            return Finding(what, complaint, "Warning")
         missing = ", ".join(name for name in self._listed if name not in usable)
         if missing:
-            return f"- ⚠️ **The key**: {_UNLISTED.format(missing)}"
-        return finding("The key", "It is accepted for all listed models.", "")
+            return Finding("The key", _UNLISTED.format(missing), "Warning")
+        return assess("The key", "It is accepted for all listed models.", "")
 
     async def _complaint(self, **fields: Any) -> str:
         """Return why a small request with these fields fails; empty if it succeeds.
