@@ -232,35 +232,58 @@ def test_refused_across_modules(case: str, tmp_path: Path) -> None:
     assert places == [("owui_chat.replies", above + line)], refused
 
 
-def test_cycle_is_refused(tmp_path: Path) -> None:
-    """Two modules that need each other have no order; the circle is spelled out."""
-    sounds = '"""Sounds."""\n\nfrom openai_responses.words import WORD\n'
-    words = WORDS.replace(
+WORDS_PATH = "pipes/openai_responses/words.py"
+ENTRY_PATH = "pipes/owui_manifold/pipe.py"
+IN_A_CIRCLE = {
+    "pipes/openai_responses/sounds.py": (
+        '"""Sounds."""\n\nfrom openai_responses.words import WORD\n'
+    ),
+    WORDS_PATH: WORDS.replace(
         "import os.path", "import os.path\nfrom openai_responses.sounds import X"
-    )
-    files = {
-        "pipes/openai_responses/sounds.py": sounds,
-        "pipes/openai_responses/words.py": words,
-    }
+    ),
+}
+WHOLE_FILES = {
+    "two modules that need each other": (
+        IN_A_CIRCLE,
+        "openai_responses.sounds",
+        3,
+        "this import closes the cycle openai_responses.words -> "
+        "openai_responses.sounds -> openai_responses.words",
+    ),
+    "no docstring": (
+        {WORDS_PATH: WORDS.partition("\n\n")[2]},
+        "openai_responses.words",
+        1,
+        "a module needs a docstring",
+    ),
+    "entry without the host's class": (
+        {ENTRY_PATH: ENTRY.replace("class Pipe:", "class Pump:")},
+        "owui_manifold.pipe",
+        1,
+        "the entry module defines no class Pipe",
+    ),
+    "entry with the host's class twice": (
+        {ENTRY_PATH: f"{ENTRY}\n\nclass Pipe: ...\n"},
+        "owui_manifold.pipe",
+        len(ENTRY.splitlines()) + 3,
+        "a second host class, Pipe",
+    ),
+    "code in a package's __init__": (
+        {"pipes/owui_chat/__init__.py": '"""A package."""\n\nX = 1\n'},
+        "owui_chat.__init__",
+        3,
+        "a package's __init__ has a docstring only",
+    ),
+}
+"""Files, and the one refusal: its module, its line, the whole reason."""
 
-    assert refusals(tmp_path, files) == [
-        (
-            "openai_responses.sounds",
-            3,
-            "this import closes the cycle openai_responses.words -> "
-            "openai_responses.sounds -> openai_responses.words",
-        )
-    ]
 
+@pytest.mark.parametrize("case", WHOLE_FILES)
+def test_file_is_refused_as_a_whole(case: str, tmp_path: Path) -> None:
+    """What a file must be, whatever else stands in it."""
+    files, module, line, reason = WHOLE_FILES[case]
 
-def test_module_without_docstring_is_refused(tmp_path: Path) -> None:
-    """A module says what it is about, at least in the sources."""
-    words = WORDS.partition("\n\n")[2]
-
-    refused = refusals(tmp_path, {"pipes/openai_responses/words.py": words})
-
-    reason = "a module needs a docstring"
-    assert refused == [("openai_responses.words", 1, reason)]
+    assert refusals(tmp_path, files) == [(module, line, reason)]
 
 
 def test_builtin_hidden_by_another_module_is_refused(tmp_path: Path) -> None:
@@ -276,36 +299,6 @@ def test_builtin_hidden_by_another_module_is_refused(tmp_path: Path) -> None:
 
     assert (module, line) == ("owui_chat.replies", len(replies.splitlines()))
     assert reason.startswith("uses reversed without importing it")
-
-
-def test_entry_without_host_class_is_refused(tmp_path: Path) -> None:
-    """The host must find its class, defined in the entry module itself."""
-    entry = ENTRY.replace("class Pipe:", "class Pump:")
-
-    refused = refusals(tmp_path, {"pipes/owui_manifold/pipe.py": entry})
-
-    reason = "the entry module defines no class Pipe"
-    assert refused == [("owui_manifold.pipe", 1, reason)]
-
-
-def test_host_class_twice_in_the_entry_is_refused(tmp_path: Path) -> None:
-    """Also the entry module has its class once."""
-    entry = f"{ENTRY}\n\nclass Pipe: ...\n"
-
-    refused = refusals(tmp_path, {"pipes/owui_manifold/pipe.py": entry})
-
-    line = len(entry.splitlines())
-    assert refused == [("owui_manifold.pipe", line, "a second host class, Pipe")]
-
-
-def test_code_in_a_package_init_is_refused(tmp_path: Path) -> None:
-    """Nothing names an `__init__`, so its code would be lost."""
-    init = '"""A package."""\n\nX = 1\n'
-
-    refused = refusals(tmp_path, {"pipes/owui_chat/__init__.py": init})
-
-    reason = "a package's __init__ has a docstring only"
-    assert refused == [("owui_chat.__init__", 3, reason)]
 
 
 FRONTMATTERS = {

@@ -9,7 +9,7 @@ import pytest_asyncio
 from hosts.browser.chromium import Chromium
 from hosts.browser.page import ChatPage
 from hosts.people.tabs import Tab
-from hosts.people.users import User
+from hosts.people.users import User, settings_changed
 from hosts.servers.open_webui import OpenWebUI
 from hosts.setup.pipes import (
     STUB,
@@ -119,6 +119,13 @@ async def tab(member: User) -> AsyncIterator[Tab]:
         yield opened
 
 
+@pytest_asyncio.fixture
+async def admins_tab(admin: User) -> AsyncIterator[Tab]:
+    """A browser tab of the administrator."""
+    async with Tab(admin) as opened:
+        yield opened
+
+
 @pytest_asyncio.fixture(scope="session")
 async def chromium() -> AsyncIterator[Chromium]:
     """The browser of all pages."""
@@ -152,8 +159,6 @@ async def twin(admin: User) -> AsyncIterator[None]:
 @pytest_asyncio.fixture
 async def sub_agents(admin: User) -> AsyncIterator[None]:
     """A server whose chats can delegate tasks."""
-    path = "/api/v1/configs/subagents"
-    before = await admin.call("GET", path)
-    await admin.call("POST", path, {**before, "ENABLE_SUBAGENTS": True})
-    yield
-    await admin.call("POST", path, before)
+    on = {"ENABLE_SUBAGENTS": True}
+    async with settings_changed(admin, "/api/v1/configs/subagents", on):
+        yield

@@ -49,6 +49,27 @@ def stripped(item: Json) -> Json:
     return kept
 
 
+def assert_each_continues(simulator: Simulator, since: int = 0) -> None:
+    """Each request for a chat is the one before it and what that received, and more."""
+    bodies = chat_bodies(simulator)[since:]
+    received = outputs(simulator)[since:]
+    for before, output, after in zip(bodies, received, bodies[1:], strict=False):
+        expected = [*before["input"], *map(stripped, output)]
+        assert after["input"][: len(expected)] == expected
+
+
+def assert_nothing_dropped(simulator: Simulator) -> None:
+    """The API could use all that it was given back."""
+    answers = [request.response or {} for request in simulator.requests]
+    assert not [answer for answer in answers if answer.get("input_transformations")]
+
+
+def tool_outputs(body: Json) -> list[str]:
+    """What the tools gave the model, in a request."""
+    items = body["input"]
+    return [i["output"] for i in items if i["type"] == "function_call_output"]
+
+
 def stored_value(chat: Json, message_id: str) -> Json:
     """What the pipe stored for an answer: in its output, or in a key of the chat."""
     messages = chat["history"]["messages"]

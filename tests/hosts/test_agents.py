@@ -2,18 +2,24 @@
 
 import asyncio
 import json
-from typing import Any
-from uuid import uuid4
 
 import pytest
 import pytest_asyncio
 
 from hosts.people.client import Json
+from hosts.people.questions import calling
 from hosts.people.tabs import Tab, Turn
-from hosts.people.users import User
-from hosts.sent import answered, chat_bodies, instructions_of, kinds
+from hosts.people.users import User, new_user
+from hosts.sent import (
+    answered,
+    assert_nothing_dropped,
+    chat_bodies,
+    instructions_of,
+    kinds,
+    tool_outputs,
+)
 from hosts.servers.open_webui import OpenWebUI
-from hosts.setup.administration import administration
+from hosts.setup.administration import COUNTED, administration, counted_requests
 from hosts.setup.pipes import install_pipe, valves_changed
 from hosts.setup.switches import AGENT, switches, workspace_model
 from simulator import Simulator
@@ -41,40 +47,12 @@ async def agents(
     return await install_pipe(admin, PIPE, pipe_source, valves)
 
 
-def outputs_of(body: Json) -> list[str]:
-    """What the tools gave the model."""
-    items = body["input"]
-    return [i["output"] for i in items if i["type"] == "function_call_output"]
-
-
 def metadata_of(message: Json) -> Json:
     """What the host stored with the last status line of an answer."""
     lines = [line for line in message["statusHistory"] if "execution_metadata" in line]
     [last] = lines
     metadata: Json = last["execution_metadata"]
     return metadata
-
-
-def questions_of(asked: list[Json]) -> list[str]:
-    """The tools whose calls a person was asked about."""
-    data = [payload["data"] for payload in asked]
-    return [
-        event["data"]["tool_call"]["name"]
-        for event in data
-        if event["type"] == "confirmation"
-    ]
-
-
-def answer_with(tab: Tab, answer: bool | None) -> list[Json]:
-    """Answer all questions of the page alike; what it was asked."""
-    asked: list[Json] = []
-
-    def reply(payload: Json) -> Any:
-        asked.append(payload)
-        return answer if payload["data"].get("type") == "confirmation" else None
-
-    tab.answer = reply
-    return asked
 
 
 @pytest.mark.asyncio
@@ -105,7 +83,7 @@ async def test_work_of_several_rounds(tab: Tab, simulator: Simulator) -> None:
 
     assert first.error is second.error is None
     *_, last, later = chat_bodies(simulator)
-    failed, repeated, output = outputs_of(last)
+    failed, repeated, output = tool_outputs(last)
     assert failed == "tool invoke error: failed to execute tool"
     assert "repeated failure detected" in repeated
     assert output.startswith("Sunny in")
@@ -147,7 +125,7 @@ async def test_the_limit_of_rounds_ends_in_an_answer(
     bodies = chat_bodies(simulator)
     assert len(bodies) == SETTINGS["maximum_iterations"] + 1
     assert bodies[-1]["tool_choice"] == "none"
-    assert "Maximum iteration limit (4)" in outputs_of(bodies[-1])[-1]
+    assert "Maximum iteration limit (4)" in tool_outputs(bodies[-1])[-1]
 
 
 @pytest.mark.asyncio
@@ -172,16 +150,16 @@ async def test_approvals_are_those_of_the_page(
 
     The second call of the broken tool is not put to the person if the first one failed.
     """
-    asked = answer_with(tab, answer)
+    asked = tab.answer_questions(answer)
     turn = await tab.send(AGENT_MODEL, "sim:agent-work weather?", body=body)
 
     assert turn.error is None
-    questions = questions_of(asked)
+    names = [question["tool_call"]["name"] for question in asked]
     if answer is False:  # it did not fail: it was not made
-        assert questions == ["broken_weather", "broken_weather", "get_weather"]
+        assert names == ["broken_weather", "broken_weather", "get_weather"]
     else:
-        assert len(questions) == count
-    assert words in outputs_of(chat_bodies(simulator)[-1])[-1]
+        assert len(names) == count
+    assert words in tool_outputs(chat_bodies(simulator)[-1])[-1]
 
 
 @pytest.mark.asyncio
@@ -189,12 +167,12 @@ async def test_a_rule_of_the_administrator_denies(
     tab: Tab, admin: User, simulator: Simulator
 ) -> None:
     """TOOL_APPROVAL holds, whatever the chat allows."""
-    asked = answer_with(tab, True)
+    asked = tab.answer_questions(True)
     async with valves_changed(admin, PIPE, TOOL_APPROVAL="get_*=deny"):
         await tab.send(AGENT_MODEL, "sim:agent-work weather?", body=FULL)
 
-    assert questions_of(asked) == []
-    assert "does not allow get_weather" in outputs_of(chat_bodies(simulator)[-1])[-1]
+    assert asked == []
+    assert "does not allow get_weather" in tool_outputs(chat_bodies(simulator)[-1])[-1]
 
 
 @pytest.mark.asyncio
@@ -202,8 +180,7 @@ async def test_stop_in_a_round_asks_nothing_more(
     tab: Tab, simulator: Simulator
 ) -> None:
     """The tool that runs is stopped, and the page is told what the answer took."""
-    choice = {"type": "function", "function": {"name": "slow_weather"}}
-    body = {**USED, "tool_choice": choice}
+    body = calling("slow_weather", "toolkit")
     turn = await tab.begin(AGENT_MODEL, "sim:tool weather?", body=body)
     await turn.until(lambda seen: "slow_weather" in json.dumps(seen.events))
     await tab.stop(turn)
@@ -298,8 +275,7 @@ async def test_the_switch_keeps_the_beginning_of_a_chat(
     assert "<persistence>" in str(inputs[1][len(inputs[0]) :])
     assert inputs[1][: len(inputs[0])] == inputs[0]
     assert inputs[2][: len(inputs[1])] == inputs[1]
-    answers = [request.response or {} for request in simulator.requests]
-    assert not [answer for answer in answers if answer.get("input_transformations")]
+    assert_nothing_dropped(simulator)
 
 
 @pytest.mark.asyncio
@@ -311,7 +287,7 @@ async def test_limits_are_about_the_model_that_works(
     async with (
         administration(admin, USER_LIMITS_JSON=json.dumps([rule])),
         switches(admin, OLDER) as model,
-        await admin.add_user(f"{uuid4().hex}@example.com", "limited") as asker,
+        new_user(admin) as asker,
         Tab(asker) as tab,
     ):
         listed = [
@@ -334,24 +310,22 @@ async def test_older_mode_evades_neither_limits_nor_rules(
 
     Where there are rules for tools, it is not answered, and no tool runs.
     """
-    counted = "SELECT sum(requests) AS n FROM openai_responses_usage WHERE user_id = ?"
-    rules = json.dumps([{"role": "user", "tokens": 10**9, "per": "day"}])
     body = {"tool_ids": ["toolkit"], "params": {"function_calling": "legacy"}}
     choice = {"tool_calls": [{"name": "get_weather", "parameters": {"city": "Bern"}}]}
     question = f"sim:chat {json.dumps(choice)}"
     async with (
-        administration(admin, USER_LIMITS_JSON=rules),
-        await admin.add_user(f"{uuid4().hex}@example.com", "limited") as asker,
+        administration(admin, USER_LIMITS_JSON=COUNTED),
+        new_user(admin) as asker,
         Tab(asker) as own,
     ):
         turn = await own.send(AGENT_MODEL, question, body=body)
         requests = len(answered(simulator))
-        [row] = server.sql(counted, asker.id)
+        counted = counted_requests(server, asker)
         async with valves_changed(admin, PIPE, TOOL_APPROVAL="get_*=deny"):
             denied = await own.send(AGENT_MODEL, question, body=body)
 
     assert turn.error is denied.error is None
-    assert row["n"] == requests == 2
+    assert counted == requests == 2
     assert len(answered(simulator)) == requests + 1
     assert "Sunny in" not in json.dumps(answered(simulator)[-1].body)
 
@@ -360,11 +334,10 @@ async def test_older_mode_evades_neither_limits_nor_rules(
 @pytest.mark.usefixtures("sub_agents")
 async def test_sub_agents_are_those_of_the_host(tab: Tab, simulator: Simulator) -> None:
     """The policy names them, and one that is called is an agent, too."""
-    choice = {"type": "function", "function": {"name": "delegate_task"}}
-    turn = await tab.send(AGENT_MODEL, "sim:tool", body={"tool_choice": choice})
+    turn = await tab.send(AGENT_MODEL, "sim:tool", body=calling("delegate_task"))
 
     assert turn.error is None
     first, *_, last = chat_bodies(simulator)
     assert "`delegate_task`" in instructions_of(first)
-    assert outputs_of(last)[0].startswith("This is turn 1.")
+    assert tool_outputs(last)[0].startswith("This is turn 1.")
     assert all("<persistence>" in str(body["input"]) for body in chat_bodies(simulator))

@@ -15,14 +15,12 @@ from hosts.people.users import User
 from hosts.sent import chat_bodies, instructions_of
 from hosts.servers.open_webui import OpenWebUI
 from hosts.setup.pipes import install_pipe, valves_changed
-from hosts.setup.switches import switches
 from simulator import Simulator
 
 pytestmark = [pytest.mark.host, pytest.mark.browser, pytest.mark.asyncio]
 
 PIPE = "agents_on_page"
 AGENT = f"{PIPE}.gpt5_function_calling"
-PLAIN = f"{PIPE}.gpt-6.1-sol"
 PICTURES = Path(__file__).parents[2] / "artifacts"
 SALES = b"product,revenue\nTea,48200\nCoffee,24100\nCups,9300\n"
 SIZES = {"wide": (1280, 800), "phone": (390, 844)}
@@ -33,15 +31,10 @@ LAST_LINE = "4 rounds · 6 tool calls"
 async def agents(
     admin: User, toolkit: None, pipe_source: str, pipe_valves: Json
 ) -> AsyncIterator[None]:
-    """A copy of the pipe with an agent, and chats that can delegate."""
-    names = "gpt-6.1-sol, gpt5_function_calling"
-    valves = {**pipe_valves, "MODEL_ID": names, "AGENT_JSON": ""}
+    """A copy of the pipe with an agent."""
+    valves = {**pipe_valves, "MODEL_ID": "gpt5_function_calling", "AGENT_JSON": ""}
     await install_pipe(admin, PIPE, pipe_source, valves)
-    path = "/api/v1/configs/subagents"
-    before = await admin.call("GET", path)
-    await admin.call("POST", path, {**before, "ENABLE_SUBAGENTS": True})
     yield
-    await admin.call("POST", path, before)
     await admin.delete_function(PIPE)
 
 
@@ -57,14 +50,14 @@ async def take(page: ChatPage, name: str) -> None:
     """Take pictures in both sizes; nothing may stand out of a phone's page."""
     PICTURES.mkdir(exist_ok=True)
     for size, (width, height) in SIZES.items():
-        await page.page.set_viewport_size({"width": width, "height": height})
-        await page.page.wait_for_timeout(800)  # the page moves its panels
+        await page.resize(width, height)
         await page.screenshot(PICTURES / f"agent-{name}-{size}.png")
         wide = await page.page.evaluate("document.documentElement.scrollWidth")
         assert wide <= width, size
-    await page.page.set_viewport_size({"width": 1280, "height": 800})
+    await page.resize(*SIZES["wide"])
 
 
+@pytest.mark.usefixtures("sub_agents")
 async def test_tasks_and_sub_agents(
     page: ChatPage, server: OpenWebUI, simulator: Simulator
 ) -> None:
@@ -109,53 +102,10 @@ async def test_thoughts_in_tags_open_like_reasoning(
     assert page.errors == []
 
 
-async def test_denied_call_is_not_run_and_allowed_call_is(
-    page: ChatPage, admin: User, simulator: Simulator
-) -> None:
-    """What is denied is not called; what is allowed is."""
-    simulator.default_scenario = "agent-work"
-    async with valves_changed(admin, PIPE, TOOL_APPROVAL="get_*=ask"):
-        for choice, words in (("Deny", "did not approve"), ("Allow", "Sunny in")):
-            await page.page.goto(f"{page.user.url}/?models={AGENT}&tools=toolkit")
-            await page.page.wait_for_selector("#chat-input")
-            await page.ask("How is the weather in Zürich?", wait=False)
-            question = page.page.get_by_role("dialog").filter(
-                has_text="Tool Permissions"
-            )
-            button = question.get_by_role("button", name=choice)
-            await button.wait_for()
-            if choice == "Allow":
-                await take(page, "approval")
-            await button.click()
-            await page.answers.last.get_by_text(words).first.wait_for()
-            await page.answers.last.get_by_text("4 rounds").first.wait_for()
-    assert page.errors == []
-
-
-async def test_the_switch_is_used_on_the_page(
-    page: ChatPage, admin: User, simulator: Simulator
-) -> None:
-    """It makes an agent of the chat's model for the next message."""
-    async with switches(admin, PLAIN) as model:
-        await page.open_model(model)
-        await page.ask("sim:short Hello")
-        await page.page.locator("#integration-menu-button").click()
-        await page.page.get_by_text("Agent", exact=True).click()
-        await take(page, "switch")
-        await page.page.keyboard.press("Escape")
-        await page.ask("sim:short And now?")
-        assert "1 round" in await page.last_answer()
-
-    plain, agent = chat_bodies(simulator)
-    assert "<persistence>" not in json.dumps(plain["input"])
-    assert "<persistence>" in json.dumps(agent["input"])
-    assert page.errors == []
-
-
-async def test_plot_and_code_cards_stand_above_the_answer(
+async def test_plots_of_an_attached_table_stand_above_the_answer(
     page: ChatPage, member: User, admin: User, simulator: Simulator
 ) -> None:
-    """The draft and the plot stand above the answer, and Python in cards."""
+    """The table is Python's; the draft and the plot are the person's."""
     simulator.default_scenario = "agent-data"
     table = await attach(member, "sales.csv", SALES, "text/csv")
     files = [table | {"context": "full"}]
@@ -166,7 +116,16 @@ async def test_plot_and_code_cards_stand_above_the_answer(
         turn = await tab.send(
             AGENT, "Plot the revenue by product.", files=files, body={"files": files}
         )
+        stored = await tab.message(turn)
+
     assert turn.error is None
+    [uploaded] = simulator.uploads.files.values()
+    assert (uploaded.name, uploaded.content) == ("sales.csv", SALES)
+    pictures = [file for file in stored["files"] if file["type"] == "image"]
+    assert len(pictures) == 2
+    for picture in pictures:
+        file = await member.call("GET", f"/api/v1/files/{picture['id']}")
+        assert file["user_id"] == member.id
     await page.page.goto(f"{page.user.url}/c/{turn.chat_id}")
     await page.answers.last.get_by_text("Tea earned the most").wait_for()
     drawn = page.answers.last.locator("img[src*='/files/']")

@@ -10,8 +10,8 @@ import pytest
 import pytest_asyncio
 
 from hosts.people.client import Json
+from hosts.people.questions import calling
 from hosts.people.tabs import PATIENCE, Tab, Turn
-from hosts.people.uploads import attach
 from hosts.people.users import User
 from hosts.sent import (
     answered,
@@ -35,7 +35,6 @@ USED: Json = {"tool_ids": ["toolkit"]}
 ASKS: Json = {**USED, "params": {"model_controls": {}, "tool_approval_mode": "ask"}}
 SETTINGS: Json = {"model": "gpt-6.1-sol", "maximum_iterations": 8}
 FAILED = "tool invoke error: failed to execute tool"
-SALES = b"product,revenue\nTea,48200\nCoffee,24100\nCups,9300\n"
 QUESTIONS = ("confirmation", "request:user_input")
 """The events that a person answers: an approval, and `ask_user` of 0.12.4."""
 QUIET_SECONDS = 2.0
@@ -114,56 +113,25 @@ async def test_thirty_calls_of_tools_that_fail_hang_and_die(
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize("shows", [True, False])
 async def test_thoughts_in_tags_go_back_to_the_model(
-    tab: Tab, admin: User, simulator: Simulator, shows: bool
+    tab: Tab, simulator: Simulator
 ) -> None:
-    """The page stores them as reasoning, or not at all; the model gets its bytes (R14)."""
-    settings = json.dumps({**SETTINGS, "emit_intermediate_thoughts": shows})
-    async with valves_changed(admin, PIPE, AGENT_JSON=settings):
-        first = await tab.send(AGENT, "sim:agent-tags how high?")
-        more: Json = {"chat_id": first.chat_id, "body": USED}
-        second = await tab.send(AGENT, "sim:agent-silent weather?", **more)
-        third = await tab.send(AGENT, "sim:chat thanks", **more)
+    """The page stores them as reasoning; the model gets its bytes (R14)."""
+    first = await tab.send(AGENT, "sim:agent-tags how high?")
+    more: Json = {"chat_id": first.chat_id, "body": USED}
+    second = await tab.send(AGENT, "sim:agent-silent weather?", **more)
+    third = await tab.send(AGENT, "sim:chat thanks", **more)
 
     assert first.error is second.error is third.error is None
     items = [host_items(await tab.message(turn)) for turn in (first, second)]
     assert "think>" not in json.dumps(items)
-    assert ("I know this." in json.dumps(items[0])) is shows
-    assert ("I am going to use" in json.dumps(items[1])) is shows
+    assert "I know this." in json.dumps(items[0])
+    assert "I am going to use" in json.dumps(items[1])
     assert strip_markers((await tab.message(first))["content"]) == "It is `408 m`."
     asked, *_, last = chat_bodies(simulator)
     expected = [*asked["input"], *map(stripped, outputs(simulator)[0])]
     assert last["input"][: len(expected)] == expected
     assert "<think>I know this.</think>" in json.dumps(expected)
-
-
-@pytest.mark.asyncio
-async def test_a_plot_of_an_attached_table(
-    tab: Tab, member: User, admin: User, simulator: Simulator
-) -> None:
-    """The table is Python's; the draft and the plot are the person's."""
-    table = await attach(member, "sales.csv", SALES, "text/csv")
-    files = [table | {"context": "full"}]
-    async with valves_changed(admin, PIPE, ENABLE_CODE_INTERPRETER=True):
-        turn = await tab.send(
-            AGENT,
-            "sim:agent-data Plot the revenue by product.",
-            files=files,
-            body={"files": files},
-        )
-
-    assert turn.error is None
-    assert "Tea earned the most" in turn.text
-    [uploaded] = simulator.uploads.files.values()
-    assert (uploaded.name, uploaded.content) == ("sales.csv", SALES)
-    message = await tab.message(turn)
-    pictures = [file for file in message["files"] if file["type"] == "image"]
-    assert len(pictures) == 2
-    for picture in pictures:
-        stored = await member.call("GET", f"/api/v1/files/{picture['id']}")
-        assert stored["user_id"] == member.id
-    assert metadata_of(message["statusHistory"])["ending"] == "completed"
 
 
 def is_writing(turn: Turn) -> bool:
@@ -176,20 +144,15 @@ def has_begun(turn: Turn) -> bool:
     return "function_call" in json.dumps(turn.events)
 
 
-def tool_choice(name: str) -> Json:
-    """The body of a request that calls one tool first."""
-    return {**USED, "tool_choice": {"type": "function", "function": {"name": name}}}
-
-
 ASK_USER = json.dumps({"questions": [QUESTION]}, ensure_ascii=False)
 CREW = "Compare the years."
 """Answered by the simulator's default scenario."""
 PHASES: dict[str, tuple[str, Json, int]] = {
     "the model is silent": ("sim:chat,hold=1", USED, 1),
     "the model writes": ("sim:long,deltas=5000,delay=20", USED, 1),
-    "a tool runs": ("sim:tool weather?", tool_choice("slow_weather"), 1),
+    "a tool runs": ("sim:tool weather?", calling("slow_weather", "toolkit"), 1),
     "an approval waits": ("sim:tool get_weather", ASKS, 1),
-    "a question waits": (f"sim:tool {ASK_USER}", tool_choice("ask_user"), 1),
+    "a question waits": (f"sim:tool {ASK_USER}", calling("ask_user", "toolkit"), 1),
     "sub-agents work": (CREW, USED, 4),
 }
 """What is asked, and how many requests are sent until the phase is reached."""

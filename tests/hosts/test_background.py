@@ -7,7 +7,6 @@ import pytest
 import pytest_asyncio
 
 from calls.outcomes import RESPONDED
-from hosts.browser.page import ChatPage
 from hosts.people.client import Json
 from hosts.people.tabs import PATIENCE, Tab
 from hosts.people.users import User
@@ -104,66 +103,3 @@ async def test_stop_before_the_server_says_a_word(
     await until_cancelled(simulator)
 
     assert cancelled(simulator) == ["cancelled"]
-
-
-@pytest.mark.asyncio
-async def test_stop_while_the_rest_is_awaited(
-    tab: Tab, pro: str, simulator: Simulator
-) -> None:
-    """Also between two connections."""
-    turn = await tab.begin(pro, "sim:chat,drop=60,halt=70 hello")
-    await turn.until(lambda seen: seen.statuses)
-
-    await tab.stop(turn)
-    await tab.settle(turn)
-    await until_cancelled(simulator)
-
-    assert cancelled(simulator) == ["cancelled"]
-    assert not (await tab.message(turn)).get("error")
-
-
-@pytest.mark.asyncio
-@pytest.mark.browser
-async def test_stop_on_the_page(page: ChatPage, pro: str, simulator: Simulator) -> None:
-    """The button that everybody knows."""
-    await page.open_model(pro)
-    await page.ask("sim:chat,halt=60 hello", wait=False)
-    await page.page.get_by_text("This is turn 1.").wait_for()
-
-    await page.stop()
-    await until_cancelled(simulator)
-
-    assert "This is turn 1." in await page.last_answer()
-    assert cancelled(simulator) == ["cancelled"]
-
-
-@pytest.mark.asyncio
-async def test_lost_rest_is_reported_and_the_text_stays(
-    tab: Tab, pro: str, simulator: Simulator
-) -> None:
-    """The text stays, and the sentence says what happened."""
-    turn = await tab.send(pro, "sim:chat,drop=60,gone hello")
-
-    stored = await tab.message(turn)
-    sentence = stored["error"]["content"]["message"]
-    assert "the rest of the answer could not be fetched" in sentence
-    assert "Error id" in sentence
-    assert "This is turn 1." in stored["content"]
-
-
-@pytest.mark.asyncio
-async def test_plain_client_gets_the_whole_answer(
-    member: User, pro: str, simulator: Simulator
-) -> None:
-    """With a stream and without, over plain HTTP."""
-    messages = [{"role": "user", "content": "sim:chat,drop=60"}]
-    result = await member.completion(pro, messages)
-    chunks = [c async for c in member.chunks(pro, "sim:chat,drop=60")]
-
-    deltas = [c["choices"][0]["delta"] for c in chunks if c["choices"]]
-    text = "".join(delta.get("content") or "" for delta in deltas)
-    assert result["choices"][0]["message"]["content"] == text
-    assert text.endswith(LAST_WORDS)
-    assert (
-        len([lookup for lookup in looked_up(simulator) if lookup.method == "GET"]) == 2
-    )

@@ -8,13 +8,14 @@ import pytest
 import pytest_asyncio
 
 from hosts.people.client import Json
-from hosts.people.tabs import Tab
-from hosts.people.users import User
-from hosts.sent import chat_bodies
+from hosts.people.questions import calling
+from hosts.people.tabs import Tab, is_question
+from hosts.people.users import User, settings_changed
+from hosts.sent import chat_bodies, tool_outputs
 from hosts.servers.open_webui import OpenWebUI
 from hosts.servers.tool_servers import CONNECTIONS
 from hosts.setup.pipes import valves_changed
-from hosts.test_tools import MODEL, PIPE, browser_tool, named, outputs_sent
+from hosts.test_tools import MODEL, PIPE, browser_tool
 from simulator import Simulator
 
 pytestmark = [
@@ -45,18 +46,18 @@ CASES = {
     "beside an unknown one": Case(
         ASKED,
         "sim:tool",
-        {**named("get_weather"), "extra_tools": [BOGUS]},
+        {**calling("get_weather", "toolkit"), "extra_tools": [BOGUS]},
         "did not approve",
     ),
     "renamed": Case(
         {},
         "sim:tool",
-        {**named("twin_get_weather"), "tool_ids": ["toolkit", "twin"]},
+        calling("twin_get_weather", "toolkit", "twin"),
     ),
     "rule not read": Case(
         {"TOOL_APPROVAL": "get_*:deny"},
         "sim:tool",
-        named("get_weather"),
+        calling("get_weather", "toolkit"),
         "did not approve",
     ),
     "in the older mode": Case(
@@ -83,13 +84,13 @@ async def test_denied_tool_runs_nowhere(
     has_run: Callable[[], bool],
 ) -> None:
     """By no name and in no way; the answer goes on."""
-    tab.answer = lambda payload: False
+    tab.answer_questions(False)
     async with valves_changed(admin, PIPE, **(DENIED | case.valves)):
         turn = await tab.send(MODEL, case.question, body=case.body)
 
     assert turn.error is None
     assert not has_run()
-    assert case.words in " ".join(outputs_sent(simulator))
+    assert case.words in " ".join(tool_outputs(chat_bodies(simulator)[-1]))
 
 
 @pytest.mark.asyncio
@@ -101,33 +102,29 @@ async def test_question_shows_what_will_be_done(
 
     The person has as long as the host allows; the oldest host has no limit.
     """
-    shown: list[Json] = []
-    tab.answer = lambda payload: shown.append(payload["data"])
+    questions = tab.answer_questions(None)
     async with valves_changed(admin, PIPE, TOOL_APPROVAL="get_weather=ask"):
-        turn = await tab.send(MODEL, "sim:tool", body=named("get_weather"))
+        turn = await tab.send(MODEL, "sim:tool", body=calling("get_weather", "toolkit"))
 
-    [asked] = [event["data"] for event in shown if event.get("type") == "confirmation"]
+    [asked] = questions
     assert turn.error is None
     given = json.dumps(asked["tool_call"]["arguments"], ensure_ascii=False, indent=1)
     assert "Zürich" in given
     assert f"```json\n{given}\n```" in asked["message"]
     assert asked["timeout_ms"] == 240_000
-    assert "did not approve" in outputs_sent(simulator)[0]
+    assert "did not approve" in tool_outputs(chat_bodies(simulator)[-1])[0]
 
 
 @pytest_asyncio.fixture
 async def tool_search(admin: User) -> AsyncIterator[None]:
     """All tools can be reached through `call_tool` alone; people may bring their own."""
-    settings = {
-        CHATS: {"ENABLE_TOOL_SEARCH": True, "TOOL_SEARCH_DEFER_THRESHOLD": 0},
-        CONNECTIONS: {"ENABLE_DIRECT_INTEGRATIONS": True},
-    }
-    before = {address: await admin.call("GET", address) for address in settings}
-    for address, changes in settings.items():
-        await admin.call("POST", address, before[address] | changes)
-    yield
-    for address, values in before.items():
-        await admin.call("POST", address, values)
+    search = {"ENABLE_TOOL_SEARCH": True, "TOOL_SEARCH_DEFER_THRESHOLD": 0}
+    direct = {"ENABLE_DIRECT_INTEGRATIONS": True}
+    async with (
+        settings_changed(admin, CHATS, search),
+        settings_changed(admin, CONNECTIONS, direct),
+    ):
+        yield
 
 
 WIDE = {"type": "object", "properties": {"a": {"enum": [*range(100_000)]}}}
@@ -149,11 +146,10 @@ async def test_call_tool_reaches_nothing_that_may_not_run(
 
     def answer(payload: Json) -> object:
         asked.append(payload["data"])
-        is_question = payload["data"].get("type") == "confirmation"
-        return False if is_question else [{"seen": True}, {}]
+        return False if is_question(payload) else [{"seen": True}, {}]
 
     servers = [browser_tool("wide", WIDE), browser_tool("small", BOGUS["parameters"])]
-    body = {**named("call_tool"), "tool_ids": ["toolkit"], "tool_servers": servers}
+    body = {**calling("call_tool", "toolkit"), "tool_servers": servers}
     outputs: dict[str, str] = {}
     async with Tab(admin) as tab:
         tab.answer = answer
@@ -162,7 +158,7 @@ async def test_call_tool_reaches_nothing_that_may_not_run(
             async with valves_changed(admin, PIPE, **valves):
                 turn = await tab.send(MODEL, f"sim:tool {call}", body=body)
             assert turn.error is None
-            outputs[name] = " ".join(outputs_sent(simulator))
+            outputs[name] = " ".join(tool_outputs(chat_bodies(simulator)[-1]))
 
     assert not has_run()
     assert {k: v for k, v in outputs.items() if BEHIND[k][2] not in v} == {}
@@ -176,17 +172,14 @@ async def test_call_tool_reaches_nothing_that_may_not_run(
 
 
 async def test_administrator_reads_which_rule_to_correct(
-    admin: User, simulator: Simulator
+    admins_tab: Tab, admin: User, simulator: Simulator
 ) -> None:
     """Above the answer, where other people read nothing of it.
 
     It is the last line, because the page shows no other.
     """
-    async with (
-        valves_changed(admin, PIPE, TOOL_APPROVAL="get_*:deny"),
-        Tab(admin) as tab,
-    ):
-        turn = await tab.send(MODEL, "sim:short")
+    async with valves_changed(admin, PIPE, TOOL_APPROVAL="get_*:deny"):
+        turn = await admins_tab.send(MODEL, "sim:short")
 
     assert "'get_*:deny', which is not a rule" in turn.statuses[-1]["description"]
     assert len(chat_bodies(simulator)) == 1

@@ -12,6 +12,7 @@ import pytest_asyncio
 
 from calls.outcomes import RESPONDED
 from calls.valves import expert
+from hosts.people.questions import calling
 from hosts.people.tabs import Tab, Turn
 from hosts.people.users import User
 from hosts.sent import answered, chat_bodies, kinds
@@ -28,9 +29,7 @@ ERROR_ID = re.compile(r" \(Error id: ([0-9A-Z]{10})\)$")
 ENDINGS = {
     # scenario: (words of the sentence, text that is kept)
     "incomplete": ("reached its length limit", "This is turn 1."),
-    "cut": ("broke before the answer was complete", "This is turn 1."),
     "failed": ("internal error", ""),
-    "lone-reasoning": ("The model ended without an answer.", ""),
     "quota": ("no credit left", ""),
 }
 """The ways through the host; tests/owui_manifold/test_pipe_faults.py has each cause."""
@@ -73,8 +72,7 @@ async def test_safety_stop_runs_no_tool_and_keeps_the_reasoning(
     tab: Tab, server: OpenWebUI, simulator: Simulator
 ) -> None:
     """No tool runs, nothing is asked again, and the next turn keeps the reasoning."""
-    choice = {"type": "function", "function": {"name": "get_weather"}}
-    body = {"tool_ids": ["toolkit"], "tool_choice": choice}
+    body = calling("get_weather", "toolkit")
     trace_of_tool = server.home / "data" / "seen"
     trace_of_tool.unlink(missing_ok=True)
 

@@ -9,10 +9,16 @@ import pytest
 import pytest_asyncio
 
 from chats.pictures import BMP, JPEG, PDF, PIXEL, PNG, data_url
+from hosts.people.questions import calling
 from hosts.people.tabs import Tab
 from hosts.people.uploads import attach, attached
 from hosts.people.users import User
-from hosts.sent import chat_bodies, kinds, outputs, stripped
+from hosts.sent import (
+    assert_each_continues,
+    assert_nothing_dropped,
+    chat_bodies,
+    kinds,
+)
 from hosts.servers.open_webui import OpenWebUI
 from hosts.setup.pipes import install_tools, valves_changed
 from simulator import Simulator
@@ -29,8 +35,7 @@ TEXT = b"The password is swordfish.\n"
 async def drawing(admin: User) -> AsyncIterator[dict[str, Any]]:
     """Tools that return pictures, for everybody; the fields that choose them."""
     await install_tools(admin, "drawing", DRAWING)
-    choice = {"type": "function", "function": {"name": "draw_map"}}
-    yield {"tool_ids": ["drawing"], "tool_choice": choice}
+    yield calling("draw_map", "drawing")
     await admin.call("DELETE", "/api/v1/tools/id/drawing/delete")
 
 
@@ -45,17 +50,6 @@ def parts_of(body: dict[str, Any], kind: str) -> list[dict[str, Any]]:
     contents = [item.get("content") or item.get("output") for item in body["input"]]
     parts = [part for rows in contents if isinstance(rows, list) for part in rows]
     return [part for part in parts if part["type"] == kind]
-
-
-def assert_prefix(simulator: Simulator) -> None:
-    """Each request begins with the one before it and its answer."""
-    bodies = chat_bodies(simulator)
-    received = outputs(simulator)
-    for before, output, after in zip(bodies, received, bodies[1:], strict=False):
-        expected = [*before["input"], *(stripped(item) for item in output)]
-        assert after["input"][: len(expected)] == expected
-    answers = [(r.response or {}) for r in simulator.requests]
-    assert not [a for a in answers if a.get("input_transformations")]
 
 
 # ----------------------------------------------------------------------- documents
@@ -92,7 +86,8 @@ async def test_documents_stay_where_they_were_attached(
         ["report.pdf", "note.txt", "late.pdf"],
         ["report.pdf", "note.txt", "late.pdf"],
     ]
-    assert_prefix(simulator)
+    assert_each_continues(simulator)
+    assert_nothing_dropped(simulator)
 
 
 @pytest.mark.asyncio
@@ -156,7 +151,8 @@ async def test_pictures_are_shown_to_the_model(
         data_url(JPEG, "image/jpeg"),
     ]
     assert {image["detail"] for image in images} == {"low"}
-    assert_prefix(simulator)
+    assert_each_continues(simulator)
+    assert_nothing_dropped(simulator)
 
 
 @pytest.mark.asyncio
@@ -179,12 +175,11 @@ async def test_unreadable_picture_is_refused_by_name(
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize("scenario", ["tool", "parallel"])
 async def test_pictures_of_tools_keep_the_prefix(
-    tab: Tab, simulator: Simulator, drawing: dict[str, Any], scenario: str
+    tab: Tab, simulator: Simulator, drawing: dict[str, Any]
 ) -> None:
     """They stay in the outputs, the same bytes; the chat holds their address."""
-    turn = await tab.send(MODEL, f"sim:{scenario} draw", body=drawing)
+    turn = await tab.send(MODEL, "sim:parallel draw", body=drawing)
     tools = {"tool_ids": drawing["tool_ids"]}
     await tab.send(MODEL, "sim:chat so?", chat_id=turn.chat_id, body=tools)
 
@@ -197,4 +192,5 @@ async def test_pictures_of_tools_keep_the_prefix(
         assert all(i["image_url"].startswith("data:image/png;base64,") for i in images)
     assert "Here are the images" not in json.dumps(bodies)
     assert "base64" not in json.dumps(await tab.user.chat(turn.chat_id))
-    assert_prefix(simulator)
+    assert_each_continues(simulator)
+    assert_nothing_dropped(simulator)

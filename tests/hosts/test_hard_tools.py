@@ -12,7 +12,7 @@ import pytest_asyncio
 
 from hosts.people.client import Json
 from hosts.people.tabs import Tab
-from hosts.people.users import User
+from hosts.people.users import User, settings_changed
 from hosts.sent import chat_bodies
 from hosts.servers.tool_servers import CONNECTIONS
 from simulator import Simulator
@@ -42,12 +42,9 @@ def browser_tools() -> Json:
 @pytest_asyncio.fixture
 async def tab(admin: User) -> AsyncIterator[Tab]:
     """A tab of somebody who may add servers that only the browser reaches."""
-    before = await admin.call("GET", CONNECTIONS)
-    allowed = before | {"ENABLE_DIRECT_INTEGRATIONS": True}
-    await admin.call("POST", CONNECTIONS, allowed)
-    async with Tab(admin) as opened:
+    direct = {"ENABLE_DIRECT_INTEGRATIONS": True}
+    async with settings_changed(admin, CONNECTIONS, direct), Tab(admin) as opened:
         yield opened
-    await admin.call("POST", CONNECTIONS, before)
 
 
 @pytest.mark.asyncio

@@ -13,11 +13,11 @@ import pytest
 import pytest_asyncio
 
 from hosts.people.tabs import Tab, Turn
-from hosts.people.users import User
+from hosts.people.users import User, make_group
 from hosts.sent import answered, chat_bodies
 from hosts.servers.offline import NEWEST, host_environment, host_python
 from hosts.servers.open_webui import OpenWebUI
-from hosts.setup.administration import ADMINISTRATION, administration
+from hosts.setup.administration import ADMINISTRATION, administration, usage_rows
 from hosts.setup.pipes import valves_changed
 from simulator import Simulator
 
@@ -50,13 +50,10 @@ asyncio.run(main())
 
 
 @pytest_asyncio.fixture
-async def students(admin: User, member: User) -> AsyncIterator[None]:
-    """A group with the ordinary user."""
-    form = {"name": "Students", "description": "tests"}
-    group = await admin.call("POST", "/api/v1/groups/create", form)
-    path = f"/api/v1/groups/id/{group['id']}"
-    await admin.call("POST", f"{path}/users/add", {"user_ids": [member.id]})
-    yield
+async def students(admin: User, member: User) -> AsyncIterator[str]:
+    """A group with the ordinary user: the path of its routes."""
+    path = await make_group(admin, "Students", member)
+    yield path
     await admin.call("DELETE", f"{path}/delete")
 
 
@@ -94,9 +91,7 @@ async def test_a_group_reaches_its_limit(
     assert "00:00 UTC" in str(second.error)
     assert len(chat_bodies(simulator)) == 2
     assert "left this month" in free.statuses[-1]["description"]
-    [row] = server.sql(
-        "SELECT * FROM openai_responses_usage WHERE user_id = ?", member.id
-    )
+    [row] = usage_rows(server, member)
     money = f"{row['money'] / 1e6:.4f}"
     start = f"| today | {money} | {row['requests']} | {row['input']:,} |"
     assert start in sums.text
@@ -135,11 +130,8 @@ async def test_fee_of_a_container_counts(
 
 def money_of(server: OpenWebUI, user: User) -> float:
     """The dollars that are counted for a user."""
-    [row] = server.sql(
-        "SELECT sum(money) AS money FROM openai_responses_usage WHERE user_id = ?",
-        user.id,
-    )
-    return (row["money"] or 0) / 1e6
+    amounts = [float(row["money"]) for row in usage_rows(server, user)]
+    return sum(amounts) / 1e6
 
 
 def cost_of(turn: Turn) -> float:
@@ -150,21 +142,14 @@ def cost_of(turn: Turn) -> float:
 
 
 @pytest.mark.asyncio
-@pytest.mark.usefixtures("students")
 async def test_rules_hold_for_who_somebody_is_now(
-    admin: User, member: User, server: OpenWebUI
+    admin: User, member: User, students: str, server: OpenWebUI
 ) -> None:
     """A group that somebody leaves, another of nearly the same name, a lower limit.
 
     What a deleted user has used stays counted, and names that nobody has are told.
     """
-    path = "/api/v1/groups"
-    ids = {"user_ids": [member.id]}
-    form = {"name": "students ", "description": "another group"}
-    other = await admin.call("POST", f"{path}/create", form)
-    await admin.call("POST", f"{path}/id/{other['id']}/users/add", ids)
-    groups = await admin.call("GET", f"{path}/")
-    [group] = [group for group in groups if group["name"] == "Students"]
+    other = await make_group(admin, "students ", member)
     closed: Json = {"group": "Students", "models": []}
     amount: Json = {"role": "user", "tokens": 10**9, "per": "day"}
     unknown: Json = {"user": "nobody@example.com", "last": True}
@@ -182,7 +167,8 @@ async def test_rules_hold_for_who_somebody_is_now(
         Tab(leaver) as left,
     ):
         member_of = await asked(closed, amount)
-        await admin.call("POST", f"{path}/id/{group['id']}/users/remove", ids)
+        ids = {"user_ids": [member.id]}
+        await admin.call("POST", f"{students}/users/remove", ids)
         outside = await asked(closed, amount)
         lowered = await asked({**amount, "tokens": 1})
         raised = await asked(amount)
@@ -190,14 +176,13 @@ async def test_rules_hold_for_who_somebody_is_now(
         await admin.call("DELETE", f"/api/v1/users/{leaver.id}")
         line = (await own.send(MODEL, "sim:short")).statuses[-1]["description"]
         table = await own.send(MODEL, "/usage 1d")
-    await admin.call("DELETE", f"{path}/id/{other['id']}/delete")
+    await admin.call("DELETE", f"{other}/delete")
 
     assert "is not available to you" in member_of
     assert (outside, raised) == ("None", "None")
     assert "limit of 1 tokens a day is used up" in lowered
     assert "nobody@example.com" in line
-    sql = "SELECT * FROM openai_responses_usage WHERE user_id = ?"
-    assert server.sql(sql, leaver.id)
+    assert usage_rows(server, leaver)
     assert f"{leaver.id}, gpt-5.2" in table.text
 
 
@@ -224,27 +209,3 @@ async def test_two_processes_count_in_one_sqlite(tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / "data/webui.db")) as database:
         [row] = database.execute("SELECT * FROM openai_responses_usage").fetchall()
     assert row == ("u", "2026-11-23", "m", 50, 150, 100, 250, 350)
-
-
-@pytest.mark.asyncio
-@pytest.mark.usefixtures("toolkit")
-async def test_both_requests_of_the_older_mode_are_counted(
-    admin: User, server: OpenWebUI, simulator: Simulator
-) -> None:
-    """Function Calling set to Legacy: one chooses the tools, the other answers."""
-    rules = [{"role": "user", "tokens": 10**9, "per": "day"}]
-    legacy = {"params": {"model_controls": {}, "function_calling": "legacy"}}
-    async with (
-        administration(admin, USER_LIMITS_JSON=json.dumps(rules)),
-        await admin.add_user("older.mode@example.com", "Ann") as asker,
-        Tab(asker) as tab,
-    ):
-        body = {"tool_ids": ["toolkit"], **legacy}
-        turn = await tab.send(MODEL, "sim:short hello", body=body)
-
-    rows = (
-        "SELECT sum(requests) AS requests FROM openai_responses_usage WHERE user_id = ?"
-    )
-    [row] = server.sql(rows, asker.id)
-    assert turn.error is None
-    assert row["requests"] == len(answered(simulator)) > 1

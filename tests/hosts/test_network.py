@@ -73,17 +73,6 @@ async def test_proxy_is_asked_with_its_password(tab: Tab, admin: User) -> None:
     assert CANARY not in refused
 
 
-@pytest.mark.asyncio
-async def test_unreadable_event_keeps_the_text(tab: Tab, admin: User) -> None:
-    """What came before it is kept."""
-    half = WIRE[: WIRE.index(b"event: response.output_text.done")]
-    async with Upstream(streaming(half, b"data: {nonsense\n\n")) as upstream:
-        text, sentence = await answered(tab, admin, BASE_URL=upstream.base_url)
-
-    assert "Turn 1." in text
-    assert "data that cannot be read" in sentence
-
-
 def endless_line(beginning: bytes) -> Answerer:
     """Begin an answer, then write one line without an end."""
 

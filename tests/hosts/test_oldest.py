@@ -6,7 +6,7 @@ version reads and writes a chat's row without a lock (docs/reference/open-webui.
 chat's row"), so now and then a change is lost, also one of the host's own.
 """
 
-# ruff: noqa: F401 - pytest runs what is imported
+# ruff: noqa: F401, F811 - pytest uses what is imported
 
 from collections.abc import AsyncIterator
 
@@ -19,7 +19,8 @@ from hosts.browser.page import ChatPage
 from hosts.people.users import User
 from hosts.servers.offline import OLDEST
 from hosts.servers.open_webui import OpenWebUI
-from hosts.setup.pipes import install_pipe, install_toolkit, valves_changed
+from hosts.setup.own_server import PIPE, admin, member, pipe, toolkit
+from hosts.setup.pipes import valves_changed
 from hosts.test_agents import (
     agents,
     test_stop_in_a_round_asks_nothing_more,
@@ -34,10 +35,7 @@ from hosts.test_agents_work import (
     test_thirty_calls_of_tools_that_fail_hang_and_die,
     test_thoughts_in_tags_go_back_to_the_model,
 )
-from hosts.test_bad_input import (
-    PIPE,
-    test_refusal_is_stored_as_the_error_of_the_message,
-)
+from hosts.test_bad_input import test_refusal_is_stored_as_the_error_of_the_message
 from hosts.test_chat import (
     test_a_temporary_chat_holds_no_marker,
     test_a_title_task_is_short_and_sees_no_marker,
@@ -86,31 +84,6 @@ async def server() -> AsyncIterator[OpenWebUI]:
         yield running
 
 
-@pytest.fixture(scope="module")
-def admin(server: OpenWebUI) -> User:
-    """Its administrator."""
-    return server.admin
-
-
-@pytest_asyncio.fixture(scope="module")
-async def member(admin: User) -> AsyncIterator[User]:
-    """An ordinary user there."""
-    async with await admin.add_user("member@example.com", "member") as signed_in:
-        yield signed_in
-
-
-@pytest_asyncio.fixture(scope="module")
-async def pipe(admin: User, pipe_source: str, pipe_valves: dict[str, str]) -> list[str]:
-    """The built pipe, installed there for everybody: the ids of its models."""
-    return await install_pipe(admin, PIPE, pipe_source, pipe_valves)
-
-
-@pytest_asyncio.fixture(scope="module")
-async def toolkit(admin: User) -> None:
-    """A toolkit that everybody may use there."""
-    await install_toolkit(admin)
-
-
 @pytest.mark.asyncio
 async def test_server_is_the_oldest_version(admin: User) -> None:
     """Without this, another server under the tests would go unnoticed."""
@@ -121,35 +94,34 @@ SCROLL_TO_END = """node => {
   while (node.scrollHeight <= node.clientHeight) node = node.parentElement;
   node.scrollTop = node.scrollHeight;
 }"""
-SIZES = {"wide": (1280, 800), "phone": (390, 700)}
+WIDE = (1280, 800)
+PHONE = (390, 700)
 
 
 @pytest.mark.asyncio
 @pytest.mark.browser
 @pytest.mark.usefixtures("toolkit")
-@pytest.mark.parametrize("size", SIZES.values(), ids=SIZES)
 async def test_long_call_can_be_read_whole_before_it_is_approved(
-    size: tuple[int, int], admin: User, chromium: Chromium
+    admin: User, chromium: Chromium
 ) -> None:
     """The dialog of this version neither scrolls nor shrinks what it shows."""
-    width, height = size
     async with (
         valves_changed(admin, PIPE, TOOL_APPROVAL="*=ask"),
         ChatPage(admin, chromium) as chat,
     ):
-        await chat.page.set_viewport_size({"width": width, "height": height})
-        await chat.page.goto(f"{admin.url}/?models={PIPE}.gpt-6.1-sol&tools=toolkit")
-        await chat.page.wait_for_selector("#chat-input")
+        await chat.open_model(f"{PIPE}.gpt-6.1-sol", tools="toolkit")
         await chat.ask("sim:long-arguments", wait=False)
         deny = chat.page.get_by_role("button", name="Cancel")
         await deny.wait_for()
         await expect(deny).to_be_focused()
-        await expect(deny).to_be_in_viewport(ratio=1)
-        await expect(chat.page.get_by_text("Allow this tool?")).to_be_in_viewport()
-        call = chat.page.locator("code", has_text="Zürich, Zürich")
-        await call.evaluate(SCROLL_TO_END)
-        box = await call.bounding_box()
-        assert box is not None
-        assert box["y"] + box["height"] <= height
+        for width, height in (WIDE, PHONE):
+            await chat.resize(width, height)
+            await expect(deny).to_be_in_viewport(ratio=1)
+            await expect(chat.page.get_by_text("Allow this tool?")).to_be_in_viewport()
+            call = chat.page.locator("code", has_text="Zürich, Zürich")
+            await call.evaluate(SCROLL_TO_END)
+            box = await call.bounding_box()
+            assert box is not None
+            assert box["y"] + box["height"] <= height
         await deny.click()
         await chat.answers.last.get_by_text("did not approve").wait_for()

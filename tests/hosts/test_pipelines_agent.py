@@ -9,6 +9,7 @@ import pytest_asyncio
 
 from calls.valves import expert
 from hosts.people.client import Client, Json
+from hosts.people.questions import tool_choice
 from hosts.servers.pipelines_server import PipelinesServer, completion_body
 from hosts.setup.agent import (
     BUILT_PIPELINE,
@@ -101,7 +102,7 @@ async def test_sandbox_runs_whatever_loop_the_server_has(
 ) -> None:
     """uvloop does not start its processes by itself."""
     given = {**own_valves(simulator), "SANDBOX": True}
-    choice = {"type": "function", "function": {"name": "python_execute"}}
+    choice = tool_choice("python_execute")
     question = f"sim:tool {json.dumps({'code': '6 * 7'})}"
     async with PipelinesServer(loop=loop) as server:
         await install_pipeline(server, given)
@@ -136,42 +137,45 @@ async def test_nobody_reads_a_secret(
         assert "header-canary" not in text
 
 
-@pytest.mark.parametrize(
-    "lie",
-    [
-        {"BASE_URL": "{evil}"},
-        {"BASE_URL": "{evil}", "API_KEY": ""},
-        {"BASE_URL": "{evil}", "API_KEY": "env:OPENAI_API_KEY"},
-        {"PROXY": "{evil}"},
-    ],
-    ids=["stored key", "key of the environment", "named key", "proxy"],
-)
-async def test_key_goes_only_where_the_server_allows(
-    simulator: Simulator, lie: Json
-) -> None:
+LIES: dict[str, Json] = {
+    "stored key": {"BASE_URL": "{evil}"},
+    "key of the environment": {"BASE_URL": "{evil}", "API_KEY": ""},
+    "named key": {"BASE_URL": "{evil}", "API_KEY": "env:OPENAI_API_KEY"},
+    "proxy": {"PROXY": "{evil}"},
+}
+"""What a page of another site sends for the address of its own server."""
+
+
+async def test_key_goes_only_where_the_server_allows(simulator: Simulator) -> None:
     """A page of any origin sends other valves, and reads the stored ones before."""
     allowed = {
         "GPT5_AGENT_ALLOW": f"url:{simulator.base_url}",
         "OPENAI_API_KEY": simulator.api_key,
     }
-    origin = {"Origin": "https://evil.example"}
+    own = own_valves(simulator)
     async with Simulator() as evil, PipelinesServer(allowed) as server:
-        await install_pipeline(server, own_valves(simulator))
+        await install_pipeline(server, own)
+        for name, lie in LIES.items():
+            changes = {k: v.replace("{evil}", evil.base_url) for k, v in lie.items()}
+            await update_as_a_page(server, changes)
+            before = len(server.log())
+            await server.chunks(REACT, "sim:short hello")
+            assert "GPT5_AGENT_ALLOW" in server.log()[before:], name
+            assert evil.requests == simulator.requests == [], name
+            await server.set_valves(PIPELINE_ID, own)
         assert text_of(await server.chunks(REACT, "sim:short hello"))
-        changes = {k: v.replace("{evil}", evil.base_url) for k, v in lie.items()}
-        async with Client(server.url) as page:
-            stored = await page.call("GET", f"/{PIPELINE_ID}/valves")
-            address = f"{server.url}/{PIPELINE_ID}/valves/update"
-            body = {**stored, **changes}
-            async with page.http.post(address, json=body, headers=origin) as changed:
-                assert changed.status == 200
-                assert changed.headers["Access-Control-Allow-Origin"] == "*"
-        await server.chunks(REACT, "sim:short hello")
-        log = server.log()
 
-    assert evil.requests == []
-    assert len(simulator.requests) == 1
-    assert "GPT5_AGENT_ALLOW" in log
+
+async def update_as_a_page(server: PipelinesServer, changes: Json) -> None:
+    """Change valves as a page of another site does, without any key."""
+    origin = {"Origin": "https://evil.example"}
+    async with Client(server.url) as page:
+        stored = await page.call("GET", f"/{PIPELINE_ID}/valves")
+        address = f"{server.url}/{PIPELINE_ID}/valves/update"
+        body = {**stored, **changes}
+        async with page.http.post(address, json=body, headers=origin) as changed:
+            assert changed.status == 200
+            assert changed.headers["Access-Control-Allow-Origin"] == "*"
 
 
 async def test_saving_the_valves_again_keeps_them(

@@ -2,18 +2,32 @@
 
 import json
 from collections.abc import AsyncIterator
-from uuid import uuid4
 
 import pytest
 import pytest_asyncio
 
 from hosts.people.client import Json, OpenWebUIError
+from hosts.people.questions import calling
 from hosts.people.tabs import Tab, Turn
-from hosts.people.users import User
-from hosts.sent import answered, chat_bodies, is_task, kinds, outputs, stripped
+from hosts.people.users import User, new_user
+from hosts.sent import (
+    answered,
+    assert_each_continues,
+    assert_nothing_dropped,
+    chat_bodies,
+    is_task,
+    kinds,
+    tool_outputs,
+)
 from hosts.servers.open_webui import OpenWebUI
 from hosts.servers.pipelines_server import PipelinesServer
-from hosts.setup.administration import ADMINISTRATION, administration
+from hosts.setup.administration import (
+    ADMINISTRATION,
+    COUNTED,
+    administration,
+    counted_requests,
+    usage_rows,
+)
 from hosts.setup.agent import (
     FUNCTION_CALLING,
     PIPELINE_ID,
@@ -35,10 +49,7 @@ pytestmark = [
 
 PATIENCE = 120
 OTHERS_KEY = "sk-simulator-2"  # of another organization
-WITH_TOOLS: Json = {
-    "tool_ids": ["toolkit"],
-    "tool_choice": {"type": "function", "function": {"name": "get_weather"}},
-}
+WITH_TOOLS: Json = calling("get_weather", "toolkit")
 ASKING: Json = {
     **WITH_TOOLS,
     "params": {"model_controls": {}, "tool_approval_mode": "ask"},
@@ -104,10 +115,8 @@ async def test_the_second_turn_replays_the_reasoning(
     second = await tab.send(FUNCTION_CALLING, "again", chat_id=first.chat_id)
 
     assert second.error is None
+    assert_each_continues(simulator)
     before, after = chat_bodies(simulator)
-    received = [stripped(item) for item in outputs(simulator)[0]]
-    expected = [*before["input"], *received]
-    assert after["input"][: len(expected)] == expected
     assert before["instructions"] == after["instructions"]
     assert before.get("tools") == after.get("tools")
     assert "[openai_responses" not in (await tab.message(first))["content"]
@@ -159,25 +168,17 @@ async def test_call_that_waited_is_made_only_by_who_signed_it(
     assert [r.status for r in simulator.requests if r.status != 200] == []
 
 
-@pytest.mark.parametrize("scenario", ["tool", "tool-after-text", "tool-twice"])
-async def test_open_webui_runs_its_tools(
-    tab: Tab, simulator: Simulator, scenario: str
-) -> None:
+async def test_open_webui_runs_its_tools(tab: Tab, simulator: Simulator) -> None:
     """Each round sends all that came before; the calls are the host's own cards."""
-    turn = await tab.send(FUNCTION_CALLING, f"sim:{scenario} weather?", body=WITH_TOOLS)
+    turn = await tab.send(FUNCTION_CALLING, "sim:tool-twice weather?", body=WITH_TOOLS)
 
     assert turn.error is None
-    bodies = chat_bodies(simulator)
-    received = outputs(simulator)
-    assert len(bodies) >= 2
-    for before, output, after in zip(bodies, received, bodies[1:], strict=False):
-        expected = [*before["input"], *(stripped(item) for item in output)]
-        assert after["input"][: len(expected)] == expected
+    assert len(chat_bodies(simulator)) == 3
+    assert_each_continues(simulator)
     types = [item["type"] for item in (await tab.message(turn))["output"]]
-    assert types.count("function_call") == types.count("function_call_output") >= 1
+    assert types.count("function_call") == types.count("function_call_output") == 2
     assert types[-1] == "message"
-    last = simulator.requests[-1].response or {}
-    assert not last.get("input_transformations")
+    assert_nothing_dropped(simulator)
 
 
 async def ask_in_older_mode(tab: Tab, admin: User, *, is_stored: bool) -> Turn:
@@ -206,32 +207,24 @@ async def test_older_mode_runs_tools_before_the_agent_is_asked(
     assert "function_call" not in {item["type"] for item in output}
 
 
-async def test_an_approval_is_answered(tab: Tab, simulator: Simulator) -> None:
-    """Open WebUI asks before a tool; a yes runs it, and the agent goes on (R34)."""
+@pytest.mark.parametrize(
+    ("action", "words"), [("approve", "Sunny"), ("reject", "rejected by user")]
+)
+async def test_an_approval_is_answered(
+    tab: Tab, simulator: Simulator, action: str, words: str
+) -> None:
+    """Open WebUI asks before a tool; either way the agent goes on (R34)."""
     turn = await tab.begin(FUNCTION_CALLING, "sim:tool weather?", body=ASKING)
     call = await pending(tab, turn)
     assert len(chat_bodies(simulator)) == 1
 
-    await resolve(tab, turn, call, action="approve")
+    await resolve(tab, turn, call, action=action)
 
     assert turn.error is None
     first, second = chat_bodies(simulator)
     assert second["input"][: len(first["input"])] == first["input"]
     assert kinds(second["input"])[-2:] == ["function_call", "function_call_output"]
-    assert (await tab.message(turn))["output"][-1]["type"] == "message"
-
-
-async def test_a_refused_approval_reaches_the_model(
-    tab: Tab, simulator: Simulator
-) -> None:
-    """A no is an output like any other, and the answer goes on without the tool."""
-    turn = await tab.begin(FUNCTION_CALLING, "sim:tool weather?", body=ASKING)
-    call = await pending(tab, turn)
-
-    await resolve(tab, turn, call, action="reject")
-
-    output = chat_bodies(simulator)[-1]["input"][-1]
-    assert "rejected by user" in json.dumps(output)
+    assert words in json.dumps(second["input"][-1])
     assert (await tab.message(turn))["output"][-1]["type"] == "message"
 
 
@@ -275,8 +268,7 @@ async def test_rule_holds_for_a_tool_that_open_webui_renamed(
     tab: Tab, agents: PipelinesServer, simulator: Simulator
 ) -> None:
     """It has the name of another toolkit's tool, so its own id stands in front."""
-    choice = {"type": "function", "function": {"name": "twin_get_weather"}}
-    body = {"tool_ids": ["toolkit", "twin"], "tool_choice": choice}
+    body = calling("twin_get_weather", "toolkit", "twin")
     async with agent_valves_changed(agents, TOOL_APPROVAL="get_*=deny"):
         turn = await tab.send(FUNCTION_CALLING, "sim:tool weather?", body=body)
 
@@ -286,7 +278,7 @@ async def test_rule_holds_for_a_tool_that_open_webui_renamed(
 
 
 async def test_rule_that_cannot_be_read_is_told_to_administrators(
-    tab: Tab, admin: User, agents: PipelinesServer, simulator: Simulator
+    tab: Tab, admins_tab: Tab, agents: PipelinesServer, simulator: Simulator
 ) -> None:
     """Others are asked about the call, and the answer goes on.
 
@@ -295,9 +287,8 @@ async def test_rule_that_cannot_be_read_is_told_to_administrators(
     async with agent_valves_changed(agents, TOOL_APPROVAL="get_*:auto"):
         turn = await tab.begin(FUNCTION_CALLING, "sim:tool weather?", body=WITH_TOOLS)
         await pending(tab, turn)
-        async with Tab(admin) as other:
-            first = await other.send(FUNCTION_CALLING, "sim:short")
-            again = await other.send(FUNCTION_CALLING, "sim:short")
+        first = await admins_tab.send(FUNCTION_CALLING, "sim:short")
+        again = await admins_tab.send(FUNCTION_CALLING, "sim:short")
 
     sentence = "'get_*:auto', which is not a rule"
     assert sentence in json.dumps(first.statuses[-1:])
@@ -317,8 +308,8 @@ async def test_a_limit_ends_with_an_answer(
     bodies = chat_bodies(simulator)
     assert len(bodies) == 3
     assert [body.get("tool_choice") for body in bodies][-1] == "none"
-    sent = [i for i in bodies[-1]["input"] if i["type"] == "function_call_output"]
-    assert "Maximum iteration limit (2) reached." in json.dumps(sent[-1])
+    last = tool_outputs(bodies[-1])[-1]
+    assert "Maximum iteration limit (2) reached." in json.dumps(last)
     stored = await tab.message(turn)
     assert stored["done"]
 
@@ -430,7 +421,7 @@ async def test_a_limit_of_a_user_holds_for_the_agents(
     rules = [{"role": "user", "tokens": 1, "per": "day"}]
     async with (
         administration(admin, USER_LIMITS_JSON=json.dumps(rules)),
-        await admin.add_user("asks.agents@example.com", "Ann") as asker,
+        new_user(admin) as asker,
         Tab(asker) as tab,
     ):
         await admin.set_global(ADMINISTRATION)
@@ -441,8 +432,7 @@ async def test_a_limit_of_a_user_holds_for_the_agents(
     used = [(request.response or {})["usage"] for request in asked]
     assert (first.error, len(used)) == (None, 2)
     assert "Your limit of 1 tokens a day is used up" in str(second.error)
-    rows = "SELECT * FROM openai_responses_usage WHERE user_id = ?"
-    [row] = server.sql(rows, asker.id)
+    [row] = usage_rows(server, asker)
     assert row["model"] == FUNCTION_CALLING.split(".")[1]
     for name in ("input", "output"):
         assert row[name] == sum(usage[f"{name}_tokens"] for usage in used)
@@ -454,9 +444,8 @@ async def test_no_word_for_a_stream_evades_a_limit(
     admin: User, member: User, simulator: Simulator, value: object
 ) -> None:
     """Open WebUI takes some for a yes, and the Pipelines server answers without one."""
-    rules = [{"role": "user", "tokens": 10**9, "per": "day"}]
     asked = [{"role": "user", "content": "sim:short hello"}]
-    async with administration(admin, USER_LIMITS_JSON=json.dumps(rules)):
+    async with administration(admin, USER_LIMITS_JSON=COUNTED):
         await admin.set_global(ADMINISTRATION)
         with pytest.raises(OpenWebUIError, match="counted only in a stream"):
             await member.completion(FUNCTION_CALLING, asked, stream=value)
@@ -469,10 +458,9 @@ async def test_older_mode_evades_no_limit(
     admin: User, simulator: Simulator, *, is_stored: bool
 ) -> None:
     """Open WebUI chooses the tools in a task, which nobody counts."""
-    rules = [{"role": "user", "tokens": 10**9, "per": "day"}]
     async with (
-        administration(admin, USER_LIMITS_JSON=json.dumps(rules)),
-        await admin.add_user(f"{uuid4().hex}@example.com", "Ann") as asker,
+        administration(admin, USER_LIMITS_JSON=COUNTED),
+        new_user(admin) as asker,
         Tab(asker) as tab,
     ):
         await admin.set_global(ADMINISTRATION)
@@ -486,10 +474,9 @@ async def test_a_word_for_a_stream_streams_and_counts(
     admin: User, server: OpenWebUI, simulator: Simulator
 ) -> None:
     """All who read the body after the filter read the same."""
-    rules = [{"role": "user", "tokens": 10**9, "per": "day"}]
     async with (
-        administration(admin, USER_LIMITS_JSON=json.dumps(rules)),
-        await admin.add_user("says.yes@example.com", "Ann") as asker,
+        administration(admin, USER_LIMITS_JSON=COUNTED),
+        new_user(admin) as asker,
     ):
         await admin.set_global(ADMINISTRATION)
         chunks = [
@@ -497,9 +484,7 @@ async def test_a_word_for_a_stream_streams_and_counts(
         ]
 
     assert any(chunk.get("usage") for chunk in chunks)
-    rows = "SELECT * FROM openai_responses_usage WHERE user_id = ?"
-    [row] = server.sql(rows, asker.id)
-    assert row["requests"] == len(chat_bodies(simulator)) == 1
+    assert counted_requests(server, asker) == len(chat_bodies(simulator)) == 1
 
 
 async def test_an_agents_instructions_are_those_of_today(

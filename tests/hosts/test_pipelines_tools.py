@@ -14,10 +14,11 @@ import pytest_asyncio
 from hosts.browser.chromium import Chromium
 from hosts.browser.page import ChatPage
 from hosts.people.client import Json
+from hosts.people.questions import calling
 from hosts.people.tabs import Tab, Turn
 from hosts.people.uploads import attach
-from hosts.people.users import User
-from hosts.sent import chat_bodies, stripped
+from hosts.people.users import User, download, new_user
+from hosts.sent import assert_each_continues, chat_bodies
 from hosts.servers.open_webui import OpenWebUI
 from hosts.servers.pipelines_server import PipelinesServer
 from hosts.servers.tool_servers import PICTURE, ToolServers
@@ -77,11 +78,6 @@ async def agents(
             yield server
 
 
-def calling(name: str) -> Json:
-    """The fields of a request in which the model has to call a tool."""
-    return {"tool_choice": {"type": "function", "function": {"name": name}}}
-
-
 async def used(
     tab: Tab, name: str, arguments: Json, scenario: str = "tool", **more: Any
 ) -> Turn:
@@ -101,11 +97,10 @@ async def pictures(tab: Tab, turn: Turn) -> list[bytes]:
     files = (await tab.message(turn)).get("files") or []
     contents = []
     for file in files:
-        address = f"{tab.user.url}{file['url']}".removesuffix("/content")
-        headers = tab.user.headers
-        async with tab.user.http.get(f"{address}/content", headers=headers) as answer:
-            assert answer.status == 200
-            contents.append(await answer.read())
+        address = file["url"].removesuffix("/content")
+        status, content = await download(tab.user, f"{address}/content")
+        assert status == 200
+        contents.append(content)
     return contents
 
 
@@ -129,7 +124,7 @@ async def test_a_tool_of_a_server_that_open_webui_connects_to(
     servers.called.clear()
 
     question = f"sim:tool {json.dumps(arguments)}"
-    body = {**calling(name), "tool_ids": [tool_id]}
+    body = calling(name, tool_id)
     turn = await tab.send(FUNCTION_CALLING, question, body=body)
     later = await tab.send(
         FUNCTION_CALLING,
@@ -184,12 +179,6 @@ found
 """
 
 
-async def status_and_bytes(user: User, url: str) -> tuple[int, bytes]:
-    """What a user gets for an address of the server."""
-    async with user.http.get(user.url + url, headers=user.headers) as answer:
-        return answer.status, await answer.read()
-
-
 def note_texts(output: list[Json]) -> list[str]:
     """What is told beside an answer of the files of its tools."""
     notes = [item for item in output if str(item.get("id")).startswith("note_")]
@@ -238,12 +227,11 @@ async def test_files_go_into_the_sandbox_and_come_out_of_it(
     (note,) = note_texts(await stored_output(tab, turn))
     links = dict(re.findall(r"\[(.*?)\]\((.*?)\)", note))
     assert links.keys() == {"new-rain.csv", "new-paper.pdf", "new-table.xlsx"}
-    async with await admin.add_user("nosy@example.com", "nosy") as stranger:
+    async with new_user(admin) as stranger:
         for name, link in links.items():
             content = contents[name.removeprefix("new-")]
-            assert await status_and_bytes(member, link) == (200, content)
-            assert (await status_and_bytes(stranger, link))[0] == 404
-        await admin.call("DELETE", f"/api/v1/users/{stranger.id}")
+            assert await download(member, link) == (200, content)
+            assert (await download(stranger, link))[0] == 404
     (without,) = note_texts(await stored_output(tab, unset))
     assert "has to set OPEN_WEBUI_URL" in without
     assert "> a,b\n" in without
@@ -377,10 +365,7 @@ async def test_thoughts_between_the_rounds_are_stored_or_not(
     messages = [item for item in output if item["type"] == "message"]
     assert "look it up" not in json.dumps(messages)
     assert "12:00 in Bern" in json.dumps(messages)
-    before, after = chat_bodies(simulator)
-    received = (simulator.requests[0].response or {})["output"]
-    expected = [*before["input"], *(stripped(item) for item in received)]
-    assert after["input"][: len(expected)] == expected
+    assert_each_continues(simulator)
 
 
 # ---------------------------------------------------------------------------- in the page

@@ -2,17 +2,15 @@
 
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
-from uuid import uuid4
 
 import pytest
 import pytest_asyncio
 
 from calls.valves import expert
 from hosts.people.tabs import Tab, Turn
-from hosts.people.users import User
+from hosts.people.users import User, new_user
 from hosts.sent import chat_bodies, instructions_of, kinds, stored_value
 from hosts.servers.open_webui import OpenWebUI
 from hosts.setup.pipes import valves_changed
@@ -103,14 +101,6 @@ async def guarded(admin: User) -> AsyncIterator[str]:
         yield model
 
 
-@asynccontextmanager
-async def other_tab(admin: User) -> AsyncIterator[Tab]:
-    """A browser tab of another ordinary user, whom nobody has met before."""
-    address = f"{uuid4().hex}@example.com"
-    async with await admin.add_user(address, "other") as other, Tab(other) as opened:
-        yield opened
-
-
 @pytest.mark.asyncio
 @pytest.mark.parametrize("carrier", ["output", "markers"])
 async def test_what_the_owner_of_a_chat_writes_into_its_row_instructs_nobody(
@@ -122,7 +112,7 @@ async def test_what_the_owner_of_a_chat_writes_into_its_row_instructs_nobody(
     chat = await tab.user.chat(turn.chat_id)
     await tab.user.update_chat(turn.chat_id, forge(chat, turn.message_id))
     copy = await tab.user.clone_chat(turn.chat_id)
-    async with other_tab(admin) as other:
+    async with new_user(admin) as reader, Tab(reader) as other:
         shared = await tab.user.share_chat(turn.chat_id, readers=[other.user])
         cloned = await other.user.clone_shared_chat(shared["share_id"])
         asked = [(tab, turn.chat_id), (tab, copy["id"]), (other, cloned["id"])]
@@ -243,7 +233,6 @@ async def ask_as_client(tab: Tab, model: str, turn: Turn, **more: str) -> None:
         ("output", asked_on),
         ("output", continued_by_a_client),
         ("output", asked_in_another_chat),
-        ("markers", continued),
         ("markers", asked_in_another_chat),
     ],
 )
@@ -264,17 +253,15 @@ async def test_own_instructions_never_replace_the_administrators(
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize("carrier", ["output", "markers"])
 async def test_an_answer_that_continues_is_told_todays_instructions(
-    tab: Tab, carrier: str, guarded: str, admin: User, simulator: Simulator
+    tab: Tab, guarded: str, admin: User, simulator: Simulator
 ) -> None:
     """Behind what was said; where nothing changed, nothing is told."""
     rule = "Never talk about submarines."
-    async with valves_changed(admin, PIPE, HISTORY_CARRIER=carrier):
-        turn = await tab.send(guarded, "sim:short hello")
-        await tab.continue_answer(guarded, turn)
-        await instruct(admin, guarded, f"{SYSTEM}\n{rule}")
-        await tab.continue_answer(guarded, turn)
+    turn = await tab.send(guarded, "sim:short hello")
+    await tab.continue_answer(guarded, turn)
+    await instruct(admin, guarded, f"{SYSTEM}\n{rule}")
+    await tab.continue_answer(guarded, turn)
 
     first, same, last = chat_bodies(simulator)
     assert same["input"][: len(first["input"])] == first["input"]
@@ -381,16 +368,15 @@ async def test_the_audit_log_is_one_line_a_request(
 
 @pytest.mark.asyncio
 async def test_the_log_of_a_failure_is_for_administrators_who_want_it(
-    tab: Tab, admin: User, simulator: Simulator
+    tab: Tab, admins_tab: Tab, admin: User, simulator: Simulator
 ) -> None:
     """As a source under the answer; a user who switched it on gets none."""
     want = {"SHOW_LOG_ON_ERROR": True}
     await admin.set_user_valves(PIPE, want)
     await tab.user.set_user_valves(PIPE, want)
-    async with Tab(admin) as theirs:
-        failed = await theirs.send(MODEL, "sim:failed hello")
-        fine = await theirs.send(MODEL, "sim:short hello")
-        stored = [await theirs.message(turn) for turn in (failed, fine)]
+    failed = await admins_tab.send(MODEL, "sim:failed hello")
+    fine = await admins_tab.send(MODEL, "sim:short hello")
+    stored = [await admins_tab.message(turn) for turn in (failed, fine)]
     users = await tab.send(MODEL, "sim:failed hello")
     for user in (admin, tab.user):
         await user.set_user_valves(PIPE, {"SHOW_LOG_ON_ERROR": False})

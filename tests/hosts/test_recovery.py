@@ -12,10 +12,11 @@ from calls.outcomes import RESPONDED
 from calls.valves import expert
 from chats.pictures import PNG
 from hosts.people.client import Json
+from hosts.people.questions import calling
 from hosts.people.tabs import Tab, Turn
 from hosts.people.uploads import attach
 from hosts.people.users import User
-from hosts.sent import answered, chat_bodies, kinds, outputs, stripped
+from hosts.sent import answered, assert_each_continues, chat_bodies, kinds, outputs
 from hosts.servers.open_webui import OpenWebUI
 from hosts.setup.pipes import install_pipe, valves_changed
 from simulator import Simulator
@@ -35,9 +36,8 @@ pytestmark = [
 PIPE = "recovering"
 MODEL = f"{PIPE}.gpt-6.2-sol"
 OTHER = f"{PIPE}.gpt-5.2"
-WEATHER = {"type": "function", "function": {"name": "get_weather"}}
 USED: Json = {"tool_ids": ["toolkit"]}
-CALLED: Json = {**USED, "tool_choice": WEATHER}
+CALLED: Json = calling("get_weather", "toolkit")
 SAID = "The server said: "
 
 
@@ -57,20 +57,6 @@ async def recovering_pipe(
     await admin.delete_function(PIPE)
 
 
-@pytest_asyncio.fixture(params=["markers", "output"])
-async def carrier(admin: User, request: pytest.FixtureRequest) -> AsyncIterator[str]:
-    """Where the chat keeps what it does not show."""
-    async with valves_changed(admin, PIPE, HISTORY_CARRIER=request.param):
-        yield request.param
-
-
-@pytest_asyncio.fixture
-async def admins_tab(admin: User) -> AsyncIterator[Tab]:
-    """A tab of the administrator."""
-    async with Tab(admin) as opened:
-        yield opened
-
-
 def status_lines(turn: Turn) -> list[str]:
     """The status lines of an answer without the last one and without ends of waits."""
     lines = [str(status["description"]) for status in turn.statuses]
@@ -84,15 +70,6 @@ def status_lines(turn: Turn) -> list[str]:
 def asked(simulator: Simulator, since: int = 0) -> list[int | None]:
     """The statuses of the requests from a number on."""
     return [request.status for request in answered(simulator)[since:]]
-
-
-def assert_goes_on(simulator: Simulator, since: int) -> None:
-    """From there on each request is the last one and what that received."""
-    bodies = chat_bodies(simulator)[since:]
-    received = outputs(simulator)[since:]
-    for before, output, after in zip(bodies, received, bodies[1:], strict=False):
-        expected = [*before["input"], *map(stripped, output)]
-        assert after["input"][: len(expected)] == expected
 
 
 class Chat:
@@ -128,11 +105,10 @@ class Chat:
         begun = len(chat_bodies(self.simulator)) - 1
         for number, model in enumerate((MODEL, MODEL, MODEL, OTHER)):
             if model == OTHER:
-                assert_goes_on(self.simulator, begun)
+                assert_each_continues(self.simulator, begun)
             await self.heal(f"sim:short And now, {number}?", model=model)
 
 
-@pytest.mark.usefixtures("carrier")
 async def test_refused_items_are_left_out_once(
     tab: Tab, admin: User, member: User, simulator: Simulator
 ) -> None:
@@ -163,7 +139,14 @@ async def test_refused_items_are_left_out_once(
         await chat.go_on()
 
 
-@pytest.mark.usefixtures("carrier")
+@pytest_asyncio.fixture
+async def in_row(admin: User) -> AsyncIterator[None]:
+    """Records in a key of the chat's row, with markers."""
+    async with valves_changed(admin, PIPE, HISTORY_CARRIER="markers"):
+        yield
+
+
+@pytest.mark.usefixtures("in_row")
 async def test_refused_reasoning_is_left_out_for_good(
     tab: Tab, simulator: Simulator
 ) -> None:
@@ -348,7 +331,7 @@ async def test_refused_tools_and_parameters_are_remembered_for_the_model(
         for number in range(3):
             await chat.ask(f"sim:short And now, {number}?", body=mine)
         assert asked(simulator, since) == [200] * 3
-        assert_goes_on(simulator, since - 1)
+        assert_each_continues(simulator, since - 1)
         since = len(answered(simulator))
         for number in range(2):
             await chat.ask(f"sim:short Another {number}?", OTHER, body=mine)

@@ -3,16 +3,15 @@
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 import pytest_asyncio
 
-from hosts.browser.page import ChatPage
+from hosts.browser.page import RESTS, ChatPage
 from hosts.people.client import Json
-from hosts.people.tabs import Tab, Turn
+from hosts.people.tabs import Tab
 from hosts.people.users import User
-from hosts.sent import chat_bodies, outputs
+from hosts.sent import assert_nothing_dropped, chat_bodies, outputs
 from hosts.servers.open_webui import OpenWebUI
 from hosts.setup.pipes import valves_changed
 from openai_responses.requests.replay import refused_pair, replay_items, replay_output
@@ -31,9 +30,6 @@ SERVERS = [
     }
 ]
 NO = "The user did not approve this call of clocks_now. Continue without it."
-# True once nothing on the page slides open any more; some things turn for ever.
-RESTS = """() => !document.getAnimations().some((one) =>
-  one.playState === 'running' && isFinite(one.effect.getComputedTiming().endTime))"""
 PICTURES = Path(__file__).parents[2] / "artifacts"
 
 
@@ -42,20 +38,6 @@ async def servers(admin: User, pipe: list[str]) -> AsyncIterator[None]:
     """A remote server in the valves, while a test of this file runs."""
     async with valves_changed(admin, PIPE, REMOTE_MCP_SERVERS_JSON=json.dumps(SERVERS)):
         yield
-
-
-def answering(tab: Tab, answer: Any) -> list[Json]:
-    """Let a tab answer the approval card; the questions that it shows."""
-    asked: list[Json] = []
-
-    def reply(payload: Json) -> Any:
-        if payload["data"].get("type") != "confirmation":
-            return None
-        asked.append(payload["data"]["data"])
-        return answer
-
-    tab.answer = reply
-    return asked
 
 
 def cards(message: Json) -> list[Json]:
@@ -68,24 +50,10 @@ def inputs(simulator: Simulator) -> list[list[Json]]:
     return [body["input"] for body in chat_bodies(simulator)]
 
 
-def removals(simulator: Simulator) -> list[Json]:
-    """The reasoning that the API dropped."""
-    answers = [request.response or {} for request in simulator.requests]
-    return [
-        removal
-        for answer in answers
-        for removal in answer.get("input_transformations", [])
-    ]
-
-
 def lines(message: Json) -> list[str]:
     """The stored status lines, but for the one that sums the answer up."""
     descriptions = [line["description"] for line in message.get("statusHistory", [])]
     return [line for line in descriptions if not line.startswith("Finished in")]
-
-
-async def _asked_again(tab: Tab, turn: Turn) -> Turn:
-    return await tab.send(MODEL, "sim:mcp and now?", chat_id=turn.chat_id)
 
 
 @pytest.mark.asyncio
@@ -94,7 +62,7 @@ async def test_a_call_is_shown_stored_and_remembered(
 ) -> None:
     """One of the host's own cards; the next turn sends it, and the list once."""
     first = await tab.send(MODEL, "sim:mcp what time is it?")
-    second = await _asked_again(tab, first)
+    second = await tab.send(MODEL, "sim:mcp and now?", chat_id=first.chat_id)
 
     assert first.error is second.error is None
     call, output = cards(await tab.message(first))
@@ -107,20 +75,20 @@ async def test_a_call_is_shown_stored_and_remembered(
     assert after[: len(before) + len(received)] == [*before, *received]
     assert [item["type"] for item in after].count("mcp_list_tools") == 1
     assert "mcp_list_tools" not in [i["type"] for i in outputs(simulator)[1]]
-    assert not removals(simulator)
+    assert_nothing_dropped(simulator)
     assert SECRET not in json.dumps(server.stored_chat(first.chat_id))
     assert SECRET not in json.dumps([first.events, second.events])
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize("answer", [True, False, None])
+@pytest.mark.parametrize("answer", [True, None])
 async def test_call_runs_only_after_consent(
     tab: Tab, simulator: Simulator, answer: bool | None
 ) -> None:
     """The host's card asks; only a clear yes lets the call be made."""
-    asked = answering(tab, answer)
+    asked = tab.answer_questions(answer)
     first = await tab.send(MODEL, "sim:mcp-approval what time is it?")
-    second = await _asked_again(tab, first)
+    second = await tab.send(MODEL, "sim:mcp and now?", chat_id=first.chat_id)
 
     assert first.error is second.error is None
     [question] = asked
@@ -137,7 +105,7 @@ async def test_call_runs_only_after_consent(
     pair = replay_items(made[0]) if answer else refused_pair(request, NO)
     assert [item for item in later if "call_id" in item] == pair
     assert not [item for item in later if item["type"].startswith("mcp_approval")]
-    assert not removals(simulator)
+    assert_nothing_dropped(simulator)
 
 
 @pytest.mark.asyncio
@@ -145,7 +113,7 @@ async def test_consent_is_asked_beside_a_tool_of_the_host(
     tab: Tab, simulator: Simulator
 ) -> None:
     """Both are answered before the model goes on."""
-    answering(tab, True)
+    tab.answer_questions(True)
     body = {"tool_ids": ["toolkit"], "tool_choice": "auto"}
     turn = await tab.send(MODEL, "sim:mcp-approvals", body=body)
 
@@ -172,20 +140,17 @@ async def test_stop_leaves_no_open_call(tab: Tab, simulator: Simulator) -> None:
 
 @pytest.mark.asyncio
 async def test_a_broken_valve_is_told_to_administrators(
-    admin: User, tab: Tab, simulator: Simulator
+    admin: User, tab: Tab, admins_tab: Tab, simulator: Simulator
 ) -> None:
     """In their chats; others notice nothing, and everybody gets an answer."""
-    async with (
-        valves_changed(admin, PIPE, REMOTE_MCP_SERVERS_JSON="[{"),
-        Tab(admin) as theirs,
-    ):
-        turn = await theirs.send(MODEL, "sim:short hello")
+    async with valves_changed(admin, PIPE, REMOTE_MCP_SERVERS_JSON="[{"):
+        turn = await admins_tab.send(MODEL, "sim:short hello")
         silent = await tab.send(MODEL, "sim:short hello")
 
-        assert turn.error is silent.error is None
-        [line] = lines(await theirs.message(turn))
-        assert "it is not JSON (line 1, column 3)" in line
-        assert lines(await tab.message(silent)) == []
+    assert turn.error is silent.error is None
+    [line] = lines(await admins_tab.message(turn))
+    assert "it is not JSON (line 1, column 3)" in line
+    assert lines(await tab.message(silent)) == []
     offered = [tool for body in chat_bodies(simulator) for tool in body["tools"]]
     assert "mcp" not in [tool["type"] for tool in offered]
 

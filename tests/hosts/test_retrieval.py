@@ -5,6 +5,8 @@ files into passages, stores their vectors, and puts those into the question that
 nearest to it.
 """
 
+# ruff: noqa: F401, F811 - pytest uses the fixtures that are imported
+
 from collections.abc import AsyncIterator
 from typing import Any, NamedTuple
 
@@ -19,12 +21,11 @@ from hosts.sent import answered
 from hosts.servers.embeddings import Embeddings
 from hosts.servers.offline import NEWEST, OLDEST
 from hosts.servers.open_webui import OpenWebUI
-from hosts.setup.pipes import install_pipe, valves_changed
+from hosts.setup.own_server import PIPE, admin, member, pipe
+from hosts.setup.pipes import valves_changed
 from simulator import Simulator
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("pipe")]
-
-PIPE = "openai_responses"
 MODEL = f"{PIPE}.gpt-6.2-sol"
 ASKED = "What is in Atlantis?"
 PLACES = ("Lemuria", "Hyperborea", "471100", "Thule", "Avalon")
@@ -80,25 +81,6 @@ async def server(
     env = embeddings.environment
     async with OpenWebUI(version=request.param, env=env) as running:
         yield running
-
-
-@pytest.fixture(scope="module")
-def admin(server: OpenWebUI) -> User:
-    """Its administrator."""
-    return server.admin
-
-
-@pytest_asyncio.fixture(scope="module")
-async def member(admin: User) -> AsyncIterator[User]:
-    """An ordinary user there."""
-    async with await admin.add_user("member@example.com", "member") as signed_in:
-        yield signed_in
-
-
-@pytest_asyncio.fixture(scope="module")
-async def pipe(admin: User, pipe_source: str, pipe_valves: dict[str, str]) -> list[str]:
-    """The built pipe, installed there for everybody: the ids of its models."""
-    return await install_pipe(admin, PIPE, pipe_source, pipe_valves)
 
 
 # -------------------------------------------------------------------- questions
@@ -167,33 +149,6 @@ async def test_retrieved_passages_are_left_out_with_python(
 def places_in(sent: Sent) -> list[str]:
     """Return the places that the retrieved text of a question names."""
     return [place for place in PLACES if place in sent.text]
-
-
-# What FILE_INPUT is, the file, and whether the model gets it whole.
-WHOLE = [
-    ("off", "cities.pdf", False),
-    ("pdf", "cities.pdf", True),
-    ("pdf", "cities.txt", False),
-    ("all", "cities.txt", True),
-]
-
-
-@pytest.mark.parametrize(("setting", "name", "is_whole"), WHOLE)
-async def test_retrieved_passages_are_left_out_of_whole_files(
-    tab: Tab,
-    admin: User,
-    simulator: Simulator,
-    setting: str,
-    name: str,
-    is_whole: bool,
-) -> None:
-    """A file that the model gets whole is not read a second time in passages."""
-    async with valves_changed(admin, PIPE, FILE_INPUT=setting):
-        sent = await ask(tab, simulator, SAMPLES[name])
-
-    assert sent.documents == ([name] if is_whole else [])
-    assert bool(places_in(sent)) is not is_whole
-    assert len(places_in(sent)) < len(PLACES)
 
 
 async def test_passages_of_other_files_stay(

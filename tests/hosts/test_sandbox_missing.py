@@ -1,5 +1,7 @@
 """The sandbox's tool on servers that cannot run one: it says what is missing."""
 
+# ruff: noqa: F401 - pytest uses the fixtures that are imported
+
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -8,15 +10,14 @@ import pytest
 import pytest_asyncio
 
 from hosts.people.tabs import Tab
-from hosts.people.users import User
 from hosts.servers.offline import host_python
 from hosts.servers.open_webui import OpenWebUI
-from hosts.setup.pipes import install_pipe
+from hosts.setup.own_server import admin, member, pipe
 from hosts.setup.sandbox_tool import output_of, sandbox_installed, use
 from sandboxes import without_namespaces
 from simulator import Simulator
 
-pytestmark = [pytest.mark.host, pytest.mark.asyncio]
+pytestmark = [pytest.mark.host, pytest.mark.asyncio, pytest.mark.usefixtures("pipe")]
 
 # What is missing, by what the answer says of it.
 MISSING = {
@@ -55,24 +56,10 @@ def write_wrapper(folder: Path, python: Path) -> Path:
     return wrapper
 
 
-@pytest_asyncio.fixture(scope="module")
-async def member(server: OpenWebUI) -> AsyncIterator[User]:
-    """An ordinary user there."""
-    account = await server.admin.add_user("member@example.com", "member")
-    async with account as signed_in:
-        yield signed_in
-
-
 async def test_each_tool_says_what_is_missing(
-    tab: Tab,
-    server: OpenWebUI,
-    missing: str,
-    pipe_source: str,
-    pipe_valves: dict[str, str],
-    simulator: Simulator,
+    tab: Tab, server: OpenWebUI, missing: str, simulator: Simulator
 ) -> None:
     """In one sentence, each time; nothing runs on the server instead."""
-    await install_pipe(server.admin, "openai_responses", pipe_source, pipe_valves)
     trace = server.home / "trace"
     answers = []
     async with sandbox_installed(server.admin):

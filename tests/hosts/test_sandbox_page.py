@@ -12,6 +12,7 @@ from playwright.async_api import FilePayload
 
 from chats.pictures import PNG
 from hosts.browser.page import ChatPage
+from hosts.people.questions import tool_choice
 from hosts.people.users import User
 from hosts.setup.pipes import install_pipe, valves_changed
 from hosts.setup.sandbox_tool import sandbox_installed
@@ -23,12 +24,13 @@ pytestmark = [
     pytest.mark.host,
     pytest.mark.browser,
     pytest.mark.asyncio,
-    pytest.mark.parametrize("width", [1280, 390]),
 ]
 
 ID = "page_features"
 PICTURES = Path(__file__).parents[2] / "artifacts"
 OVERFLOW = "document.documentElement.scrollWidth > window.innerWidth"
+WIDTHS = (1280, 390)
+HEIGHT = 900
 CODE = "open('table.csv', 'w').write('city,people'); print('Wrote the table.')"
 
 
@@ -41,7 +43,7 @@ async def models(
     names = {"MODEL_ID": "gpt-6.1-terra, gpt-6.2-sol-research, gpt-6.2-sol"}
     async with sandbox_installed(admin):
         models = await install_pipe(admin, ID, pipe_source, {**pipe_valves, **names})
-        choice = {"type": "function", "function": {"name": "python_execute"}}
+        choice = tool_choice("python_execute")
         [row] = [m for m in await admin.models() if m["id"] == models[0]]
         form = {**row["info"], "meta": {"toolIds": [SANDBOX_ID]}}
         form["params"] = {"custom_params": {"tool_choice": json.dumps(choice)}}
@@ -50,25 +52,22 @@ async def models(
         await admin.delete_function(ID)
 
 
-async def look(page: ChatPage, name: str, width: int) -> None:
-    """Keep a picture; nothing is wider than the screen."""
+async def look(page: ChatPage, name: str) -> None:
+    """Keep pictures; nothing is wider than the screen, be it wide or narrow."""
     PICTURES.mkdir(exist_ok=True)
-    picture = PICTURES / f"{name}-{width}.png"
-    await page.page.screenshot(path=picture, animations="disabled")
-    assert not await page.page.evaluate(OVERFLOW)
-
-
-async def open_chat(page: ChatPage, model: str, width: int) -> None:
-    """Start a chat on a screen of a width."""
-    await page.page.set_viewport_size({"width": width, "height": 900})
-    await page.open_model(model)
+    for width in WIDTHS:
+        await page.resize(width, HEIGHT)
+        picture = PICTURES / f"{name}-{width}.png"
+        await page.page.screenshot(path=picture, animations="disabled")
+        assert not await page.page.evaluate(OVERFLOW), width
+    await page.resize(WIDTHS[0], HEIGHT)
 
 
 async def test_sandbox_shows_code_result_and_file(
-    page: ChatPage, models: list[str], width: int
+    page: ChatPage, models: list[str]
 ) -> None:
     """The card of the call opens to code and result; the file is above the text."""
-    await open_chat(page, models[0], width)
+    await page.open_model(models[0])
 
     # The page selects the model's tools a moment after the model.
     chosen = page.page.get_by_role("button").filter(has_text=re.compile(r"^\s*1\s*$"))
@@ -81,12 +80,12 @@ async def test_sandbox_shows_code_result_and_file(
     stored = page.answers.last.get_by_role("button").filter(has_text="table.csv")
     await stored.first.wait_for()
     await page.answers.last.get_by_text("It said").wait_for()
-    await look(page, "sandbox", width)
+    await look(page, "sandbox")
     await page.answers.last.get_by_text("Explored").first.click()
     named = page.answers.last.get_by_text("python_execute").locator("visible=true")
     await named.nth(1).click()  # the card below the line that opened
     await page.answers.last.get_by_text("OUTPUT").wait_for()
-    await look(page, "sandbox-open", width)
+    await look(page, "sandbox-open")
 
     assert page.errors == []
 
@@ -128,14 +127,14 @@ def are_all_read(addresses: list[str]) -> bool:
 
 
 async def test_files_for_python_are_named_while_copied(
-    page: ChatPage, admin: User, models: list[str], simulator: Simulator, width: int
+    page: ChatPage, admin: User, models: list[str], simulator: Simulator
 ) -> None:
     """Files of all kinds reach the container; a line says that they are copied."""
     async with valves_changed(admin, ID, ENABLE_CODE_INTERPRETER=True):
-        await open_chat(page, models[2], width)
+        await page.open_model(models[2])
         await attach_all(page)
         await page.ask("sim:count How many people live there?")
-        await look(page, "python-files", width)
+        await look(page, "python-files")
 
     uploaded = {file.name: file.content for file in simulator.uploads.files.values()}
     assert uploaded == {name: content for name, (_, content) in ATTACHED.items()}
@@ -147,16 +146,16 @@ async def test_files_for_python_are_named_while_copied(
 
 
 async def test_research_shows_searches_and_sources(
-    page: ChatPage, models: list[str], width: int
+    page: ChatPage, models: list[str]
 ) -> None:
     """The ceiling first, each search while it runs, then the answer with sources."""
-    await open_chat(page, models[1], width)
+    await page.open_model(models[1])
     await page.watch("Research takes several minutes: at most 60 searches")
 
     await page.ask("sim:web-search,delay=60 When did it freeze?")
-    await look(page, "research", width)
+    await look(page, "research")
     await page.page.get_by_label("Toggle status history").first.click()
-    await look(page, "research-open", width)
+    await look(page, "research-open")
 
     assert await page.seen()
     assert "3 Sources" in await page.last_answer()

@@ -37,19 +37,15 @@ SECRETS = (*KEYS, PROMPT, OUTPUT)
 
 STREAM_LEAKS = ("leaky-stream", "leaky-stream-nested", "leaky-stream-failed")
 LEAKS = ("leaky-error", "leaky-error-401", "leaky-error-500", *STREAM_LEAKS)
-FAULTS = ("cut", "drop", "html-error", "html-200", "json-error-200", "empty-200")
+FAULTS = ("drop", "html-200")
 UNUSABLE: dict[str, Json] = {
     "wrong key": {"API_KEY": WRONG_KEY},
     "key that cannot be sent": {"API_KEY": f"{CANARY_KEY}\n{WRONG_KEY}"},
-    "unreachable": {"BASE_URL": "http://127.0.0.1:9/v1"},
     "password": {"BASE_URL": f"http://somebody:{PASSWORD}@127.0.0.1:9/v1"},
-    "user name": {"BASE_URL": f"http://{PASSWORD}@127.0.0.1:9/v1"},
     "key in the path": {"BASE_URL": f"http://127.0.0.1:9/{PASSWORD}?key={PASSWORD}"},
     "no address": {"BASE_URL": f"somebody:{PASSWORD}@127.0.0.1"},
     "wrong port": {"BASE_URL": f"http://somebody:{PASSWORD}/x@127.0.0.1"},
 }
-BY_EACH_WAY = ("wrong key", "password")
-"""One that the server refuses, and one that is never sent."""
 LOG_TAP = (Path(__file__).parent / "plugins/log_tap.py").read_text()
 
 
@@ -184,8 +180,10 @@ async def plain_answer(member: User, stream: bool, messages: list[Json]) -> Any:
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize("stream", [True, False])
-@pytest.mark.parametrize("scenario", ["leaky-error", "leaky-stream"])
+@pytest.mark.parametrize(
+    ("scenario", "stream"),
+    [("leaky-error", True), ("leaky-error", False), ("leaky-stream", True)],
+)
 async def test_error_over_plain_http_shows_no_secret(
     logs: Logs, admin: User, member: User, scenario: str, stream: bool
 ) -> None:
@@ -212,8 +210,7 @@ async def test_error_over_plain_http_shows_no_secret(
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize("stream", [True, False])
-@pytest.mark.parametrize("case", BY_EACH_WAY)
+@pytest.mark.parametrize(("case", "stream"), [("wrong key", True), ("password", False)])
 async def test_unusable_valves_over_plain_http_show_no_secret(
     logs: Logs, admin: User, member: User, case: str, stream: bool
 ) -> None:
@@ -228,13 +225,12 @@ async def test_unusable_valves_over_plain_http_show_no_secret(
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize("case", BY_EACH_WAY)
 async def test_failed_task_shows_no_secret(
-    logs: Logs, admin: User, member: User, case: str
+    logs: Logs, admin: User, member: User
 ) -> None:
     """A title that cannot be made leaves a line in the log, without the chat."""
     body = {"model": MODEL, "messages": [{"role": "user", "content": PROMPT}]}
-    async with valves_changed(admin, PIPE, **UNUSABLE[case], **NOT_AGAIN):
+    async with valves_changed(admin, PIPE, **UNUSABLE["wrong key"], **NOT_AGAIN):
         answer = await member.call("POST", "/api/v1/tasks/title/completions", body)
 
     assert canaries_in(answer, *SECRETS) == []

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from hosts.people.questions import calling
 from hosts.people.tabs import Tab
 from hosts.people.users import User
 from hosts.setup.switches import BUILT
@@ -14,7 +15,6 @@ pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe", "toolkit")]
 MODEL = "openai_responses.gpt-6.2-sol"
 TAP = (Path(__file__).parent / "plugins/span_tap.py").read_text()
 ADMINISTRATION = "openai_responses_administration"
-WEATHER = {"type": "function", "function": {"name": "get_weather"}}
 
 
 @pytest.mark.asyncio
@@ -24,7 +24,7 @@ async def test_chat_exports_spans_and_metrics(admin: User, tab: Tab) -> None:
     await admin.install_function(ADMINISTRATION, source)
     await admin.install_function("tap", TAP)
     await admin.models()  # the host reads its models when somebody lists them
-    body = {"tool_ids": ["toolkit"], "tool_choice": WEATHER}
+    body = calling("get_weather", "toolkit")
     try:
         await admin.complete("tap", "on")
         turn = await tab.send(MODEL, "sim:tool canary", body=body)

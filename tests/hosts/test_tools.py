@@ -10,9 +10,16 @@ import pytest
 import pytest_asyncio
 
 from calls.valves import expert
+from hosts.people.questions import calling
 from hosts.people.tabs import Tab, Turn
-from hosts.people.users import User
-from hosts.sent import chat_bodies, kinds, outputs, stripped
+from hosts.people.users import User, settings_changed
+from hosts.sent import (
+    assert_each_continues,
+    assert_nothing_dropped,
+    chat_bodies,
+    kinds,
+    tool_outputs,
+)
 from hosts.servers.open_webui import OpenWebUI
 from hosts.servers.tool_servers import CONNECTIONS
 from hosts.setup.pipes import valves_changed
@@ -26,22 +33,8 @@ USED = {"tool_ids": ["toolkit"]}
 CUSTOM_TOOL = (Path(__file__).parent / "plugins/custom_tool_filter.py").read_text()
 
 
-def named(function: str) -> dict[str, Any]:
-    """The fields of a request in which the model has to call a function."""
-    choice = {"type": "function", "function": {"name": function}}
-    return {**USED, "tool_choice": choice}
-
-
-def outputs_sent(simulator: Simulator) -> list[str]:
-    """The outputs that the last request gave to the model."""
-    items = chat_bodies(simulator)[-1]["input"]
-    return [i["output"] for i in items if i["type"] == "function_call_output"]
-
-
 @pytest.mark.asyncio
-@pytest.mark.parametrize(
-    "scenario", ["tool", "tool-after-text", "tool-twice", "parallel"]
-)
+@pytest.mark.parametrize("scenario", ["tool-twice", "parallel"])
 async def test_the_pipe_runs_the_tools_and_keeps_the_prefix(
     tab: Tab, simulator: Simulator, scenario: str
 ) -> None:
@@ -50,31 +43,26 @@ async def test_the_pipe_runs_the_tools_and_keeps_the_prefix(
     second = await tab.send(MODEL, "sim:chat thanks", chat_id=first.chat_id, body=USED)
 
     assert first.error is second.error is None
-    bodies = chat_bodies(simulator)
-    received = outputs(simulator)
-    assert len(bodies) >= 3
-    for before, output, after in zip(bodies, received, bodies[1:], strict=False):
-        expected = [*before["input"], *(stripped(item) for item in output)]
-        assert after["input"][: len(expected)] == expected
-    answers = [(r.response or {}) for r in simulator.requests]
-    assert not [a for a in answers if a.get("input_transformations")]
+    assert len(chat_bodies(simulator)) >= 3
+    assert_each_continues(simulator)
+    assert_nothing_dropped(simulator)
 
 
 @pytest.mark.asyncio
 async def test_hung_tools_of_one_user_leave_the_others_theirs(
-    tab: Tab, admin: User, server: OpenWebUI, simulator: Simulator
+    tab: Tab, admins_tab: Tab, admin: User, server: OpenWebUI, simulator: Simulator
 ) -> None:
     """The user whose tools hang is told, others do not notice."""
     hold = server.home / "data" / "hold"
-    hangs = named("blocking_weather")
+    hangs = calling("blocking_weather", "toolkit")
+    weather = calling("get_weather", "toolkit")
     hold.touch()
     try:
         async with valves_changed(admin, PIPE, TOOL_TIMEOUTS="default: 0.5"):
             for _ in range(4):  # 20 calls; all users together had 16 threads
                 await tab.send(MODEL, "sim:five-calls", body=hangs)
-            await tab.send(MODEL, "sim:tool", body=named("get_weather"))
-            async with Tab(admin) as other:
-                await other.send(MODEL, "sim:tool", body=named("get_weather"))
+            await tab.send(MODEL, "sim:tool", body=weather)
+            await admins_tab.send(MODEL, "sim:tool", body=weather)
     finally:
         hold.unlink()
 
@@ -86,45 +74,16 @@ async def test_hung_tools_of_one_user_leave_the_others_theirs(
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize(
-    ("answer", "words"), [(True, "Sunny in"), (None, "did not approve")]
-)
-async def test_tool_runs_only_after_a_yes(
-    tab: Tab, admin: User, simulator: Simulator, answer: bool | None, words: str
-) -> None:
-    """The host's card is shown; only a clear yes lets the tool run."""
-    asked: list[Any] = []
-
-    def reply(payload: dict[str, Any]) -> Any:
-        asked.append(payload["data"])
-        is_question = payload["data"].get("type") == "confirmation"
-        return answer if is_question else None
-
-    tab.answer = reply
-    async with valves_changed(admin, PIPE, TOOL_APPROVAL="get_*=ask"):
-        turn = await tab.send(MODEL, "sim:tool", body=named("get_weather"))
-
-    assert turn.error is None
-    questions = [q["data"] for q in asked if q.get("type") == "confirmation"]
-    assert [q["tool_call"]["name"] for q in questions] == ["get_weather"]
-    assert words in outputs_sent(simulator)[0]
-
-
-@pytest.mark.asyncio
 async def test_the_hosts_own_mode_asks_too(tab: Tab, simulator: Simulator) -> None:
     """`tool_approval_mode: ask` of the chat's controls holds for tools that we run."""
-    tab.answer = lambda payload: False if _is_question(payload) else None
+    questions = tab.answer_questions(False)
     params = {"model_controls": {}, "tool_approval_mode": "ask"}
-    turn = await tab.send(
-        MODEL, "sim:tool", body=named("get_weather") | {"params": params}
-    )
+    body = calling("get_weather", "toolkit") | {"params": params}
+    turn = await tab.send(MODEL, "sim:tool", body=body)
 
     assert turn.error is None
-    assert "did not approve" in outputs_sent(simulator)[0]
-
-
-def _is_question(payload: dict[str, Any]) -> bool:
-    return bool(payload["data"].get("type") == "confirmation")
+    assert [question["tool_call"]["name"] for question in questions] == ["get_weather"]
+    assert "did not approve" in tool_outputs(chat_bodies(simulator)[-1])[0]
 
 
 @pytest.mark.asyncio
@@ -132,9 +91,8 @@ async def test_a_page_with_streaming_off_runs_tools_too(
     tab: Tab, simulator: Simulator
 ) -> None:
     """The host would not; the card is stored all the same."""
-    turn = await tab.send(
-        MODEL, "sim:tool", body=named("get_weather") | {"stream": False}
-    )
+    body = calling("get_weather", "toolkit") | {"stream": False}
+    turn = await tab.send(MODEL, "sim:tool", body=body)
 
     stored = (await tab.message(turn))["output"]
     assert "function_call_output" in [item["type"] for item in stored]
@@ -197,6 +155,20 @@ async def test_a_call_of_an_interrupted_answer_is_not_run(
     assert len(chat_bodies(simulator)) == 2
 
 
+@pytest.mark.asyncio
+@pytest.mark.usefixtures("sub_agents")
+async def test_sub_agent_takes_longer_than_other_tools(
+    tab: Tab, admin: User, simulator: Simulator
+) -> None:
+    """Open WebUI's own tool, whose answer is a chat of the pipe as well."""
+    async with valves_changed(admin, PIPE, TOOL_TIMEOUTS="default: 0.001"):
+        turn = await tab.send(MODEL, "sim:tool", body=calling("delegate_task"))
+
+    assert turn.error is None
+    [output] = tool_outputs(chat_bodies(simulator)[-1])
+    assert output.startswith("This is turn 1.")
+
+
 @pytest_asyncio.fixture
 async def legacy_model(admin: User) -> AsyncIterator[str]:
     """A model whose record says that its tools are called in the older way."""
@@ -210,15 +182,14 @@ async def legacy_model(admin: User) -> AsyncIterator[str]:
 
 @pytest.mark.asyncio
 async def test_a_legacy_model_is_spoken_of_and_set_to_native(
-    admin: User, simulator: Simulator, legacy_model: str
+    admins_tab: Tab, admin: User, simulator: Simulator, legacy_model: str
 ) -> None:
     """Told once to administrators; the valve changes this one word of the record."""
     before = await admin.call("GET", legacy_model)
-    async with Tab(admin) as tab:
-        first, again = [await tab.send(MODEL, "sim:short") for _ in range(2)]
-        async with valves_changed(admin, PIPE, AUTO_NATIVE_TOOLS=True):
-            changed = await tab.send(MODEL, "sim:short")
-            native = await tab.send(MODEL, "sim:tool weather?", body=USED)
+    first, again = [await admins_tab.send(MODEL, "sim:short") for _ in range(2)]
+    async with valves_changed(admin, PIPE, AUTO_NATIVE_TOOLS=True):
+        changed = await admins_tab.send(MODEL, "sim:short")
+        native = await admins_tab.send(MODEL, "sim:tool weather?", body=USED)
 
     assert [_about_legacy(turn) for turn in (first, again, changed, native)] == [
         "switch on AUTO_NATIVE_TOOLS",
@@ -272,32 +243,26 @@ EVIL = {
 
 @pytest.mark.asyncio
 async def test_schemas_of_strangers_do_not_stop_the_server(
-    admin: User, server: OpenWebUI, simulator: Simulator
+    admins_tab: Tab, admin: User, server: OpenWebUI, simulator: Simulator
 ) -> None:
     """The chat is answered, others are too meanwhile, and the log names what is left out.
 
     The simulator calls the tool that refers to itself.
     """
-    before = await admin.call("GET", CONNECTIONS)
-    direct = before | {"ENABLE_DIRECT_INTEGRATIONS": True}
-    await admin.call("POST", CONNECTIONS, direct)
-    body = named("loop") | {
-        "tool_ids": [],
+    direct = {"ENABLE_DIRECT_INTEGRATIONS": True}
+    body = calling("loop") | {
         "tool_servers": [browser_tool(name, schema) for name, schema in EVIL.items()],
     }
-    try:
-        async with (
-            Tab(admin) as tab,
-            valves_changed(admin, PIPE, EXPERT_JSON=expert(strict_tool_calling=True)),
-        ):
-            tab.answer = lambda payload: [{"seen": True}, {}]
-            turn = await tab.begin(MODEL, "sim:tool look", body=body)
-            while not turn.finished.is_set():
-                assert await asyncio.wait_for(admin.call("GET", "/health"), 60)
-                await asyncio.sleep(0.05)
-            await tab.settle(turn)
-    finally:
-        await admin.call("POST", CONNECTIONS, before)
+    async with (
+        settings_changed(admin, CONNECTIONS, direct),
+        valves_changed(admin, PIPE, EXPERT_JSON=expert(strict_tool_calling=True)),
+    ):
+        admins_tab.answer = lambda payload: [{"seen": True}, {}]
+        turn = await admins_tab.begin(MODEL, "sim:tool look", body=body)
+        while not turn.finished.is_set():
+            assert await asyncio.wait_for(admin.call("GET", "/health"), 60)
+            await asyncio.sleep(0.05)
+        await admins_tab.settle(turn)
 
     assert turn.error is None
     [first, last] = chat_bodies(simulator)

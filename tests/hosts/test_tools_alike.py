@@ -11,6 +11,7 @@ import pytest
 import pytest_asyncio
 
 from hosts.people.client import Json
+from hosts.people.questions import tool_choice
 from hosts.people.tabs import Tab, Turn
 from hosts.people.users import User
 from hosts.sent import chat_bodies, host_items, kinds
@@ -122,8 +123,7 @@ def _switch(payload: Json) -> Any:
 
 async def used(tab: Tab, model: str, use: Use) -> Turn:
     """A turn in which the model uses the tool once."""
-    choice = {"type": "function", "function": {"name": use.name}}
-    body = {**use.body, "tool_choice": choice}
+    body = {**use.body, "tool_choice": tool_choice(use.name)}
     arguments = json.dumps(use.arguments)
     question = f"sim:tool {arguments}" if model == OURS else arguments
     return await tab.send(model, question, body=body)

@@ -29,8 +29,7 @@ PICTURES = Path(__file__).parents[2] / "artifacts"
 async def chat(page: ChatPage) -> AsyncIterator[ChatPage]:
     """A new chat in which the toolkit is switched on."""
     PICTURES.mkdir(exist_ok=True)
-    await page.page.goto(f"{page.user.url}/?models={MODEL}&tools=toolkit")
-    await page.page.wait_for_selector("#chat-input")
+    await page.open_model(MODEL, tools="toolkit")
     yield page
     assert page.errors == []
 

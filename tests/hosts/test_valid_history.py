@@ -8,8 +8,9 @@ import pytest
 
 from chats.earlier_writers import EARLIER, earlier_key
 from hosts.people.client import Json
+from hosts.people.questions import calling
 from hosts.people.tabs import Tab, Turn
-from hosts.people.users import User
+from hosts.people.users import User, settings_changed
 from hosts.sent import answered, chat_bodies, kinds, outputs, stripped
 from hosts.servers.open_webui import OpenWebUI
 from hosts.setup.pipes import valves_changed
@@ -20,9 +21,8 @@ pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe", "toolkit")]
 PIPE = "openai_responses"
 MODEL = f"{PIPE}.gpt-6.2-sol"
 OTHER = f"{PIPE}.gpt-5.2"
-SLOW = {"type": "function", "function": {"name": "slow_weather"}}
-WEATHER = {"type": "function", "function": {"name": "get_weather"}}
-USED = {"tool_ids": ["toolkit"], "tool_choice": WEATHER}
+USED = calling("get_weather", "toolkit")
+SLOW = calling("slow_weather", "toolkit")
 CALL_TYPES = ("function_call", "function_call_output")
 
 
@@ -56,25 +56,14 @@ class Scene:
 Case = Callable[[Scene], Awaitable[str]]
 
 
-async def stopped_in_a_tool(scene: Scene, scenario: str) -> str:
-    """Stop while the tool is at work."""
-    body = {"tool_ids": ["toolkit"], "tool_choice": SLOW}
-    turn = await scene.tab.begin(MODEL, f"sim:{scenario} weather?", body=body)
+async def stopped_in_a_tool(scene: Scene) -> str:
+    """There is a call, and no output."""
+    turn = await scene.tab.begin(MODEL, "sim:tool weather?", body=SLOW)
     await turn.until(lambda seen: "slow_weather" in json.dumps(seen.events))
     await scene.simulator.all_ended()
     await scene.tab.stop(turn)
     await scene.tab.settle(turn)
     return turn.chat_id
-
-
-async def stopped_between_call_and_output(scene: Scene) -> str:
-    """The tool was still at work."""
-    return await stopped_in_a_tool(scene, "tool")
-
-
-async def stopped_after_a_remark(scene: Scene) -> str:
-    """The tool that it announced was at work."""
-    return await stopped_in_a_tool(scene, "remarks")
 
 
 async def stopped_in_the_text(scene: Scene) -> str:
@@ -111,32 +100,11 @@ async def crashed_in_the_middle(scene: Scene) -> str:
     return await scene.change(await scene.looked_up(), up_to_the_call)
 
 
-async def crashed_before_the_first_save(scene: Scene) -> str:
-    """The answer is an empty row."""
-    return await scene.change(await scene.looked_up(), lambda _: [])
-
-
-async def tool_removed(scene: Scene) -> str:
-    """The next request offers none."""
-    return (await scene.looked_up()).chat_id
-
-
 async def loop_limit(scene: Scene) -> str:
     """The model was cut off while it called on and on."""
     async with valves_changed(scene.admin, PIPE, MAX_FUNCTION_CALL_LOOPS=2):
         turn = await scene.tab.send(MODEL, "sim:tool-forever go", body=USED)
     return turn.chat_id
-
-
-async def edited(scene: Scene) -> str:
-    """A person wrote the words anew."""
-
-    def rewritten(output: list[Json]) -> list[Json]:
-        [message] = [item for item in output if item["type"] == "message"]
-        message["content"][0]["text"] = "This is mine."
-        return output
-
-    return await scene.change(await scene.tab.send(MODEL, "hello"), rewritten)
 
 
 async def branch_switched(scene: Scene) -> str:
@@ -154,19 +122,6 @@ async def branch_switched(scene: Scene) -> str:
     return first.chat_id
 
 
-async def regenerated(scene: Scene) -> str:
-    """The second answer has kept items of its own."""
-    first = await scene.looked_up()
-    await scene.tab.regenerate(MODEL, first, body=USED)
-    return first.chat_id
-
-
-async def continued(scene: Scene) -> str:
-    """The request ended on the assistant's message."""
-    turn = await scene.tab.send(MODEL, "hello")
-    return (await scene.go_on(turn)).chat_id
-
-
 async def continued_after_a_stop(scene: Scene) -> str:
     """The text goes on where it was cut."""
     turn = await scene.tab.begin(MODEL, "sim:chat,hold=70")
@@ -175,14 +130,6 @@ async def continued_after_a_stop(scene: Scene) -> str:
     await scene.tab.settle(turn)
     scene.simulator.release()
     return (await scene.go_on(turn)).chat_id
-
-
-async def tool_card_deleted(scene: Scene) -> str:
-    """The page takes the call and its output away together."""
-    return await scene.change(
-        await scene.looked_up(),
-        lambda output: [item for item in output if item["type"] not in CALL_TYPES],
-    )
 
 
 async def only_an_output_deleted(scene: Scene) -> str:
@@ -237,13 +184,6 @@ async def imported_without_our_keys(scene: Scene) -> str:
     return str(row["id"])
 
 
-async def shared(scene: Scene) -> str:
-    """There is a link to it."""
-    turn = await scene.looked_up()
-    await scene.tab.user.share_chat(turn.chat_id)
-    return turn.chat_id
-
-
 async def opened_from_a_shared_link(scene: Scene) -> str:
     """A copy of what the link shows."""
     turn = await scene.looked_up()
@@ -253,30 +193,18 @@ async def opened_from_a_shared_link(scene: Scene) -> str:
     return str(row["id"])
 
 
-async def moved_to_another_model_and_back(scene: Scene) -> str:
-    """Each family's reasoning stays with it."""
-    first = await scene.looked_up()
-    await scene.tab.send(OTHER, "sim:tool and?", chat_id=first.chat_id, body=USED)
-    return first.chat_id
-
-
 async def compacted(scene: Scene) -> str:
     """The host put a summary in the place of the oldest turns."""
-    admin = scene.admin
     chat_id = None
-    before = await admin.call("GET", "/api/v1/chats/config")
     for text in ("one", "two", "three"):
         turn = await scene.tab.send(
             MODEL, f"sim:tool-after-text {text}", chat_id=chat_id, body=USED
         )
         chat_id = turn.chat_id
     on = {"ENABLE_CONTEXT_COMPACTION": True}
-    await admin.call("POST", "/api/v1/chats/config", before | on)
-    try:
+    async with settings_changed(scene.admin, "/api/v1/chats/config", on):
         path = f"/api/v1/chats/{turn.chat_id}/compact"
         done = await scene.tab.user.call("POST", path, {})
-    finally:
-        await admin.call("POST", "/api/v1/chats/config", before)
     assert done["compacted"]
     return turn.chat_id
 
@@ -295,33 +223,25 @@ async def two_models_at_once(scene: Scene) -> str:
 
 
 CASES: list[Case] = [
-    stopped_between_call_and_output,
-    stopped_in_the_text,
-    stopped_after_a_remark,
+    stopped_in_a_tool,
     stopped_in_a_remark,
     continued_after_a_remark,
-    crashed_in_the_middle,
-    crashed_before_the_first_save,
-    tool_removed,
-    loop_limit,
-    edited,
-    branch_switched,
-    regenerated,
-    continued,
     continued_after_a_stop,
-    tool_card_deleted,
+    loop_limit,
     only_an_output_deleted,
+    branch_switched,
+    two_models_at_once,
     message_deleted,
     cloned,
     forked,
     exported_and_imported,
-    imported_without_our_keys,
-    shared,
     opened_from_a_shared_link,
-    moved_to_another_model_and_back,
     compacted,
-    two_models_at_once,
 ]
+"""What the host does with a chat; of what its owner rewrites there is one example.
+
+The others are in owui_chat/input/test_history.py and owui_chat/test_round_trip.py.
+"""
 WITH_MARKERS: list[Case] = [
     stopped_in_the_text,
     crashed_in_the_middle,
@@ -331,42 +251,31 @@ WITH_MARKERS: list[Case] = [
     compacted,
 ]
 """Those in which it matters that keys of the chat's row hold the items."""
-WHOLE: list[Case] = [
-    tool_removed,
-    cloned,
-    forked,
-    exported_and_imported,
-    shared,
-    opened_from_a_shared_link,
-]
+WHOLE: list[Case] = [cloned, forked, exported_and_imported, opened_from_a_shared_link]
 """Those in which nothing of the answer may be lost, its reasoning included."""
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
+@pytest.mark.parametrize(
+    ("carrier", "case"),
+    [
+        *(pytest.param("output", case, id=case.__name__) for case in CASES),
+        *(
+            pytest.param("markers", case, id=f"{case.__name__}, markers")
+            for case in WITH_MARKERS
+        ),
+    ],
+)
 async def test_next_request_is_taken(
-    tab: Tab, admin: User, simulator: Simulator, case: Case
+    tab: Tab, admin: User, simulator: Simulator, carrier: str, case: Case
 ) -> None:
     """No request was refused, so none was mended by trying again."""
-    chat_id = await case(Scene(tab, admin, simulator))
-
-    await assert_it_goes_on(tab, simulator, chat_id)
-    if case in WHOLE:
-        assert_all_is_sent(simulator)
-
-
-@pytest.mark.asyncio
-@pytest.mark.parametrize("case", WITH_MARKERS, ids=lambda case: case.__name__)
-async def test_next_request_is_taken_with_markers(
-    tab: Tab, admin: User, simulator: Simulator, case: Case
-) -> None:
-    """The same, with the items in keys of the chat's row."""
-    async with valves_changed(admin, PIPE, HISTORY_CARRIER="markers"):
+    async with valves_changed(admin, PIPE, HISTORY_CARRIER=carrier):
         chat_id = await case(Scene(tab, admin, simulator))
 
         await assert_it_goes_on(tab, simulator, chat_id)
-        if case in WHOLE:
-            assert_all_is_sent(simulator)
+    if case in WHOLE:
+        assert_all_is_sent(simulator)
 
 
 async def assert_it_goes_on(tab: Tab, simulator: Simulator, chat_id: str) -> None:
@@ -395,8 +304,7 @@ async def test_next_request_is_taken_after_a_crash(
 ) -> None:
     """The server was killed while a tool was at work."""
     async with Tab(member) as tab:
-        body = {"tool_ids": ["toolkit"], "tool_choice": SLOW}
-        turn = await tab.begin(MODEL, "sim:tool weather?", body=body)
+        turn = await tab.begin(MODEL, "sim:tool weather?", body=SLOW)
         await turn.until(lambda seen: "slow_weather" in json.dumps(seen.events))
         await simulator.all_ended()
         await server.crash_and_restart()
@@ -405,15 +313,17 @@ async def test_next_request_is_taken_after_a_crash(
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize("writer", EARLIER)
 async def test_chat_of_an_earlier_writer_goes_on(
-    tab: Tab, simulator: Simulator, writer: str
+    tab: Tab, simulator: Simulator
 ) -> None:
-    """Its text is sent. Lines, blocks and calls that the chat does not show are not."""
+    """Its text is sent. Lines, blocks and calls that the chat does not show are not.
+
+    Each writer has a row in owui_chat/input/test_history.py.
+    """
     turn = await tab.send(MODEL, "sim:tool weather?", body=USED)
     thought, call = outputs(simulator)[0]
     output = chat_bodies(simulator)[-1]["input"][-1]
-    ids, text = EARLIER[writer]
+    ids, text = EARLIER["0.8.28, v2 with its status"]
     chat = await tab.user.chat(turn.chat_id)
     history = chat["history"]
     del history["messages"][turn.message_id]["output"]

@@ -11,6 +11,7 @@ import pytest_asyncio
 
 from calls.valves import expert
 from hosts.people.client import Json
+from hosts.people.questions import calling
 from hosts.people.tabs import Tab, Turn
 from hosts.people.users import User
 from hosts.sent import answered, chat_bodies, is_task
@@ -26,7 +27,6 @@ PIPE = "wishes"
 CHAT = f"{PIPE}.gpt-5.2"
 AUTO = f"{PIPE}.gpt-5-auto"
 PRO = "gpt-6.1-sol-pro-high"
-WEATHER = {"type": "function", "function": {"name": "get_weather"}}
 LIMITED_KEY = "sk-simulator-limited"
 SCHEMA = {
     "name": "answer",
@@ -56,13 +56,6 @@ async def wishes(admin: User, pipe_source: str, pipe_valves: Json) -> list[str]:
     """A copy of the pipe with models that leave something to choose."""
     valves = {**pipe_valves, "MODEL_ID": f"gpt-5.2, gpt-5, gpt-5-auto, {PRO}"}
     return await install_pipe(admin, PIPE, pipe_source, valves)
-
-
-@pytest_asyncio.fixture
-async def admins_tab(admin: User) -> AsyncIterator[Tab]:
-    """A browser tab of the administrator."""
-    async with Tab(admin) as opened:
-        yield opened
 
 
 @asynccontextmanager
@@ -267,8 +260,8 @@ async def test_the_other_settings_of_a_user_reach_the_request(
 @pytest.mark.usefixtures("toolkit")
 async def test_the_usage_of_all_turns_is_summed(tab: Tab, simulator: Simulator) -> None:
     """Once, in the message: three requests, one bill."""
-    use = {"tool_ids": ["toolkit"], "tool_choice": WEATHER}
-    turn = await tab.send(CHAT, "sim:tool-twice weather?", body=use)
+    body = calling("get_weather", "toolkit")
+    turn = await tab.send(CHAT, "sim:tool-twice weather?", body=body)
 
     usages = [(r.response or {})["usage"] for r in answered(simulator)]
     usage = (await tab.message(turn))["usage"]
@@ -292,36 +285,6 @@ async def test_the_cost_is_stored_where_it_is_shown(
     assert "$" in stored["statusHistory"][-1]["description"]
     assert "cost" not in without["usage"]
     assert "$" not in without["statusHistory"][-1]["description"]
-
-
-async def test_mode_pro_costs_the_fast_tiers_price(
-    server: OpenWebUI, admin: User, tab: Tab, simulator: Simulator
-) -> None:
-    """By a name; at the fast tier for double; the log tells what the cache found."""
-    begin = len(server.log())
-    wanted = {
-        "EXPERT_JSON": expert(prompt_cache_diagnostics=True),
-        "SERVICE_TIER": "fast",
-    }
-    async with valves_changed(
-        admin, PIPE, **wanted, COMPATIBILITY="openai", SHOW_COST=True
-    ):
-        turn = await tab.send(f"{PIPE}.{PRO}", "sim:short " + "A long rule. " * 600)
-        usage = (await tab.message(turn))["usage"]
-        again = await tab.send(f"{PIPE}.{PRO}", "sim:short", chat_id=turn.chat_id)
-
-    assert turn.error is again.error is None
-    first, second = chat_bodies(simulator)
-    assert first["model"] == "gpt-6.1-sol"
-    reasoning = {"effort": "high", "mode": "pro", "context": "all_turns"}
-    assert first["reasoning"].items() >= reasoning.items()
-    written = usage["input_tokens_details"]["cache_write_tokens"]
-    plain = usage["input_tokens"] - written
-    cost = (2 * plain + 2.5 * written + 10 * usage["output_tokens"]) / 1e6
-    assert usage["cost"] == pytest.approx(2 * cost)
-    compared = {"comparison_response_id": usage["response_id"]}
-    assert second["prompt_cache_options"] == compared
-    assert "prompt cache: type cache_hit" in server.log()[begin:]
 
 
 async def test_a_workspace_model_asks_for_json(

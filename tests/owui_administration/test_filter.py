@@ -145,6 +145,22 @@ async def test_usage_counts_while_the_database_refuses_writes(
         await ask(limited)
 
 
+async def test_usage_is_written_if_another_session_makes_the_table(
+    limited: Filter, database: UsageDatabase
+) -> None:
+    """Nobody may ask this filter again: Open WebUI can have loaded a later one."""
+    database.racing = 1
+    report(limited, AGENT, usage=USED)
+    writer = limited._usage._writer
+    assert writer
+    await writer
+
+    database.racing = 1
+    [row] = await counted(Filter())
+    assert row[2:] == ("gpt5_react", 1, 900, 300, 100, 250_000)
+    assert limited._usage.problem == ""
+
+
 async def test_unwritten_usage_is_one_row_a_day(
     limited: Filter, database: UsageDatabase
 ) -> None:

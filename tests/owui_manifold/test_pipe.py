@@ -487,23 +487,6 @@ async def test_a_task_model_that_the_key_may_not_use(
     assert len([m for m in caplog.messages if "TASK_MODEL: the key" in m]) == 1
 
 
-async def test_debug_lines_tell_the_shape_of_a_request(
-    pipe: Pipe, caplog: pytest.LogCaptureFixture
-) -> None:
-    """Not its words."""
-    await chunks_of(pipe, chat("my secret diary"), **NATIVE)
-
-    request, end = [
-        record.getMessage() for record in caplog.records if record.name != "asyncio"
-    ]
-    assert re.search(
-        r"[0-9A-Z]{10} request to 127\.0\.0\.1: gpt-5\.6-sol, 1 input items, 0 tools, "
-        r"stream True, background False, stored True, native True$",
-        request,
-    )
-    assert re.search(r"completed, \d+ tokens, request id req_0+1$", end)
-
-
 # ---------------------------------------------------------------- tools of the host
 
 

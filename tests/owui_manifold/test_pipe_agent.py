@@ -185,47 +185,36 @@ async def test_rounds_and_calls_stand_in_the_last_line(pipe: Pipe) -> None:
     assert tool.calls == 2
 
 
-async def test_a_limit_of_rounds_ends_in_an_answer(pipe: Pipe, sim: Simulator) -> None:
-    """The last calls hear of it; then the model answers without tools (R10)."""
-    configure(pipe, maximum_iterations=3)
-    tool = Weather()
-    chunks = await chunks_of(pipe, asked("sim:agent-steps"), **given(tool))
-
-    assert errors(chunks) == []
-    assert grown(chunks)
-    assert tool.calls == 2
-    choices = [request.body.get("tool_choice") for request in sim.requests]
-    assert len(choices) == 4
-    assert choices[-1] == "none"
-    assert outputs(sim)[-1].startswith("Maximum iteration limit (3) reached.")
+LIMITS: dict[str, tuple[Json, Json, int, str]] = {
+    "rounds": (
+        {"maximum_iterations": 3},
+        {},
+        2,
+        "Maximum iteration limit (3) reached.",
+    ),
+    "tokens": ({"maximum_tokens": 1}, {}, 0, "Token limit (1) reached."),
+    "calls": ({}, {"MAX_TOOL_CALLS": 2}, 2, "Call limit (2) reached."),
+}
+"""Parameters, valves, how many calls are made, and what the last one is answered."""
 
 
-@pytest.mark.parametrize(
-    ("limit", "problem"),
-    [({"maximum_tokens": 1}, "Token limit (1) reached.")],
-)
-async def test_each_limit_ends_with_an_answer(
-    pipe: Pipe, sim: Simulator, limit: Json, problem: str
+@pytest.mark.parametrize("limit", LIMITS)
+async def test_a_limit_ends_in_an_answer(
+    pipe: Pipe, sim: Simulator, limit: str
 ) -> None:
-    """Not in an error."""
-    configure(pipe, **limit)
+    """The last calls hear of it; then the model answers without tools (R10)."""
+    parameters, valves, calls_made, problem = LIMITS[limit]
+    configure(pipe, **parameters)
+    pipe.valves = pipe.valves.model_copy(update=valves)
     tool = Weather()
     chunks = await chunks_of(pipe, asked("sim:agent-steps"), **given(tool))
 
     assert errors(chunks) == []
     assert grown(chunks)
-    assert tool.calls == 0
+    assert tool.calls == calls_made
+    choices = [request.body.get("tool_choice") for request in sim.requests]
+    assert choices == [*[None] * (calls_made + 1), "none"]
     assert outputs(sim)[-1].startswith(problem)
-
-
-async def test_calls_are_limited_by_the_valve(pipe: Pipe, sim: Simulator) -> None:
-    """MAX_TOOL_CALLS holds for agents as well."""
-    pipe.valves = pipe.valves.model_copy(update={"MAX_TOOL_CALLS": 1})
-    tool = Weather()
-    await chunks_of(pipe, asked("sim:parallel"), **given(tool))
-
-    assert tool.calls == 1
-    assert outputs(sim)[-1].startswith("Call limit (1) reached.")
 
 
 async def test_a_failed_call_is_not_made_again(pipe: Pipe, sim: Simulator) -> None:

@@ -13,10 +13,15 @@ from stand_in.host import StandInHost
 
 
 class UsageDatabase:
-    """Runs the real statements; `failing` is how many sessions cannot be opened."""
+    """Runs the real statements.
+
+    `failing` is how many sessions cannot be opened, `racing` how many fail to make the
+    table because another session has just made it.
+    """
 
     def __init__(self, patch: pytest.MonkeyPatch, host: StandInHost) -> None:
         self.failing = 0
+        self.racing = 0
         self.opened = 0
         self._database = sqlite3.connect(":memory:")
         self._database.execute('CREATE TABLE "user" (id TEXT, email TEXT)')
@@ -37,6 +42,9 @@ class UsageDatabase:
 
     async def execute(self, sql: str, values: Any) -> Any:
         """Run a statement with its values, or with each of a list."""
+        if self.racing and sql.startswith("CREATE TABLE"):
+            self.racing -= 1
+            raise sqlite3.IntegrityError("duplicate key: pg_type_typname_nsp_index")
         many = isinstance(values, list)
         run = self._database.executemany if many else self._database.execute
         done = run(sql, values)

@@ -74,50 +74,53 @@ def test_server_allows_what_its_variable_names(monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize(
-    ("allowed", "reference", "is_used"),
+    ("valve", "allowed", "value", "is_used"),
     [
-        ("", "env:OPENAI_API_KEY", True),
-        ("", "env: OPENAI_API_KEY ", True),
-        ("env:OTHER", "env:KEY", False),
-        ("env:KEY", "file:KEY", False),
-        ("file:/run/*", "file:/run/../etc/shadow", False),
-        ("file:/run/*", "file:/run/./key", True),
-        ("*", "env:KEY", True),
-        ("", "sealed:abc", True),
-        ("", "", True),
+        pytest.param(
+            "API_KEY", "", "env:OPENAI_API_KEY", True, id="key of the environment"
+        ),
+        pytest.param("API_KEY", "", "env: OPENAI_API_KEY ", True, id="with spaces"),
+        pytest.param("API_KEY", "env:OTHER", "env:KEY", False, id="another variable"),
+        pytest.param("API_KEY", "env:KEY", "file:KEY", False, id="another kind"),
+        pytest.param(
+            "API_KEY",
+            "file:/run/*",
+            "file:/run/../etc/shadow",
+            False,
+            id="path upwards",
+        ),
+        pytest.param("API_KEY", "file:/run/*", "file:/run/./key", True, id="same path"),
+        pytest.param("API_KEY", "*", "env:KEY", True, id="all"),
+        pytest.param("API_KEY", "", "sealed:abc", True, id="sealed"),
+        pytest.param("API_KEY", "", "", True, id="none"),
+        pytest.param("PROXY", "", "http://evil.example:3128", False, id="typed proxy"),
+        pytest.param(
+            "PROXY", "PROXY", "http://10.0.0.1:3128", True, id="typed and allowed proxy"
+        ),
+        pytest.param(
+            "PROXY",
+            "env:PROXY_OF_OURS",
+            "env:PROXY_OF_OURS",
+            True,
+            id="named and allowed proxy",
+        ),
+        pytest.param("PROXY", "", "", True, id="no proxy"),
     ],
 )
-def test_reference_of_a_secret(
-    monkeypatch: pytest.MonkeyPatch, allowed: str, reference: str, *, is_used: bool
+def test_secret_is_used_only_where_the_server_allows_it(
+    monkeypatch: pytest.MonkeyPatch,
+    valve: str,
+    allowed: str,
+    value: str,
+    *,
+    is_used: bool,
 ) -> None:
-    """The key of the environment is used without any valve."""
+    """The key of the environment needs no entry; a proxy reads keys without TLS."""
     monkeypatch.setenv(ACCESS_VARIABLE, allowed)
 
-    settings = usable_settings(Valves(API_KEY=reference))
+    settings = usable_settings(Valves.model_validate({valve: value}))
 
-    assert (settings.valves.API_KEY != "sealed:") is is_used
-    assert bool(settings.problems) is not is_used
-
-
-@pytest.mark.parametrize(
-    ("allowed", "proxy", "is_used"),
-    [
-        ("", "http://evil.example:3128", False),
-        ("PROXY", "http://10.0.0.1:3128", True),
-        ("env:PROXY_OF_OURS", "env:PROXY_OF_OURS", True),
-        ("", "", True),
-    ],
-    ids=["typed", "typed and allowed", "named and allowed", "none"],
-)
-def test_proxy_is_used_only_where_the_server_allows_it(
-    monkeypatch: pytest.MonkeyPatch, allowed: str, proxy: str, *, is_used: bool
-) -> None:
-    """It reads the keys of requests without TLS."""
-    monkeypatch.setenv(ACCESS_VARIABLE, allowed)
-
-    settings = usable_settings(Valves(PROXY=proxy))
-
-    assert (settings.valves.PROXY != "sealed:") is is_used
+    assert (getattr(settings.valves, valve) != "sealed:") is is_used
     assert bool(settings.problems) is not is_used
     assert "sealed:" not in "".join(settings.problems)
 

@@ -44,6 +44,11 @@ CLIPBOARD_FILLED = "async () => (await navigator.clipboard.readText()) !== ''"
 CLIPBOARD = "navigator.clipboard.readText()"
 
 
+# True once nothing on the page slides open any more; some things turn for ever.
+RESTS = """() => !document.getAnimations().some((one) =>
+  one.playState === 'running' && isFinite(one.effect.getComputedTiming().endTime))"""
+
+
 class ChatPage:
     """One page of a browser, signed in unless told otherwise."""
 
@@ -107,9 +112,15 @@ class ChatPage:
         await self.page.get_by_role("option").get_by_text(name, exact=True).click()
         await self.page.get_by_label(f"Selected model: {name}").wait_for()
 
-    async def open_model(self, model: str, *, temporary: bool = False) -> None:
-        """Start a chat with a model."""
-        query = f"models={model}" + "&temporary-chat=true" * temporary
+    async def open_model(
+        self, model: str, *, tools: str = "", temporary: bool = False
+    ) -> None:
+        """Start a chat with a model, in which a toolkit can be switched on."""
+        query = f"models={model}"
+        if tools:
+            query += f"&tools={tools}"
+        if temporary:
+            query += "&temporary-chat=true"
         models = {model["id"]: model["name"] for model in await self.user.models()}
         await self.page.goto(f"{self.user.url}/?{query}")
         await self.page.wait_for_selector("#chat-input")
@@ -198,6 +209,11 @@ class ChatPage:
         """The answers in which `watch` has found its text."""
         answers: list[str] = await self.page.evaluate("window.seenNeedle")
         return answers
+
+    async def resize(self, width: int, height: int) -> None:
+        """Have a screen of this size, and wait until the page fits it."""
+        await self.page.set_viewport_size({"width": width, "height": height})
+        await self.page.wait_for_function(RESTS)
 
     async def screenshot(self, path: Path) -> None:
         """A picture of the page."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from hosts.people.client import Json
+from hosts.people.questions import tool_choice
 from hosts.people.tabs import Tab, Turn
 from hosts.people.uploads import attach
 from hosts.people.users import User
@@ -25,7 +26,7 @@ MIN_CACHED = 0.95
 FACT = "The lighthouse keeper has to wind the clock at noon."
 MEMORY = "I like herring."
 _SYSTEM = "You keep a lighthouse.\nIt is {{CURRENT_DATETIME}}.\nBe brief."
-_FETCH_CHOICE = {"type": "function", "function": {"name": "fetch_url"}}
+_FETCH_CHOICE = tool_choice("fetch_url")
 
 
 @dataclass(frozen=True)

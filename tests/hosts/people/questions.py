@@ -10,6 +10,16 @@ from hosts.people.client import Json
 SWITCHES = ("voice", "image_generation", "code_interpreter", "web_search")
 
 
+def tool_choice(name: str) -> Json:
+    """The choice that makes the model call a function first."""
+    return {"type": "function", "function": {"name": name}}
+
+
+def calling(name: str, *tool_ids: str) -> Json:
+    """The fields of a request that offers tools, of which one is called first."""
+    return {"tool_ids": [*tool_ids], "tool_choice": tool_choice(name)}
+
+
 @dataclass(frozen=True)
 class Question:
     """One press of Enter: what is asked, of which model, in which chat."""

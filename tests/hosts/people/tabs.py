@@ -24,6 +24,11 @@ PATIENCE = 120.0
 LAST_EVENTS = ("chat:tasks:cancel", "chat:message:error")
 
 
+def is_question(payload: Json) -> bool:
+    """Whether the page is to ask before a tool runs."""
+    return bool(payload["data"].get("type") == "confirmation")
+
+
 @dataclass
 class Turn:
     """One question and its answer, as the tab saw it."""
@@ -123,6 +128,19 @@ class Tab:
             self.stray.append(payload)
         answer = self.answer(payload)
         return await answer if inspect.isawaitable(answer) else answer
+
+    def answer_questions(self, answer: Any) -> list[Json]:
+        """Answer alike whenever the page asks before a tool runs; the questions."""
+        asked: list[Json] = []
+
+        def reply(payload: Json) -> Any:
+            if not is_question(payload):
+                return None
+            asked.append(payload["data"]["data"])
+            return answer
+
+        self.answer = reply
+        return asked
 
     # ---- asking
 

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from copy import deepcopy
 from typing import Any
+from uuid import uuid4
 
 from hosts.people.client import Client, Json
 
@@ -202,6 +203,46 @@ class User(Client):
 
 def _user_message(text: str) -> Json:
     return {"role": "user", "content": text}
+
+
+async def download(user: User, address: str) -> tuple[int, bytes]:
+    """The status and the bytes that a user gets for an address of the server."""
+    async with user.http.get(user.url + address, headers=user.headers) as answer:
+        return answer.status, await answer.read()
+
+
+async def make_group(admin: User, name: str, *members: User) -> str:
+    """Make a group with these members; return the path of its routes."""
+    form = {"name": name, "description": "tests"}
+    group = await admin.call("POST", "/api/v1/groups/create", form)
+    path = f"/api/v1/groups/id/{group['id']}"
+    ids = {"user_ids": [member.id for member in members]}
+    await admin.call("POST", f"{path}/users/add", ids)
+    return path
+
+
+@asynccontextmanager
+async def new_user(admin: User) -> AsyncIterator[User]:
+    """Somebody whom nobody has met before."""
+    address = f"{uuid4().hex}@example.com"
+    async with await admin.add_user(address, "stranger") as added:
+        yield added
+
+
+@asynccontextmanager
+async def settings_changed(
+    admin: User, path: str, changes: Json, *, update: str = ""
+) -> AsyncIterator[None]:
+    """Other settings of the server for a while.
+
+    `update` is what the path of the change has behind that of the settings.
+    """
+    before = await admin.call("GET", path)
+    await admin.call("POST", path + update, {**before, **changes})
+    try:
+        yield
+    finally:
+        await admin.call("POST", path + update, before)
 
 
 @asynccontextmanager

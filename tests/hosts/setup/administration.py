@@ -1,13 +1,31 @@
 """The filter of the administration, as an administrator installs it."""
 
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from hosts.people.client import Json
 from hosts.people.users import User
+from hosts.servers.open_webui import OpenWebUI
 
 ADMINISTRATION = "openai_responses_administration"
 BUILT = Path(__file__).parents[3] / "pipes" / f"{ADMINISTRATION}.py"
+
+
+COUNTED = json.dumps([{"role": "user", "tokens": 10**9, "per": "day"}])
+"""Rules under which everything is counted and nothing is refused."""
+
+
+def usage_rows(server: OpenWebUI, user: User) -> list[Json]:
+    """What is counted for a user, by day and model."""
+    query = "SELECT * FROM openai_responses_usage WHERE user_id = ?"
+    return server.sql(query, user.id)
+
+
+def counted_requests(server: OpenWebUI, user: User) -> int:
+    """How many requests are counted for a user."""
+    return sum(row["requests"] for row in usage_rows(server, user))
 
 
 @asynccontextmanager

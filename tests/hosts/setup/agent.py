@@ -8,7 +8,7 @@ from typing import Any
 
 from hosts.people.client import Json
 from hosts.people.tabs import Tab, Turn
-from hosts.people.users import User
+from hosts.people.users import User, settings_changed
 from hosts.servers.pipelines_server import PipelinesServer
 
 BUILT_PIPELINE = Path(__file__).parents[3] / "pipelines/gpt5_agent_strategies.py"
@@ -40,19 +40,15 @@ async def agent_valves_changed(
 @asynccontextmanager
 async def connected(admin: User, server: PipelinesServer) -> AsyncIterator[None]:
     """Offer the server's models to everybody, as an OpenAI connection, for a while."""
-    before = await admin.call("GET", "/openai/config")
     config = {
         "ENABLE_OPENAI_API": True,
         "OPENAI_API_BASE_URLS": [server.url],
         "OPENAI_API_KEYS": [server.token],
         "OPENAI_API_CONFIGS": {},
     }
-    await admin.call("POST", "/openai/config/update", config)
-    try:
+    async with settings_changed(admin, "/openai/config", config, update="/update"):
         await _share(admin, server)
         yield
-    finally:
-        await admin.call("POST", "/openai/config/update", before)
 
 
 async def pending(tab: Tab, turn: Turn) -> Json:

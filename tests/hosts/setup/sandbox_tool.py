@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from hosts.people.client import Json
+from hosts.people.questions import calling
 from hosts.people.tabs import Tab, Turn
 from hosts.people.users import EVERYBODY_READS, User
-from hosts.sent import chat_bodies
+from hosts.sent import chat_bodies, tool_outputs
 from releasing.contents import READABLE, SANDBOX_ID
 from releasing.imports import plugins_file
 from releasing.packed import pack
@@ -67,8 +68,7 @@ async def use(
     **more: Any,
 ) -> Turn:
     """Let the model call a tool with these arguments."""
-    choice = {"type": "function", "function": {"name": tool}}
-    body: Json = {"tool_ids": [SANDBOX_ID], "tool_choice": choice}
+    body = calling(tool, SANDBOX_ID)
     if files:
         body["files"] = files  # the page names them beside those of the message
         more["files"] = files
@@ -77,6 +77,4 @@ async def use(
 
 def output_of(simulator: Simulator) -> str:
     """What the last tool answered."""
-    items = chat_bodies(simulator)[-1]["input"]
-    outputs = [i["output"] for i in items if i["type"] == "function_call_output"]
-    return str(outputs[-1])
+    return str(tool_outputs(chat_bodies(simulator)[-1])[-1])

@@ -25,14 +25,6 @@ def names(**valves: Any) -> dict[str, str]:
     return {name: model.name for name, model in models.items()}
 
 
-async def test_a_list_is_taken_as_it_is() -> None:
-    """In its order, each name once; ids that no key can use as well."""
-    assert names(MODEL_ID="gpt-5.2-high, ,gpt-5-mini,gpt-5.2-high") == {
-        "gpt-5.2-high": "GPT-5.2 (high)",
-        "gpt-5-mini": "GPT-5 mini",
-    }
-
-
 async def test_auto_is_the_newest_of_each_family() -> None:
     """Beside names that are listed by hand."""
     listed = list(names(MODEL_ID="gpt-4o, auto"))
@@ -40,21 +32,20 @@ async def test_auto_is_the_newest_of_each_family() -> None:
     assert {"gpt-6.2-sol", "gpt-6.1-terra", "gpt-6-luna"} < set(listed)
 
 
-async def test_auto_hides_what_the_key_cannot_use() -> None:
+async def test_auto_hides_what_the_key_cannot_use(
+    sim: Simulator, connections: Connections
+) -> None:
     """As soon as the server has said so; what is listed by hand stays."""
-    async with Simulator() as sim:
-        listing = Listing()
-        connections = Connections()
-        given = {
-            "BASE_URL": sim.base_url,
-            "API_KEY": "sk-simulator-limited",
-            "MODEL_ID": "auto, gpt-6.1-sol",
-        }
-        valves = Valves.model_validate(given)
-        first = list_models(valves, listing, connections)
-        await asyncio.gather(*connections._pool()._tasks)
-        second = list_models(valves, listing, connections)
-        await connections.close()
+    listing = Listing()
+    given = {
+        "BASE_URL": sim.base_url,
+        "API_KEY": "sk-simulator-limited",
+        "MODEL_ID": "auto, gpt-6.1-sol",
+    }
+    valves = Valves.model_validate(given)
+    first = list_models(valves, listing, connections)
+    await asyncio.gather(*connections._pool()._tasks)
+    second = list_models(valves, listing, connections)
 
     assert "gpt-6.2-sol" in first
     assert "gpt-6.2-sol" not in second
@@ -76,18 +67,17 @@ async def test_names_of_the_administrators_own() -> None:
     assert names(MODEL_ID="mine", MODEL_OVERRIDES_JSON="{") == {"mine": "mine"}
 
 
-async def test_only_the_models_of_the_newest_key_are_kept() -> None:
+async def test_only_the_models_of_the_newest_key_are_kept(
+    sim: Simulator, connections: Connections
+) -> None:
     """Whoever changes keys every day leaves no list for each."""
-    async with Simulator() as sim:
-        listing = Listing()
-        connections = Connections()
-        for key in ("sk-simulator-limited", sim.api_key):
-            given = {"BASE_URL": sim.base_url, "API_KEY": key, "MODEL_ID": "auto"}
-            valves = Valves.model_validate(given)
-            list_models(valves, listing, connections)
-            await asyncio.gather(*connections._pool()._tasks)
-        listed = list_models(valves, listing, connections)
-        await connections.close()
+    listing = Listing()
+    for key in ("sk-simulator-limited", sim.api_key):
+        given = {"BASE_URL": sim.base_url, "API_KEY": key, "MODEL_ID": "auto"}
+        valves = Valves.model_validate(given)
+        list_models(valves, listing, connections)
+        await asyncio.gather(*connections._pool()._tasks)
+    listed = list_models(valves, listing, connections)
 
     assert "gpt-6.2-sol" in listed
     assert listing._known

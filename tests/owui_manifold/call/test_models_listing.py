@@ -21,52 +21,50 @@ async def settled(connections: Connections) -> None:
     await asyncio.gather(*connections._pool()._tasks)
 
 
-async def test_key_lists_its_chat_models() -> None:
+async def test_key_lists_its_chat_models(
+    sim: Simulator, connections: Connections
+) -> None:
     """Chat models alone; another key may use others."""
-    async with Simulator() as sim:
-        connections = Connections()
-        full = await fetch_models(Endpoint(sim.base_url, sim.api_key), connections)
-        limited = Endpoint(sim.base_url, "sk-simulator-limited")
-        less = await fetch_models(limited, connections)
-        await connections.close()
+    full = await fetch_models(Endpoint(sim.base_url, sim.api_key), connections)
+    limited = Endpoint(sim.base_url, "sk-simulator-limited")
+    less = await fetch_models(limited, connections)
 
     assert "gpt-6.1-sol" in full
     assert set(less) < set(full)
 
 
-async def test_a_list_is_answered_from_memory() -> None:
+async def test_a_list_is_answered_from_memory(
+    sim: Simulator, connections: Connections
+) -> None:
     """Nobody waits for the server: first nothing is known, then what it said."""
-    async with Simulator() as sim:
-        connections = Connections()
-        listing = Listing()
-        endpoint = Endpoint(sim.base_url, sim.api_key)
+    listing = Listing()
+    endpoint = Endpoint(sim.base_url, sim.api_key)
 
-        assert listing.usable(endpoint, connections) is None
-        await settled(connections)
-        assert "gpt-6.1-sol" in (listing.usable(endpoint, connections) or [])
-        await settled(connections)
-        await connections.close()
+    assert listing.usable(endpoint, connections) is None
+    await settled(connections)
+    assert "gpt-6.1-sol" in (listing.usable(endpoint, connections) or [])
+    await settled(connections)
 
 
-async def test_a_list_is_fetched_once_while_it_is_fresh() -> None:
+async def test_a_list_is_fetched_once_while_it_is_fresh(
+    connections: Connections,
+) -> None:
     """However many pages are loaded."""
 
     async def answer(_: web.Request) -> web.Response:
         return web.json_response({"data": [{"id": "gpt-5.2"}]})
 
     async with Upstream(answer) as upstream:
-        connections = Connections()
         listing = Listing()
         for _ in range(5):
             listing.usable(upstream.endpoint, connections)
             await settled(connections)
-        await connections.close()
 
     assert len(upstream.requests) == 1
 
 
 async def test_known_models_are_kept_when_the_listing_fails(
-    monkeypatch: pytest.MonkeyPatch,
+    connections: Connections, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An hour of trouble must not empty the list."""
     answers = [
@@ -78,7 +76,6 @@ async def test_known_models_are_kept_when_the_listing_fails(
         return answers.pop(0)
 
     async with Upstream(answer) as upstream:
-        connections = Connections()
         listing = Listing()
         for seconds in (10_000.0, 20_000.0):
             monkeypatch.setattr(models, "monotonic_seconds", lambda now=seconds: now)
@@ -86,7 +83,6 @@ async def test_known_models_are_kept_when_the_listing_fails(
             await settled(connections)
         kept = listing.usable(upstream.endpoint, connections)
         await settled(connections)
-        await connections.close()
 
     assert answers == []
     assert kept == {"gpt-5.2": ""}
@@ -102,7 +98,9 @@ async def test_known_models_are_kept_when_the_listing_fails(
     ],
     ids=["refused", "page", "too long"],
 )
-async def test_answer_that_is_not_a_list_is_an_error(made: object) -> None:
+async def test_answer_that_is_not_a_list_is_an_error(
+    made: object, connections: Connections
+) -> None:
     """It is an error of ours, without a word of the server."""
 
     async def answer(_: web.Request) -> web.Response:
@@ -112,9 +110,7 @@ async def test_answer_that_is_not_a_list_is_an_error(made: object) -> None:
         return response
 
     async with Upstream(answer) as upstream:
-        connections = Connections()
         with pytest.raises(ResponsesError) as failed:
             await fetch_models(upstream.endpoint, connections)
-        await connections.close()
 
     assert "sk-upstream" not in str(failed.value)

@@ -234,13 +234,18 @@ def with_row(host: StandInHost, *files: Json) -> None:
     host.chats.rows["chat-1"] = Row("user-1", history)
 
 
-async def inputs(*texts: str, message_id: str, **valves: Any) -> list[Item]:
+def valves(**given: Any) -> Valves:
+    """The settings of a pipe whose server is asked nothing here."""
+    nowhere = {"BASE_URL": "http://127.0.0.1:1", "API_KEY": "sk-1"}
+    return Valves.model_validate({**nowhere, **given})
+
+
+async def inputs(*texts: str, message_id: str, **given: Any) -> list[Item]:
     """What would be sent for a chat whose last question this is."""
-    given = {"BASE_URL": "http://127.0.0.1:1", "API_KEY": "sk-1", **valves}
     context = host_context(
         metadata={"user_id": "user-1", "user_message_id": message_id}
     )
-    asked = call_of(chat(*texts), Valves.model_validate(given), host=context)
+    asked = call_of(chat(*texts), valves(**given), host=context)
     prepared = await build_chat_request(asked)
     return list(prepared.request.input)
 
@@ -264,14 +269,13 @@ async def test_files_stay_at_the_question_that_is_answered_again(
     """The wish for more details is in the request alone, and is not sent."""
     file_id = host.files.add(PDF, "a.pdf")
     with_row(host, {"type": "file", "id": file_id, "name": "a.pdf"})
-    given = {"BASE_URL": "http://127.0.0.1:1", "API_KEY": "sk-1", "FILE_INPUT": "pdf"}
     metadata = {"user_message_id": "q0", "regeneration_message_id": "a0"}
     body = chat("Read it.", "Done.", "Add Details")
-    call = call_of(
-        body, Valves.model_validate(given), host=host_context(metadata=metadata)
-    )
+    context = host_context(metadata=metadata)
 
-    prepared = await build_chat_request(call)
+    prepared = await build_chat_request(
+        call_of(body, valves(FILE_INPUT="pdf"), host=context)
+    )
 
     [asked] = prepared.request.input
     assert asked["content"] == [document("a.pdf", PDF), text("Read it.")]
@@ -285,14 +289,9 @@ async def test_files_are_the_hosts_unless_wanted(host: StandInHost) -> None:
 
     left = await inputs("Read it.", message_id="q0")
     context = host_context(metadata={"user_message_id": "q0"})
-    given = {
-        "BASE_URL": "http://127.0.0.1:1",
-        "API_KEY": "sk-1",
-        "FILE_INPUT": "all",
-        "MODEL_OVERRIDES_JSON": '{"blind": {"like": "gpt-5.2", "vision": false}}',
-    }
-    valves = Valves.model_validate(given)
-    unseen = await build_chat_request(call_of(chat("?"), valves, blind, host=context))
+    overrides = '{"blind": {"like": "gpt-5.2", "vision": false}}'
+    given = valves(FILE_INPUT="all", MODEL_OVERRIDES_JSON=overrides)
+    unseen = await build_chat_request(call_of(chat("?"), given, blind, host=context))
 
     assert left[0]["content"] == [text("Read it.")]
     assert unseen.request.input[0]["content"] == [text("?")]
@@ -306,9 +305,8 @@ async def test_detail_of_pictures_is_a_setting(host: StandInHost) -> None:
     body["messages"][0]["content"] = [
         {"type": "image_url", "image_url": image} for image in shown
     ]
-    given = {"BASE_URL": "http://127.0.0.1:1", "API_KEY": "sk-1", "IMAGE_DETAIL": "low"}
 
-    prepared = await build_chat_request(call_of(body, Valves.model_validate(given)))
+    prepared = await build_chat_request(call_of(body, valves(IMAGE_DETAIL="low")))
 
     parts = prepared.request.input[0]["content"]
     assert [part["detail"] for part in parts] == ["low", "high"]
@@ -319,9 +317,8 @@ async def test_oldest_pictures_beyond_the_limit_are_left_out(host: StandInHost) 
     body = chat("?")
     picture = {"type": "image_url", "image_url": {"url": PIXEL}}
     body["messages"][0]["content"] = [picture] * 1501
-    given = {"BASE_URL": "http://127.0.0.1:1", "API_KEY": "sk-1"}
 
-    built = await build_chat_request(call_of(body, Valves.model_validate(given)))
+    built = await build_chat_request(call_of(body, valves()))
 
     first, *others = built.request.input[0]["content"]
     assert first["text"].startswith("[An image or file is left out")
@@ -405,9 +402,8 @@ async def test_pictures_of_a_tool_stay_in_its_output(host: StandInHost) -> None:
         {"role": "tool", "tool_call_id": "1", "content": "A map"},
         {"role": "user", "content": [{"type": "text", "text": words}, picture]},
     ]
-    given = {"BASE_URL": "http://127.0.0.1:1", "API_KEY": "sk-1"}
 
-    prepared = await build_chat_request(call_of(body, Valves.model_validate(given)))
+    prepared = await build_chat_request(call_of(body, valves()))
 
     output = {
         "type": "function_call_output",

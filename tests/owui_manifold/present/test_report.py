@@ -289,18 +289,12 @@ async def test_a_server_that_said_nothing_is_not_quoted(
 # ---------------------------------------------------------------- audit log
 
 
-@pytest.mark.parametrize("by", ["valve", "environment"])
 async def test_audit_log_has_a_line_for_request_and_end(
-    by: str,
-    host: StandInHost,
-    caplog: pytest.LogCaptureFixture,
-    monkeypatch: pytest.MonkeyPatch,
+    host: StandInHost, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Under the id of the run, whatever the level of the log is."""
-    if by == "environment":
-        monkeypatch.setenv("OPENAI_GPT5_AUDIT_LOG", "true")
     prepared = await job_of(
-        {"EXPERT_JSON": expert(audit_log=by == "valve"), "LOG_LEVEL": "CRITICAL"}
+        {"EXPERT_JSON": expert(audit_log=True), "LOG_LEVEL": "CRITICAL"}
     )
 
     report_request(prepared)

@@ -138,15 +138,44 @@ async def test_unused_option_of_the_search_is_mentioned_once(pipe: Pipe) -> None
     assert not [line for line in second if "WEB" in line]
 
 
-async def test_a_notice_is_the_last_line(pipe: Pipe) -> None:
+NAMES = [f"tool_{number}" for number in range(130)]
+FUNCTION: Any = TOOL["function"]
+TOO_MANY = [{**TOOL, "function": {**FUNCTION, "name": name}} for name in NAMES]
+
+
+@pytest.mark.parametrize(
+    ("user", "tools", "valves", "told"),
+    [
+        pytest.param(
+            ADMIN,
+            [],
+            {"USER_MAY_CHANGE": "efort"},
+            "USER_MAY_CHANGE contains unknown names: efort",
+            id="mistake of an administrator",
+        ),
+        pytest.param(
+            USER,
+            TOO_MANY,
+            {},
+            "Left out: 2 of this chat's 130 tools, because the API takes at most 128. "
+            "Switch off tools that this chat does not need.",
+            id="what a user can change",
+        ),
+    ],
+)
+async def test_a_notice_is_the_last_line(
+    pipe: Pipe, user: Any, tools: list[Any], valves: dict[str, Any], told: str
+) -> None:
     """The page shows that one; the others are there after a click."""
-    pipe.valves = pipe.valves.model_copy(update={"USER_MAY_CHANGE": "efort"})
-    given = {"__user__": ADMIN, "__metadata__": IDS}
-    shown = host_events(await chunks_of(pipe, chat("Hi"), **given), "status")
+    pipe.valves = pipe.valves.model_copy(update=valves)
+    given = {"__user__": user, "__metadata__": IDS}
+    shown = host_events(
+        await chunks_of(pipe, chat("Hi", tools=tools), **given), "status"
+    )
 
     finished, notice = [line["description"] for line in shown]
     assert finished.startswith("Finished in")
-    assert notice.startswith("USER_MAY_CHANGE contains unknown names: efort")
+    assert notice.startswith(told)
 
 
 async def test_unreadable_rule_for_approvals_is_the_last_line(pipe: Pipe) -> None:
@@ -175,22 +204,6 @@ async def test_refused_setting_leaves_the_last_line(pipe: Pipe) -> None:
     refused, finished = [line["description"] for line in shown]
     assert refused.startswith("No effect, because only administrators may change it")
     assert finished.startswith("Finished in")
-
-
-async def test_actionable_notice_is_the_last_status_line(pipe: Pipe) -> None:
-    """Not a note behind it, which the page shows after a click."""
-    names = [f"tool_{number}" for number in range(130)]
-    spec: Any = TOOL["function"]
-    tools = [{**TOOL, "function": {**spec, "name": name}} for name in names]
-    given = {"__user__": USER, "__metadata__": IDS}
-    chunks = await chunks_of(pipe, chat("Hi", tools=tools), **given)
-
-    lines = [line["description"] for line in host_events(chunks, "status")]
-    assert lines[0].startswith("Finished in")
-    assert lines[1:] == [
-        "Left out: 2 of this chat's 130 tools, because the API takes at most 128. "
-        "Switch off tools that this chat does not need."
-    ]
 
 
 async def test_answer_without_news_has_no_notice(pipe: Pipe) -> None:

@@ -304,21 +304,6 @@ async def test_sources_that_the_host_retrieved_are_counted(
     assert re.findall(r"\[(\d+)\]", text)[0] == str(number)
 
 
-async def test_leaving_early_closes_the_connection(
-    sim: Simulator, host: StandInHost, connections: Connections
-) -> None:
-    """The work upstream ends with it."""
-    prepared = await build_chat_request(call_of(chat("sim:slow"), valves_for(sim)))
-
-    async with aclosing(answer_events(prepared, connections)) as events:
-        async for event in events:
-            if isinstance(event, TextDelta):
-                break
-
-    left = await sim.closed_early()
-    assert left.scenario == "slow"
-
-
 def look(city: str) -> str:
     """The weather."""
     return f"Rain in {city}."

@@ -51,12 +51,11 @@ async def findings(
     return text
 
 
-async def test_working_setup_passes_every_check() -> None:
+async def test_working_setup_passes_every_check(sim: Simulator) -> None:
     """Every line says so, and what was sent is small and stored nowhere."""
-    async with Simulator() as sim:
-        text = await findings(sim.base_url, sim.api_key, ENABLE_WEB_SEARCH=True)
-        bodies = [request.body for request in sim.requests if request.body]
+    text = await findings(sim.base_url, sim.api_key, ENABLE_WEB_SEARCH=True)
 
+    bodies = [request.body for request in sim.requests if request.body]
     lines = text.strip().splitlines()[2:-2]
     heads = [line.split("**")[1] for line in lines]
     assert heads == [
@@ -76,11 +75,10 @@ async def test_working_setup_passes_every_check() -> None:
     assert all(body["max_output_tokens"] == 16 for body in bodies)
 
 
-async def test_dropped_reasoning_is_counted_by_cause() -> None:
+async def test_dropped_reasoning_is_counted_by_cause(sim: Simulator) -> None:
     """How much of it and why, since the pipe was started."""
-    async with Simulator() as sim:
-        dropped = {"prefix_mismatch": 3, "end_user_mismatch": 1}
-        text = await findings(sim.base_url, sim.api_key, dropped)
+    dropped = {"prefix_mismatch": 3, "end_user_mismatch": 1}
+    text = await findings(sim.base_url, sim.api_key, dropped)
 
     assert (
         "❌ **Problem: Earlier reasoning.** The API left some of it out since the last "
@@ -88,11 +86,10 @@ async def test_dropped_reasoning_is_counted_by_cause() -> None:
     )
 
 
-async def test_models_that_the_key_lacks_are_named() -> None:
+async def test_models_that_the_key_lacks_are_named(sim: Simulator) -> None:
     """They are named in words, before a user finds out."""
-    async with Simulator() as sim:
-        names = f"{MODEL}, gpt-6.1-sol, gpt-6.1-sol-high"
-        text = await findings(sim.base_url, "sk-simulator-limited", MODEL_ID=names)
+    names = f"{MODEL}, gpt-6.1-sol, gpt-6.1-sol-high"
+    text = await findings(sim.base_url, "sk-simulator-limited", MODEL_ID=names)
 
     [line] = [line for line in text.splitlines() if "The key" in line]
     named = "The server accepts it, but does not list these models: gpt-6.1-sol. "
@@ -101,10 +98,9 @@ async def test_models_that_the_key_lacks_are_named() -> None:
     assert text.endswith("\n\nResult: 1 warning.\n")
 
 
-async def test_wrong_key_ends_the_check() -> None:
+async def test_wrong_key_ends_the_check(sim: Simulator) -> None:
     """The sentence of a chat stands there, the key does not; nothing more is tried."""
-    async with Simulator() as sim:
-        text = await findings(sim.base_url, "sk-wrong-CANARY")
+    text = await findings(sim.base_url, "sk-wrong-CANARY")
 
     [line] = [line for line in text.splitlines() if line.startswith("- ❌")]
     assert line.startswith("- ❌ **Problem: A small request.** ")

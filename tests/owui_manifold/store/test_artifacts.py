@@ -56,6 +56,23 @@ async def events_of(
     return [event async for event in answer_events(prepared, connections)]
 
 
+async def events_of_file(
+    connections: Connections,
+    stream: bytes,
+    content: bytes,
+    status: int = 200,
+    kind: str = "text/csv",
+) -> list[AnswerEvent]:
+    """What a recorded answer with code tells, if its file is fetched like this."""
+    answers = {
+        "POST": replying(stream, content_type="text/event-stream"),
+        "GET": replying(content, status, kind),
+    }
+    async with Upstream(lambda request: answers[request.method](request)) as upstream:
+        at = SimpleNamespace(base_url=upstream.base_url, api_key="sk-1")
+        return await events_of(at, connections, "Count.")  # type: ignore[arg-type]
+
+
 def cards(events: list[AnswerEvent]) -> list[Any]:
     """The cards of the items that have one."""
     return [e.card for e in events if isinstance(e, ItemDone) and e.card]
@@ -182,11 +199,8 @@ async def test_failed_download_leaves_a_note(
 ) -> None:
     """The server fails, the file is too large for us, or for the host."""
     stream = transcript("count-late.sse")
-    answers = {"POST": replying(stream, content_type="text/event-stream")}
-    answers["GET"] = replying(content, status, "application/octet-stream")
-    async with Upstream(lambda request: answers[request.method](request)) as upstream:
-        at = SimpleNamespace(base_url=upstream.base_url, api_key="sk-1")
-        events = await events_of(at, connections, "Count.")  # type: ignore[arg-type]
+    kind = "application/octet-stream"
+    events = await events_of_file(connections, stream, content, status, kind)
 
     (card,) = cards(events)
     (note,) = card["notes"]
@@ -203,11 +217,8 @@ async def test_chart_that_is_also_cited_is_stored_and_shown_once(
     logs = json.dumps({"type": "logs", "logs": "14400000\n"}, separators=(",", ":"))
     image = json.dumps({"type": "image", "url": url}, separators=(",", ":"))
     stream = cited.replace(logs.encode(), image.encode())
-    answers = {"POST": replying(stream, content_type="text/event-stream")}
-    answers["GET"] = replying(base64.b64decode(draw_picture(90)), 200, "image/png")
-    async with Upstream(lambda request: answers[request.method](request)) as upstream:
-        at = SimpleNamespace(base_url=upstream.base_url, api_key="sk-1")
-        events = await events_of(at, connections, "Count.")  # type: ignore[arg-type]
+    picture = base64.b64decode(draw_picture(90))
+    events = await events_of_file(connections, stream, picture, kind="image/png")
 
     (row,) = host.files.rows.values()
     code, message = cards(events)
@@ -232,11 +243,7 @@ async def test_active_content_is_stored_as_a_download(
 ) -> None:
     """Open WebUI would show an administrator's in its own origin."""
     stream = transcript("count.sse").replace(b"people.csv", name.encode())
-    answers = {"POST": replying(stream, content_type="text/event-stream")}
-    answers["GET"] = replying(b"<script>", 200, "text/html")
-    async with Upstream(lambda request: answers[request.method](request)) as upstream:
-        at = SimpleNamespace(base_url=upstream.base_url, api_key="sk-1")
-        events = await events_of(at, connections, "Count.")  # type: ignore[arg-type]
+    events = await events_of_file(connections, stream, b"<script>", kind="text/html")
 
     (row,) = host.files.rows.values()
     assert row.filename.startswith(stored)
@@ -266,11 +273,7 @@ async def test_file_without_a_link_gets_one_below_the_text(
     """The model cited it and named no address."""
     address = b"[people.csv](sandbox:/mnt/data/people.csv)"
     stream = transcript("count-late.sse").replace(address, b"people.csv")
-    answers = {"POST": replying(stream, content_type="text/event-stream")}
-    answers["GET"] = replying(TABLE, 200, "text/csv")
-    async with Upstream(lambda request: answers[request.method](request)) as upstream:
-        at = SimpleNamespace(base_url=upstream.base_url, api_key="sk-1")
-        events = await events_of(at, connections, "Count.")  # type: ignore[arg-type]
+    events = await events_of_file(connections, stream, TABLE)
 
     (row,) = host.files.rows.values()
     url = f"/api/v1/files/{row.id}/content"

@@ -8,7 +8,6 @@ from math import inf
 
 import pytest
 
-from openai_responses.long_work import run_work
 from openai_responses.repairs.chat_repairs import LeaveOutItem, PlainItems
 from owui_chat.events import StoredRecord
 from owui_chat.input.prefix import SentContext
@@ -482,14 +481,6 @@ async def test_refused_write_is_tidied_up_later(host: StandInHost) -> None:
     await writer.write(record("3", "m-2"))
 
     assert list((await stored_for(LATER)).records) == ["2" * 26, "3" * 26]
-
-
-@pytest.mark.parametrize(("size", "is_apart"), [(10, False), (100_000, True)])
-async def test_large_chat_is_read_in_a_thread(size: int, is_apart: bool) -> None:
-    """The loop answers others meanwhile; other chats are read at once."""
-    thread = await run_work(size, threading.current_thread)
-
-    assert (thread is not threading.current_thread()) == is_apart
 
 
 async def test_large_chat_is_cleaned_in_a_thread(host: StandInHost) -> None:
