@@ -4560,7 +4560,7 @@ class UsageTable:
             self._due = {}
             self.problem = ""
             try:
-                await run_sql((_CREATE, {}), (_ADD, [row._asdict() for row in rows]))
+                await _run_with_table((_ADD, [row._asdict() for row in rows]))
             except Exception as error:
                 for row in rows:
                     self._add_due(row)
@@ -4587,8 +4587,29 @@ class UsageTable:
     async def _select(self, sql: str, **values: object) -> list[UsageRow]:
         """Return rows of the table, as soon as ours are written."""
         await self.flush()
-        rows = await run_sql((_CREATE, {}), (sql, values))
+        rows = await _run_with_table((sql, values))
         return [_read_row(row) for row in rows]
+
+
+_LOST_RACES = ("IntegrityError", "ProgrammingError")
+"""SQLAlchemy's errors for a table that another session has just made."""
+
+
+async def _run_with_table(statement: tuple[str, object]) -> list[Sequence[object]]:
+    """Run a statement on the table, which is made if it does not exist.
+
+    In PostgreSQL `IF NOT EXISTS` fails in one of two sessions that make a table at the
+    same time. The other one has committed by then, so the second try finds the table.
+    Workers meet there, and so do modules of one worker: Open WebUI 0.12.4 loads a filter
+    once for each question that arrives before the first load is done
+    (utils/plugin.py:407). Only the last of them is asked again.
+    """
+    try:
+        return await run_sql((_CREATE, {}), statement)
+    except Exception as error:
+        if type(error).__name__ not in _LOST_RACES:
+            raise
+    return await run_sql((_CREATE, {}), statement)
 
 
 def _read_row(row: Sequence[object]) -> UsageRow:
