@@ -141,6 +141,11 @@ UNSEALED = without(reasoning("1"), "encrypted_content")
             [[STUB]],
             id="neighbors with unsealed reasoning between them",
         ),
+        pytest.param(
+            [{"type": "mystery_call", "id": "mys_1", "status": "completed"}, RAIN],
+            [],
+            id="an item of an unknown type",
+        ),
     ],
 )
 def test_only_what_the_chat_cannot_give_back_is_kept(
