@@ -51,14 +51,14 @@ _TEMPLATE = """\
 {digests}
 ```
 
-They show that a download is complete. What a packed file contains is shown by the
-sources: in a checkout of this version, with nothing but Python,
+They show that a download is complete. To see that a packed file contains the published
+sources, run this in a checkout of this version, with nothing but Python:
 
 ```
 python scripts/release.py --verify openai_responses_packed.py
 ```
 
-builds the same text from the readable file, and compares all of it.
+It builds the same text from the readable file and compares every character.
 """
 
 
