@@ -312,14 +312,7 @@ class _Rounds:
             return Judgment(verdicts)
         with self._spending.pause():  # a judge takes time only if it asks a person
             judgment = await toolset.judge.judge(allowed)
-        judged = {verdict.call["call_id"]: verdict for verdict in judgment.verdicts}
-        final: list[Verdict] = []
-        for verdict in verdicts:
-            if verdict.is_made:
-                final.append(judged[verdict.call["call_id"]])
-            else:
-                final.append(verdict)
-        return Judgment(final, judgment.question)
+        return Judgment(_merge_verdicts(verdicts, judgment), judgment.question)
 
     def _apply_budget(
         self, calls: Sequence[Item], limit: SpentLimit | None, texts: CallTexts
@@ -467,6 +460,18 @@ class _Rounds:
 def _begins_call(event: RunEvent) -> bool:
     """Say whether an event is the first one of a call."""
     return isinstance(event, ItemAdded) and is_call(event.item)
+
+
+def _merge_verdicts(verdicts: Iterable[Verdict], judgment: Judgment) -> list[Verdict]:
+    """Return the verdicts of the budget, those of the judge for calls that it allows."""
+    judged = {verdict.call["call_id"]: verdict for verdict in judgment.verdicts}
+    merged: list[Verdict] = []
+    for verdict in verdicts:
+        if verdict.is_made:
+            merged.append(judged[verdict.call["call_id"]])
+        else:
+            merged.append(verdict)
+    return merged
 
 
 def _refuse(call: Item, why: str) -> ToolResult:

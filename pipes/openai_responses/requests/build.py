@@ -306,10 +306,7 @@ def unsent_parameters(
     that no API takes.
     """
     given, errors = read_parameters(asked)
-    # The history says nothing of parameters, and takes long to prepare.
-    appended = [item for item in request.input if item_type(item) in APPENDED]
-    without_history = request.model_copy(update={"input": appended})
-    sent = lower_payload(without_history.payload(), APPENDED)
+    sent = _sent_settings(request)
     passed_on, complaints = _check_passed_on(given)
     asked_length = passed_on.get("max_output_tokens")
     sent_length = request.max_output_tokens
@@ -324,6 +321,16 @@ def unsent_parameters(
     names += [key for key in given if key not in sent and key not in _READ_OTHERWISE]
     shown_names = sorted(name[:_MAX_PARAMETER_NAME] for name in names)
     return shown_names, errors + complaints
+
+
+def _sent_settings(request: ResponsesRequest) -> dict[str, Any]:
+    """Return the fields of a request, with what its items change of them.
+
+    The rest of the input says nothing of settings, and takes long to prepare.
+    """
+    appended = [item for item in request.input if item_type(item) in APPENDED]
+    without_history = request.model_copy(update={"input": appended})
+    return lower_payload(without_history.payload(), APPENDED)
 
 
 _OPENAI_ONLY = (

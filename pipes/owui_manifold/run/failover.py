@@ -71,9 +71,9 @@ class _Attempt:
         async with aclosing(answer) as events:
             async for event in events:
                 if isinstance(event, RunDone) and not has_begun:
-                    self.failure_notice = self._choose_next(event)
-                    if self.failure_notice:
-                        return
+                    self._choose_next(event)
+                if self.failure_notice:
+                    return
                 held.append(event)
                 if isinstance(event, StoredRecord):
                     continue
@@ -83,11 +83,13 @@ class _Attempt:
                     yield held_event
                 held.clear()
 
-    def _choose_next(self, ended: RunDone) -> str:
-        """Choose the next endpoint if this one failed; return what to say, or nothing."""
+    def _choose_next(self, ended: RunDone) -> None:
+        """Choose the next endpoint if this one failed, and note what to say."""
         ending = ended.ending
         status = ended.trace.status or 0  # 0: there was no HTTP answer
-        return self._endpoints.mark_failed(ending.kind, ending.code, status)
+        self.failure_notice = self._endpoints.mark_failed(
+            ending.kind, ending.code, status
+        )
 
 
 def _last_origin(records: Iterable[Record]) -> Origin | None:
