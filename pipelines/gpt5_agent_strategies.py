@@ -6737,10 +6737,7 @@ def unsent_parameters(
     that no API takes.
     """
     given, errors = read_parameters(asked)
-    # The history says nothing of parameters, and takes long to prepare.
-    appended = [item for item in request.input if item_type(item) in APPENDED]
-    without_history = request.model_copy(update={"input": appended})
-    sent = lower_payload(without_history.payload(), APPENDED)
+    sent = _sent_settings(request)
     passed_on, complaints = _check_passed_on(given)
     asked_length = passed_on.get("max_output_tokens")
     sent_length = request.max_output_tokens
@@ -6755,6 +6752,16 @@ def unsent_parameters(
     names += [key for key in given if key not in sent and key not in _READ_OTHERWISE]
     shown_names = sorted(name[:_MAX_PARAMETER_NAME] for name in names)
     return shown_names, errors + complaints
+
+
+def _sent_settings(request: ResponsesRequest) -> dict[str, Any]:
+    """Return the fields of a request, with what its items change of them.
+
+    The rest of the input says nothing of settings, and takes long to prepare.
+    """
+    appended = [item for item in request.input if item_type(item) in APPENDED]
+    without_history = request.model_copy(update={"input": appended})
+    return lower_payload(without_history.payload(), APPENDED)
 
 
 _OPENAI_ONLY = (
@@ -11415,14 +11422,7 @@ class _Rounds:
             return Judgment(verdicts)
         with self._spending.pause():  # a judge takes time only if it asks a person
             judgment = await toolset.judge.judge(allowed)
-        judged = {verdict.call["call_id"]: verdict for verdict in judgment.verdicts}
-        final: list[Verdict] = []
-        for verdict in verdicts:
-            if verdict.is_made:
-                final.append(judged[verdict.call["call_id"]])
-            else:
-                final.append(verdict)
-        return Judgment(final, judgment.question)
+        return Judgment(_merge_verdicts(verdicts, judgment), judgment.question)
 
     def _apply_budget(
         self, calls: Sequence[Item], limit: SpentLimit | None, texts: CallTexts
@@ -11570,6 +11570,18 @@ class _Rounds:
 def _begins_call(event: RunEvent) -> bool:
     """Say whether an event is the first one of a call."""
     return isinstance(event, ItemAdded) and is_call(event.item)
+
+
+def _merge_verdicts(verdicts: Iterable[Verdict], judgment: Judgment) -> list[Verdict]:
+    """Return the verdicts of the budget, those of the judge for calls that it allows."""
+    judged = {verdict.call["call_id"]: verdict for verdict in judgment.verdicts}
+    merged: list[Verdict] = []
+    for verdict in verdicts:
+        if verdict.is_made:
+            merged.append(judged[verdict.call["call_id"]])
+        else:
+            merged.append(verdict)
+    return merged
 
 
 def _refuse(call: Item, why: str) -> ToolResult:
