@@ -1,5 +1,6 @@
 """HTTP calls to an Open WebUI server."""
 
+import io
 import json
 from collections.abc import AsyncIterator
 from typing import Any, Self, TypeAlias
@@ -58,8 +59,14 @@ class Client:
 
     async def call(self, method: str, path: str, body: Any = None) -> Any:
         """The JSON of a reply, or its text where it is none."""
+        headers = self.headers
+        data: io.BytesIO | None = None
+        if body is not None:
+            # aiohttp warns of bytes of a megabyte, which the text of a pipe may have.
+            data = io.BytesIO(json.dumps(body).encode())
+            headers["Content-Type"] = "application/json"
         async with self.http.request(
-            method, self.url + path, headers=self.headers, json=body
+            method, self.url + path, headers=headers, data=data
         ) as response:
             raw = await response.text()
             try:
