@@ -6,8 +6,7 @@ python scripts/bench/soak.py --people 6 --minutes 4 --warm-up 1
 Everybody has an account, a tab and a chat, and asks in rounds; in each round the pipe is
 uploaded again while answers are running. Between two rounds nobody asks, and a function
 beside the pipe counts what the server holds. The simulator runs in this process; only
-the server is measured. Chats are stored in PostgreSQL: with SQLite, Open WebUI refuses
-some of so many questions ("database is locked").
+the server is measured.
 
 Exits with 1 if a figure grows after the warm-up, if a turn did not end as its case says,
 or if Python reports in the server's log that something was not closed.
@@ -36,7 +35,6 @@ from calls.valves import expert
 from hosts.people.client import Json
 from hosts.people.tabs import Tab
 from hosts.servers.open_webui import OpenWebUI
-from hosts.servers.shared import shared_servers
 from hosts.setup.pipes import install_pipe, install_toolkit
 from simulator import Simulator
 
@@ -50,8 +48,13 @@ VALVES: Json = {
 HOST_ENVIRONMENT = {
     # On a busy machine a tab must not lose its connection.
     "WEBSOCKET_SERVER_PING_TIMEOUT": "120",
-    # Each thread would have memory of its own, whose gaps no other one fills.
-    "MALLOC_ARENA_MAX": "1",
+    # Otherwise the server keeps its growing database in memory: 64 MB for each
+    # connection (env.py:345) and a map of the whole file (env.py:353).
+    "DATABASE_SQLITE_PRAGMA_CACHE_SIZE": "-512",
+    "DATABASE_SQLITE_PRAGMA_MMAP_SIZE": "0",
+    # Otherwise the more questions come at once, the more connections stay, up to 512,
+    # each with a thread and 128 prepared statements (internal/db.py:468).
+    "DATABASE_POOL_SIZE": "5",
 }
 COMPLAINTS = (
     "Unclosed c",  # client session, connector, connection
@@ -64,7 +67,7 @@ HOST_FILES = "/site-packages/open_webui/"
 SEED = 1
 TURNS_A_ROUND = 2
 MAX_QUESTIONS_AT_ONCE = 4
-"""More would only wait in front of a busy server."""
+"""SQLite takes no more new chats at the same moment."""
 LATEST_UPLOAD = 15.0
 """Seconds into a round: the first answers are being written."""
 FIRST_UPLOADS = 20
@@ -290,7 +293,7 @@ async def start(people_count: int) -> AsyncIterator[Soak]:
     randomness = random.Random(SEED)
     async with AsyncExitStack() as stack:
         simulator = await stack.enter_async_context(Simulator())
-        [server] = await stack.enter_async_context(shared_servers(1, HOST_ENVIRONMENT))
+        server = await stack.enter_async_context(OpenWebUI(env=HOST_ENVIRONMENT))
         models = await install(server, simulator)
         sending = asyncio.Semaphore(MAX_QUESTIONS_AT_ONCE)
         people = []
