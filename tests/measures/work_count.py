@@ -15,18 +15,15 @@ def count_work(work: Callable[[], object], most: int = 3_000_000) -> int:
     """
     calls = 0
 
-    def watch(frame: object, what: str, called: object) -> None:
+    def watch(_frame: object, event: str, _called: object) -> None:
         nonlocal calls
-        calls += what in ("call", "c_call")
+        if event not in ("call", "c_call"):
+            return
+        calls += 1
         if calls > most:
             raise TooMuchWork(f"more than {most} calls")
 
-    before = sys.getprofile()
-    sys.setprofile(watch)
-    try:
-        work()
-    finally:
-        sys.setprofile(before)
+    _run_watched(work, watch)
     return calls
 
 
@@ -34,17 +31,25 @@ def count_joins(work: Callable[[], object]) -> int:
     """Return how often `join` is called: each copies all that it joins."""
     joins = 0
 
-    def watch(frame: object, what: str, called: object) -> None:
+    def watch(_frame: object, event: str, called: object) -> None:
         nonlocal joins
-        joins += what == "c_call" and getattr(called, "__name__", "") == "join"
+        if event == "c_call" and getattr(called, "__name__", "") == "join":
+            joins += 1
 
+    _run_watched(work, watch)
+    return joins
+
+
+def _run_watched(
+    work: Callable[[], object], watch: Callable[[object, str, object], None]
+) -> None:
+    """Do the work while `watch` is told of each call (`sys.setprofile`)."""
     before = sys.getprofile()
     sys.setprofile(watch)
     try:
         work()
     finally:
         sys.setprofile(before)
-    return joins
 
 
 class Word(str):
