@@ -26,6 +26,7 @@ from statistics import median
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 
+from bench.first import has_text_or_end
 from bench.health import Gap, watched_health
 from bench.host import (
     MODEL,
@@ -35,7 +36,7 @@ from bench.host import (
     run_simulator,
     server_cpu,
 )
-from bench.inside import NATIVE, PIPE, SUMMARY, both_connections, has_text_or_end
+from bench.inside import NATIVE, PIPE, SUMMARY, both_connections
 from bench.process_size import Size, watched_size
 from hosts.people.tabs import Tab, Turn
 from hosts.people.users import User

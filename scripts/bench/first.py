@@ -25,8 +25,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 
 from bench.host import Address, goal_line, parse_options, run_simulator, table
-from bench.inside import NATIVE, PIPE, SUMMARY, both_connections, has_text_or_end
-from hosts.people.tabs import Tab
+from bench.inside import NATIVE, PIPE, SUMMARY, both_connections
+from hosts.people.tabs import Tab, Turn
 from hosts.servers.open_webui import OpenWebUI
 from hosts.setup.pipes import install_tools
 
@@ -170,6 +170,11 @@ async def _ask(tab: Tab, chat: Chat, goes_on: bool) -> Wait:
     if goes_on:
         chat.place = {"chat_id": turn.chat_id, "parent_id": turn.message_id}
     return Wait(first * 1e3, end * 1e3)
+
+
+def has_text_or_end(turn: Turn) -> bool:
+    """Say whether the page shows text of the answer, or its end."""
+    return bool(turn.text) or turn.finished.is_set()
 
 
 def result(pairs: Mapping[str, Sequence[Pair]], answers: int) -> str:

@@ -139,11 +139,6 @@ async def answer(server: OpenWebUI, tab: Tab, model: str, deltas: int) -> Answer
     return Answered(cpu, len(turn.events))
 
 
-def has_text_or_end(turn: Turn) -> bool:
-    """Say whether the page shows text of the answer, or its end."""
-    return bool(turn.text) or turn.finished.is_set()
-
-
 def _check(turn: Turn, deltas: int) -> None:
     """Raise RuntimeError if the answer is not whole, or has no reasoning."""
     words = turn.text.count("word")
