@@ -28,7 +28,6 @@ PIXEL = (
 )
 
 
-@pytest.mark.filterwarnings("ignore:Sending a large body:ResourceWarning")
 @pytest.mark.asyncio
 async def test_many_calls_of_one_run_are_sent_with_their_outputs(
     member: User, simulator: Simulator
@@ -75,7 +74,6 @@ async def test_repeated_pictures_of_tools_are_sent_once(
     assert [part["type"] for part in output["output"]] == ["input_text", "input_image"]
 
 
-@pytest.mark.filterwarnings("ignore:Sending a large body:ResourceWarning")
 @pytest.mark.asyncio
 async def test_many_kept_items_are_sent_with_their_outputs(
     tab: Tab, simulator: Simulator
