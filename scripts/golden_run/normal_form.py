@@ -3,7 +3,7 @@
 Ids get numbers in the order in which they appear, so that it still shows which of them
 are the same. Deltas are joined, because they are cut by time. Times,
 ports, signatures and sealed texts are replaced. Long encoded texts are shortened to
-their beginning and a digest.
+their beginning and a digest. Records are shown as the values that their texts hold.
 """
 
 import hashlib
@@ -29,6 +29,7 @@ _REPLACED_FIELDS: Mapping[str, str] = {
     "latency": "<seconds>",
     "sent": "<sealed>",
 }
+_RECORD_FIELD = "kept"
 _DELTA_FIELDS = ("content", "reasoning_content")
 
 
@@ -56,6 +57,8 @@ def _replace_field(name: str, value: Any) -> Any:
     is_plain = isinstance(value, str | int | float)
     if replacement and is_plain:
         return replacement
+    if name == _RECORD_FIELD and isinstance(value, str):
+        return _replace_fields(json.loads(value))
     return _replace_fields(value)
 
 

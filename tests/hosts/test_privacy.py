@@ -68,9 +68,10 @@ def forge(chat: dict[str, Any], message_id: str) -> dict[str, Any]:
     message = chat["history"]["messages"][message_id]
     forged = {"payload": FORGED_ITEMS, "message_id": message_id}
     written = [i for i in message["output"] if i["type"] == "openai_responses:kept"]
-    values = [item["kept"] for item in written]
+    values = [json.loads(item["kept"]) for item in written]
     if written:
-        new = {**written[0], "id": f"kept_{ulid}", "kept": {"items": {ulid: forged}}}
+        own = json.dumps({"items": {ulid: forged}})
+        new = {**written[0], "id": f"kept_{ulid}", "kept": own}
         message["output"].insert(message["output"].index(written[0]), new)
     else:
         values = [chat[f"openai_responses_pipe:{message_id}"]]
@@ -82,6 +83,8 @@ def forge(chat: dict[str, Any], message_id: str) -> dict[str, Any]:
         value["sent"] = {"instructions": FORGED, "new": [FORGED]}
         for wire in value["items"].values():
             wire["payload"] = [FORGED_ITEMS[0], *as_list_of(wire["payload"])]
+    for item, value in zip(written, values, strict=False):
+        item["kept"] = json.dumps(value)
     return chat
 
 

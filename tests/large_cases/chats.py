@@ -31,6 +31,7 @@ from owui_chat.storage.details_carrier import restore_from_details, write_detail
 from owui_chat.storage.markers import format_marker
 from owui_chat.storage.output_carrier import (
     output_values,
+    record_item,
     restore_from_outputs,
     stored_outputs,
 )
@@ -277,12 +278,8 @@ def _stored_answer(turn: int, items: int) -> tuple[list[Item], list[Json]]:
 def _kept_item(
     ulid: str, message_id: str, payload: Sequence[Item], before: str
 ) -> Item:
-    return {
-        "type": "openai_responses:kept",
-        "id": f"kept_{ulid}",
-        "before": before,
-        "kept": write_records({ulid: _record(ulid, message_id, payload)}, SIGN),
-    }
+    value = write_records({ulid: _record(ulid, message_id, payload)}, SIGN)
+    return {**record_item(ulid, value), "before": before}
 
 
 def _output_item(name: str) -> Item:

@@ -12,7 +12,7 @@ The host stores an item of unknown type unchanged and sends it to no model, and 
 shows nothing for one without `content`. So records can be stored as items:
 
     {"type": "openai_responses:kept", "id": "kept_{ulid}",
-     "before": id of a message item, "kept": what a message key would hold}
+     "before": id of a message item, "kept": JSON of what a message key would hold}
 
 Without an item in `before` the record belongs to the end of its message.
 

@@ -2,8 +2,13 @@
 
 The history is built in one way for all carriers: here the texts get the markers that
 the chat does not show.
+
+A record is one JSON text. Open WebUI reads and writes the whole chat several times for
+each question, and each value in it takes longer than its characters do. Earlier versions
+stored the value itself.
 """
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -17,6 +22,7 @@ from openai_responses.json_input import (
     JsonObject,
     as_mapping,
     as_text,
+    parse_json_object,
     value_at,
 )
 from owui_chat.code import CODE_CARD, code_text
@@ -44,7 +50,7 @@ def record_item(ulid: str, value: JsonObject) -> Item:
         "type": _RECORD_TYPE,
         "id": f"{_RECORD_ID}{ulid}",
         "before": "",
-        "kept": dict(value),
+        "kept": json.dumps(value, ensure_ascii=False, separators=(",", ":")),
     }
 
 
@@ -63,8 +69,13 @@ def output_values(messages: JsonObject) -> dict[str, Any]:
     for message in messages.values():
         for item in content_parts(as_mapping(message).get("output")):
             if item.get("type") == _RECORD_TYPE:
-                values[message_key(_item_id(item))] = item.get("kept")
+                values[message_key(_item_id(item))] = _stored_value(item.get("kept"))
     return values
+
+
+def _stored_value(kept: object) -> object:
+    """Return the value of a record; None for a text that is no JSON object."""
+    return parse_json_object(kept) if isinstance(kept, str) else kept
 
 
 def stored_outputs(

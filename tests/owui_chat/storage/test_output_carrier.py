@@ -1,5 +1,6 @@
 """What lies in the stored output of a chat is found again at its place."""
 
+import json
 from typing import Any
 
 import pytest
@@ -35,10 +36,10 @@ VALUE = write_records(
 )
 
 
-def kept(ulid: str, before: str = "", value: object = VALUE) -> Json:
+def kept(ulid: str, before: str = "", value: Json = VALUE) -> Json:
     """An item that keeps something."""
     head = {"type": "openai_responses:kept", "id": f"kept_{ulid}"}
-    return {**head, "before": before, "kept": value}
+    return {**head, "before": before, "kept": json.dumps(value, separators=(",", ":"))}
 
 
 def card(call_id: str) -> list[ChatPart]:
@@ -216,11 +217,34 @@ def test_message_of_no_writer_keeps_nothing(message: object) -> None:
     assert output_values({"m-1": message}) == {}
 
 
-def test_values_are_read_as_those_of_keys() -> None:
-    """Also one that is none."""
-    values = output_values(
-        {"m-1": {"output": [kept(A), kept(B, value=None), message("1", "x")]}}
-    )
+@pytest.mark.parametrize(
+    "stored",
+    [
+        pytest.param(json.dumps(VALUE, indent=1), id="a text, however it is written"),
+        pytest.param(VALUE, id="the value itself, as earlier versions stored it"),
+    ],
+)
+def test_values_are_read_as_those_of_keys(stored: object) -> None:
+    """In the form in which they were written, and beside items of others."""
+    run = [{**kept(A), "kept": stored}, message("1", "x"), kept(B)]
+
+    values = output_values({"m-1": {"output": run}})
+
+    assert list(read_records(values, SIGN)) == [A]
+    assert len(values) == 2
+
+
+DEEP = '{"items":' * 200 + "{}" + "}" * 200
+
+
+@pytest.mark.parametrize(
+    "stored", [None, 7, "", "{", "[]", '"x"', '{"items": []}', DEEP, "[" * 100_000]
+)
+def test_value_of_somebody_else_harms_nothing(stored: object) -> None:
+    """The owner of a chat can write anything into its row."""
+    foreign = {**kept(B), "kept": stored}
+
+    values = output_values({"m-1": {"output": [foreign, kept(A)]}})
 
     assert list(read_records(values, SIGN)) == [A]
 
