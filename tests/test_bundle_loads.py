@@ -6,6 +6,7 @@ by mypy in `scripts/test`, like those of any other file.
 
 import __future__
 
+import gc
 import inspect
 import json
 import subprocess
@@ -13,6 +14,7 @@ import sys
 import tomllib
 import types
 import typing
+import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -118,6 +120,19 @@ def test_loads_the_same_in_both_hosts(bundle: Bundle) -> None:
 
     assert schemas[0] == schemas[1]
     assert schemas[0]["properties"]
+
+
+def test_replaced_file_leaves_nothing_in_memory(bundle: Bundle) -> None:
+    """A host loads a file again when it is saved, and holds the one before no longer."""
+    module = load(bundle, future=True, registered=True)
+    host_class = getattr(module, bundle.target.host_class)
+    host_class()
+    replaced = weakref.ref(host_class)
+
+    del module, host_class
+    gc.collect()
+
+    assert replaced() is None
 
 
 @pytest.mark.pipelines

@@ -96,7 +96,7 @@ class ResponsesRequest(BaseModel):
     moderation: dict[str, Any] | None = None
     image: dict[str, Any] | None = None
     access_programs: dict[str, Any] | None = None
-    repairs: SkipValidation[tuple[Repair, ...]] = ()
+    repairs: tuple[Repair, ...] = ()
     """What earlier refusals showed; no field of the API."""
 
     def payload(self) -> dict[str, Any]:
