@@ -101,7 +101,6 @@ from zipfile import BadZipFile, ZipFile
 import aiohttp
 from pydantic import (
     BaseModel,
-    BeforeValidator,
     ConfigDict,
     Field,
     SerializerFunctionWrapHandler,
@@ -151,9 +150,17 @@ def load_json(text: str | bytes | bytearray) -> Any:
     """Return the value of a JSON text; raises ValueError, also if it is too deep."""
     with suppress(RecursionError):
         value = json.loads(text)
-        if not is_too_deep(value):
+        # Most texts have fewer brackets than levels are allowed, which is quick to see.
+        if _count_openings(text) <= MAX_JSON_DEPTH or not is_too_deep(value):
             return value
     raise ValueError("too deep")
+
+
+def _count_openings(text: str | bytes | bytearray) -> int:
+    """Return how many brackets open in a JSON text, those in its strings among them."""
+    if isinstance(text, str):
+        return text.count("[") + text.count("{")
+    return text.count(b"[") + text.count(b"{")
 
 
 def is_too_deep(value: object) -> bool:
@@ -6527,7 +6534,7 @@ class ResponsesRequest(BaseModel):
     moderation: dict[str, Any] | None = None
     image: dict[str, Any] | None = None
     access_programs: dict[str, Any] | None = None
-    repairs: SkipValidation[tuple[Repair, ...]] = ()
+    repairs: tuple[Repair, ...] = ()
     """What earlier refusals showed; no field of the API."""
 
     def payload(self) -> dict[str, Any]:
@@ -14467,7 +14474,7 @@ def _progress(ended: RunDone) -> str:
 # shows nothing for one without `content`. So records can be stored as items:
 #
 #     {"type": "openai_responses:kept", "id": "kept_{ulid}",
-#      "before": id of a message item, "kept": what a message key would hold}
+#      "before": id of a message item, "kept": JSON of what a message key would hold}
 #
 # Without an item in `before` the record belongs to the end of its message.
 #
@@ -16180,40 +16187,12 @@ class StrategyParameters:
         return max(1, min(self.maximum_iterations, MAX_ITERATIONS))
 
 
-def _find_guide(value: object) -> object:
-    """Return the built-in guide that a name stands for; raises ValueError."""
-    if value in ("", None):
-        return NO_GUIDE
-    if not isinstance(value, str):
-        return value
-    if value not in BUILT_IN_GUIDES:
-        raise ValueError("there is no such guide")
-    return BUILT_IN_GUIDES[value]
-
-
-def _overrides_as_text(value: object) -> object:
-    """Return policy overrides that are an object as its text."""
-    if isinstance(value, Mapping):
-        return json.dumps(value, ensure_ascii=False)
-    return value
-
-
-def _move_into_range(least: int, most: int) -> Callable[[object], int]:
-    """Return what reads a number and moves it into its range (R5)."""
-
-    def read(value: object) -> int:
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise ValueError("it must be a number")
-        return clamp_number(value, least, most, least)
-
-    return read
-
-
-_Overrides = Annotated[StrictStr, BeforeValidator(_overrides_as_text)]
-_ChosenGuide = Annotated[Guide, BeforeValidator(_find_guide)]
-_Iterations = Annotated[int, BeforeValidator(_move_into_range(1, MAX_ITERATIONS))]
-_Seconds = Annotated[int, BeforeValidator(_move_into_range(0, MAX_SECONDS))]
-_Tokens = Annotated[int, BeforeValidator(_move_into_range(0, MAX_TOKENS))]
+_RANGES: Mapping[str, tuple[int, int]] = {
+    "maximum_iterations": (1, MAX_ITERATIONS),
+    "maximum_seconds": (0, MAX_SECONDS),
+    "maximum_tokens": (0, MAX_TOKENS),
+}
+"""The least and the greatest value of a parameter."""
 _SEED = StrategyParameters()
 
 
@@ -16230,7 +16209,7 @@ class StrategySettings(BaseModel):
         default=_SEED.instruction,
         description="What an agent is for. The system prompt of the chat follows it.",
     )
-    prompt_policy_overrides: _Overrides = Field(
+    prompt_policy_overrides: StrictStr = Field(
         default=_SEED.prompt_policy_overrides,
         description="Changed policies: a text, which is added, or an object, which "
         "replaces some of them (docs/agent.md).",
@@ -16240,24 +16219,24 @@ class StrategySettings(BaseModel):
         description="Length of the policies: `full`, `lean` (a sentence each), or "
         "`auto`, which depends on the model.",
     )
-    guide: _ChosenGuide = Field(
+    guide: Guide = Field(
         default="",
         validate_default=True,
         description="Who an agent is: `researcher`, `engineer`, `companion`, or an "
         "object with `systemPrompt`, `temperature`, `memoryPolicy` and "
         "`initialMemories`.",
     )
-    maximum_iterations: _Iterations = Field(
+    maximum_iterations: int = Field(
         default=_SEED.maximum_iterations,
         description="Maximum number of rounds that may call tools, 1 to 30; then the "
         "model answers with what it has.",
     )
-    maximum_seconds: _Seconds = Field(
+    maximum_seconds: int = Field(
         default=int(_SEED.maximum_seconds),
         description="Time limit of an answer and its tools, excluding time waiting "
         "for people. 0: none.",
     )
-    maximum_tokens: _Tokens = Field(
+    maximum_tokens: int = Field(
         default=_SEED.maximum_tokens,
         description="Token limit of all rounds of an answer. 0: none.",
     )
@@ -16266,6 +16245,37 @@ class StrategySettings(BaseModel):
         description="Show what the model writes between calls of tools. Off: only "
         "the answer.",
     )
+
+    # Validators of types, `Annotated[int, BeforeValidator(...)]`, would keep up to eight
+    # replaced copies of this file in memory: `typing` remembers the last 128 of them.
+    @field_validator("prompt_policy_overrides", mode="before")
+    @classmethod
+    def _overrides_as_text(cls, value: object) -> object:
+        """Return policy overrides that are an object as its text."""
+        if isinstance(value, Mapping):
+            return json.dumps(value, ensure_ascii=False)
+        return value
+
+    @field_validator("guide", mode="before")
+    @classmethod
+    def _find_guide(cls, value: object) -> object:
+        """Return the built-in guide that a name stands for; raises ValueError."""
+        if value in ("", None):
+            return NO_GUIDE
+        if not isinstance(value, str):
+            return value
+        if value not in BUILT_IN_GUIDES:
+            raise ValueError("there is no such guide")
+        return BUILT_IN_GUIDES[value]
+
+    @field_validator(*_RANGES, mode="before")
+    @classmethod
+    def _move_into_range(cls, value: object, info: ValidationInfo) -> int:
+        """Return a number, moved into its range (R5); raises ValueError."""
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise ValueError("it must be a number")
+        least, most = _RANGES[str(info.field_name)]
+        return clamp_number(value, least, most, least)
 
     def parameters(self) -> StrategyParameters:
         """Return what a strategy works with."""

@@ -79,9 +79,17 @@ def load_json(text: str | bytes | bytearray) -> Any:
     """Return the value of a JSON text; raises ValueError, also if it is too deep."""
     with suppress(RecursionError):
         value = json.loads(text)
-        if not is_too_deep(value):
+        # Most texts have fewer brackets than levels are allowed, which is quick to see.
+        if _count_openings(text) <= MAX_JSON_DEPTH or not is_too_deep(value):
             return value
     raise ValueError("too deep")
+
+
+def _count_openings(text: str | bytes | bytearray) -> int:
+    """Return how many brackets open in a JSON text, those in its strings among them."""
+    if isinstance(text, str):
+        return text.count("[") + text.count("{")
+    return text.count(b"[") + text.count(b"{")
 
 
 def is_too_deep(value: object) -> bool:
