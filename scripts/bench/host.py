@@ -116,11 +116,17 @@ def server_cpu(pid: int) -> float:
 def parse_options(
     description: str | None, **defaults: tuple[float, str]
 ) -> argparse.Namespace:
-    """Read the options of a benchmark, each given as its default and its help."""
+    """Read the options of a benchmark, each given as its default and its help.
+
+    An option whose default is False takes no value.
+    """
     first_line = (description or "").split("\n", 1)[0]
     parser = argparse.ArgumentParser(description=first_line)
     for name, (default, help_text) in defaults.items():
         option = "--" + name.replace("_", "-")
+        if default is False:
+            parser.add_argument(option, action="store_true", help=help_text)
+            continue
         parser.add_argument(option, type=type(default), default=default, help=help_text)
     return parser.parse_args()
 

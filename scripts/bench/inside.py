@@ -99,6 +99,22 @@ async def _ask_in_turns(
 @asynccontextmanager
 async def both_connections(admin: User, address: Address) -> AsyncIterator[None]:
     """Connect Open WebUI with the simulator, natively and through the pipe."""
+    valves = {
+        "BASE_URL": address.base_url,
+        "API_KEY": address.api_key,
+        "MODEL_ID": MODEL,
+    }
+    async with native_connection(admin, address):
+        await install_pipe(admin, "bench", packed_pipe(), valves)
+        try:
+            yield
+        finally:
+            await admin.delete_function("bench")
+
+
+@asynccontextmanager
+async def native_connection(admin: User, address: Address) -> AsyncIterator[None]:
+    """Connect Open WebUI with the simulator, with its own Responses connection."""
     native_config = {
         "enable": True,
         "api_type": "responses",
@@ -111,18 +127,11 @@ async def both_connections(admin: User, address: Address) -> AsyncIterator[None]
         "OPENAI_API_KEYS": [address.api_key],
         "OPENAI_API_CONFIGS": {"0": native_config},
     }
-    valves = {
-        "BASE_URL": address.base_url,
-        "API_KEY": address.api_key,
-        "MODEL_ID": MODEL,
-    }
     config_before = await admin.call("GET", "/openai/config")
     await admin.call("POST", "/openai/config/update", connection)
-    await install_pipe(admin, "bench", packed_pipe(), valves)
     try:
         yield
     finally:
-        await admin.delete_function("bench")
         await admin.call("POST", "/openai/config/update", config_before)
 
 

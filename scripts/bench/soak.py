@@ -2,11 +2,13 @@
 
 python scripts/bench/soak.py                                30 people, 20 minutes
 python scripts/bench/soak.py --people 6 --minutes 4 --warm-up 1
+python scripts/bench/soak.py --native           Open WebUI's own connection
 
 Everybody has an account, a tab and a chat, and asks in rounds; in each round the pipe is
 uploaded again while answers are running. Between two rounds nobody asks, and a function
 beside the pipe counts what the server holds. The simulator runs in this process; only
-the server is measured.
+the server is measured. Open WebUI's own connection gets the same questions, without the
+uploads; only its growth counts, because it has other answers to the same failures.
 
 Exits with 1 if a figure grows after the warm-up, if a turn did not end as its case says,
 or if Python reports in the server's log that something was not closed.
@@ -30,7 +32,8 @@ from typing import Literal, NamedTuple
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 
-from bench.host import goal_line, packed_pipe, parse_options, table
+from bench.host import Address, goal_line, packed_pipe, parse_options, table
+from bench.inside import NATIVE, native_connection
 from calls.valves import expert
 from hosts.people.client import Json
 from hosts.people.tabs import Tab
@@ -55,6 +58,10 @@ HOST_ENVIRONMENT = {
     # Otherwise the more questions come at once, the more connections stay, up to 512,
     # each with a thread and 128 prepared statements (internal/db.py:468).
     "DATABASE_POOL_SIZE": "5",
+    # Everybody may use the models of Open WebUI's own connection.
+    "BYPASS_MODEL_ACCESS_CONTROL": "true",
+    # Otherwise that connection waits five minutes for an answer that stalls.
+    "AIOHTTP_CLIENT_TIMEOUT": "30",
 }
 COMPLAINTS = (
     "Unclosed c",  # client session, connector, connection
@@ -218,6 +225,8 @@ class Soak:
     simulator: Simulator
     people: Sequence[Person]
     randomness: random.Random
+    has_pipe: bool
+    """Whether they ask the pipe, and not Open WebUI's own connection."""
     began: float = field(default_factory=time.monotonic)
     turns: int = 0
     problems: list[str] = field(default_factory=list)
@@ -244,6 +253,8 @@ class Soak:
 
     async def _upload(self) -> None:
         """Save another version of the file, as an administrator does."""
+        if not self.has_pipe:
+            return
         await asyncio.sleep(self.randomness.uniform(1, LATEST_UPLOAD))
         await upload(self.server, f"Upload {len(self.samples) + 1}.")
 
@@ -268,14 +279,16 @@ def main() -> int:
         people=(30, "each with a chat"),
         minutes=(20.0, "at most"),
         warm_up=(5.0, "minutes of these"),
+        native=(False, "ask Open WebUI's own connection, to compare the growth"),
     )
     return asyncio.run(run_soak(options))
 
 
 async def run_soak(options: argparse.Namespace) -> int:
     """Run round after round; print a line after each."""
-    async with start(options.people) as soak:
-        print(f"{options.people} people, {options.minutes:g} minutes at most")
+    async with start(options.people, has_pipe=not options.native) as soak:
+        asked = "Open WebUI's own connection" if options.native else "the pipe"
+        print(f"{options.people} people, {options.minutes:g} minutes at most, {asked}")
         while soak.minute < options.minutes:
             await soak.run_round()
             minute, held = soak.samples[-1]
@@ -284,17 +297,29 @@ async def run_soak(options: argparse.Namespace) -> int:
         log = soak.server.log()
     print(f"{soak.turns} turns")
     judged = [each for each in soak.samples if each.minute >= options.warm_up]
+    if options.native:
+        if len(judged) >= MIN_SAMPLES:
+            print_growth(judged)
+        print(f"{len(soak.problems)} turns ended otherwise than through the pipe")
+        return 0
     return report(judged, [*soak.problems, *log_complaints(log)])
 
 
 @asynccontextmanager
-async def start(people_count: int) -> AsyncIterator[Soak]:
+async def start(people_count: int, has_pipe: bool) -> AsyncIterator[Soak]:
     """Start the server and the simulator, and let everybody sign in."""
     randomness = random.Random(SEED)
     async with AsyncExitStack() as stack:
         simulator = await stack.enter_async_context(Simulator())
         server = await stack.enter_async_context(OpenWebUI(env=HOST_ENVIRONMENT))
-        models = await install(server, simulator)
+        address = Address(simulator.base_url, simulator.api_key)
+        await install_tools_and_inventory(server)
+        if has_pipe:
+            models = await install_and_upload(server, address)
+        else:
+            native = native_connection(server.admin, address)
+            await stack.enter_async_context(native)
+            models = [NATIVE, NATIVE]
         sending = asyncio.Semaphore(MAX_QUESTIONS_AT_ONCE)
         people = []
         for number in range(people_count):
@@ -303,17 +328,20 @@ async def start(people_count: int) -> AsyncIterator[Soak]:
             await stack.enter_async_context(tab)
             own_randomness = random.Random(randomness.random())
             people.append(Person(tab, models, sending, own_randomness))
-        yield Soak(server, simulator, people, randomness)
+        yield Soak(server, simulator, people, randomness, has_pipe)
 
 
-async def install(server: OpenWebUI, simulator: Simulator) -> list[str]:
-    """Install tools, the function that counts, and the pipe; return its models."""
+async def install_tools_and_inventory(server: OpenWebUI) -> None:
+    """Install the tools, and the function that counts."""
     await install_toolkit(server.admin)
     inventory = Path(__file__).with_name("inventory.py").read_text("utf-8")
     await server.admin.install_function(INVENTORY, inventory)
-    address = {"BASE_URL": simulator.base_url, "API_KEY": simulator.api_key}
-    source = packed_pipe()
-    models = await install_pipe(server.admin, FUNCTION, source, address | VALVES)
+
+
+async def install_and_upload(server: OpenWebUI, address: Address) -> list[str]:
+    """Install the pipe and upload it some times; return its models."""
+    valves = {"BASE_URL": address.base_url, "API_KEY": address.api_key} | VALVES
+    models = await install_pipe(server.admin, FUNCTION, packed_pipe(), valves)
     for number in range(FIRST_UPLOADS):
         await upload(server, f"First upload {number}.")
     return models
