@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from hosts.people.client import Json
-from owui_chat.storage.output_carrier import output_values
+from owui_chat.storage.output_carrier import output_records, parse_output_records
 from owui_chat.storage.records import message_key
 from simulator import RecordedRequest, Simulator
 
@@ -73,7 +73,9 @@ def tool_outputs(body: Json) -> list[str]:
 def stored_value(chat: Json, message_id: str) -> Json:
     """What the pipe stored for an answer: in its output, or in a key of the chat."""
     messages = chat["history"]["messages"]
-    values = output_values({message_id: messages.get(message_id)}).values()
+    values = parse_output_records(
+        output_records({message_id: messages.get(message_id)})
+    ).values()
     stored: Json = {**(chat.get(message_key(message_id)) or {})}
     for value in values:
         items = {**stored.get("items", {}), **value.get("items", {})}

@@ -30,7 +30,8 @@ from owui_chat.messages import attach_stored_messages, parse_messages
 from owui_chat.storage.details_carrier import restore_from_details, write_details
 from owui_chat.storage.markers import format_marker
 from owui_chat.storage.output_carrier import (
-    output_values,
+    output_records,
+    parse_output_records,
     record_item,
     restore_from_outputs,
     stored_outputs,
@@ -299,7 +300,7 @@ def _read_chat(chat: Json, messages: Sequence[Json]) -> Work:
 
 def _restored_input(chat: Json, messages: Sequence[Json]) -> list[Item]:
     rows = chat["history"]["messages"]
-    records = read_records({**chat, **output_values(rows)}, SIGN)
+    records = read_records({**chat, **parse_output_records(output_records(rows))}, SIGN)
     parts = parse_messages(messages)[1]
     parts = attach_stored_messages(parts, rows, {"user_message_id": "q"})
     parts = restore_from_outputs(parts, stored_outputs(rows, "a"))

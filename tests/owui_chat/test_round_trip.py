@@ -46,7 +46,8 @@ from owui_chat.messages import (
     parse_messages,
 )
 from owui_chat.storage.output_carrier import (
-    output_values,
+    output_records,
+    parse_output_records,
     restore_from_outputs,
     stored_outputs,
 )
@@ -118,7 +119,7 @@ def sent_next(
     answer = {"m-1": {"role": "assistant", "output": output}}
     chat = {message_key("m-1"): write_records(records, SIGN)}
     if carrier == "output":
-        chat = output_values(answer)
+        chat = parse_output_records(output_records(answer))
         assert not any(has_marker(json.dumps(m)) for m in host.convert(output))
     messages = [ASKED, *host.convert(output), ASKED]
     instructions, parts = parse_messages(messages)

@@ -19,9 +19,13 @@ from openai_responses.items import (
     is_call_output,
 )
 from openai_responses.json_input import (
+    MAX_JSON_BYTES,
+    JsonBudget,
     JsonObject,
+    JsonTooLarge,
     as_mapping,
     as_text,
+    json_weight,
     parse_json_object,
     value_at,
 )
@@ -63,19 +67,36 @@ class _Place(NamedTuple):
     """In the text of the part."""
 
 
-def output_values(messages: JsonObject) -> dict[str, Any]:
-    """Return the values in the outputs of a chat's messages, in the form of its keys."""
-    values: dict[str, Any] = {}
+def output_records(messages: JsonObject) -> dict[str, object]:
+    """Return the records in the outputs of a chat's messages, by keys as in its row.
+
+    They are as they are stored: a text, or a value of an earlier version.
+    """
+    stored: dict[str, object] = {}
     for message in messages.values():
         for item in content_parts(as_mapping(message).get("output")):
             if item.get("type") == _RECORD_TYPE:
-                values[message_key(_item_id(item))] = _stored_value(item.get("kept"))
-    return values
+                stored[message_key(_item_id(item))] = item.get("kept")
+    return stored
 
 
-def _stored_value(kept: object) -> object:
-    """Return the value of a record; None for a text that is no JSON object."""
-    return parse_json_object(kept) if isinstance(kept, str) else kept
+def parse_output_records(stored: Mapping[str, object]) -> dict[str, Any]:
+    """Return what records hold, in the form of a chat's keys; None for what cannot be.
+
+    The owner of a chat writes what they like, and a short text can become a large value.
+    """
+    weight_left = JsonBudget(MAX_JSON_BYTES)
+    return {key: _stored_value(kept, weight_left) for key, kept in stored.items()}
+
+
+def _stored_value(kept: object, weight_left: JsonBudget) -> object:
+    if not isinstance(kept, str):
+        return kept
+    try:
+        weight_left.spend(json_weight(kept))
+    except JsonTooLarge:
+        return None
+    return parse_json_object(kept)
 
 
 def stored_outputs(

@@ -1,5 +1,6 @@
 """What the row of a chat holds when an answer begins."""
 
+from collections.abc import Mapping
 from functools import partial
 from typing import NamedTuple
 
@@ -17,7 +18,7 @@ from owui_chat.input.prefix import (
     SentContext,
     read_sent_context,
 )
-from owui_chat.storage.output_carrier import output_values
+from owui_chat.storage.output_carrier import output_records, parse_output_records
 from owui_chat.storage.records import (
     Record,
     is_pipe_key,
@@ -63,18 +64,23 @@ async def read_stored_chat(caller: Caller, keys: ChatKeys) -> StoredChat | None:
         return None
     read_keys = [key for key in chat if is_pipe_key(key) or key == _HISTORY]
     read_part = {key: chat[key] for key in read_keys}
-    size = count_entries([read_part, _messages_of(chat)], _COUNTED_LEVELS)
-    parse = partial(_parse_chat, read_part, keys, caller.message_id, size)
+    messages = _messages_of(chat)
+    in_answers = output_records(messages)
+    size = count_entries([read_part, messages], _COUNTED_LEVELS)
+    size += count_entries(in_answers, 1)
+    parse = partial(_parse_chat, read_part, in_answers, keys, caller.message_id, size)
     return await run_work(size, parse)
 
 
 def _parse_chat(
-    chat: JsonObject, keys: ChatKeys, message_id: str, size: int
+    chat: JsonObject,
+    in_answers: Mapping[str, object],
+    keys: ChatKeys,
+    message_id: str,
+    size: int,
 ) -> StoredChat:
     """Return what a chat holds in keys of its row and in its answers."""
-    messages = _messages_of(chat)
-    in_answers = output_values(messages)
-    everything = {**chat, **in_answers}
+    everything = {**chat, **parse_output_records(in_answers)}
     values = {key: value for key, value in everything.items() if is_pipe_key(key)}
     in_row = {key: value for key, value in values.items() if key not in in_answers}
     own_value = values.get(message_key(message_id))
@@ -82,7 +88,7 @@ def _parse_chat(
     sent = read_sent_context(values, keys.unseal, unpacked_left)
     unpacked = MAX_UNPACKED_TURNS - unpacked_left.left
     return StoredChat(
-        messages=messages,
+        messages=_messages_of(chat),
         records=read_records(values, keys.sign),
         repairs=stored_repairs(values.values()),
         sent=sent,

@@ -164,6 +164,7 @@ def test_weight_is_the_order_of_the_memory(unit: str) -> None:
 
     assert len(value) == 20_001
     assert held <= 3 * json_weight(text.encode())
+    assert json_weight(text) <= json_weight(text.encode())
 
 
 # ------------------------------------------------------------------- tiny deltas

@@ -18,12 +18,18 @@ from owui_chat.messages import (
 )
 from owui_chat.render.items import OutputItems
 from owui_chat.storage.output_carrier import (
-    output_values,
+    output_records,
+    parse_output_records,
     record_item,
     restore_from_outputs,
     stored_outputs,
 )
-from owui_chat.storage.records import Record, read_records, write_records
+from owui_chat.storage.records import (
+    Record,
+    message_key,
+    read_records,
+    write_records,
+)
 from runs.sample import ORIGIN, call, message, output, reasoning
 from stand_in.signing import SIGN
 
@@ -214,7 +220,7 @@ def test_changed_text_loses_what_follows_up_to_the_next_output() -> None:
 @pytest.mark.parametrize("message", [None, 7, {}, {"output": "x"}, {"output": [7]}])
 def test_message_of_no_writer_keeps_nothing(message: object) -> None:
     """It is not ours to complain."""
-    assert output_values({"m-1": message}) == {}
+    assert parse_output_records(output_records({"m-1": message})) == {}
 
 
 @pytest.mark.parametrize(
@@ -228,7 +234,7 @@ def test_values_are_read_as_those_of_keys(stored: object) -> None:
     """In the form in which they were written, and beside items of others."""
     run = [{**kept(A), "kept": stored}, message("1", "x"), kept(B)]
 
-    values = output_values({"m-1": {"output": run}})
+    values = parse_output_records(output_records({"m-1": {"output": run}}))
 
     assert list(read_records(values, SIGN)) == [A]
     assert len(values) == 2
@@ -244,8 +250,20 @@ def test_value_of_somebody_else_harms_nothing(stored: object) -> None:
     """The owner of a chat can write anything into its row."""
     foreign = {**kept(B), "kept": stored}
 
-    values = output_values({"m-1": {"output": [foreign, kept(A)]}})
+    values = parse_output_records(
+        output_records({"m-1": {"output": [foreign, kept(A)]}})
+    )
 
+    assert list(read_records(values, SIGN)) == [A]
+
+
+def test_text_that_becomes_much_is_not_parsed() -> None:
+    """Six megabytes of it would take more than a hundred; other records are read."""
+    bomb = {**kept(B), "kept": '{"items": [' + "[]," * 2_000_000 + "0]}"}
+
+    values = parse_output_records(output_records({"m-1": {"output": [bomb, kept(A)]}}))
+
+    assert values[message_key(f"kept_{B}")] is None
     assert list(read_records(values, SIGN)) == [A]
 
 

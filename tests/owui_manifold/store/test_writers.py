@@ -515,3 +515,15 @@ async def test_store_knows_how_large_its_chat_is(host: StandInHost) -> None:
     host.chats.rows["chat-1"] = Row("user-1", {"history": history, **key})
 
     assert (await stored_for()).size > 800
+
+
+async def test_text_of_a_record_counts_as_long_as_it_is(host: StandInHost) -> None:
+    """Two megabytes take as long to read as two thousand entries."""
+    text = json.dumps({"items": {}, "sent": "x" * 2_048_000})
+    record_item = {"type": "openai_responses:kept", "id": "kept_1", "kept": text}
+    answer = {"role": "assistant", "output": [record_item]}
+    host.chats.rows["chat-1"] = Row(
+        "user-1", {"history": {"messages": {"m-1": answer}}}
+    )
+
+    assert (await stored_for()).size > 2000
