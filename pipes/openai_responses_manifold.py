@@ -168,11 +168,13 @@ def _levels(value: object) -> Iterator[list[Any]]:
         level = below
 
 
-def json_weight(text: bytes | bytearray) -> int:
+def json_weight(text: str | bytes | bytearray) -> int:
     """Return about how many bytes a JSON text takes once it is parsed."""
     # A value stands behind a comma, or is the first behind an opening.
-    without_openings = text.translate(None, b"[{,")
-    values = len(text) - len(without_openings)
+    if isinstance(text, str):
+        values = text.count("[") + text.count("{") + text.count(",")
+    else:
+        values = len(text) - len(text.translate(None, b"[{,"))
     return len(text) + _VALUE_BYTES * values
 
 
@@ -15931,19 +15933,36 @@ class _Place(NamedTuple):
     """In the text of the part."""
 
 
-def output_values(messages: JsonObject) -> dict[str, Any]:
-    """Return the values in the outputs of a chat's messages, in the form of its keys."""
-    values: dict[str, Any] = {}
+def output_records(messages: JsonObject) -> dict[str, object]:
+    """Return the records in the outputs of a chat's messages, by keys as in its row.
+
+    They are as they are stored: a text, or a value of an earlier version.
+    """
+    stored: dict[str, object] = {}
     for message in messages.values():
         for item in content_parts(as_mapping(message).get("output")):
             if item.get("type") == _RECORD_TYPE:
-                values[message_key(_item_id(item))] = _stored_value(item.get("kept"))
-    return values
+                stored[message_key(_item_id(item))] = item.get("kept")
+    return stored
 
 
-def _stored_value(kept: object) -> object:
-    """Return the value of a record; None for a text that is no JSON object."""
-    return parse_json_object(kept) if isinstance(kept, str) else kept
+def parse_output_records(stored: Mapping[str, object]) -> dict[str, Any]:
+    """Return what records hold, in the form of a chat's keys; None for what cannot be.
+
+    The owner of a chat writes what they like, and a short text can become a large value.
+    """
+    weight_left = JsonBudget(MAX_JSON_BYTES)
+    return {key: _stored_value(kept, weight_left) for key, kept in stored.items()}
+
+
+def _stored_value(kept: object, weight_left: JsonBudget) -> object:
+    if not isinstance(kept, str):
+        return kept
+    try:
+        weight_left.spend(json_weight(kept))
+    except JsonTooLarge:
+        return None
+    return parse_json_object(kept)
 
 
 def stored_outputs(
@@ -23121,18 +23140,23 @@ async def read_stored_chat(caller: Caller, keys: ChatKeys) -> StoredChat | None:
         return None
     read_keys = [key for key in chat if is_pipe_key(key) or key == _HISTORY]
     read_part = {key: chat[key] for key in read_keys}
-    size = count_entries([read_part, _messages_of(chat)], _COUNTED_LEVELS)
-    parse = partial(_parse_chat, read_part, keys, caller.message_id, size)
+    messages = _messages_of(chat)
+    in_answers = output_records(messages)
+    size = count_entries([read_part, messages], _COUNTED_LEVELS)
+    size += count_entries(in_answers, 1)
+    parse = partial(_parse_chat, read_part, in_answers, keys, caller.message_id, size)
     return await run_work(size, parse)
 
 
 def _parse_chat(
-    chat: JsonObject, keys: ChatKeys, message_id: str, size: int
+    chat: JsonObject,
+    in_answers: Mapping[str, object],
+    keys: ChatKeys,
+    message_id: str,
+    size: int,
 ) -> StoredChat:
     """Return what a chat holds in keys of its row and in its answers."""
-    messages = _messages_of(chat)
-    in_answers = output_values(messages)
-    everything = {**chat, **in_answers}
+    everything = {**chat, **parse_output_records(in_answers)}
     values = {key: value for key, value in everything.items() if is_pipe_key(key)}
     in_row = {key: value for key, value in values.items() if key not in in_answers}
     own_value = values.get(message_key(message_id))
@@ -23140,7 +23164,7 @@ def _parse_chat(
     sent = read_sent_context(values, keys.unseal, unpacked_left)
     unpacked = MAX_UNPACKED_TURNS - unpacked_left.left
     return StoredChat(
-        messages=messages,
+        messages=_messages_of(chat),
         records=read_records(values, keys.sign),
         repairs=stored_repairs(values.values()),
         sent=sent,
