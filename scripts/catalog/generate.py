@@ -64,7 +64,7 @@ OPTIONAL_FACTS = frozenset(
         "tiers",
     }
 )
-"""`phase` and `snapshots` are not in the module, `tiers` are part of the prices."""
+"""`phase`, `prefix_bound`, `snapshots`: not in the module; `tiers`: in the prices."""
 
 HEADER = '''\
 """The catalog of models; generated, do not edit.

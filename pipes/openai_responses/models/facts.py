@@ -43,9 +43,6 @@ class ModelFacts(NamedTuple):
     lacks: tuple[str, ...] = ()
     """Types of such tools that it does not take."""
     vision: bool = True
-    prefix_bound: bool = False
-    """Reasoning is dropped when what preceded it changed, and `instructions` stand
-    behind the input, where no cache reaches them."""
     appends_tools: bool = False
     """It takes `additional_tools` items, and `allowed_tools` that name their tools."""
     appends_configuration: bool = False

@@ -288,7 +288,6 @@ def _facts_of_version(version: tuple[int, int]) -> ModelFacts:
         appends_tools=version >= (5, 6),
         diagnostics=version >= (5, 6),
         appends_configuration=version >= (6, 0),
-        prefix_bound=version >= (6, 2),
     )
 
 

@@ -130,7 +130,6 @@ def test_what_may_be_appended_follows_the_version(model: str) -> None:
     assert facts.appends_tools == facts.diagnostics == (version >= (5, 6))
     assert facts.appends_configuration == (version >= (6, 0))
     assert facts.regional == (version >= (5, 4))
-    assert facts.prefix_bound == (version >= (6, 2))
     assert not facts.pro_mode or (5, 6) <= version < (6, 2)
 
 

@@ -129,7 +129,7 @@ def traits(model: ResolvedModel) -> str:
     """The traits of a model as words."""
     facts = model.facts
     names = ("reasoning", "summary", "verbosity", "functions", "vision")
-    words = [name for name in (*names, "prefix_bound") if getattr(facts, name)]
+    words = [name for name in names if getattr(facts, name)]
     return " ".join((facts.sampling, *words))
 
 
@@ -139,10 +139,7 @@ def traits(model: ResolvedModel) -> str:
         ("gpt-5-next", "never reasoning summary verbosity functions vision"),
         ("gpt-5.3-sol", "never reasoning summary verbosity functions vision"),
         ("gpt-6.1-x", "never reasoning summary verbosity functions vision"),
-        (
-            "gpt-6.2-x",
-            "never reasoning summary verbosity functions vision prefix_bound",
-        ),
+        ("gpt-6.2-x", "never reasoning summary verbosity functions vision"),
         ("o5", "never reasoning summary functions vision"),
         ("o5-mini", "never reasoning summary functions vision"),
         ("gpt-4.5-preview", "always functions vision"),

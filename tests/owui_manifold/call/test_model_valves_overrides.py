@@ -64,7 +64,6 @@ def test_other_models_stay_as_they_are() -> None:
         "verbosity",
         "functions",
         "vision",
-        "prefix_bound",
     ],
 )
 def test_every_boolean_fact_can_be_overridden(fact: str) -> None:
