@@ -1630,9 +1630,6 @@ class ModelFacts(NamedTuple):
     lacks: tuple[str, ...] = ()
     """Types of such tools that it does not take."""
     vision: bool = True
-    prefix_bound: bool = False
-    """Reasoning is dropped when what preceded it changed, and `instructions` stand
-    behind the input, where no cache reaches them."""
     appends_tools: bool = False
     """It takes `additional_tools` items, and `allowed_tools` that name their tools."""
     appends_configuration: bool = False
@@ -2329,7 +2326,6 @@ CATALOG_MODELS = (
         summary=True,
         verbosity=True,
         hosted=True,
-        prefix_bound=True,
         appends_tools=True,
         appends_configuration=True,
         all_turns=True,
@@ -2353,7 +2349,6 @@ CATALOG_MODELS = (
         summary=True,
         verbosity=True,
         hosted=True,
-        prefix_bound=True,
         appends_tools=True,
         appends_configuration=True,
         all_turns=True,
@@ -2369,7 +2364,6 @@ CATALOG_MODELS = (
         summary=True,
         verbosity=True,
         hosted=True,
-        prefix_bound=True,
         appends_tools=True,
         appends_configuration=True,
         all_turns=True,
@@ -2820,7 +2814,6 @@ def _facts_of_version(version: tuple[int, int]) -> ModelFacts:
         appends_tools=version >= (5, 6),
         diagnostics=version >= (5, 6),
         appends_configuration=version >= (6, 0),
-        prefix_bound=version >= (6, 2),
     )
 
 

@@ -2053,9 +2053,6 @@ class ModelFacts(NamedTuple):
     lacks: tuple[str, ...] = ()
     """Types of such tools that it does not take."""
     vision: bool = True
-    prefix_bound: bool = False
-    """Reasoning is dropped when what preceded it changed, and `instructions` stand
-    behind the input, where no cache reaches them."""
     appends_tools: bool = False
     """It takes `additional_tools` items, and `allowed_tools` that name their tools."""
     appends_configuration: bool = False
@@ -2988,7 +2985,6 @@ CATALOG_MODELS = (
         summary=True,
         verbosity=True,
         hosted=True,
-        prefix_bound=True,
         appends_tools=True,
         appends_configuration=True,
         all_turns=True,
@@ -3012,7 +3008,6 @@ CATALOG_MODELS = (
         summary=True,
         verbosity=True,
         hosted=True,
-        prefix_bound=True,
         appends_tools=True,
         appends_configuration=True,
         all_turns=True,
@@ -3028,7 +3023,6 @@ CATALOG_MODELS = (
         summary=True,
         verbosity=True,
         hosted=True,
-        prefix_bound=True,
         appends_tools=True,
         appends_configuration=True,
         all_turns=True,
@@ -3479,7 +3473,6 @@ def _facts_of_version(version: tuple[int, int]) -> ModelFacts:
         appends_tools=version >= (5, 6),
         diagnostics=version >= (5, 6),
         appends_configuration=version >= (6, 0),
-        prefix_bound=version >= (6, 2),
     )
 
 
