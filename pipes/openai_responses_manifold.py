@@ -7735,12 +7735,14 @@ def _environment_proxy(url: str) -> str | None:
 # --------------------------------------------------------------------------------------
 
 
-_IDLE_SECONDS = 60.0
-"""Shorter than the keep-alive of OpenAI's front end, so that our side closes first."""
+_KEEPALIVE_SECONDS = 180.0
+"""How long a connection waits for the next question, because a new one costs two round
+trips. Cloudflare, in front of OpenAI, closes an idle connection after 400 seconds;
+gateways of Azure and Amazon forget one without a word after 240 and 350."""
+_IDLE_SECONDS = 190.0
+"""After that, an unused session has no connection left."""
 _MAX_CONNECTIONS = 1000
 """A chat holds one connection while it streams; with fewer, busy servers would wait."""
-_KEEPALIVE_SECONDS = 50.0
-"""A connection that was idle for longer may be closed by the server at any time."""
 _DNS_SECONDS = 300
 """OpenAI's addresses change rarely, and each look-up delays the first words."""
 
