@@ -3,8 +3,10 @@
 import asyncio
 import os
 import socket
+import ssl
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import aiohttp
@@ -17,7 +19,9 @@ from bench.all import BENCHES, Bench, run
 from bench.crowd import Crowd
 from bench.first import Pair, Wait
 from bench.health import Gap, watched_health
+from bench.host import Address
 from bench.inside import Answered
+from bench.network import run_network
 from bench.process_size import Size
 from bench.soak import (
     ALLOWED_GROWTH,
@@ -30,7 +34,7 @@ from bench.soak import (
     report,
 )
 from bench.stream import Pace
-from simulator import RecordedRequest
+from simulator import RecordedRequest, Simulator
 from simulator.options import find_spec, parse_spec
 from simulator.scenarios.catalog import SCENARIOS
 from simulator.sealing import Seal, seal_content
@@ -241,6 +245,34 @@ def test_chat_has_all_parts() -> None:
     assert [step.part for step in steps[::5]] == list(cost.PARTS)
     assert [index for index, step in enumerate(steps) if step.edits] == [10]
     assert [index for index, step in enumerate(steps) if step.attaches] == [15]
+
+
+# ---------------------------------------------------------------- the network
+
+ROUND_TRIP = 0.04
+
+
+@pytest.mark.asyncio
+async def test_network_takes_round_trips_over_tls() -> None:
+    """Two to open a connection and one for each request; without any, there is none."""
+    async with Simulator() as simulator:
+        address = Address(simulator.base_url, simulator.api_key)
+        headers = {"Authorization": f"Bearer {address.api_key}"}
+        with run_network(address, ROUND_TRIP * 1e3) as network:
+            trusted = ssl.create_default_context(
+                cafile=network.environment["SSL_CERT_FILE"]
+            )
+            connector = aiohttp.TCPConnector(ssl=trusted)
+            url = f"{network.address.base_url}/models"
+            async with aiohttp.ClientSession(connector=connector) as http:
+                for round_trips in (3, 1):
+                    began = time.perf_counter()
+                    async with http.get(url, headers=headers) as response:
+                        assert (await response.json())["object"] == "list"
+                    assert time.perf_counter() - began >= round_trips * ROUND_TRIP
+
+        with run_network(address, 0) as network:
+            assert network == (address, {})
 
 
 # ---------------------------------------------------------------- the soak

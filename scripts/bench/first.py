@@ -1,10 +1,15 @@
 """Measure the wait for the first text and for the end of a short answer.
 
 python scripts/bench/first.py     a line for each kind of chat and load, 10 minutes
+python scripts/bench/first.py --round-trip 20 --pause 16 --answers 12      20 minutes
 
 Open WebUI's own Responses connection and the pipe answer in turns in the real host, in
 three kinds of chats, while the machine does nothing else and beside busy processes. A
 tab reads along as the page does; a wait begins when it sends the question.
+
+With `--round-trip`, the API is behind TLS and that far away. With `--pause`, people take
+so long for the next question: after 15 seconds without one, Open WebUI's connection has
+closed what it had open.
 """
 
 import argparse
@@ -24,8 +29,9 @@ from typing import NamedTuple
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 
-from bench.host import Address, goal_line, parse_options, run_simulator, table
+from bench.host import goal_line, parse_options, run_simulator, table
 from bench.inside import NATIVE, PIPE, SUMMARY, both_connections
+from bench.network import Network, run_network
 from hosts.people.tabs import Tab, Turn
 from hosts.servers.open_webui import OpenWebUI
 from hosts.setup.pipes import install_tools
@@ -79,18 +85,23 @@ def main() -> None:
         answers=(30, "of each connection, in each line"),
         turns=(50, "of the long chat"),
         workers=(4, "busy processes beside the server"),
+        round_trip=(0.0, "milliseconds to the API and back, over TLS; 0: neither"),
+        pause=(0.0, "seconds before each two questions"),
     )
-    with run_simulator() as address:
-        pairs = asyncio.run(measure(address, options))
+    with (
+        run_simulator() as address,
+        run_network(address, options.round_trip) as network,
+    ):
+        pairs = asyncio.run(measure(network, options))
     print(result(pairs, options.answers))
 
 
 async def measure(
-    address: Address, options: argparse.Namespace
+    network: Network, options: argparse.Namespace
 ) -> dict[str, Sequence[Pair]]:
     """Return the waits of each line of the table."""
     pairs: dict[str, Sequence[Pair]] = {}
-    async with connected_tab(address) as tab:
+    async with connected_tab(network) as tab:
         for kind in ("1 turn", f"{options.turns} turns", f"{TOOLS} tools"):
             chats = [new_chat(NATIVE, kind), new_chat(PIPE, kind)]
             is_long = kind.endswith("turns")
@@ -98,10 +109,10 @@ async def measure(
                 await ask_both(tab, chats, is_long, native_first=True)
             for workers in (0, options.workers):
                 with busy_processes(workers):
-                    line = [
-                        await ask_both(tab, chats, is_long, native_first)
-                        for native_first in _alternate(options.answers)
-                    ]
+                    line = []
+                    for native_first in _alternate(options.answers):
+                        await asyncio.sleep(options.pause)
+                        line.append(await ask_both(tab, chats, is_long, native_first))
                 pairs[f"{kind}, {workers} workers"] = line
     return pairs
 
@@ -112,11 +123,11 @@ def _alternate(count: int) -> list[bool]:
 
 
 @asynccontextmanager
-async def connected_tab(address: Address) -> AsyncIterator[Tab]:
+async def connected_tab(network: Network) -> AsyncIterator[Tab]:
     """Start the server with both connections and the tools; open a tab."""
     async with (
-        OpenWebUI() as server,
-        both_connections(server.admin, address),
+        OpenWebUI(env=network.environment) as server,
+        both_connections(server.admin, network.address),
         Tab(server.admin) as tab,
     ):
         methods = [TOOL.format(number=number) for number in range(TOOLS)]
