@@ -9,6 +9,7 @@ import asyncio
 import ctypes
 import gc
 import json
+import linecache
 import os
 import sys
 import threading
@@ -27,6 +28,8 @@ class Pipe:
 
     async def pipe(self, body: dict[str, Any]) -> str:
         """Count; the question is the id of the function to look at."""
+        # Python keeps the lines of each file that a logged traceback names: thousands.
+        linecache.clearcache()
         for _ in range(3):
             await asyncio.sleep(0)  # lets what is closing close
             gc.collect()
