@@ -66,7 +66,9 @@ async def choose_in_controls(
     row = page.locator("form div").filter(has=exact)
     default = page.get_by_text("Default", exact=True)
     await row.filter(has=default).last.get_by_text("Default", exact=True).click()
-    menu = row.filter(has=page.locator("select")).last.locator("select")
+    # Before the row has its menu, a larger part of the panel has the menus at its top.
+    changed = row.filter(has=page.get_by_text("Custom", exact=True))
+    menu = changed.filter(has=page.locator("select")).last.locator("select")
 
     def saves(response: Response) -> bool:
         sent = response.request.post_data or ""
