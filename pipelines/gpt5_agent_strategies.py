@@ -151,16 +151,16 @@ def load_json(text: str | bytes | bytearray) -> Any:
     with suppress(RecursionError):
         value = json.loads(text)
         # Most texts have fewer brackets than levels are allowed, which is quick to see.
-        if _count_openings(text) <= MAX_JSON_DEPTH or not is_too_deep(value):
+        if _count_marks(text, "[{") <= MAX_JSON_DEPTH or not is_too_deep(value):
             return value
     raise ValueError("too deep")
 
 
-def _count_openings(text: str | bytes | bytearray) -> int:
-    """Return how many brackets open in a JSON text, those in its strings among them."""
+def _count_marks(text: str | bytes | bytearray, marks: str) -> int:
+    """Return how many of the marks a JSON text has, those in its strings among them."""
     if isinstance(text, str):
-        return text.count("[") + text.count("{")
-    return text.count(b"[") + text.count(b"{")
+        return sum(text.count(mark) for mark in marks)
+    return len(text) - len(text.translate(None, marks.encode()))
 
 
 def is_too_deep(value: object) -> bool:
@@ -189,11 +189,7 @@ def _levels(value: object) -> Iterator[list[Any]]:
 def json_weight(text: str | bytes | bytearray) -> int:
     """Return about how many bytes a JSON text takes once it is parsed."""
     # A value stands behind a comma, or is the first behind an opening.
-    if isinstance(text, str):
-        values = text.count("[") + text.count("{") + text.count(",")
-    else:
-        values = len(text) - len(text.translate(None, b"[{,"))
-    return len(text) + _VALUE_BYTES * values
+    return len(text) + _VALUE_BYTES * _count_marks(text, "[{,")
 
 
 def parse_json_object(text: object) -> dict[str, Any] | None:
