@@ -36,7 +36,7 @@ AGENT = "gpt5_function_calling"
 class BrokenMessages(list[Json]):
     """Messages that fail when they are read, and tell secrets."""
 
-    def __iter__(self) -> Iterator[Json]:  # noqa: D105
+    def __iter__(self) -> Iterator[Json]:
         raise RuntimeError("Bearer sk-simulator-1: my secret diary")
 
     __reversed__ = __iter__
