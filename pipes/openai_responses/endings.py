@@ -412,6 +412,10 @@ def _first_known(words: Iterable[str], sentences: Mapping[str, str]) -> str:
     return ""
 
 
+_BUSY = frozenset({"rate_limit_exceeded", "slow_down", "too_many_requests"})
+"""Codes of a rate limit."""
+
+
 def failure_status(failure: Failure) -> str:
     """Return the status line before the request is sent again."""
     causes = {
@@ -419,7 +423,11 @@ def failure_status(failure: Failure) -> str:
         200: "reported an error",
         429: "is busy with this key's requests",
     }
-    cause = causes.get(failure.status, f"has trouble (HTTP {failure.status})")
+    status = failure.status
+    if status == 200:  # in a stream, only the error says more
+        is_busy = failure.error.is_any_of(_BUSY)
+        status = 429 if is_busy else failure.error.status or status
+    cause = causes.get(status, f"has trouble (HTTP {status})")
     return f"The model's server {cause}."
 
 

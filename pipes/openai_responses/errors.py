@@ -25,6 +25,10 @@ from openai_responses.json_input import JsonObject, as_list, as_mapping, as_text
 _PLACE_SOMEWHERE = re.compile(r"\b(input|tools)\[\d{1,6}\]")
 
 
+UNREADABLE_STREAM = "unreadable_stream"
+"""Our code for a stream of which no event could be read."""
+
+
 class SafetyNotice(NamedTuple):
     """What OpenAI's monitoring has to say about an answer that it stopped.
 
@@ -186,9 +190,9 @@ class AnswerTooLarge(ResponsesError):
 
 
 class MalformedEvent(ResponsesError):
-    """An event of a stream cannot be read; the answer is asked for in one piece."""
+    """An event of a stream cannot be read."""
 
-    failure = Failure(error=ApiError(param="stream"), should_retry=False)
+    failure = Failure(error=ApiError(UNREADABLE_STREAM, param="stream"))
 
 
 class ApiRefused(ResponsesError):

@@ -3,17 +3,48 @@
 Requests are sent again as OpenAI's Python client does it
 (docs/reference/responses-api.md, "Retries"), except after an exhausted quota, which
 retrying cannot restore.
+
+    the failure                               the same request again
+    passes by itself: a status, a code        as often as the policy says
+    says nothing of its cause                 once
+    refuses the request                       never
 """
 
+import re
 from typing import NamedTuple
 
-from openai_responses.endings import NO_CREDIT_CODES
-from openai_responses.errors import Failure
+from openai_responses.endings import NO_CREDIT_CODES, SENTENCES
+from openai_responses.errors import UNREADABLE_STREAM, ApiError, Failure
 
-RETRIED_CODES = frozenset(
-    {"rate_limit_exceeded", "server_error", "server_is_overloaded", "slow_down"}
+PASSING_CODES = frozenset(
+    {
+        "bad_gateway",
+        "gateway_timeout",
+        "internal",
+        "internal_server",
+        "overloaded",
+        "rate_limit",
+        "rate_limit_exceeded",
+        "server",
+        "server_is_overloaded",
+        "service_unavailable",
+        "slow_down",
+        "timeout",
+        "too_many_requests",
+        "upstream",
+    }
 )
-_RETRIED_STATUS = frozenset({408, 409, 429})
+"""Codes and types of trouble that passes, without the ending `_error`.
+
+`service_unavailable_error` is OpenAI's own, as the first event of a stream (reported by
+users of other clients); gateways have the others.
+"""
+_CAMEL_HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_RETRIED_STATUS = frozenset({408, 409, 423, 425, 429, 499})
+_UNCLEAR_STATUS = frozenset({200, 400, 405, 422})
+"""Statuses that also proxies and firewalls send, for reasons of their own."""
+_UNCERTAIN_STATUS = frozenset({None, 200, 400})
+"""Statuses that say less than a passing code; all others are more certain than it."""
 _NO_CREDIT_SUFFIXES = ("_spend_limit_exceeded", "_usage_limit_exceeded")
 """Ends of the codes of a 429 that no wait removes, also of those that nobody listed."""
 _FIRST_BACKOFF = 0.5
@@ -35,13 +66,39 @@ def retry_wait(
 
     `attempt` counts from 0, `jitter` is between 0 and 1.
     """
-    if attempt >= policy.max_retries or not is_transient(failure):
+    most = policy.max_retries
+    if not is_transient(failure):
+        most = min(most, 1) if says_no_cause(failure) else 0
+    if attempt >= most:
         return None
     wait = failure.retry_after
+    if wait is None:
+        # In a stream there is no header; the words have it everywhere.
+        wait = wait_in_words(failure.error.message)
     if wait is None:
         # Up to a quarter less, so that many clients do not come back at once.
         wait = min(_FIRST_BACKOFF * 2**attempt, _MAX_BACKOFF) * (1 - 0.25 * jitter)
     return wait if wait <= policy.max_wait else None
+
+
+def is_passing(error: ApiError) -> bool:
+    """Say whether an error names trouble of the server that passes.
+
+    Gateways send the HTTP status as the code, or as the type.
+    """
+    for word in (error.code, error.type):
+        if not word:
+            continue
+        name = _CAMEL_HUMP.sub("_", word).lower().removesuffix("_error")
+        if name in PASSING_CODES:
+            return True
+        if name.isdecimal() and _is_retried_status(int(name)):
+            return True
+    return False
+
+
+def _is_retried_status(status: int) -> bool:
+    return status in _RETRIED_STATUS or 500 <= status < 600
 
 
 def is_transient(failure: Failure) -> bool:
@@ -53,10 +110,66 @@ def is_transient(failure: Failure) -> bool:
     # The header `x-should-retry` decides against the status, in both directions.
     if failure.should_retry is not None:
         return failure.should_retry
+    if failure.status in _UNCERTAIN_STATUS and is_passing(error):
+        return True
     # No answer, or a stream that began with an error: only words tell what it was. One
-    # without any words, or of the server's own trouble, may pass.
+    # without any words may pass.
     if failure.status in (None, 200):
         has_words = error.code is not None or error.type is not None
-        is_nameless = not has_words and not error.names_a_place
-        return is_nameless or error.is_any_of(RETRIED_CODES)
-    return failure.status in _RETRIED_STATUS or failure.status >= 500
+        return not has_words and not error.names_a_place
+    return _is_retried_status(failure.status)
+
+
+def says_no_cause(failure: Failure) -> bool:
+    """Say whether nothing tells if the request is the cause, or passing trouble.
+
+    A refusal of the API names a code, its type or a parameter. The page of a proxy names
+    nothing; a stream can end in an error of a type that is unknown here.
+    """
+    error = failure.error
+    if failure.should_retry is not None:
+        return False
+    if error.code == UNREADABLE_STREAM:
+        return True
+    if failure.status not in _UNCLEAR_STATUS or error.param or error.names_a_place:
+        return False
+    if failure.status == 200:
+        return not error.is_any_of(_KNOWN_REFUSALS)
+    return error.code is None and error.type is None
+
+
+_KNOWN_REFUSALS = (
+    {"invalid_request_error", "BadRequestError"}  # OpenAI; vLLM
+    | SENTENCES["failed"].keys()
+    | SENTENCES["refused"].keys()
+)
+"""Codes and types after which the same request fails again, or has passed already."""
+
+_MAX_WORDS = 2000
+_SECONDS_OF_UNIT = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+_TIME = re.compile(r"(\d{1,9}(?:\.\d{1,9})?) ?(ms|milli|h|m|s)[a-z]{0,8},? ?")
+_WAIT_IN_WORDS = re.compile(
+    r"\b(?:try again|retry) (?:in|after) "
+    r"((?:\d{1,9}(?:\.\d{1,9})? ?(?:ms|milli|h|m|s)[a-z]{0,8},? ?){1,4})",
+    re.IGNORECASE,
+)
+
+
+def wait_in_words(message: str) -> float | None:
+    """Return the seconds that a message asks to wait, None if it names none.
+
+    "Please try again in 6m0s." (OpenAI), "Please retry after 20 seconds." (Azure).
+    """
+    match = _WAIT_IN_WORDS.search(message[:_MAX_WORDS])
+    return read_duration(match[1]) if match else None
+
+
+def read_duration(text: str) -> float | None:
+    """Return the seconds in a text like `6m0s`, `250ms` or `20 seconds`."""
+    times = _TIME.findall(text.lower())
+    if not times:
+        return None
+    return sum(
+        float(number) * _SECONDS_OF_UNIT["ms" if unit == "milli" else unit]
+        for number, unit in times
+    )

@@ -2,8 +2,13 @@
 
 import pytest
 
-from openai_responses.errors import ApiError, Failure
-from openai_responses.retries import RetryPolicy, retry_wait
+from openai_responses.errors import ApiError, Failure, MalformedEvent
+from openai_responses.retries import (
+    RetryPolicy,
+    is_passing,
+    retry_wait,
+    wait_in_words,
+)
 from upstream.quota_codes import QUOTA_CODES
 
 THREE = RetryPolicy(max_retries=3, max_wait=60)
@@ -18,16 +23,138 @@ AGAIN = 0.5
 """Seconds to the first retry."""
 
 
-@pytest.mark.parametrize("status", [408, 409, 429, 500, 502, 503, 504, 520, 524])
+@pytest.mark.parametrize(
+    "status", [408, 409, 423, 425, 429, 499, 500, 502, 503, 504, 520, 524]
+)
 def test_a_passing_trouble_is_waited_for(status: int) -> None:
     """The server may be better in half a second."""
     assert wait(Failure(status)) == AGAIN
 
 
-@pytest.mark.parametrize("status", [307, 400, 401, 403, 404, 413, 422])
+@pytest.mark.parametrize("status", [307, 401, 402, 403, 404, 413, 421, 451])
 def test_permanent_refusal_is_not_retried(status: int) -> None:
-    """The same request gets the same refusal."""
+    """The same request gets the same refusal, whatever words come with it."""
     assert wait(Failure(status)) is None
+    assert wait(Failure(status, ApiError("timeout"))) is None
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ApiError("service_unavailable_error"),
+        ApiError(type="service_unavailable_error"),
+        ApiError(type="overloaded_error"),
+        ApiError(type="upstream_error"),
+        ApiError(type="internal_error"),
+        ApiError(type="timeout"),
+        ApiError(type="too_many_requests"),
+        ApiError("InternalServerError"),
+        ApiError("429"),
+        ApiError("500"),
+        ApiError("502"),
+        ApiError("503"),
+        ApiError("504"),
+        ApiError(type="503"),
+        ApiError("server_error", param="input[0]"),
+    ],
+    ids=lambda error: error.code or error.type,
+)
+@pytest.mark.parametrize("status", [None, 200, 400])
+def test_passing_trouble_has_many_names(error: ApiError, status: int | None) -> None:
+    """In an event, in a failed response and in a body, as its HTTP status is retried."""
+    assert is_passing(error)
+    assert wait(Failure(status, error), 2) == 4 * AGAIN
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ApiError("400"),
+        ApiError("404"),
+        ApiError("600"),
+        ApiError("invalid_prompt"),
+        ApiError("error"),
+        ApiError("servers"),
+        ApiError(),
+    ],
+    ids=lambda error: error.code or "none",
+)
+def test_other_words_name_no_passing_trouble(error: ApiError) -> None:
+    """A status of a refusal, and words that only look alike."""
+    assert not is_passing(error)
+
+
+PAGE = ApiError()
+"""What is read of a proxy's page: nothing."""
+ONCE = [AGAIN, None]
+"""The waits of two attempts if there is one retry."""
+
+
+@pytest.mark.parametrize(
+    ("failure", "waits"),
+    [
+        pytest.param(Failure(400, PAGE), ONCE, id="a page with 400"),
+        pytest.param(Failure(405, PAGE), ONCE, id="a page with 405"),
+        pytest.param(Failure(422, PAGE), ONCE, id="a page with 422"),
+        pytest.param(Failure(400, ApiError("x")), [None, None], id="a code"),
+        pytest.param(Failure(400, ApiError(type="x")), [None, None], id="a type"),
+        pytest.param(Failure(400, ApiError(param="x")), [None, None], id="a parameter"),
+        pytest.param(
+            Failure(400, ApiError(message="Bad input[3].")), [None, None], id="a place"
+        ),
+        pytest.param(Failure(200, ApiError("odd")), ONCE, id="an unknown code"),
+        pytest.param(
+            Failure(200, ApiError(None, "invalid_request_error")),
+            [None, None],
+            id="a refusal in a stream",
+        ),
+        pytest.param(
+            Failure(200, ApiError("odd", param="x")), [None, None], id="its parameter"
+        ),
+        pytest.param(MalformedEvent.failure, ONCE, id="nothing to read"),
+        pytest.param(
+            Failure(400, PAGE, should_retry=False), [None, None], id="not wanted"
+        ),
+    ],
+)
+def test_trouble_without_a_cause_is_tried_once_more(
+    failure: Failure, waits: list[float | None]
+) -> None:
+    """It may be passing; the second time it is taken for a refusal."""
+    assert [wait(failure, attempt) for attempt in range(2)] == waits
+    assert wait(failure, 0, RetryPolicy(0)) is None
+
+
+@pytest.mark.parametrize(
+    ("message", "seconds"),
+    [
+        ("Please try again in 3.2s. Visit us.", 3.2),
+        ("Please try again in 250ms.", 0.25),
+        ("Please try again in 6m0s.", 360),
+        ("Please try again in 1h2m3.5s.", 3723.5),
+        ("Please retry after 20 seconds.", 20),
+        ("Please retry after 1 minute.", 60),
+        ("Please retry in 34.5s.", 34.5),
+        ("Try again in 500 milliseconds", 0.5),
+        ("Try again later.", None),
+        ("Try again in a moment.", None),
+        ("Try again in 3 days.", None),
+        ("Limit 30000, used 20s.", None),
+        ("", None),
+    ],
+)
+def test_wait_is_read_from_words(message: str, seconds: float | None) -> None:
+    """Inside of a stream there is no header for it."""
+    assert wait_in_words(message) == (pytest.approx(seconds) if seconds else None)
+
+
+def test_wait_in_words_counts_where_no_header_says_it() -> None:
+    """Up to the longest wait; a header is more exact."""
+    busy = ApiError("rate_limit_exceeded", message="Please try again in 11s.")
+    assert wait(Failure(200, busy)) == 11
+    assert wait(Failure(429, busy, retry_after=2)) == 2
+    later = busy._replace(message="Please try again in 61s.")
+    assert wait(Failure(200, later)) is None
 
 
 @pytest.mark.parametrize(

@@ -91,10 +91,10 @@ async def test_the_oldest_messages_of_a_long_chat_are_left_out(
     assert statuses(first) == [LEFT_OUT]
 
 
-async def test_refused_kept_items_are_left_out_for_good(
+async def test_too_many_kept_items_are_left_out_of_each_answer(
     pipe: Pipe, sim: Simulator, host: StandInHost
 ) -> None:
-    """Once they are refused they are left out for good."""
+    """The refusal names no item, so the chat keeps all of them."""
     pipe.valves = valves_for(sim)
     first = await asked(pipe, alternating_messages("Hi"), "m-1", MODEL)
     sign = ChatKeys(SERVER_SECRET, "user-1", "chat-1").sign
@@ -118,5 +118,5 @@ async def test_refused_kept_items_are_left_out_for_good(
         pipe, alternating_messages(*texts, stored(second), "Go on."), "m-3", MODEL
     )
 
-    assert sent(sim) == [(200, 1), (400, 17_004), (200, 3), (200, 6)]
-    assert (statuses(second), statuses(third)) == ([WORDS_ALONE], [])
+    assert sent(sim) == [(200, 1), (400, 17_004), (200, 3), (400, 17_007), (200, 5)]
+    assert (statuses(second), statuses(third)) == ([WORDS_ALONE], [WORDS_ALONE])

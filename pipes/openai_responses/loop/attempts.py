@@ -60,8 +60,8 @@ from openai_responses.loop.events import (
 from openai_responses.loop.response import ResponseState
 from openai_responses.models.choice import name_asked_model
 from openai_responses.models.usage import Usage
-from openai_responses.repairs.finding import find_repair, last_repair, may_be_repaired
-from openai_responses.repairs.refusal import named_subject
+from openai_responses.repairs.finding import Trial, blind_repair, find_repair
+from openai_responses.repairs.refusal import SentRequest, named_subject
 from openai_responses.requests.build import ResponsesRequest, strict_payload
 from openai_responses.requests.replay import is_approval_request
 from openai_responses.retries import RetryPolicy, retry_wait
@@ -151,6 +151,8 @@ class Attempts:
         self._repaired = 0
         self._thought: ItemAdded | None = None
         """The thought that is on the page before anything else of the response."""
+        self._thought_parts = 0
+        """How many parts of it are on the page."""
         while True:
             self.response = ResponseState(first_index, self._call_ids)
             async with aclosing(self._attempt()) as events:
@@ -183,9 +185,11 @@ class Attempts:
         """
         self.error: ResponsesError | None = None
         self.has_shown = False
-        """Whether the attempt has shown more than the beginning of a thought."""
+        """Whether the attempt has shown more than a thought."""
         self._thinks = False
         """Whether the thought on the page is also that of this attempt."""
+        self._earlier_parts = self._thought_parts
+        """How many parts of that thought came from earlier attempts."""
         self._held: list[RunEvent] = []
         """The events of the attempt that are not shown yet."""
         try:
@@ -218,28 +222,43 @@ class Attempts:
     def _show_or_hold(self, event: RunEvent) -> list[RunEvent]:
         """Return what is shown now; the rest waits for the first visible event.
 
-        What waits leaves no trace if the request is sent again. Only the beginning of a
-        thought is shown at once, and once: people see that the model is at work.
+        What waits leaves no trace if the request is sent again. Only the first thought is
+        shown at once, up to its end: people see that the model is at work. Thinking takes
+        longest, so most connections break there; another attempt then thinks on in the
+        same place.
         """
         if self.has_shown or isinstance(event, Status):
             return [event]
-        is_first_event = not self._held
-        if is_first_event and isinstance(event, ItemAdded) and is_reasoning(event.item):
-            if self._thought is None:
-                self._thought = event
-                self._thinks = True
-                return [event]
-            if self._thought.output_index == event.output_index:
-                # A new attempt thinks again: the thought on the page goes on.
-                self._thinks = True
-                return []
+        if not self._held:
+            if isinstance(event, ItemAdded) and is_reasoning(event.item):
+                if self._thought is None:
+                    self._thought = event
+                    self._thinks = True
+                    return [event]
+                if self._thought.output_index == event.output_index:
+                    self._thinks = True
+                    return []
+            if self._is_of_thought(event) and isinstance(event, TextDelta):
+                part = self._earlier_parts + event.part
+                self._thought_parts = max(self._thought_parts, part + 1)
+                return [event._replace(part=part)]
         self._held.append(event)
-        if not _is_visible(event):
+        # The end of the thought waits for what follows: it would be stored, and an
+        # attempt that thinks again brings another one.
+        if self._is_of_thought(event) or not _is_visible(event):
             return []
         self.has_shown = True
         shown = [*self._end_thought(), *self._held]
         self._held = []
         return shown
+
+    def _is_of_thought(self, event: RunEvent) -> bool:
+        """Say whether an event grows or ends the thought on the page."""
+        if not self._thinks or not isinstance(event, TextDelta | ItemDone):
+            return False
+        return self._thought is not None and (
+            event.output_index == self._thought.output_index
+        )
 
     def _end_thought(self) -> list[RunEvent]:
         """Return the end of a thought that only an earlier attempt began."""
@@ -315,11 +334,19 @@ class Attempts:
             return Status(_STANDARD_TIER), 0.0
         if is_final(failure.error):
             return None, 0.0
+        # What the refusal names is changed at once. Else the same bytes are sent again,
+        # and only if that did not help less of the chat: a step that coincides with a
+        # server's recovery must not look like a cure.
+        sent = self.request.sent()
+        trial = find_repair(sent, failure, self._repaired)
+        if trial is not None:
+            return self._repair(sent, trial), 0.0
         limits = self.limits.retries
         wait = retry_wait(limits, self._retries, failure, random_fraction())
-        repair_status = self._repair(failure, is_last=wait is None)
-        if repair_status or wait is None:
-            return repair_status, 0.0
+        if wait is None:
+            if not self._thinks:  # else the request was accepted
+                trial = blind_repair(sent, failure)
+            return (self._repair(sent, trial) if trial else None), 0.0
         self._retries += 1
         seconds = f"{wait:.0f} s" if wait >= 1 else "a moment"
         sentence = f"{failure_status(failure)} Trying again in {seconds}."
@@ -331,20 +358,9 @@ class Attempts:
         allowed = self.limits.flex_falls_back
         return is_flex and allowed and error.code == FLEX_UNAVAILABLE
 
-    def _repair(self, failure: Failure, *, is_last: bool) -> Status | None:
-        """Change the request, if that may help; return the status that tells it.
-
-        `is_last` says whether the same request is not sent again.
-        """
-        if not may_be_repaired(failure):
-            return None
-        sent = self.request.sent()
-        trial = find_repair(sent, failure, self._repaired)
-        if trial is None and is_last:
-            trial = last_repair(sent, failure)
-        if trial is None:
-            return None
-        subject = named_subject(sent, failure.error)
+    def _repair(self, sent: SentRequest, trial: Trial) -> Status:
+        """Change the request; return the status that tells it."""
+        subject = named_subject(sent, trial.error)
         self._repaired += 1
         repairs = (*self.request.repairs, trial.repair)
         self.request = self.request.model_copy(update={"repairs": repairs})

@@ -211,8 +211,8 @@ class PlainItems(ChatRepair):
         )
 
     def stored(self) -> list[str]:
-        """Return the form that a chat stores."""
-        return ["plain", self.until]
+        """Return nothing: a blind step is not remembered."""
+        return []
 
     @property
     def last_name(self) -> str:
@@ -237,8 +237,8 @@ class WordsAlone(ChatRepair):
         return "The server rejected this chat again: only its text was sent."
 
     def stored(self) -> list[str]:
-        """Return the form that a chat stores."""
-        return ["words", self.until]
+        """Return nothing: a blind step is not remembered."""
+        return []
 
     @property
     def last_name(self) -> str:
@@ -295,10 +295,12 @@ _BY_NAME = {
     "item": LeaveOutItem,
     "text": SendAsText,
     "reasoning": LeaveOutReasoning,
-    "plain": PlainItems,
-    "words": WordsAlone,
 }
-"""The repairs whose stored form is a word and the name of an item."""
+"""The repairs whose stored form is a word and the name of an item.
+
+Chats of 1.0.0 may also hold `plain` and `words`: blind steps, which are not read, so that
+the chat gets its reasoning back.
+"""
 
 
 def _read_chat_repair(row: list[Any]) -> ChatRepair | None:

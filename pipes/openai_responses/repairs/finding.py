@@ -2,8 +2,12 @@
 
 Nobody knows all that a server may refuse, so what to change is found from what the
 refusal names (`refusal`). Only few refusals name nothing and are known by their words
-(docs/reference/responses-api.md, "Refusals of input items" and "Errors"). If that does
-not suffice, the plain words of the chat are sent.
+(docs/reference/responses-api.md, "Refusals of input items" and "Errors").
+
+If nothing is named, less and less of the chat is sent (`blind_repair`). Such a step may
+coincide with a server that recovers, so it helps one request and teaches nothing:
+`Trial.is_lasting` is true only for what rests on a code, a parameter or a place that
+exists in the request, or on words that the request could not have said.
 """
 
 import re
@@ -12,7 +16,7 @@ from typing import NamedTuple
 
 from openai_responses.appended import APPENDED
 from openai_responses.endings import IMAGE_CODES, NO_CREDIT_CODES, SENTENCES
-from openai_responses.errors import ApiError, Failure
+from openai_responses.errors import UNREADABLE_STREAM, ApiError, Failure
 from openai_responses.items import (
     ADDED_TOOLS,
     Item,
@@ -53,22 +57,24 @@ from openai_responses.repairs.request_repairs import (
     may_lose_field,
     value_digest,
 )
-from openai_responses.retries import RETRIED_CODES, is_transient
+from openai_responses.retries import is_passing
 
 MAX_REPAIRS = 3
 """Of one response, before plain words are sent."""
 
-_OTHER_CAUSES = frozenset({*range(300, 400), 401, 402, 403, 407, 408, 413, 429})
+_OTHER_CAUSES = frozenset(
+    {*range(300, 400), 401, 402, 403, 405, 407, 408, 409, 413, 421, 423, 425, 429}
+    | {451, 499}
+)
 """Statuses that are not about what the request says."""
+_UNCLEAR_CAUSES = frozenset({200, 400, 404, 422})
+"""Statuses of refusals that may be about the chat although nothing is named."""
 _UNREAD = "invalid_encrypted_content"
 """Of another organization, provider or deployment, or damaged (openai/codex 8145)."""
-_LASTING_CODES = (
-    RETRIED_CODES
-    | NO_CREDIT_CODES
-    | SENTENCES["failed"].keys()
-    | SENTENCES["refused"].keys()
+_CAUSES_THAT_STAY = (
+    NO_CREDIT_CODES | SENTENCES["failed"].keys() | SENTENCES["refused"].keys()
 ) - {*IMAGE_CODES, _UNREAD, "404"}
-"""Codes whose cause no change of the request removes."""
+"""Codes of causes that no change of the request removes."""
 _UNREADABLE = re.compile(
     # Reasoning without what it led to, or the other way round (continuedev/continue
     # 8933, 11994; recorded, 986).
@@ -80,6 +86,9 @@ _UNREADABLE = re.compile(
     r"|reasoning input items can only be provided",
     re.IGNORECASE | re.DOTALL,
 )
+_CONTAINER = re.compile(r"\bcontainer(?:_id|s? is expired)?", re.IGNORECASE)
+"""What the API says of the container of earlier code."""
+_UNVERIFIED = re.compile(r"must be verified to stream", re.IGNORECASE)
 _TEXT_BEFORE_OUTPUT = re.compile(r"No tool output found for (tool|function) call\b")
 """What DeepSeek says of a text between a call and its output (recorded), and of nothing
 that a request lacks: calls and outputs are sent in pairs."""
@@ -98,65 +107,61 @@ class Trial(NamedTuple):
     is_named: bool = False
     """Whether the server's own `param` names what is changed, and no person wrote it."""
     is_lasting: bool = True
-    """Whether later requests would be refused as well."""
+    """Whether it is known that later requests would be refused as well."""
     helped_at_once: bool = False
     """Whether the request with this repair was accepted."""
 
 
 def may_be_repaired(failure: Failure) -> bool:
     """Say whether a failure is about what the request says."""
-    is_about_request = failure.status not in _OTHER_CAUSES
-    return is_about_request and not failure.error.is_any_of(_LASTING_CODES)
+    if failure.status in _OTHER_CAUSES or is_passing(failure.error):
+        return False
+    return not failure.error.is_any_of(_CAUSES_THAT_STAY)
 
 
 def find_repair(sent: SentRequest, failure: Failure, done: int = 0) -> Trial | None:
-    """Return what to try after a refusal of `sent`; None if nothing may help.
+    """Return what a refusal of `sent` names; None if that is nothing to change.
 
     `done` is how many repairs the same response has cost.
+    """
+    if not may_be_repaired(failure) or done >= MAX_REPAIRS:
+        return None
+    if failure.status is None:  # no server said anything
+        return None
+    refusal = Refusal(failure.error, sent)
+    for trial in _candidates(refusal):
+        if _is_worth_trying(trial.repair, sent):
+            return trial._replace(error=failure.error)
+    return None
+
+
+def blind_repair(sent: SentRequest, failure: Failure) -> Trial | None:
+    """Return the next step that may help although nothing is named, None after the last.
+
+    It is taken when the same request was refused again. No step of it is remembered:
+    the server may have been in trouble, and recovered meanwhile.
     """
     if not may_be_repaired(failure):
         return None
     error = failure.error
-    refusal = Refusal(error, sent)
-    if done < MAX_REPAIRS:
-        for trial in _candidates(refusal, failure):
-            if _is_worth_trying(trial.repair, sent):
-                return trial._replace(error=error)
-    if not _may_want_plain_words(failure):
-        return None
-    return _send_plain_words(sent, error)
-
-
-def last_repair(sent: SentRequest, failure: Failure) -> Trial | None:
-    """Return what to try when retries did not help; None if nothing may.
-
-    A stream that ends in an error without any name may be a refusal for good, or a
-    server in trouble: so a chat does not remember it.
-    """
-    if failure.status != 200 or not may_be_repaired(failure):
-        return None
-    trial = _send_plain_words(sent, failure.error)
-    if trial is None:
-        return None
-    return trial._replace(is_lasting=False)
-
-
-def _send_plain_words(sent: SentRequest, error: ApiError) -> Trial | None:
-    """Return the trial that sends less of the chat; first the one that keeps more."""
-    for repair in (PlainItems(sent.last_name), WordsAlone(sent.last_name)):
+    steps: tuple[Repair, ...] = ()
+    if error.code == UNREADABLE_STREAM:
+        steps = (LeaveOutParameter("stream"),)
+    elif failure.status in _UNCLEAR_CAUSES and _may_be_about_chat(failure):
+        # The step that keeps most of the chat comes first.
+        last = sent.last_name
+        steps = (LeaveOutPlainReasoning(), PlainItems(last), WordsAlone(last))
+    for repair in steps:
         if _is_worth_trying(repair, sent):
-            return Trial(repair, error)
+            return Trial(repair, error, is_lasting=False)
     return None
 
 
-def _may_want_plain_words(failure: Failure) -> bool:
-    """Say whether other words may be accepted; the server may as well be in trouble."""
-    if failure.status is None or is_transient(failure):
-        return False
+def _may_be_about_chat(failure: Failure) -> bool:
+    """Say whether a 404 is about the request: else the address or the model is wrong."""
     error = failure.error
     if failure.status != 404 or error.names_a_place:
         return True
-    # Else it is about the address or the model, unless the API itself says otherwise.
     is_of_the_api = error.type == "invalid_request_error"
     return is_of_the_api and "model" not in error.message.lower()
 
@@ -175,16 +180,13 @@ def _is_worth_trying(repair: Repair, sent: SentRequest) -> bool:
     return repair.applies(sent)
 
 
-def _candidates(refusal: Refusal, failure: Failure) -> Iterator[Trial]:
+def _candidates(refusal: Refusal) -> Iterator[Trial]:
     """Yield what may help, the best first."""
-    if failure.status is None:
-        # A stream that could not be read: no server said anything.
-        if refusal.error.param == "stream":
-            yield Trial(LeaveOutParameter("stream"))
-        return
-    # Among the first if the refusal is about reasoning, else the last that is tried.
+    # A server that names its `reasoning` field may mean what it is sent back, or what it
+    # is asked for: the first costs a chat less. Words alone are no knowledge.
     if "reasoning" in refusal.error.text.lower():
-        yield Trial(LeaveOutPlainReasoning())
+        is_named = "reasoning" in refusal.named_parameter
+        yield Trial(LeaveOutPlainReasoning(), is_lasting=is_named)
     for find in (
         _by_code_or_words,
         _by_place,
@@ -195,7 +197,6 @@ def _candidates(refusal: Refusal, failure: Failure) -> Iterator[Trial]:
         _by_tool,
     ):
         yield from find(refusal)
-    yield Trial(LeaveOutPlainReasoning())
 
 
 def _by_code_or_words(refusal: Refusal) -> Iterator[Trial]:
@@ -207,24 +208,34 @@ def _by_code_or_words(refusal: Refusal) -> Iterator[Trial]:
         yield Trial(LeaveOutReasoning(last))
     # "Container is expired." names no place; "Expected container_id: cntr_..." a chat
     # met in every further turn (pydantic/pydantic-ai 7461).
-    if "code_interpreter_call" in kinds and "container" in words.lower():
-        yield Trial(LeaveOutKind("code_interpreter_call", last))
-    if _TEXT_BEFORE_OUTPUT.search(words):
-        yield Trial(MoveMessages())
+    container = _CONTAINER.search(words)
+    if container and "code_interpreter_call" in kinds:
+        repair: Repair = LeaveOutKind("code_interpreter_call", last)
+        yield Trial(repair, is_lasting=refusal.is_own_phrase(container[0]))
+    unanswered = _TEXT_BEFORE_OUTPUT.search(words)
+    if unanswered:
+        yield Trial(MoveMessages(), is_lasting=refusal.is_own_phrase(unanswered[0]))
     # Behind "Supported values are" stand the types that the server does take.
     refused = words.partition("upported values")[0]
     for kind in sorted(APPENDED & kinds):
         if kind in refused:
-            yield Trial(LowerItems(kind))
+            # Every request with the item has its bare type.
+            is_lasting = refusal.is_own_phrase(f"'{kind}'")
+            yield Trial(LowerItems(kind), is_lasting=is_lasting)
     # Before gpt-5.6 a choice cannot name a tool that only an item declares: "Tool choice
     # 'x' not found in 'tools' parameter." (pydantic-ai 2.68.0)
     if "not found in 'tools'" in words:
-        yield Trial(LowerItems(ADDED_TOOLS))
+        is_lasting = refusal.is_own_phrase("not found in 'tools'")
+        yield Trial(LowerItems(ADDED_TOOLS), is_lasting=is_lasting)
     # "Your organization must be verified to stream this model." (continuedev/continue
     # 8209)
-    if "must be verified to stream" in words.lower():
-        is_named = refusal.named_parameter == "stream"
-        yield Trial(LeaveOutParameter("stream"), is_named=is_named)
+    unverified = _UNVERIFIED.search(words)
+    if unverified:
+        yield Trial(
+            LeaveOutParameter("stream"),
+            is_named=refusal.named_parameter == "stream",
+            is_lasting=refusal.is_own_phrase(unverified[0]),
+        )
 
 
 def _by_place(refusal: Refusal) -> Iterator[Trial]:
@@ -293,12 +304,13 @@ def _by_image_code(refusal: Refusal) -> Iterator[Trial]:
     """Yield the repair of the newest image: its refusal names no place."""
     if refusal.error.code not in IMAGE_CODES:
         return
-    newest = None
-    for number, row in enumerate(refusal.sent.items):
-        if has_media(row.item):
-            newest = number
-    if newest is not None:
-        yield from _without_item(refusal, newest)
+    numbers = [
+        number for number, row in enumerate(refusal.sent.items) if has_media(row.item)
+    ]
+    if numbers:
+        # Of several images the newest is a guess, which must not cost the chat another.
+        for trial in _without_item(refusal, numbers[-1]):
+            yield trial._replace(is_lasting=len(numbers) == 1)
 
 
 def _by_id(refusal: Refusal) -> Iterator[Trial]:
@@ -310,8 +322,10 @@ def _by_id(refusal: Refusal) -> Iterator[Trial]:
 def _by_unreadable_reasoning(refusal: Refusal) -> Iterator[Trial]:
     """Yield the repair for encrypted reasoning that the server's words are about."""
     has_encrypted = any(is_encrypted(row.item) for row in refusal.sent.items)
-    if has_encrypted and _UNREADABLE.search(refusal.words):
-        yield Trial(LeaveOutReasoning(refusal.sent.last_name))
+    unreadable = _UNREADABLE.search(refusal.words)
+    if has_encrypted and unreadable:
+        repair = LeaveOutReasoning(refusal.sent.last_name)
+        yield Trial(repair, is_lasting=refusal.is_own_phrase(unreadable[0]))
 
 
 def _by_parameter(refusal: Refusal) -> Iterator[Trial]:

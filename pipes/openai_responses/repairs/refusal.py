@@ -260,6 +260,10 @@ class Refusal:
             return True
         return bool(_UNKNOWN.search(self.words))
 
+    def is_own_phrase(self, phrase: str) -> bool:
+        """Say whether a phrase of the words is the server's own, and no quote."""
+        return not self._own.could_say(phrase)
+
     @cached_property
     def place(self) -> Place | None:
         """The item or tool that is named, by `param` or by words that are its own."""

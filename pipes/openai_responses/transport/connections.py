@@ -60,6 +60,7 @@ from openai_responses.json_input import (
     json_weight,
     load_json,
 )
+from openai_responses.retries import read_duration, wait_in_words
 
 _KEEPALIVE_SECONDS = 180.0
 """How long a connection waits for the next question, because a new one costs two round
@@ -356,7 +357,12 @@ class HttpResponse:
                 async with asyncio.timeout(_DRAIN_SECONDS):
                     error = read_api_error(await self.read_json(_MAX_ERROR_BODY))
         should_retry = _SHOULD_RETRY.get(headers.get("x-should-retry", "").lower())
-        failure = Failure(status, error, _retry_after(headers), should_retry)
+        retry_after = _retry_after(headers)
+        if retry_after is None:
+            retry_after = wait_in_words(error.message)
+        if retry_after is None and status == _TOO_MANY_REQUESTS:
+            retry_after = _reset_of_used_up(headers)
+        failure = Failure(status, error, retry_after, should_retry)
         sentence = refusal_sentence(status, error)
         fault = refusal_fault(status, error)
         return ApiRefused(sentence, failure, self.request_id, fault)
@@ -378,6 +384,21 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
         date = parsedate_to_datetime(headers.get("retry-after", ""))
         return max(0.0, date.timestamp() - unix_seconds())
     return None
+
+
+def _reset_of_used_up(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds until a rate limit is reset of which nothing remains.
+
+    OpenAI's headers ("Rate limits in headers"): the reset of a limit of which something
+    remains tells when all of it is there again, which nobody has to wait for.
+    """
+    waits: list[float] = []
+    for limit in ("requests", "tokens"):
+        remaining = headers.get(f"x-ratelimit-remaining-{limit}", "0")
+        wait = read_duration(headers.get(f"x-ratelimit-reset-{limit}", ""))
+        if remaining == "0" and wait:
+            waits.append(wait)
+    return max(waits, default=None)
 
 
 _NEVER_CONNECTED = (

@@ -104,6 +104,8 @@ class NativeRenderer:
         self._markers: dict[int, str] = {}
         self._started: dict[int, float] = {}
         self._last_part: dict[int, int] = {}
+        self._thought: list[str] = []
+        """The texts of the thought that grows."""
 
     def render(self, event: AnswerEvent) -> Chunks:
         """Yield the chunks to send; `citations` has put the shown texts into events."""
@@ -235,6 +237,7 @@ class NativeRenderer:
             self._retries = 0  # an attempt succeeded
         self._host_indexes[event.output_index] = len(self.shown.items)
         self._started[event.output_index] = self._now()
+        self._thought = []
         return self.shown.begin(begun_host_item(event.item))
 
     def _grow(self, event: TextDelta) -> Chunks:
@@ -243,6 +246,8 @@ class NativeRenderer:
         if marker:
             self._markers[event.output_index] = marker
         text = marker + self._gap(event) + event.text
+        if event.kind in ("summary", "reasoning"):
+            self._thought.append(text)
         if text:
             yield self.shown.grow(
                 self._host_indexes[event.output_index], event.kind, text
@@ -264,8 +269,9 @@ class NativeRenderer:
         host_index = self._host_indexes[index]
         match item_type(event.item):
             case _ if event.item == NO_THOUGHT:
+                # Of an attempt that failed: people keep what they have read of it.
                 del self._host_indexes[index]
-                item = {**self.shown.items[host_index], "type": "openai_responses:end"}
+                item = self._unfinished_thought(index, host_index)
             case "message":
                 text = self._markers.get(index, "") + event.shown
                 item = message_host_item(event.item, text)
@@ -276,6 +282,16 @@ class NativeRenderer:
                 item = call_host_item(event.item)
         yield self.shown.end(host_index, item)
         yield from self.shown.add_files(event.card)
+
+    def _unfinished_thought(self, index: int, host_index: int) -> Item:
+        """Return what stays of a thought that no attempt finished."""
+        begun = self.shown.items[host_index]
+        text = "".join(self._thought)
+        if not text:
+            return {**begun, "type": "openai_responses:end"}
+        seconds = self._now() - self._started[index]
+        thought = {**begun, "summary": [{"type": "summary_text", "text": text}]}
+        return reasoning_host_item(thought, round(seconds))
 
 
 def _is_shown(item: Item) -> bool:

@@ -281,13 +281,18 @@ async def test_an_error_in_a_stream_names_server_and_model(
 
 
 @pytest.mark.parametrize(
-    ("status", "message"),
-    [(400, "bad request"), (422, "Input should be a valid list: reasoning.content")],
+    ("status", "message", "again"),
+    [
+        pytest.param(400, "bad request", 1, id="nothing is named"),
+        pytest.param(
+            422, "Input should be a valid list: reasoning.content", 0, id="in words"
+        ),
+    ],
 )
 async def test_a_server_that_does_not_take_its_reasoning_back(
-    status: int, message: str, connections: Connections
+    status: int, message: str, again: int, connections: Connections
 ) -> None:
-    """The run goes on without it; what helped is remembered for the server."""
+    """The run goes on without it; a step that nothing named teaches nothing."""
     rounds = server_of("llama.cpp")
 
     async def answer(request: web.Request) -> web.StreamResponse:
@@ -300,33 +305,31 @@ async def test_a_server_that_does_not_take_its_reasoning_back(
 
     assert end_of(events).ending.kind == "completed"
     assert len(tools.called) == 1
-    assert [any(map(is_reasoning, body["input"])) for body in bodies] == [
-        False,
-        True,
-        False,
-    ]
-    [notice] = [event for event in events if isinstance(event, Status)]
-    assert notice.trial is not None
-    assert notice.trial.is_lasting
-    assert notice.trial.repair == LeaveOutPlainReasoning()
+    sent = [any(map(is_reasoning, body["input"])) for body in bodies]
+    assert sent == [False, True, *[True] * again, False]
+    trials = [event.trial for event in events if isinstance(event, Status)]
+    [trial] = [trial for trial in trials if trial]
+    assert not trial.is_lasting
+    assert trial.repair == LeaveOutPlainReasoning()
 
 
 @pytest.mark.parametrize("wire", [b"data: {broken\n\n", b"data: []\n\n", b""])
 async def test_a_stream_that_cannot_be_read(
     wire: bytes, connections: Connections
 ) -> None:
-    """It is asked for once more in one piece; that says nothing about other users."""
+    """It is asked for again, then in one piece; that says nothing about later ones."""
     message = {"type": "message", "role": "assistant", "content": []}
     whole = json.dumps({"id": "r", "status": "completed", "output": [message]})
-    answer = in_turn(streaming(wire), replying(whole))
+    answer = in_turn(streaming(wire), streaming(wire), replying(whole))
 
     events, _, bodies = await events_of(connections, answer)
 
     assert end_of(events).ending.kind == "completed"
-    assert [body.get("stream") for body in bodies] == [True, None]
-    [notice] = [event for event in events if isinstance(event, Status)]
-    assert notice.trial is not None
-    assert not notice.trial.is_named
+    assert [body.get("stream") for body in bodies] == [True, True, None]
+    again, in_one_piece = [event for event in events if isinstance(event, Status)]
+    assert again.is_retry
+    assert in_one_piece.trial is not None
+    assert not in_one_piece.trial.is_lasting
 
 
 @pytest.mark.parametrize(
@@ -336,8 +339,9 @@ async def test_an_unreadable_answer_in_one_piece_ends(
     again: Answerer, connections: Connections
 ) -> None:
     """Without a stream there is nothing left to try, also if it streams all the same."""
-    answer = in_turn(streaming(b"data: {broken\n\n"), again)
+    broken = streaming(b"data: {broken\n\n")
+    answer = in_turn(broken, broken, again)
     events, _, bodies = await events_of(connections, answer)
 
     assert end_of(events).ending.kind in ("unreadable", "malformed")
-    assert len(bodies) == 2
+    assert len(bodies) == 3

@@ -141,7 +141,10 @@ TOOL = {"type": "function", "name": "get_weather", "parameters": CITY, "strict":
 REFUSALS = {
     "LeaveOutReasoning": {"code": "invalid_encrypted_content", "message": "No."},
     "reasoning.summary": {"code": "unsupported_value", "param": "reasoning.summary"},
-    "stream": {"message": "Your organization must be verified to stream this model."},
+    "stream": {
+        "type": "invalid_request_error",
+        "message": "Your organization must be verified to stream this model.",
+    },
     "reasoning.effort": {
         "param": "reasoning.effort",
         "message": "Supported values are: 'low' and 'high'.",

@@ -10,10 +10,12 @@ import pytest
 
 from openai_responses.endings import FINAL_CODES
 from openai_responses.endpoint import Endpoint
+from openai_responses.items import is_reasoning
 from openai_responses.loop.attempts import Limits
-from openai_responses.loop.events import RunEvent
+from openai_responses.loop.events import NO_THOUGHT, RunEvent
 from openai_responses.loop.run import run
 from openai_responses.transport.connections import Connections
+from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
 from runs.against_server import (
     asking,
     end_of,
@@ -206,22 +208,67 @@ async def test_wait_of_the_server_is_kept(
         {"Retry-After": "61"},
         {"Retry-After-Ms": "60001"},
         {"Retry-After": formatdate(time() + 3600, usegmt=True)},
+        {"X-RateLimit-Reset-Tokens": "6m0s"},
     ],
-    ids=["seconds", "milliseconds", "date"],
+    ids=["seconds", "milliseconds", "date", "reset"],
 )
 async def test_long_retry_after_ends_the_run(
     connections: Connections, headers: dict[str, str]
 ) -> None:
     """Nobody looks at a chat for that long: it ends."""
-    async with Upstream(replying("", 503, headers=headers)) as upstream:
+    async with Upstream(replying("", 429, headers=headers)) as upstream:
         events = await report(connections, upstream.endpoint, within=TWICE)
         assert len(upstream.requests) == 1
     assert log_of(events) == ["run refused"]
 
 
-async def test_retry_note_states_the_seconds(connections: Connections) -> None:
+@pytest.mark.parametrize(
+    ("status", "headers"),
+    [
+        (503, {"X-RateLimit-Reset-Tokens": "6m0s"}),
+        (
+            429,
+            {"X-RateLimit-Reset-Tokens": "6m0s", "X-RateLimit-Remaining-Tokens": "7"},
+        ),
+        (429, {"X-RateLimit-Reset-Tokens": "**REDACTED**"}),
+    ],
+    ids=["other trouble", "tokens are left", "no time"],
+)
+async def test_reset_counts_only_for_a_limit_that_is_used_up(
+    connections: Connections, status: int, headers: dict[str, str]
+) -> None:
+    """Else it says when all of it is there again."""
+    busy = replying("", status, headers=headers)
+    async with Upstream(in_turn(busy, OK)) as upstream:
+        events = await report(connections, upstream.endpoint, within=TWICE)
+    assert log_of(events)[-1] == "run completed"
+
+
+BUSY = {"code": "rate_limit_exceeded", "message": "Please try again in 20s."}
+USED_UP = {
+    "x-ratelimit-remaining-requests": "499",
+    "x-ratelimit-reset-requests": "120ms",
+    "x-ratelimit-remaining-tokens": "0",
+    "x-ratelimit-reset-tokens": "20s",
+}
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        replying("", 429, headers={"Retry-After": "20"}),
+        replying(json.dumps({"error": BUSY}), 429),
+        replying("", 429, headers=USED_UP),
+        streaming(wire.on_the_wire({"type": "error", "error": BUSY})),
+        streaming(wire.on_the_wire(wire.created(), wire.ended("failed", error=BUSY))),
+        replying(json.dumps({"error": BUSY})),
+    ],
+    ids=["header", "words", "used up", "event", "failed", "JSON"],
+)
+async def test_retry_note_states_the_seconds(
+    connections: Connections, answer: Answerer
+) -> None:
     """In seconds; nothing is sent before they are over."""
-    answer = replying("", 429, headers={"Retry-After": "20"})
     async with Upstream(answer) as upstream:
         events = run(asking(), upstream.endpoint, connections, TWICE)
         async with aclosing(events):
@@ -369,6 +416,102 @@ async def test_thought_ends_where_no_attempt_brings_an_answer(
     assert "Everything received so far is kept" not in end_of(events).ending.sentence
 
 
+THINKING = wire.reasoning("I think", "so", sealed="first")
+THOUGHT_CUT_AT = {
+    "its beginning": THINKING[:1],
+    "its text": THINKING[:-2],
+    "its end": THINKING,
+    "an empty message": [*THINKING, *wire.message("Hello", at=1)[:1]],
+}
+
+
+@pytest.mark.parametrize("end", ["break", "end", "stall", *FAILURES])
+@pytest.mark.parametrize("cut_at", THOUGHT_CUT_AT)
+async def test_thought_goes_on_in_the_same_place(
+    connections: Connections, cut_at: str, end: str
+) -> None:
+    """The longest phase, where most connections break; one thought is stored."""
+    opening = [wire.created(), *THOUGHT_CUT_AT[cut_at]]
+    again = wire.whole_stream(
+        [*wire.reasoning("Again", sealed="second"), *wire.message("Hello", at=1)]
+    )
+    beginning = wire.on_the_wire(*opening, *FAILURES.get(end, []))
+    fail = {"break": breaking, "stall": stalling}.get(end, streaming)(beginning)
+    within = limits(retries=1, first_event=0.25, idle=0.25)
+    answer = in_turn(fail, streaming(wire.on_the_wire(*again)))
+    async with Upstream(answer) as upstream:
+        events = await report(connections, upstream.endpoint, within=within)
+        first, second = upstream.bodies
+
+    assert first == second
+    thoughts = [
+        event.item
+        for event in events
+        if isinstance(event, ItemAdded | ItemDone) and is_reasoning(event.item)
+    ]
+    assert len(thoughts) == 2  # its beginning and its end
+    assert thoughts[1]["encrypted_content"] == "second"
+    texts = [event for event in events if isinstance(event, TextDelta)]
+    assert texts[-1].text == "Hello"
+    shown = {(delta.output_index, delta.part): delta.text for delta in texts[:-1]}
+    has_text = cut_at != "its beginning"
+    assert list(shown.values()) == [*["I think", "so"] * has_text, "Again"]
+    output = end_of(events).output
+    assert [item["type"] for item in output] == ["reasoning", "message"]
+    assert end_of(events).ending.kind == "completed"
+
+
+async def test_thought_of_no_other_attempt_ends(connections: Connections) -> None:
+    """The attempt that brings the answer does not think."""
+    opening = wire.on_the_wire(wire.created(), *THINKING)
+    async with Upstream(in_turn(breaking(opening), OK)) as upstream:
+        events = await report(connections, upstream.endpoint, within=TWICE)
+    kept = [event for event in events if not notes_of([event])]
+    ends = [event for event in kept if isinstance(event, ItemDone)]
+    assert [event.item["type"] for event in ends] == ["reasoning", "message"]
+    assert ends[0].item == NO_THOUGHT
+    assert [item["type"] for item in end_of(events).output] == ["message"]
+
+
+SHOWN_AFTER_A_THOUGHT = {
+    "text": [*THINKING, *wire.message("Hello", at=1)[:3]],
+    "a call": [*THINKING, wire.added(wire.call_item("look", "", at=1), at=1)],
+    "a search": [
+        *THINKING,
+        wire.added({"id": "ws_1", "type": "web_search_call"}, at=1),
+    ],
+    "another thought": [*THINKING, *wire.reasoning("More", at=1)[:3]],
+}
+
+
+@pytest.mark.parametrize("opening", SHOWN_AFTER_A_THOUGHT)
+async def test_cut_after_something_else_was_shown_ends_the_answer(
+    connections: Connections, opening: str
+) -> None:
+    """People have seen it, and the thought in front of it."""
+    events, asked = await after(
+        connections, [wire.created(), *SHOWN_AFTER_A_THOUGHT[opening]], "break"
+    )
+    assert asked == 1
+    assert end_of(events).ending.kind == "cut"
+    ends = [event.item for event in events if isinstance(event, ItemDone)]
+    assert ends[0]["encrypted_content"] == "first"
+
+
+async def test_refusal_after_a_thought_changes_no_request(
+    connections: Connections,
+) -> None:
+    """The server had accepted it: a blind step would only lose something."""
+    odd = wire.error_flat("odd_code")
+    opening = streaming(wire.on_the_wire(wire.created(), *THINKING, odd))
+    history = [*asking().input, wire.reasoning_item("Hm"), *asking().input]
+    request = asking().model_copy(update={"input": history})
+    async with Upstream(opening) as upstream:
+        events = await report(connections, upstream.endpoint, request, TWICE)
+        assert len(upstream.bodies) == 2
+    assert end_of(events).ending.kind == "error"
+
+
 @pytest.mark.parametrize("end", ["break", "end", "stall", *FAILURES])
 async def test_answer_that_fails_after_words_were_shown(
     connections: Connections, end: str
@@ -423,7 +566,8 @@ async def test_usage_of_a_failed_attempt_counts(connections: Connections) -> Non
         (wire.error_flat("invalid_prompt"), 1),
         (wire.error_nested("invalid_prompt"), 1),
         (wire.error_nested("insufficient_quota"), 1),
-        (wire.error_flat("odd_code"), 1),
+        (wire.error_flat("odd_code"), 2),
+        (wire.error_nested("context_length_exceeded"), 1),
     ],
 )
 async def test_code_of_an_error_event_decides_about_a_retry(
@@ -434,7 +578,9 @@ async def test_code_of_an_error_event_decides_about_a_retry(
     assert asked == attempts
     kind = "completed" if attempts == 2 else "error"
     assert end_of(events).ending.kind == kind
-    assert notes_of(events) == [f"{REPORTED} {SOON}"] * (attempts - 1)
+    said = notes_of(events)
+    assert len(said) == attempts - 1
+    assert all(line.endswith(SOON) for line in said)
 
 
 @pytest.mark.parametrize(

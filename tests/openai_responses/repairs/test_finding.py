@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from openai_responses.errors import ApiError, Failure
+from openai_responses.errors import ApiError, Failure, MalformedEvent
 from openai_responses.items import json_digest
 from openai_responses.repairs.chat_repairs import (
     LeaveOutItem,
@@ -16,7 +16,12 @@ from openai_responses.repairs.chat_repairs import (
     WordsAlone,
     item_names,
 )
-from openai_responses.repairs.finding import MAX_REPAIRS, Trial, find_repair
+from openai_responses.repairs.finding import (
+    MAX_REPAIRS,
+    Trial,
+    blind_repair,
+    find_repair,
+)
 from openai_responses.repairs.refusal import OwnTexts, named_subject
 from openai_responses.repairs.request_repairs import (
     LeaveOutField,
@@ -102,7 +107,9 @@ def asking(**fields: Any) -> ResponsesRequest:
 
 def find(error: ApiError, status: int = 400, **fields: Any) -> Trial | None:
     """The first repair after a refusal."""
-    return find_repair(asking(**fields).sent(), Failure(status, error))
+    sent = asking(**fields).sent()
+    failure = Failure(status, error)
+    return find_repair(sent, failure) or blind_repair(sent, failure)
 
 
 def repair_of(error: ApiError, status: int = 400, **fields: Any) -> Repair | None:
@@ -325,7 +332,8 @@ def repairs_in_turn(failure: Failure, **fields: Any) -> list[Repair]:
     """What is tried, one after the other, while the server refuses the same."""
     request = asking(**fields)
     for done in range(9):
-        trial = find_repair(request.sent(), failure, done)
+        sent = request.sent()
+        trial = find_repair(sent, failure, done) or blind_repair(sent, failure)
         if trial is None:
             break
         repairs = (*request.repairs, trial.repair)
@@ -339,7 +347,8 @@ def test_unknown_refusal_is_met_with_plain_words_at_the_end() -> None:
     assert repairs_in_turn(strange) == [PlainItems(LAST), WordsAlone(LAST)]
     assert repairs_in_turn(strange, input=[USER]) == []
     named = Failure(400, ApiError(param="input[5]"))
-    last = find_repair(asking().sent(), named, done=MAX_REPAIRS)
+    assert find_repair(asking().sent(), named, done=MAX_REPAIRS) is None
+    last = blind_repair(asking().sent(), named)
     assert last
     assert last.repair == PlainItems(LAST)
 
@@ -413,12 +422,13 @@ def test_server_that_is_not_reached_may_be_back_soon() -> None:
 
 
 def test_stream_that_cannot_be_read_says_nothing_about_others() -> None:
-    """No server refused it."""
-    failure = Failure(error=ApiError(param="stream"), should_retry=False)
-    trial = find_repair(asking().sent(), failure)
+    """No server refused it: only this answer is asked for in one piece."""
+    failure = MalformedEvent.failure
+    assert find_repair(asking().sent(), failure) is None
+    trial = blind_repair(asking().sent(), failure)
     assert trial
     assert trial.repair == LeaveOutParameter("stream")
-    assert not trial.is_named
+    assert not trial.is_lasting
 
 
 def test_subject_combines_index_and_name() -> None:
@@ -482,7 +492,7 @@ def test_items_that_were_appended_become_fields() -> None:
 
 
 def test_plain_reasoning_goes_from_all_chats() -> None:
-    """It is the way of a server."""
+    """Before its items become plain: it is the way of some servers."""
     part = {"type": "reasoning_text", "text": "x"}
     thought = {"type": "reasoning", "content": [part]}
     items = [USER, thought, ANSWER, USER]

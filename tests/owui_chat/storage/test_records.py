@@ -9,7 +9,7 @@ from openai_responses.repairs.chat_repairs import (
     MAX_CHAT_REPAIRS,
     LeaveOutItem,
     LeaveOutKind,
-    PlainItems,
+    LeaveOutReasoning,
 )
 from openai_responses.requests.replay import Origin
 from owui_chat.storage.records import (
@@ -257,7 +257,7 @@ def test_signature_can_be_anything(signature: object) -> None:
 
 
 REPAIRS = (
-    PlainItems("b" * 32),
+    LeaveOutReasoning("b" * 32),
     LeaveOutItem("a" * 32),
     LeaveOutKind("web_search_call", "c" * 32),
 )
@@ -268,7 +268,7 @@ def test_repairs_are_written_in_their_order() -> None:
     value = write_records({ULID: record(SEALED)}, SIGN, REPAIRS)
 
     assert value["repairs"] == [
-        ["plain", "b" * 32],
+        ["reasoning", "b" * 32],
         ["item", "a" * 32],
         ["kind", "web_search_call", "c" * 32],
     ]

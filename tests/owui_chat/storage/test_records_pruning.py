@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from openai_responses.items import Item
-from openai_responses.repairs.chat_repairs import PlainItems
+from openai_responses.repairs.chat_repairs import LeaveOutReasoning
 from owui_chat.storage.records import (
     Record,
     message_key,
@@ -27,11 +27,11 @@ def code(name: str, logs: str = LOGS) -> Item:
     return {"type": "code_interpreter_call", "container_id": name, "outputs": rows}
 
 
-REPAIRS = (PlainItems("b" * 32),)
+REPAIRS = (LeaveOutReasoning("b" * 32),)
 
 
 def kept(
-    name: str, age: int, *items: Item, repairs: tuple[PlainItems, ...] = ()
+    name: str, age: int, *items: Item, repairs: tuple[LeaveOutReasoning, ...] = ()
 ) -> Json:
     """The value of a message's key; a larger `age` is younger."""
     record = Record(name * 26, "f.gpt-5.2", age, items, f"m-{name}", ORIGIN)
@@ -56,7 +56,7 @@ def test_records_of_deleted_messages_are_emptied() -> None:
     }
 
     assert prune(values, chat_of("B"), B, ROOMY) == {
-        A: {"__v": 5, "repairs": [["plain", "b" * 32]]},
+        A: {"__v": 5, "repairs": [["reasoning", "b" * 32]]},
         D: {"__v": 5, "dead": ["X" * 26]},
     }
 
@@ -90,7 +90,7 @@ def test_oldest_items_go_first() -> None:
 
     changed = prune(values, chat_of("A", "B", "C"), "", most)
 
-    assert changed == {A: {"__v": 5, "repairs": [["plain", "b" * 32]]}}
+    assert changed == {A: {"__v": 5, "repairs": [["reasoning", "b" * 32]]}}
     assert sum(map(stored_size, {**values, **changed}.values())) <= most * 0.75
 
 

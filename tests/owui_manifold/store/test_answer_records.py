@@ -6,7 +6,7 @@ import pytest
 
 from openai_responses.endings import COMPLETED
 from openai_responses.loop.events import RunDone
-from openai_responses.repairs.chat_repairs import ChatRepair, PlainItems
+from openai_responses.repairs.chat_repairs import ChatRepair, LeaveOutReasoning
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
 from owui_chat.events import CitedEvent, StoredRecord
 from owui_chat.storage.recorder import Carrier, NewRecord, Recorder, RecordScope
@@ -70,7 +70,7 @@ async def test_end_of_the_run_is_left_to_the_caller(has_writer: bool) -> None:
 
 async def test_repair_is_shown_where_the_chat_is_written() -> None:
     """A chat without a row has no place for it."""
-    repair = PlainItems("b" * 32)
+    repair = LeaveOutReasoning("b" * 32)
 
     assert await AnswerRecords(None, Writer()).add_repair(repair)
     assert not await AnswerRecords(None, None).add_repair(repair)

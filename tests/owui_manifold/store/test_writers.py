@@ -9,7 +9,7 @@ from math import inf
 
 import pytest
 
-from openai_responses.repairs.chat_repairs import LeaveOutItem, PlainItems
+from openai_responses.repairs.chat_repairs import LeaveOutItem, LeaveOutReasoning
 from owui_chat.events import StoredRecord
 from owui_chat.input.prefix import SentContext
 from owui_chat.render.items import OutputItems
@@ -295,7 +295,7 @@ def mixed(name: str, message_id: str = "m-1") -> Record:
     return Record(name * 26, "f.gpt-5.2", 0, payload, message_id, ORIGIN)
 
 
-REPAIR = PlainItems("b" * 32)
+REPAIR = LeaveOutReasoning("b" * 32)
 OTHER = LeaveOutItem("a" * 32)
 
 
@@ -308,7 +308,7 @@ async def test_repair_is_stored_with_the_message_that_needed_it(
 
     await refused.add_repair(REPAIR)
 
-    assert host.kept[SECOND]["repairs"] == [["plain", "b" * 32]]
+    assert host.kept[SECOND]["repairs"] == [["reasoning", "b" * 32]]
     assert host.kept[FIRST] == write_records({"1" * 26: record("1")}, SIGN)
     for caller in (CALLER, LATER):
         stored_chat = await stored_for(caller)
@@ -337,7 +337,7 @@ async def test_repairs_add_up(host: StandInHost) -> None:
     await first.add_repair(REPAIR)
     await (await row_writer(LATER)).add_repair(OTHER)
 
-    assert host.kept[FIRST]["repairs"] == [["plain", "b" * 32], ["item", "a" * 32]]
+    assert host.kept[FIRST]["repairs"] == [["reasoning", "b" * 32], ["item", "a" * 32]]
     assert host.kept[SECOND]["repairs"] == [["item", "a" * 32]]
     assert {*(await stored_for()).repairs} == {REPAIR, OTHER}
     assert len((await stored_for()).repairs) == 2
@@ -381,7 +381,7 @@ async def test_repair_is_noted_in_the_answer(host: StandInHost) -> None:
     [noted] = await refused.add_repair(REPAIR)
 
     kept = json.loads(noted.item["kept"])
-    assert kept["repairs"] == [["plain", "b" * 32]]
+    assert kept["repairs"] == [["reasoning", "b" * 32]]
     assert kept["items"] == {}
     assert host.chats.writes == []
 
