@@ -604,3 +604,36 @@ def test_item_after_reasoning_of_a_failed_attempt_has_its_own_index(
     assert first["type"] == "openai_responses:end"
     assert "content" not in first
     assert rest == on_page(run_of(follows))[1]
+
+
+@pytest.mark.parametrize("kind", ["summary", "reasoning"])
+def test_text_of_a_thought_that_no_attempt_finished_stays(kind: str) -> None:
+    """People have read it; the item after it has a place of its own."""
+    begun = {"type": "reasoning", "id": "rs_1", "summary": []}
+    failed: list[RunEvent] = [
+        ItemAdded(0, begun),
+        TextDelta(0, kind, 0, "I think"),
+        TextDelta(0, kind, 1, "so"),
+        ItemDone(0, NO_THOUGHT),
+    ]
+
+    _, [thought, *rest] = on_page([*failed, *run_of(message("msg_9", "Hello"))])
+
+    assert thought["type"] == "reasoning"
+    assert thought["summary"] == [{"type": "summary_text", "text": "I think\n\nso"}]
+    assert thought["status"] == "completed"
+    assert rest == on_page(run_of(message("msg_9", "Hello")))[1]
+
+
+def test_text_of_an_earlier_item_is_no_part_of_an_unfinished_thought() -> None:
+    """Each thought is kept with its own text."""
+    begun = {"type": "reasoning", "id": "rs_2", "summary": []}
+    earlier = [event for event in run_of(reasoning("rs_1", "Before"))[:-1]]
+    failed: list[RunEvent] = [ItemAdded(5, begun), ItemDone(5, NO_THOUGHT)]
+
+    _, items = on_page([*earlier, *failed, *run_of(message("msg_9", "Hello"))])
+
+    assert [item["type"] for item in items][:2] == [
+        "reasoning",
+        "openai_responses:end",
+    ]
