@@ -1,4 +1,4 @@
-"""What was said lately, so that a log line or a notice appears once."""
+"""What was said lately, and what users reported lately."""
 
 from collections.abc import Callable
 
@@ -37,3 +37,48 @@ class RecentTexts:
             self._ends.clear()
         self._ends[hash(text)] = self._now() + self._seconds
         return True
+
+
+_MAX_SUBJECTS = 500
+_USERS_FOR_ALL = 3
+
+
+class UserReports:
+    """What requests of users met lately, such as a server that fails.
+
+    What one request met says nothing about other users: it may be about its content, or
+    one bad moment. So it holds for that user, and for all once three users met it. Of
+    too many subjects the oldest are forgotten.
+    """
+
+    def __init__(
+        self,
+        seconds: float = _DAY_SECONDS,
+        now: Callable[[], float] = monotonic_seconds,
+    ) -> None:
+        """Start empty; a report counts for `seconds`."""
+        self._seconds = seconds
+        self._now = now
+        self._ends: dict[str, dict[str, float]] = {}
+        """Until when each user's report counts, by subject and user."""
+
+    def add(self, subject: str, user_id: str) -> None:
+        """Note that a request of a user met `subject`; nobody's counts for nobody."""
+        if not user_id:
+            return
+        users = self._ends.pop(subject, {})
+        users = {user: end for user, end in users.items() if self._now() < end}
+        users.pop(user_id, None)
+        if len(users) >= _USERS_FOR_ALL:
+            # It holds for all already, so more users need no place.
+            del users[next(iter(users))]
+        users[user_id] = self._now() + self._seconds
+        if len(self._ends) >= _MAX_SUBJECTS:
+            del self._ends[next(iter(self._ends))]
+        self._ends[subject] = users
+
+    def holds(self, subject: str, user_id: str) -> bool:
+        """Say whether `subject` is to be expected for a user."""
+        users = self._ends.get(subject, {})
+        reporters = [user for user, end in users.items() if self._now() < end]
+        return user_id in reporters or len(reporters) >= _USERS_FOR_ALL

@@ -11,7 +11,6 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from openai_responses.clock import monotonic_seconds
 from openai_responses.endings import (
     FLEX_UNAVAILABLE,
     REQUEST_TOO_LARGE,
@@ -22,6 +21,7 @@ from openai_responses.endpoint import Endpoint
 from openai_responses.errors import InvalidRequest
 from openai_responses.json_input import load_json
 from openai_responses.models.resolve import resolve_model
+from openai_responses.recent_texts import UserReports
 from owui_administration.host import user_groups
 from shells.administration import CallFacts, EndpointTrial
 from shells.valve_words import fits_pattern
@@ -35,8 +35,8 @@ _ASKS_NEXT = "The server did not answer: asking the next one."
 _OTHER_ACCOUNT = (
     "The earlier reasoning of this chat belongs to another server or account."
 )
-_DOWN_SECONDS = 60.0
-"""How long an account that failed is asked last."""
+DOWN_SECONDS = 60.0
+"""How long an account that failed for a user is asked last."""
 _DOWN_KINDS = ("unreachable", "unreadable", "first_event_timeout")
 _DOWN_CODES = ("server_error", "rate_limit_exceeded", "insufficient_quota", WRONG_KEY)
 _ABOUT_ONE_REQUEST = (REQUEST_TOO_LARGE, FLEX_UNAVAILABLE)
@@ -120,17 +120,19 @@ class EndpointChoice:
         self,
         entries: Sequence[EndpointEntry],
         base_url: str,
-        down: dict[str, float],
+        failures: UserReports,
+        user_id: str,
         problem: str = "",
     ) -> None:
-        """Take the entries for the call; those that failed a moment ago are the last.
+        """Take the entries for a user's call; those that failed lately are the last.
 
-        `down` has the times until which an account counts as one that fails.
+        `failures` are those of accounts, by the users who met them.
         """
         self.problem = problem
         """Why nothing can be sent; then there are no entries."""
         self._base_url = base_url
-        self._down = down
+        self._failures = failures
+        self._user_id = user_id
         self._entries = sorted(entries, key=self._is_down)
 
     def valves(self) -> dict[str, str]:
@@ -173,7 +175,8 @@ class EndpointChoice:
         is_missing = code == "model_not_found" or status in (403, 404)
         may_work_elsewhere = is_missing or code in _ABOUT_ONE_REQUEST
         if _account_fails(kind, code, status):
-            self._note_failure(self._entries[0].at(self._base_url).account())
+            account = self._entries[0].at(self._base_url).account()
+            self._failures.add(account, self._user_id)
         elif not may_work_elsewhere:
             return ""
         if len(self._entries) == 1:
@@ -181,17 +184,9 @@ class EndpointChoice:
         self._entries.pop(0)
         return _ASKS_NEXT
 
-    def _note_failure(self, account: str) -> None:
-        """Remember for a minute that an account fails, and forget older failures."""
-        now = monotonic_seconds()
-        for other, end in list(self._down.items()):
-            if end <= now:
-                del self._down[other]
-        self._down[account] = now + _DOWN_SECONDS
-
     def _is_down(self, entry: EndpointEntry) -> bool:
         account = entry.at(self._base_url).account()
-        return monotonic_seconds() < self._down.get(account, 0)
+        return self._failures.holds(account, self._user_id)
 
     def _can_read(self, entry: EndpointEntry, host: str, scope_id: str) -> bool:
         """Say whether an entry can read what a server and an account encrypted."""
@@ -216,7 +211,8 @@ def endpoint_trials(
     trials: list[EndpointTrial] = []
     for entry in read_endpoints(text) or ():
         model = _trial_model(entry, models)
-        trials.append(EndpointTrial(model, EndpointChoice([entry], base_url, {})))
+        choice = EndpointChoice([entry], base_url, UserReports(), "")
+        trials.append(EndpointTrial(model, choice))
     return trials
 
 
@@ -234,7 +230,7 @@ def _model_names(model: str) -> set[str]:
 
 
 async def choose_endpoints(
-    text: str, facts: CallFacts, down: dict[str, float]
+    text: str, facts: CallFacts, failures: UserReports
 ) -> EndpointChoice | None:
     """Return where a call is answered; None where the valves of the pipe say it.
 
@@ -242,15 +238,16 @@ async def choose_endpoints(
     """
     entries = read_endpoints(text)
     base_url = facts["base_url"]
+    user_id = facts["user_id"]
     if entries is None:
-        return EndpointChoice([], base_url, down, _UNREADABLE)
+        return EndpointChoice([], base_url, failures, user_id, _UNREADABLE)
     if not entries or facts["has_own_key"]:
         return None
     groups: set[str] = set()
     if any(entry.groups for entry in entries):
-        groups = await user_groups(facts["user_id"])
+        groups = await user_groups(user_id)
     names = _model_names(facts["model"])
     usable = [entry for entry in entries if entry.is_for(groups, names)]
     if not usable:
         return None
-    return EndpointChoice(usable, base_url, down)
+    return EndpointChoice(usable, base_url, failures, user_id)

@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable
 from pydantic import BaseModel, Field
 
 from openai_responses.json_input import JsonObject
+from openai_responses.recent_texts import UserReports
 from openai_responses.transport.entra import EntraTokens
 from owui_administration.account import Account
 from owui_administration.agent import (
@@ -25,7 +26,7 @@ from owui_administration.agent import (
     usage_row,
     wants_stream,
 )
-from owui_administration.endpoints import choose_endpoints
+from owui_administration.endpoints import DOWN_SECONDS, choose_endpoints
 from owui_administration.limits import UserLimits, read_user_limits
 from owui_administration.names import NameCheck
 from owui_administration.telemetry import ServerWords, Telemetry
@@ -91,7 +92,7 @@ class Filter:
         self.valves = self.Valves()
         self._usage = UsageTable()
         self._words = ServerWords()
-        self._down = dict[str, float]()
+        self._failures = UserReports(DOWN_SECONDS)
         self._tokens = EntraTokens()
         self._names = NameCheck()
 
@@ -100,7 +101,7 @@ class Filter:
         rules = self.valves.USER_LIMITS_JSON
         entries = self.valves.ENDPOINTS_JSON
         limits = await read_user_limits(rules, facts, self._usage)
-        endpoints = await choose_endpoints(entries, facts, self._down)
+        endpoints = await choose_endpoints(entries, facts, self._failures)
         if limits.is_admin:
             unknown_names = await self._names.problem(rules, entries)
             limits.problems = (*limits.problems, unknown_names)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from openai_responses.recent_texts import RecentTexts
+from openai_responses.recent_texts import RecentTexts, UserReports
 
 
 @pytest.mark.parametrize(
@@ -36,3 +36,74 @@ def test_recent_texts_take_no_more_memory_than_five_thousand() -> None:
 
     assert len(texts._ends) <= 5000
     assert "x" not in str(vars(texts)["_ends"])
+
+
+class Clock:
+    """A time that a test sets."""
+
+    seconds = 0.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+def test_report_of_a_user_holds_for_that_user() -> None:
+    """However often it is made: others hear of it from three users."""
+    reports = UserReports()
+
+    for _ in range(5):
+        reports.add("down", "ada")
+    assert reports.holds("down", "ada")
+    assert not reports.holds("down", "bob")
+    assert not reports.holds("other", "ada")
+
+    reports.add("down", "bob")
+    assert not reports.holds("down", "eve")
+    reports.add("down", "cyd")
+    assert reports.holds("down", "eve")
+    assert reports.holds("down", "")
+
+
+def test_report_of_an_unknown_user_counts_for_no_one() -> None:
+    """Else all of them would be one."""
+    reports = UserReports()
+
+    for _ in range(5):
+        reports.add("down", "")
+
+    assert not reports.holds("down", "")
+    assert not reports.holds("down", "ada")
+
+
+def test_report_is_forgotten_in_time() -> None:
+    """Three of them must be of the same time; a new one begins its time anew."""
+    clock = Clock()
+    reports = UserReports(60, clock)
+    reports.add("down", "ada")
+    clock.seconds = 30
+    reports.add("down", "bob")
+    clock.seconds = 59.9
+    assert reports.holds("down", "ada")
+
+    clock.seconds = 60
+    assert not reports.holds("down", "ada")
+    reports.add("down", "cyd")
+    assert not reports.holds("down", "ada")
+    reports.add("down", "ada")
+    assert reports.holds("down", "eve")
+    clock.seconds = 90
+    assert not reports.holds("down", "eve")
+
+
+def test_reports_are_limited() -> None:
+    """The oldest subject goes, and of many users three are enough."""
+    reports = UserReports()
+    for number in range(2000):
+        reports.add("all", f"user-{number}")
+        reports.add(f"subject-{number}", "ada")
+
+    assert len(reports._ends) <= 500
+    assert max(map(len, reports._ends.values())) == 3
+    assert reports.holds("all", "eve")
+    assert reports.holds("subject-1999", "ada")
+    assert not reports.holds("subject-0", "ada")

@@ -4,6 +4,7 @@ import inspect
 
 import pytest
 
+from openai_responses.recent_texts import UserReports
 from openai_responses.transport.entra import EntraTokens
 from owui_administration.account import Account
 from owui_administration.endpoints import EndpointChoice
@@ -18,7 +19,7 @@ from shells.administration import (
     UsageAllowance,
 )
 
-ENDPOINTS = EndpointChoice([], "", {})
+ENDPOINTS = EndpointChoice([], "", UserReports(), "user-1")
 ACCOUNT = Account(
     UserLimits(), Telemetry(UNKNOWN_CALL, ServerWords()), EntraTokens(), ENDPOINTS
 )

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 
 from openai_responses.clock import monotonic_seconds
-from openai_responses.recent_texts import RecentTexts
+from openai_responses.recent_texts import RecentTexts, UserReports
 from openai_responses.repairs.memory import RepairMemory
 from owui_manifold.call.uploads import UploadMemory
 
@@ -22,6 +22,8 @@ class AccountCapabilities(RecentTexts):
         self.shutdown_dates: Mapping[str, str] = {}
         self.repairs = RepairMemory(now)
         self.uploads = UploadMemory(now)
+        self.refused_uploads = UserReports(now=now)
+        """Accounts that take no files for Python, by the users who met it."""
         self.dropped = Counter[str]()
         """How often the API left items out of the input, by its reasons."""
 

@@ -25,11 +25,6 @@ class UploadKey(NamedTuple):
     name: str
 
 
-def no_files_text(account: str) -> str:
-    """Return what `AccountCapabilities` remembers of an account without a Files API."""
-    return f"{account}: no files"
-
-
 class _Uploaded(NamedTuple):
     """A file at the API."""
 

@@ -69,7 +69,6 @@ from owui_host.users import user_model
 from owui_manifold.call.config import run_limits
 from owui_manifold.call.context import Caller, CheckedCall
 from owui_manifold.call.research import research_beginning, research_body
-from owui_manifold.call.uploads import no_files_text
 from owui_manifold.host.open_webui import require_floor, scale_image
 from owui_manifold.prepare.agent import (
     agent_defaults,
@@ -320,7 +319,8 @@ def _code_gets_files(chat: _Chat) -> bool:
     endpoint = chat.call.endpoint
     if not endpoint.has_own_services or chat.tools.choice == "none":
         return False
-    if no_files_text(endpoint.account()) in chat.call.capabilities:
+    refused_uploads = chat.call.capabilities.refused_uploads
+    if refused_uploads.holds(endpoint.account(), chat.call.caller.user_id):
         return False
     if not has_new_container(chat.tools.items):
         return False

@@ -10,7 +10,7 @@ from owui_chat.input.attachments import GONE_FILE
 from owui_chat.wording import plural
 from owui_host.files import read_file
 from owui_manifold.call.context import CheckedCall
-from owui_manifold.call.uploads import UploadKey, no_files_text
+from owui_manifold.call.uploads import UploadKey
 from owui_manifold.prepare.python_files import MAX_FILE_BYTES, PythonFile
 from owui_manifold.prepare.request import PreparedRequest
 
@@ -93,8 +93,9 @@ class ChatUploads:
         except ResponsesError as error:
             if error.status in _NO_FILES_STATUSES:
                 # From the next message on `prepare/chat.py` chooses no files.
-                known = no_files_text(endpoint.account())
-                self._prepared.call.capabilities.first_time(known)
+                call = self._prepared.call
+                refused = call.capabilities.refused_uploads
+                refused.add(endpoint.account(), call.caller.user_id)
                 raise InvalidRequest(_NO_FILES.format(file.name)) from None
             sentence = _NOT_COPIED.format(file.name, error)
             raise InvalidRequest(sentence, error.fault) from None

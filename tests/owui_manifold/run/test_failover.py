@@ -181,6 +181,32 @@ async def test_next_account_answers_after_a_failure(
     assert len([c for c in shown if "usage" in c]) == 1
 
 
+def as_user(name: str, message_id: str) -> dict[str, Any]:
+    """What the host gives for an answer to this user."""
+    return {**answering(message_id), "__user__": {**USER, "id": name}}
+
+
+async def test_failure_that_one_user_met_moves_no_other(
+    pipe: Pipe, sim: Simulator, entries: Entries
+) -> None:
+    """One bad moment is nobody else's; three users' trouble is the server's."""
+    keys = list[str | None]()
+
+    async def fail(request: web.Request) -> web.Response:
+        keys.append(request.headers.get("Authorization"))
+        return web.json_response({"error": {"message": "No."}}, status=500)
+
+    async with Upstream(fail) as down:
+        entries(at(down), at(sim))
+        asked: list[int] = []
+        for number, name in enumerate(("ada", "ada", "bob", "cyd", "eve")):
+            shown = await chunks_of(pipe, chat("Hi"), **as_user(name, f"m-{number}"))
+            assert not errors(shown)
+            asked.append(len(keys))
+
+    assert asked == [1, 1, 2, 3, 3]
+
+
 async def test_failure_of_the_last_account_ends_the_answer(
     pipe: Pipe, sim: Simulator, other: Simulator, entries: Entries
 ) -> None:
