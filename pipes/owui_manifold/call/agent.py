@@ -36,6 +36,11 @@ _STRATEGY_OF_SWITCH = "gpt5_function_calling"
 COSTLY_PARAMETERS = ("maximum_iterations", "maximum_seconds", "maximum_tokens")
 """What a request may lower, but raise only if an administrator allows it."""
 
+RULING_PARAMETERS = ("instruction", "guide", "prompt_policy_overrides")
+"""What an administrator rules an agent by: no request replaces or empties it, unless an
+administrator allows it."""
+_NOTHING_SET = StrategyParameters()
+
 _CALLER_PARAMETERS = [name for name in StrategySettings.model_fields if name != "model"]
 """What a request may state: custom parameters of a model of the workspace."""
 
@@ -127,18 +132,31 @@ def stated_parameters(body: JsonObject) -> dict[str, Any]:
 
 
 def with_stated_parameters(
-    agent: AgentMode, stated: Mapping[str, Any], raisable: Collection[str]
-) -> AgentMode:
-    """Return an agent with what a request states.
+    agent: AgentMode,
+    stored: Mapping[str, Any],
+    stated: Mapping[str, Any],
+    opened: Collection[str],
+) -> tuple[AgentMode, list[str]]:
+    """Return an agent with what is stored with its model and what a request states.
 
-    Of the limits only the `raisable` ones can be higher than those of AGENT_JSON.
+    What an administrator `stored` replaces AGENT_JSON. A request can lower limits, and
+    say what an administrator says nothing about; `caller_may_set` opens more. Returns
+    with it the names of what is left out of the request.
     """
-    changes = dict(stated)
-    for name in COSTLY_PARAMETERS:
-        if name in changes and name not in raisable:
-            most = getattr(agent.parameters, name)
-            changes[name] = _lower_limit(changes[name], most)
-    return agent._replace(parameters=replace(agent.parameters, **changes))
+    set_up = replace(agent.parameters, **stored)
+    changes: dict[str, Any] = {}
+    left_out: list[str] = []
+    for name, value in stated.items():
+        own = getattr(set_up, name)
+        if name in opened or name not in (*COSTLY_PARAMETERS, *RULING_PARAMETERS):
+            changes[name] = value
+        elif name in COSTLY_PARAMETERS:
+            changes[name] = _lower_limit(value, own)
+        elif own == getattr(_NOTHING_SET, name):
+            changes[name] = value
+        if changes.get(name, own) != value:
+            left_out.append(name)
+    return agent._replace(parameters=replace(set_up, **changes)), left_out
 
 
 def _lower_limit(stated: float, most: float) -> float:

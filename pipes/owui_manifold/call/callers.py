@@ -13,6 +13,7 @@ from openai_responses.requests.tools import CALLED_BY_NAME
 from openai_responses.tool_kinds import TOOL_KINDS
 from owui_manifold.call.agent import (
     COSTLY_PARAMETERS,
+    RULING_PARAMETERS,
     stated_parameters,
     with_stated_parameters,
 )
@@ -54,6 +55,7 @@ _KNOWN_WORDS = {
     "reasoning.context",
     *ACCOUNT_KEYS,
     *COSTLY_PARAMETERS,
+    *RULING_PARAMETERS,
     *_tool_words(),
 }
 
@@ -93,21 +95,23 @@ async def drop_forbidden_keys(call: CheckedCall) -> CheckedCall:
 
 
 async def apply_stated_parameters(call: CheckedCall) -> CheckedCall:
-    """Return the call with what its caller may set of an agent.
+    """Return the call with what is stored with its agent and what its caller may set.
 
-    A model of the workspace states it in its custom parameters.
+    A model of the workspace states it in its custom parameters. Open WebUI sends them
+    only where the request has no such key (utils/payload.py:89 of 0.12.4), so they are
+    read: else a caller could replace them, or send null to be rid of them.
     """
     if call.agent is None:
         return call
-    stated = stated_parameters(call.body)
-    if not stated:
-        return call
     stored = stated_parameters(await administrator_params(call.model_id))
-    raisable = _opened_words(call.config.expert, is_admin=call.caller.is_admin)
-    for name, value in stated.items():
-        if name in stored and stored[name] == value:
-            raisable.add(name)
-    agent = with_stated_parameters(call.agent, stated, raisable)
+    stated = stated_parameters(call.body)
+    opened = _opened_words(call.config.expert, is_admin=call.caller.is_admin)
+    agent, left_out = with_stated_parameters(call.agent, stored, stated, opened)
+    who = f"user {call.caller.user_id}"
+    names = {name: name for name in left_out}
+    line = left_out_line(who, names, call.capabilities.first_time)
+    if line:
+        call.log.warn(line)
     return call._replace(agent=agent)
 
 
