@@ -1,7 +1,8 @@
 """A valve that holds a JSON object with documented keys.
 
 One such valve replaces many fields that are rarely changed. Its keys are checked one by
-one: a key with an invalid value gets its default, and the others still apply.
+one: a number out of its range becomes the nearest allowed one (seed 000, section 3.3),
+a key with any other invalid value gets its default, and the others still apply.
 """
 
 from typing import TypeVar
@@ -18,12 +19,15 @@ _MAX_QUOTED = 80
 
 
 def read_json_valve(
-    valve: str, text: str, form: type[_Form]
+    valve: str,
+    text: str,
+    form: type[_Form],
+    consequence: str = "Its default applies.",
 ) -> tuple[_Form, list[str]]:
     """Return the settings in the text of a valve, and what is wrong with them.
 
     `form` names the known keys with their types, ranges and defaults. Each problem is a
-    message for administrators.
+    message for administrators; `consequence` is what follows from an invalid value.
     """
     given = parse_json_object(text.strip() or "{}")
     if given is None:
@@ -34,14 +38,20 @@ def read_json_valve(
     for key, field in known.items():
         if key not in given:
             continue
-        if _is_valid(form, key, given[key]):
+        try:
+            form.model_validate({key: given[key]})
             accepted[key] = given[key]
-        else:
-            shown = repr(given[key])[:_MAX_QUOTED]
-            problems.append(
-                f"{valve}: `{key}` cannot be {shown}. {field.description} Its default "
-                "applies."
-            )
+            continue
+        except ValidationError as error:
+            nearest = _nearest_allowed(error)
+        effect = consequence
+        if nearest is not None:
+            accepted[key] = nearest
+            effect = f"{nearest:g} applies."
+        shown = repr(given[key])[:_MAX_QUOTED]
+        problems.append(
+            f"{valve}: `{key}` cannot be {shown}. {field.description} {effect}"
+        )
     unknown = [key for key in given if key not in known]
     advice = f"Known keys: {', '.join(known)}."
     problem = unknown_words(valve, unknown, known, advice)
@@ -55,10 +65,15 @@ def read_expert_json(text: str, form: type[_Form]) -> tuple[_Form, list[str]]:
     return read_json_valve("EXPERT_JSON", text, form)
 
 
-def _is_valid(form: type[BaseModel], key: str, value: object) -> bool:
-    """Say whether a form accepts the value of one key."""
-    try:
-        form.model_validate({key: value})
-    except ValidationError:
-        return False
-    return True
+def _nearest_allowed(error: ValidationError) -> float | None:
+    """Return the bound that a number exceeds, None for any other mistake."""
+    for detail in error.errors():
+        if detail["input"] != detail["input"]:  # not a number, which JSON may say
+            return None
+        bounds = detail.get("ctx", {})
+        match detail["type"]:
+            case "greater_than_equal":
+                return float(bounds["ge"])
+            case "less_than_equal":
+                return float(bounds["le"])
+    return None

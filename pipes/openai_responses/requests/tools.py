@@ -246,16 +246,18 @@ def responses_tool_choice(
 ) -> object:
     """Return `tool_choice` in the API's form, where a named function is not nested.
 
-    A bare name is accepted. Raises InvalidRequest for a tool that is not among `tools`.
+    A bare name is accepted; what is neither a word nor an object is left out, as any
+    value of the wrong type is (docs/parameters.md). Raises InvalidRequest for a tool that
+    is not among `tools`.
     """
-    if choice is None or choice in _MODES:
-        return choice
     if isinstance(choice, str):
+        if choice in _MODES:
+            return choice
         wanted = _choice_by_name(choice, tools, names)
     elif isinstance(choice, Mapping):
         wanted = _flatten_choice(choice, names)
     else:
-        raise InvalidRequest("The tool choice is neither a word nor a JSON object.")
+        return None
     chosen = [wanted]
     if wanted["type"] == "allowed_tools":
         chosen = wanted["tools"]

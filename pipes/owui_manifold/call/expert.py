@@ -7,7 +7,7 @@ docs/settings.md is generated from the descriptions.
 import os
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from shells.timeouts import TimeoutSettings
 
@@ -123,3 +123,9 @@ class WebSearchOptions(BaseModel):
         description="How much text a search may return; `unlimited` is for long "
         "research and is more expensive.",
     )
+
+    @field_validator("allowed_domains", "blocked_domains", mode="before")
+    @classmethod
+    def _split_domains(cls, value: object) -> object:
+        """Return domains in one text, separated by commas, as a list."""
+        return value.split(",") if isinstance(value, str) else value

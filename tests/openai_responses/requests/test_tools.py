@@ -320,11 +320,17 @@ def test_choice_of_a_missing_tool(choice: object, named: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "choice", [{"type": "function"}, {"type": "function", "name": 3}, 7, ["f"], {}]
+    "choice", [{"type": "function"}, {"type": "function", "name": 3}, {}]
 )
 def test_choice_that_names_no_tool_is_refused(choice: object) -> None:
     with pytest.raises(InvalidRequest, match=r"^The tool choice"):
         responses_tool_choice(choice, TOOLS, ToolNames())
+
+
+@pytest.mark.parametrize("choice", [None, 7, True, ["f"], 0.5], ids=repr)
+def test_choice_of_the_wrong_type_is_the_default(choice: object) -> None:
+    """As with every parameter (docs/parameters.md)."""
+    assert responses_tool_choice(choice, TOOLS, ToolNames()) is None
 
 
 def test_choice_by_a_forbidden_name() -> None:

@@ -41,14 +41,10 @@ def test_valid_keys_hold() -> None:
 @pytest.mark.parametrize(
     ("key", "wrong"),
     [
-        ("max_retries", 6),
         ("max_retries", "many"),
-        ("max_retry_wait_seconds", -1),
         ("connect_timeout_seconds", 0),
-        ("first_event_timeout_seconds", 5),
-        ("idle_timeout_seconds", 901),
-        ("total_timeout_seconds", float("nan")),
         ("connect_timeout_seconds", float("inf")),
+        ("total_timeout_seconds", float("nan")),
         ("user_keys_get", "everything"),
         ("caller_may_set", ["service_tier"]),
         ("audit_log", None),
@@ -63,6 +59,30 @@ def test_wrong_value_costs_only_its_key(key: str, wrong: Any) -> None:
     [problem] = config.problems
     assert problem.startswith(f"EXPERT_JSON: `{key}` cannot be ")
     assert problem.endswith(" Its default applies.")
+
+
+@pytest.mark.parametrize(
+    ("key", "wrong", "nearest"),
+    [
+        ("max_retries", 6, 5),
+        ("max_retries", -1, 0),
+        ("max_retry_wait_seconds", -1, 0),
+        ("first_event_timeout_seconds", 5, 30),
+        ("idle_timeout_seconds", 901, 900),
+    ],
+)
+def test_number_out_of_range_becomes_the_nearest(
+    key: str, wrong: float, nearest: float
+) -> None:
+    """Seed 000, section 3.3; administrators are told which one applies."""
+    text = expert(**{key: wrong, "fetch_models": False})
+    config = read_config(Valves(EXPERT_JSON=text))
+
+    assert getattr(config.expert, key) == nearest
+    assert not config.expert.fetch_models
+    [problem] = config.problems
+    assert problem.startswith(f"EXPERT_JSON: `{key}` cannot be ")
+    assert problem.endswith(f" {nearest} applies.")
 
 
 def test_unknown_expert_keys_are_reported() -> None:

@@ -127,7 +127,7 @@ def test_location_is_read_from_an_object_or_words(
     [
         {"user_location": {"city": 7}},
         {"user_location": "a, b, c, d, e"},
-        {"allowed_domains": "who.int"},
+        {"allowed_domains": 7},
         {"allowed_domains": ["who.int"], "blocked_domain": ["example.org"]},
         {"allowed_domains": [f"site{number}.org" for number in range(101)]},
         {"search_context_size": "huge"},
@@ -135,8 +135,16 @@ def test_location_is_read_from_an_object_or_words(
 )
 def test_options_that_cannot_be_read_stop_the_search(options: Json) -> None:
     """A search without the administrator's filters must not run."""
-    with pytest.raises(InvalidRequest, match="WEB_SEARCH_OPTIONS"):
+    with pytest.raises(InvalidRequest, match="WEB_SEARCH_OPTIONS") as refused:
         search_with(**options)
+    assert "default applies" not in str(refused.value)
+
+
+def test_domains_may_be_one_text() -> None:
+    """Separated by commas, as in other valves."""
+    tool = search_with(allowed_domains="who.int, https://pubmed.example/about")
+
+    assert tool["filters"] == {"allowed_domains": ["who.int", "pubmed.example"]}
 
 
 def test_domains_are_those_of_copied_addresses() -> None:
