@@ -12,8 +12,9 @@ from gpt5_agent.request import AgentRequest
 from gpt5_agent.tools.confirmations import drop_question_calls
 from gpt5_agent.tools.execution import OwnTools, describe_tool
 from openai_responses.errors import InvalidRequest
-from openai_responses.items import Item
+from openai_responses.items import Item, is_call_output
 from openai_responses.json_input import as_list, as_mapping
+from openai_responses.loop.tools import cap_output
 from openai_responses.models.resolve import ResolvedModel, resolve_model
 from openai_responses.requests.build import ResponsesRequest, build_request
 from openai_responses.requests.replay import Origin, origin_at, replay_output
@@ -85,7 +86,16 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
     messages = _replace_query(memory.messages, request.query)
     origin = origin_at(model.family, request.endpoint)
     history = _build_history(messages, origin, earlier, request.sign)
-    items = history.items
+    # Outputs of tools that the host ran come as messages; those of ours were cut before.
+    characters = request.own_tools.limits.characters
+    items = [
+        (
+            {**item, "output": cap_output(item["output"], characters)}
+            if is_call_output(item)
+            else item
+        )
+        for item in history.items
+    ]
     if request.pictures:
         items = request.pictures.restore(request.chat, items)
     sources = read_context(request.context)

@@ -467,7 +467,7 @@ async def _call_tool(ready: _ReadyCall, toolset: Toolset) -> ToolResult:
     try:
         async with asyncio.timeout(timeout) as scope:
             answer = await toolset.tools.call(name, ready.arguments)
-        output = _cap_output(answer.output, limits.characters)
+        output = cap_output(answer.output, limits.characters)
         return answer._replace(output=output)
     except (Exception, SystemExit, asyncio.CancelledError) as error:
         task = asyncio.current_task()
@@ -479,7 +479,7 @@ async def _call_tool(ready: _ReadyCall, toolset: Toolset) -> ToolResult:
         return ToolResult(toolset.texts.failed.replace("{tool}", name), failed=True)
 
 
-def _cap_output(output: str | list[Item], characters: int) -> str | list[Item]:
+def cap_output(output: str | list[Item], characters: int) -> str | list[Item]:
     """Return the output with at most so many `characters` of each of its texts."""
     if isinstance(output, list):
         return [_cap_part(part, characters) for part in output]

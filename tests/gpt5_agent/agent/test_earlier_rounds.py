@@ -14,6 +14,7 @@ from agents.sample import (
     REPEATED,
     WeatherTool,
     answered,
+    called_by_the_host,
     calls,
     host_tool,
     metadata_of,
@@ -31,7 +32,7 @@ from gpt5_agent.tools.host_calls import HostToolNames
 from hosts.servers.functions import HostFunctions
 from openai_responses.items import Item, is_call, is_call_output, is_reasoning
 from openai_responses.loop.events import RunDone, Status
-from openai_responses.loop.tools import Approver
+from openai_responses.loop.tools import Approver, CallLimits
 from openai_responses.models.usage import Usage
 from openai_responses.requests.replay import Origin, replay_output
 from openai_responses.requests.tools import ToolNames
@@ -812,3 +813,24 @@ def test_carried_turns_hold_what_the_page_does_not_show(chat_of: ChatMaker) -> N
     assert sealed == ["sealed-1", "sealed-2"]
     bare = [without(item, "reasoning_details") for item in chat.output]
     assert "sealed" not in json.dumps(bare)
+
+
+def test_limit_of_outputs_holds_for_tools_of_the_host() -> None:
+    """They run in Open WebUI, and their outputs come as messages."""
+    own = OwnToolSettings(limits=CallLimits(characters=1000))
+    long, short = calls("host_weather", 1), calls("host_weather", 2)
+    messages: list[Json] = [
+        {"role": "user", "content": "Weather?"},
+        *called_by_the_host(long, output="a" * 1000 + "b" * 300_000),
+        *called_by_the_host(short, output="c" * 1000),
+    ]
+
+    prepared = prepare_run(question(messages=messages, own=own))
+
+    outputs = [
+        item["output"] for item in prepared.request.input if is_call_output(item)
+    ]
+    assert len(outputs[0]) < 1100
+    assert outputs[0].startswith("a" * 500 + "\n[... 300000 characters are cut here")
+    assert outputs[0].endswith("b" * 500)
+    assert outputs[1] == "c" * 1000
