@@ -102,10 +102,8 @@ def parse_messages(
     """
     if not all(isinstance(message, dict) for message in messages):
         raise InvalidRequest("A message of this chat is not an object with a role.")
-    head = _leading_messages(messages, ("system",))
-    texts = [_plain_text(message.get("content")) for message in head]
-    instructions = "\n\n".join(text for text in texts if text)
-    others = messages[len(head) :]
+    instructions = system_text(messages)
+    others = messages[len(_leading_messages(messages, ("system",))) :]
     newest = _newest_messages(others)
     parts: list[ChatPart] = []
     if len(newest) < len(others):
@@ -113,6 +111,13 @@ def parse_messages(
     for message in newest:
         parts += _chat_parts(message, detail)
     return instructions, parts
+
+
+def system_text(messages: Sequence[JsonObject]) -> str:
+    """Return the system messages at the head of a chat as one text."""
+    head = _leading_messages(messages, ("system",))
+    texts = [_plain_text(message.get("content")) for message in head]
+    return "\n\n".join(text for text in texts if text)
 
 
 def _leading_messages(

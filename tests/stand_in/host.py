@@ -10,6 +10,7 @@ import json
 import sys
 import threading
 from dataclasses import dataclass, field
+from datetime import datetime
 from inspect import iscoroutinefunction, signature
 from io import BytesIO
 from pathlib import Path
@@ -74,14 +75,18 @@ class Chats:
         return row
 
 
+@dataclass
 class Users:
-    """The table of users: any id is known, and one address."""
+    """The table of users: any id is known, and one address; `names` are their own."""
+
+    names: dict[str, str] = field(default_factory=dict)
 
     async def get_user_by_id(self, id: str) -> SimpleNamespace | None:
         """Return the model of a user (models/users.py)."""
         if "@" in id:
             return None
-        return SimpleNamespace(id=id, role="admin" if id == "admin" else "user")
+        role = "admin" if id == "admin" else "user"
+        return SimpleNamespace(id=id, role=role, name=self.names.get(id, "Ada"))
 
     async def get_user_by_email(self, email: str) -> SimpleNamespace | None:
         """Return the model of a user."""
@@ -372,6 +377,25 @@ class Functions:
         return [row for row in self.rows if row.type == type]
 
 
+async def render_system_prompt(
+    system: str, form_data: Json, metadata: Json | None = None, user: Any = None
+) -> Json:
+    """Put a prompt, with its variables, in front of the system message (utils/payload.py)."""
+    for variable, value in ((metadata or {}).get("variables") or {}).items():
+        system = system.replace(variable, value)
+    system = system.replace("{{USER_NAME}}", user.name if user else "Unknown")
+    now = datetime.now()
+    system = system.replace("{{CURRENT_TIME}}", now.strftime("%I:%M:%S %p"))
+    clock = now.strftime("%Y-%m-%d %I:%M:%S %p")
+    system = system.replace("{{CURRENT_DATETIME}}", clock)
+    messages = form_data["messages"]
+    if messages and messages[0]["role"] == "system":
+        messages[0]["content"] = f"{system}\n{messages[0]['content']}"
+    else:
+        messages.insert(0, {"role": "system", "content": system})
+    return form_data
+
+
 class StandInHost:
     """The package, put where the pipe looks for it."""
 
@@ -384,7 +408,8 @@ class StandInHost:
         self.groups = Groups()
         self.provide("models.groups", Groups=self.groups)
         self.provide("models.chats", Chats=self.chats)
-        self.provide("models.users", Users=Users())
+        self.users = Users()
+        self.provide("models.users", Users=self.users)
         self.provide("utils.tools", get_updated_tool_function=updated_tool_function)
         self.functions = Functions()
         self.provide("models.functions", Functions=self.functions)
@@ -424,6 +449,7 @@ class StandInHost:
         )
         self.settings.values["rag.template"] = "Use:\n{{CONTEXT}}\n"
         self.provide("utils.task", rag_template=rag_template)
+        self.provide("utils.payload", apply_system_prompt_to_body=render_system_prompt)
 
     def provide(self, module: str, **names: Any) -> None:
         """Let a module of the host have these names and no others."""

@@ -5,32 +5,61 @@ any text, and an imported chat brings its own. It appends what it finds to the s
 prompt (utils/middleware.py:2163 of 0.12.4). For a model that is mentioned in a channel,
 it puts what all members wrote into the system prompt (routers/channels.py:1344). Here
 both are taken out again: the model reads them as a message of the user.
+
+A heading alone decides nothing, because people can write it, too: as their name, which
+an administrator's prompt may contain as `{{USER_NAME}}`. But the prompt of a stored model
+comes in front of all else, as the last thing that Open WebUI adds (functions.py:275). So
+a heading counts only after that prompt.
 """
 
-_HEADING = "[CONVERSATION SUMMARY]\n"
+import re
+from collections.abc import Mapping, Sequence
+
+SUMMARY_HEADING = "[CONVERSATION SUMMARY]\n"
+THREAD_HEADING = "Here's the thread history:\n"
+
+CLOCKS: Mapping[str, str] = {
+    "{{CURRENT_TIME}}": "\ue000",
+    "{{CURRENT_DATETIME}}": "\ue001",
+}
+"""Variables whose values differ when a prompt is rendered again, and what stands for
+them then: characters of private use."""
+_LENGTHS = {"\ue000": len("01:23:45 PM"), "\ue001": len("2026-11-28 01:23:45 PM")}
+"""Of their values (utils/task.py:88)."""
 
 
-def take_summary(instructions: str) -> tuple[str, str]:
-    """Return the instructions without a summary, and the summary with its heading.
+def take_conversation(
+    instructions: str, heading: str, model_prompt: str | None
+) -> tuple[str, str]:
+    """Return the instructions without what follows a heading, and that, or nothing.
+
+    `model_prompt` is the prompt of the stored model as it was rendered again, with the
+    characters of CLOCKS; None if it is not known. If the instructions do not begin with
+    it, nothing can be told apart, and all of them stay.
 
     The heading decides, not what is stored: Open WebUI takes a summary from a key of a
     message, from an item of an answer, or from a column that the chat's row lacks
     (utils/context_compaction.py:309, models/chat_messages.py:275). What it appended
-    behind the summary goes with it: where that begins, only its owner could say.
+    after the summary goes with it: where that begins, only its owner could say.
     """
-    before, heading, summary = instructions.partition(_HEADING)
-    if not heading:
+    begin = None if model_prompt is None else _length_of(model_prompt, instructions)
+    if begin is None:
         return instructions, ""
-    return before.rstrip("\n"), heading + summary
+    found = instructions.find(heading, begin)
+    if found < 0:
+        return instructions, ""
+    return instructions[:found].rstrip("\n"), instructions[found:]
 
 
-_THREAD_HEADING = "Here's the thread history:\n"
-
-
-def take_thread(instructions: str) -> tuple[str, str]:
-    """Return the instructions for a channel without its messages, and these.
-
-    What Open WebUI says behind them goes with them.
-    """
-    before, heading, thread = instructions.partition(_THREAD_HEADING)
-    return before.rstrip("\n"), heading + thread
+def _length_of(model_prompt: str, instructions: str) -> int | None:
+    """Return how long the prompt of the model is in the instructions, None if it differs."""
+    pieces: Sequence[str] = re.split("([\ue000\ue001])", model_prompt)
+    length = 0
+    for piece in pieces:
+        if piece in _LENGTHS:
+            length += _LENGTHS[piece]
+        elif instructions.startswith(piece, length):
+            length += len(piece)
+        else:
+            return None
+    return length

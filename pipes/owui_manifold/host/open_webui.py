@@ -15,6 +15,7 @@ from urllib.parse import quote
 
 from openai_responses.errors import InvalidRequest
 from openai_responses.json_input import JsonObject, as_mapping, value_at
+from owui_chat.input.summary import CLOCKS
 from owui_host.lookup import HostTooOld, host_name
 from owui_host.users import HostUser, user_model
 from owui_manifold.host.callables import HostFunction
@@ -158,6 +159,32 @@ async def is_legacy_model(model_id: str) -> bool:
     row = await host_name("models.models", "Models").get_model_by_id(model_id)
     params = row.params.model_dump() if row is not None else {}
     return bool(params.get("function_calling") == "legacy")
+
+
+async def model_system_prompt(
+    model_id: str, user_id: str, metadata: JsonObject
+) -> str | None:
+    """Return the system prompt of a stored model as the host renders it for a user.
+
+    The host puts it in front of all other instructions (functions.py:275 of 0.12.4).
+    Values of the clock have the characters of CLOCKS. Empty without a prompt, None if
+    it cannot be rendered.
+    """
+    row = await host_name("models.models", "Models").get_model_by_id(model_id)
+    prompt = row.params.model_dump().get("system") if row is not None else None
+    if not prompt:
+        return ""
+    variables = as_mapping(metadata.get("variables"))
+    for variable, character in CLOCKS.items():
+        if variable not in variables:  # else the page's own clock
+            prompt = prompt.replace(variable, character)
+    try:
+        apply = host_name("utils.payload", "apply_system_prompt_to_body")
+        user = await user_model(user_id)
+        body = await apply(prompt, {"messages": []}, dict(metadata), user)
+        return str(body["messages"][0]["content"])
+    except (HostTooOld, LookupError, TypeError):
+        return None
 
 
 async def administrator_params(model_id: str) -> dict[str, Any]:

@@ -51,7 +51,11 @@ from owui_chat.input.prefix import (
     model_turns,
     sent_instructions,
 )
-from owui_chat.input.summary import take_summary, take_thread
+from owui_chat.input.summary import (
+    SUMMARY_HEADING,
+    THREAD_HEADING,
+    take_conversation,
+)
 from owui_chat.messages import (
     ChatPart,
     UserMessage,
@@ -59,6 +63,7 @@ from owui_chat.messages import (
     cut_notice,
     parse_messages,
     stored_messages,
+    system_text,
     user_messages,
 )
 from owui_chat.storage.details_carrier import restore_from_details
@@ -67,9 +72,13 @@ from owui_chat.storage.records import Record
 from owui_chat.storage.signature import Sign
 from owui_host.users import user_model
 from owui_manifold.call.config import run_limits
-from owui_manifold.call.context import Caller, CheckedCall
+from owui_manifold.call.context import CheckedCall
 from owui_manifold.call.research import research_beginning, research_body
-from owui_manifold.host.open_webui import require_floor, scale_image
+from owui_manifold.host.open_webui import (
+    model_system_prompt,
+    require_floor,
+    scale_image,
+)
 from owui_manifold.prepare.agent import (
     agent_defaults,
     agent_instructions,
@@ -161,7 +170,14 @@ async def build_chat_request(call: CheckedCall) -> PreparedRequest:
     size = count_entries(call.messages, 2)
     if stored:
         size += stored.size
-    chat = await run_work(size, partial(_read_messages, call, keys.sign, stored))
+    heading = _conversation_heading(call)
+    model_prompt: str | None = None
+    if heading:
+        model_prompt = await model_system_prompt(
+            call.model_id, call.caller.user_id, call.host.metadata
+        )
+    read = partial(_read_messages, call, keys.sign, stored, (heading, model_prompt))
+    chat = await run_work(size, read)
     chat = await _with_whole_files(chat)
     chat = await run_work(size, partial(_apply_passes, chat))
     origin = origin_at(chat.model.family, call.endpoint)
@@ -193,12 +209,22 @@ async def build_chat_request(call: CheckedCall) -> PreparedRequest:
 
 
 def _read_messages(
-    call: CheckedCall, sign: Sign | None, stored: StoredChat | None
+    call: CheckedCall,
+    sign: Sign | None,
+    stored: StoredChat | None,
+    conversation: tuple[str, str | None],
 ) -> _Chat:
-    """Return the chat as the host gives it, with its model and its tools."""
+    """Return the chat as the host gives it, with its model and its tools.
+
+    `conversation` is the heading after which the host tells of it in the system prompt,
+    if any, and the prompt of the model in front (`take_conversation`).
+    """
     messages, memory_note = remembered_messages(call.agent, call.messages)
     system_prompt, parts = parse_messages(messages, call.valves.IMAGE_DETAIL)
-    instructions, summary = _take_conversation(call.caller, system_prompt)
+    instructions, summary = system_prompt, ""
+    heading, model_prompt = conversation
+    if heading:
+        instructions, summary = take_conversation(system_prompt, heading, model_prompt)
     parts, records = restore_from_details(parts, sign)
     model, reason = _choose_model(call, parts, stored)
     if call.account:
@@ -225,16 +251,18 @@ def _read_messages(
     return _attach_stored(chat)
 
 
-def _take_conversation(caller: Caller, system_prompt: str) -> tuple[str, str]:
-    """Return the instructions, and what the host tells there of the conversation.
+def _conversation_heading(call: CheckedCall) -> str:
+    """Return the heading after which the host tells of the conversation, if it does.
 
-    It tells it in chats of its page only; other clients write their own instructions.
+    It does so in chats of its page and in channels only; other clients write their own
+    instructions.
     """
-    if caller.is_in_channel:
-        return take_thread(system_prompt)
-    if caller.host_reads:
-        return take_summary(system_prompt)
-    return system_prompt, ""
+    heading = THREAD_HEADING if call.caller.is_in_channel else SUMMARY_HEADING
+    tells = call.caller.is_in_channel or call.caller.host_reads
+    are_messages = all(isinstance(message, dict) for message in call.messages[:3])
+    if tells and are_messages and heading in system_text(call.messages[:3]):
+        return heading
+    return ""
 
 
 def _apply_passes(chat: _Chat) -> _Chat:

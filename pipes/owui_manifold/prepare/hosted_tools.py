@@ -148,7 +148,7 @@ def _web_search(config: Config, model: ResolvedModel) -> Sequence[Item]:
 
 def _read_search_options(text: str) -> tuple[WebSearchOptions, list[str]]:
     """Return the options of the web search, and what is wrong with them."""
-    return read_json_valve(_SEARCH_VALVE, text, WebSearchOptions, _NO_SEARCH)
+    return read_json_valve(_SEARCH_VALVE, text, WebSearchOptions, _UNTIL_CORRECTED)
 
 
 def unused_search_budget(config: Config, model: ResolvedModel) -> str:
@@ -167,7 +167,7 @@ def unused_search_budget(config: Config, model: ResolvedModel) -> str:
 
 
 _SEARCH_VALVE = "WEB_SEARCH_OPTIONS"
-_NO_SEARCH = "Chats that search are not answered until it is corrected."
+_UNTIL_CORRECTED = "Chats that search are not answered until it is corrected."
 _SEARCH_EXAMPLE = '{"allowed_domains": ["who.int"], "user_location": "Bern, BE, CH"}'
 
 
