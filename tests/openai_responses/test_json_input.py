@@ -2,7 +2,12 @@
 
 import pytest
 
-from openai_responses.json_input import parse_json_object, parse_string_map
+from openai_responses.json_input import (
+    JsonTooLarge,
+    json_size,
+    parse_json_object,
+    parse_string_map,
+)
 
 DEEP = pytest.param("[" * 100_000, id="brackets")
 NO_TEXTS = [None, 1, {"a": 1}, ["{}"]]
@@ -29,3 +34,35 @@ def test_texts_are_an_object_of_nothing_else() -> None:
 @pytest.mark.parametrize("text", ['{"a": 1}', '{"a": null}', "[]", "blue", DEEP])
 def test_other_values_make_it_none(text: str) -> None:
     assert parse_string_map(text) is None
+
+
+@pytest.mark.parametrize(
+    ("value", "size"),
+    [
+        ("x" * 90, 100),
+        (["x" * 80], 100),
+        ({"name": "x" * 76}, 100),
+        ([[], {}], 30),
+        (7, 10),
+    ],
+    ids=["text", "list", "object", "empty", "number"],
+)
+def test_size_of_a_value_has_a_limit(value: object, size: int) -> None:
+    """Its characters, and ten for each value; keys count."""
+    assert json_size(value, size) == size
+    with pytest.raises(JsonTooLarge):
+        json_size(value, size - 1)
+
+
+@pytest.mark.parametrize(("depth", "fits"), [(64, True), (65, False)])
+def test_size_of_a_deep_value_is_not_read(depth: int, fits: bool) -> None:
+    """Nobody writes one by hand."""
+    value: object = "x"
+    for _ in range(depth - 1):
+        value = [value]
+
+    if fits:
+        assert json_size(value, 10_000) > depth
+    else:
+        with pytest.raises(JsonTooLarge):
+            json_size(value, 10_000)

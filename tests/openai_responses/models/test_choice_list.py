@@ -2,6 +2,7 @@
 
 import pytest
 
+from openai_responses.models import choice
 from openai_responses.models.choice import newest_models, read_models
 from openai_responses.models.resolve import CATALOG_FACTS
 
@@ -19,6 +20,21 @@ def test_the_newest_of_each_family() -> None:
         "gpt-5.5",
         "gpt-5.4-mini",
     ]
+
+
+@pytest.mark.parametrize(
+    ("today", "is_offered"),
+    [("2026-12-10", True), ("2026-12-11", False), ("2026-12-12", False)],
+)
+def test_model_is_offered_up_to_the_day_before_it_goes(
+    today: str, is_offered: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On that day it may be gone in the middle of a chat."""
+    name = "gpt-5.5"
+    ending = CATALOG_FACTS[name]._replace(shutdown="2026-12-11", successor=None)
+    monkeypatch.setattr(choice, "CATALOG_FACTS", {name: ending})
+
+    assert newest_models(today) == [name] * is_offered
 
 
 @pytest.mark.parametrize(

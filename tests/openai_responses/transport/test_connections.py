@@ -187,6 +187,8 @@ async def test_refusal_of_many_megabytes(connections: Connections) -> None:
     [
         ({}, None, None),
         ({"Retry-After": "7"}, 7.0, None),
+        ({"Retry-After": "0"}, 0.0, None),
+        ({"Retry-After-Ms": "0"}, 0.0, None),
         ({"Retry-After": "0.25"}, 0.25, None),
         ({"Retry-After-Ms": "1500", "Retry-After": "7"}, 1.5, None),
         ({"Retry-After": "Mon, 16 Nov 2026 13:06:50 GMT"}, 0.0, None),

@@ -1,5 +1,9 @@
 """Files are uploaded for code containers, and expire."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
 import pytest
 
 from openai_responses.endpoint import Endpoint
@@ -33,6 +37,47 @@ async def test_a_file_arrives_whole(
     assert (kept.name.replace("%22", '"'), kept.content) == (name, content)
     assert kept.purpose == "user_data"
     assert kept.expires_at == kept.created_at + UPLOAD_SECONDS
+
+
+class Recording(Connections):
+    """Connections that note what is sent, and answer with an id."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sent: list[bytes] = []
+
+    @asynccontextmanager
+    async def request(self, *given: Any) -> AsyncIterator[Any]:
+        """Note the body."""
+        self.sent.append(given[2].content)
+        yield self
+
+    async def read_json(self) -> dict[str, str]:
+        """Return what the API answers."""
+        return {"id": "file_1"}
+
+
+@pytest.mark.parametrize(
+    ("host", "purpose"),
+    [
+        ("mine.openai.azure.com", b"assistants"),
+        ("api.openai.com", b"user_data"),
+        ("gateway.example", b"user_data"),
+    ],
+)
+async def test_purpose_of_a_file_is_one_that_the_server_knows(
+    host: str, purpose: bytes
+) -> None:
+    """Azure refuses OpenAI's own word for it."""
+    connections = Recording()
+    endpoint = Endpoint(f"https://{host}/openai/v1", "key-1")
+
+    assert (
+        await upload_file(endpoint, connections, Upload("a", b"a"), soon()) == "file_1"
+    )
+
+    [body] = connections.sent
+    assert b'name="purpose"\r\n\r\n' + purpose + b"\r\n" in body
 
 
 async def test_refused_upload_raises(connections: Connections) -> None:
