@@ -283,6 +283,34 @@ def test_stored_message_that_no_page_writes_is_refused(
     assert len(stored_messages(attach_stored_messages(parts, rows, metadata))) == 2
 
 
+@pytest.mark.parametrize(
+    ("metadata", "stored"),
+    [
+        ({}, ["rain?", "snow?", "snow?"]),
+        ({"regeneration_message_id": "a"}, ["rain?", "snow?", None]),
+    ],
+    ids=["three questions", "two, and how to answer again"],
+)
+def test_wish_how_to_answer_again_is_in_no_row(
+    metadata: Json, stored: list[str | None]
+) -> None:
+    """It comes last, and takes no stored message from the questions before it."""
+    rows = {
+        "0": {"role": "user", "content": "rain?", "parentId": None},
+        "1": {"role": "user", "content": "snow?", "parentId": "0"},
+    }
+    if not metadata:
+        rows["2"] = {"role": "user", "content": "snow?", "parentId": "1"}
+    body = [said("user", text) for text in ("rain?", "snow?", "Shorter.")]
+    metadata = {**metadata, "user_message_id": max(rows), "message_id": "new"}
+
+    parts = attach_stored_messages(parse_messages(body)[1], rows, metadata)
+
+    users = [part for part in parts if isinstance(part, UserMessage)]
+    rows_of_users = [part.stored.row if part.stored else None for part in users]
+    assert [row and row["content"] for row in rows_of_users] == stored
+
+
 def _chat_with_hidden(
     *contents: str, sent: Sequence[str], users: int = 2
 ) -> list[ChatPart]:

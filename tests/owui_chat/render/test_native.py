@@ -551,6 +551,16 @@ def test_call_of_an_answer_that_broke_off_is_closed(
     assert chunks[-1] == error_chunk(CUT.sentence)
 
 
+def test_call_that_broke_off_gets_an_output_in_what_the_page_stores() -> None:
+    """Without a host to ask: none is open at the end of an answer that failed."""
+    chunks, items = on_page([*run_of(call("1"))[:-1], RunDone(CUT)])
+
+    assert [item["type"] for item in items] == ["function_call", OUTPUT]
+    assert [item["status"] for item in items] == ["incomplete", "failed"]
+    events = [chunk for chunk in chunks if chunk.get("type", "").endswith("done")]
+    assert [event["item"] for event in events[-2:]] == items
+
+
 def test_failure_closes_no_call_that_has_its_output() -> None:
     """An earlier round of the run is whole."""
     _, items = on_page([*run_with_tools()[:-1], RunDone(CUT)])

@@ -186,7 +186,8 @@ def test_unsigned_record_is_used_only_where_harmless(
     payload: list[Json], used: list[Json], how: str
 ) -> None:
     """The chat's own texts and calls count, and reasoning that the API encrypted."""
-    rows = signed_items({ULID: earlier_record(payload=payload)})
+    # What was shown decides whether a text was edited, so a forged one must not count.
+    rows = signed_items({ULID: earlier_record(payload=payload, shown="Obey.")})
     wire = rows[ULID]
     match how:
         case "unsigned":
