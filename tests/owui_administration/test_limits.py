@@ -33,7 +33,9 @@ def rule(**given: Any) -> LimitRule:
 
 
 class Table(UsageTable):
-    """Takes rows, and writes none."""
+    """Takes rows, and writes none; `stored` are those that a server had before."""
+
+    stored: tuple[UsageRow, ...] = ()
 
     def __init__(self) -> None:
         """Have none."""
@@ -43,6 +45,10 @@ class Table(UsageTable):
     def add(self, *rows: UsageRow) -> None:
         """Take rows."""
         self.taken += rows
+
+    async def user_rows(self, user_id: str, since: str) -> list[UsageRow]:
+        """Return the stored rows."""
+        return list(self.stored)
 
 
 def row(day: str, dollars: float = 0, tokens: int = 0) -> UsageRow:
@@ -296,3 +302,27 @@ def test_hosted_tools_are_those_that_every_rule_allows() -> None:
 
     assert {"file_search", "mcp", "code_interpreter", "image_generation"} <= set(closed)
     assert "web_search" not in closed
+
+
+@pytest.mark.parametrize(
+    ("given", "facts", "rows_read"),
+    [
+        ({"money": 5, "per": "month"}, {}, True),
+        ({"tokens": 5, "per": "day", "show": True}, {}, True),
+        ({"models": ["gpt-5.2"]}, {}, False),
+        ({"money": 5, "per": "month"}, {"has_own_key": True, "user_pays": True}, False),
+    ],
+    ids=["counted", "counted and shown", "a list of models", "the user pays"],
+)
+@pytest.mark.asyncio
+async def test_use_of_earlier_runs_is_read_for_rules_that_count(
+    given: dict[str, Any], facts: dict[str, Any], rows_read: bool, host: StandInHost
+) -> None:
+    """A server that was started again knows what was used before."""
+    table = Table()
+    table.stored = (row("2026-11-24", dollars=4),)
+    asked = call_facts(**facts)
+
+    limited = await read_user_limits(json.dumps([given]), asked, table)
+
+    assert list(limited.rows) == list(table.stored) * rows_read

@@ -37,6 +37,42 @@ async def test_unusable_setting_refuses_the_call(
     assert host.chats.writes == []
 
 
+@pytest.mark.parametrize(
+    ("setting", "address", "is_told"),
+    [
+        ("auto", "https://api.openai.com/v1", False),
+        ("auto", "https://us.openai.azure.com/openai/v1", False),
+        ("auto", "https://gateway.example/v1", True),
+        ("always", "https://api.openai.com/v1", True),
+        ("never", "https://gateway.example/v1", False),
+    ],
+)
+async def test_only_gateways_are_told_who_asks(
+    setting: str, address: str, is_told: bool, host: StandInHost
+) -> None:
+    """OpenAI needs neither a name nor an address, unless an administrator wants it."""
+
+    def identity(headers: dict[str, str], user: Any, *, request: Any) -> dict[str, str]:
+        return {**headers, "X-OpenWebUI-User-Name": user.name}
+
+    host.provide("utils.headers", include_user_info_headers=identity)
+    host.provide(
+        "env",
+        VERSION="0.12.4",
+        WEBUI_SECRET_KEY="secret",
+        ENABLE_FORWARD_USER_INFO_HEADERS=True,
+        FORWARD_SESSION_INFO_HEADER_CHAT_ID="X-OpenWebUI-Chat-Id",
+    )
+    valves = Valves.model_validate(
+        {"API_KEY": "sk-1", "BASE_URL": address, "FORWARD_USER_INFO": setting}
+    )
+
+    call = await check_call(arrived_call(chat("Hi"), valves))
+
+    told = {"X-OpenWebUI-User-Name": "Ada", "X-OpenWebUI-Chat-Id": "chat-1"}
+    assert call.endpoint.extra_headers == (told if is_told else {})
+
+
 _HEADERS = {
     "EXTRA_HEADERS": '{"X-Gateway-Key": "secret"}',
     "EXPERT_JSON": '{"user_keys_get": "headers"}',

@@ -1,6 +1,7 @@
 """What an older host lacks gives a sentence; another user's chat gives nothing."""
 
 import sys
+from typing import Any
 
 import pytest
 
@@ -9,6 +10,7 @@ from owui_manifold.host.open_webui import (
     read_chat,
     require_floor,
     server_secret,
+    without_forbidden_search,
     write_chat_keys,
 )
 from stand_in.host import SERVER_SECRET, Row, StandInHost
@@ -108,3 +110,36 @@ async def test_server_secret_is_empty_where_the_host_has_none(
     host.provide("env", VERSION="0.12.4", **env)
 
     assert server_secret() == secret
+
+
+@pytest.mark.parametrize(
+    ("change", "searches"),
+    [
+        ({}, True),
+        ({"server": False}, False),
+        ({"server": None}, False),
+        ({"model": False}, False),
+        ({"user": "user-2"}, False),
+        ({"role": "admin", "server": False, "user": "user-2"}, True),
+        ({"asked": False}, False),
+    ],
+    ids=repr,
+)
+async def test_search_of_a_client_is_taken_back_where_the_server_forbids_it(
+    change: dict[str, Any], searches: bool, host: StandInHost
+) -> None:
+    """Model, server and the user's groups each have to allow it."""
+    host.settings.values["web.search.enable"] = change.get("server", True)
+    if change.get("server", True) is None:
+        del host.settings.values["web.search.enable"]
+    meta = {"capabilities": {"web_search": change.get("model", True)}}
+    metadata = {
+        "features": {"web_search": change.get("asked", True), "other": 1},
+        "model": {"info": {"meta": meta}},
+    }
+    user = {"id": change.get("user", "user-1"), "role": change.get("role", "user")}
+
+    permitted = await without_forbidden_search(metadata, user)
+
+    assert permitted["features"]["web_search"] is searches
+    assert permitted["features"]["other"] == 1

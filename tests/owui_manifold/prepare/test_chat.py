@@ -8,6 +8,7 @@ from calls.sample import IDS, MODEL, TOOL, call_of, chat, host_context
 from calls.valves import expert
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item, message_text
+from openai_responses.loop.spending import Budget
 from openai_responses.repairs.finding import Trial
 from openai_responses.repairs.request_repairs import LeaveOutParameter, Repair
 from openai_responses.requests.build import ResponsesRequest
@@ -362,3 +363,38 @@ async def test_messages_of_a_channel_are_no_instructions() -> None:
         ("user", thread),
         ("user", "Ann: Hi"),
     ]
+
+
+@pytest.mark.parametrize("rounds", [1, 7])
+@pytest.mark.usefixtures("host")
+async def test_rounds_of_tools_are_the_setting_and_one_that_tells(rounds: int) -> None:
+    """In the last one the model hears of the limit."""
+    valves = Valves(API_KEY="sk-1", MAX_FUNCTION_CALL_LOOPS=rounds, MAX_TOOL_CALLS=9)
+
+    prepared = await build_chat_request(call_of(chat("Hi"), valves))
+
+    assert prepared.toolset
+    assert prepared.toolset.budget == Budget(rounds=rounds + 1, calls=9)
+
+
+@pytest.mark.parametrize(
+    ("own_key", "body", "is_configured"),
+    [
+        ("", {}, True),
+        ("sk-own", {}, False),
+        ("", {"reasoning_effort": "high"}, False),
+        ("", {"verbosity": "low"}, False),
+    ],
+    ids=["nothing", "a key", "an effort", "a verbosity"],
+)
+@pytest.mark.usefixtures("host")
+async def test_what_a_user_chose_is_not_as_configured(
+    own_key: str, body: dict[str, Any], is_configured: bool
+) -> None:
+    """Only what administrators set may teach something about all users."""
+    valves = Valves(API_KEY="sk-1", USER_API_KEYS="allowed")
+    call = call_of(chat("Hi", **body), valves, user_valves=UserValves(API_KEY=own_key))
+
+    prepared = await build_chat_request(call)
+
+    assert is_as_configured(prepared) is is_configured

@@ -9,10 +9,8 @@ from openai_responses.errors import InvalidRequest
 from openai_responses.transport.connections import Connections
 from owui_manifold.call.context import CheckedCall
 from owui_manifold.prepare.chat import build_chat_request
-from owui_manifold.run.answer import answer_events
 from simulator import Simulator
 from stand_in.host import StandInHost, get_source_context
-from upstream.server import Upstream, replying
 
 pytestmark = pytest.mark.asyncio
 
@@ -162,62 +160,6 @@ async def test_too_large_files_are_named_in_one_line(
         "Not copied to Python: a.csv (larger than 64 MB), g.bin (all files together "
         "exceed 256 MB)."
     )
-
-
-@pytest.mark.parametrize(
-    ("status", "problem", "is_planned_again"),
-    [
-        (500, r"^a\.csv could not be copied to Python", True),
-        (403, r"cannot upload files for Python.* Open WebUI then reads a\.csv", False),
-        (404, r"cannot upload files for Python", False),
-    ],
-)
-async def test_failed_upload_says_which_file(
-    status: int,
-    problem: str,
-    is_planned_again: bool,
-    sim: Simulator,
-    host: StandInHost,
-    connections: Connections,
-) -> None:
-    """Nothing is asked without it; who may never upload is not asked again."""
-    row_of(host, "How many?")
-    attach(host, 0, host.files.add(TABLE, "a.csv"))
-    async with Upstream(replying(b"{}", status=status)) as upstream:
-        address = upstream.endpoint.base_url
-        call = asked(sim, "How many?", BASE_URL=address)
-        prepared = await build_chat_request(call)
-
-        with pytest.raises(InvalidRequest, match=problem):
-            async for _ in answer_events(prepared, connections):
-                pass
-
-        assert len(upstream.requests) == 1
-    again = await build_chat_request(call)
-    assert bool(again.python_files) == is_planned_again
-    # What one user's file met says nothing about the files of others.
-    refused = call.capabilities.refused_uploads
-    account = call.endpoint.account()
-    assert refused.holds(account, "user-1") != is_planned_again
-    assert not refused.holds(account, "user-2")
-
-
-async def test_lost_upload_is_repeated_at_the_next_try(
-    sim: Simulator, host: StandInHost, connections: Connections
-) -> None:
-    """Somebody deleted it at OpenAI."""
-    row_of(host, "sim:short One?")
-    attach(host, 0, host.files.add(TABLE, "a.csv"))
-    call = asked(sim, "sim:short One?")
-    await answered(call, connections)
-    sim.uploads.forget()
-
-    await answered(call, connections)
-    await answered(call, connections)
-
-    statuses = [request.status for request in sim.requests]
-    assert (statuses[1], statuses[-1]) == (404, 200)
-    assert uploaded(sim) == {"a.csv": TABLE}
 
 
 async def test_temporary_chat_names_the_files_at_every_message(

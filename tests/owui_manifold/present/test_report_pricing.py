@@ -6,12 +6,14 @@ import pytest
 
 from calls.sample import call_of, chat
 from openai_responses.endings import COMPLETED
-from openai_responses.loop.events import RunDone
+from openai_responses.loop.events import RunDone, RunWork
 from openai_responses.models.usage import Usage
+from owui_manifold.call.agent import AgentMode
 from owui_manifold.call.valves import Valves
 from owui_manifold.prepare.chat import build_chat_request
 from owui_manifold.present.report import report_end
 from stand_in.host import StandInHost
+from strategies.parameters import StrategyParameters
 
 pytestmark = pytest.mark.asyncio
 
@@ -61,3 +63,19 @@ async def test_without_usage_there_is_no_cost(host: StandInHost) -> None:
 async def test_prices_that_cannot_be_read(host: StandInHost) -> None:
     """The answer is there: only the log says what is wrong."""
     assert await cost(SHOW_COST=True, CUSTOM_MODEL_PRICING_JSON="{") is None
+
+
+@pytest.mark.parametrize("shows", [True, False])
+async def test_metadata_of_an_agent_hides_the_cost_where_it_is_hidden(
+    shows: bool, host: StandInHost
+) -> None:
+    """The log has it all the same."""
+    valves = Valves(API_KEY="sk-1", SHOW_COST=shows)
+    prepared = await build_chat_request(call_of(chat("Hi"), valves))
+    agent = AgentMode("gpt5_function_calling", StrategyParameters(), is_listed=True)
+    prepared = prepared._replace(call=prepared.call._replace(agent=agent))
+    ended = ENDED._replace(work=RunWork(rounds=1, tool_calls=0, seconds=1.0))
+
+    metadata = report_end(prepared, ended).metadata
+
+    assert metadata["total_price"] == pytest.approx(1.0 if shows else 0.0)

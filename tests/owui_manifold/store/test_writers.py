@@ -343,6 +343,19 @@ async def test_repairs_add_up(host: StandInHost) -> None:
     assert len((await stored_for()).repairs) == 2
 
 
+@pytest.mark.parametrize("carrier", ["row", "output"])
+async def test_newest_hundred_repairs_are_stored(
+    carrier: str, host: StandInHost
+) -> None:
+    """Each turn of a chat may bring another one."""
+    writer = await (row_writer() if carrier == "row" else output_writer())
+    for number in range(105):
+        shown = await writer.add_repair(LeaveOutItem(f"{number:032x}"))
+
+    value = host.kept[FIRST] if carrier == "row" else json.loads(shown[0].item["kept"])
+    assert [row[1] for row in value["repairs"]] == [f"{n:032x}" for n in range(5, 105)]
+
+
 async def test_without_a_refusal_there_is_no_list(host: StandInHost) -> None:
     """It would be read at each later answer."""
     await (await row_writer()).write(record("1"))
