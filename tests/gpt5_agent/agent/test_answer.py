@@ -1,6 +1,7 @@
 """The loop: rounds, limits, endings."""
 
 import asyncio
+import json
 from contextlib import aclosing
 from itertools import pairwise
 from typing import Any
@@ -19,6 +20,7 @@ from agents.sample import (
     question,
     states,
 )
+from chats.pictures import PIXEL, PNG
 from event_loops.skipping_loop import run_skipping
 from gpt5_agent.agent.answer import run_agent
 from gpt5_agent.events import (
@@ -28,6 +30,7 @@ from gpt5_agent.events import (
     StepEnded,
     StepStarted,
 )
+from gpt5_agent.pictures import PictureMemory
 from gpt5_agent.request import AgentRequest, OwnToolSettings
 from openai_responses.items import Item, is_call_output
 from openai_responses.loop.events import RunDone, Status
@@ -391,3 +394,25 @@ def test_memory_policy_that_drops_turns_adds_a_note() -> None:
     assert len(history) == 2
     assert "The boat is red." in repr(history[0])
     assert "Two?" in repr(history[1])
+
+
+class PlotTool(WeatherTool):
+    """A tool of the agent's own that draws."""
+
+    async def execute(self, args: dict[str, Any]) -> object:
+        """Return a picture."""
+        return [{"type": "image", "data": PNG, "mimeType": "image/png"}]
+
+
+def test_pictures_of_an_answer_are_forgotten_with_its_end() -> None:
+    """Other chats keep theirs."""
+    pictures = PictureMemory()
+    part = {"type": "input_image", "image_url": PIXEL}
+    pictures.keep("u-1/other", {"call_id": "call_1", "output": [part]})
+    asked = question(PlotTool("own_plot"), chat="u-1/c-1", pictures=pictures)
+    provider = ScriptedProvider([calls("own_plot")], [message("9", "Here it is.")])
+
+    run_skipping(events_of(asked, provider))
+
+    assert PIXEL in json.dumps(provider.asked[-1][0])
+    assert [kept.chat for kept in pictures._outputs] == ["u-1/other"]

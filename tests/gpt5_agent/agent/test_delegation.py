@@ -72,11 +72,13 @@ class Crew:
             name: ScriptedProvider(*script) for name, script in tasks.items()
         }
         self.asked: dict[str, PreparedRun] = {}
+        self.requests: list[AgentRequest] = []
 
     def provide(self, asked: AgentRequest, prepared: PreparedRun) -> ScriptedProvider:
         """Return the model of a run."""
         text = str(asked.messages[-1]["content"])
         self.asked[text] = prepared
+        self.requests.append(asked)
         return self.providers.get(text, self.main)
 
     def run(self, *tools: Any, rules: str = "", **more: Any) -> list[AgentEvent]:
@@ -99,6 +101,20 @@ def crew_of(*names: str) -> Crew:
     """An agent that gives tasks of these names away, each of which answers its name."""
     answers = {name: looking_then(name, n) for n, name in enumerate(names)}
     return Crew(delegating(*({"task": name} for name in names)), [SAID], **answers)
+
+
+def test_task_gives_no_tasks_away() -> None:
+    """Else one question could start any number of runs."""
+    crew = crew_of("north")
+
+    crew.run(WeatherTool())
+
+    [asked] = [
+        each for each in crew.requests if each.messages[-1]["content"] == "north"
+    ]
+    assert not asked.own_tools.delegates
+    assert not asked.own_tools.asks_in_chat
+    assert [tool.name for tool in asked.own_tools.tools] == ["get_weather"]
 
 
 def test_task_is_a_run_of_its_own() -> None:

@@ -1,12 +1,23 @@
 """What is shown between an agent's tools."""
 
+from contextlib import aclosing
+from typing import Any
+
 import pytest
 
+from calls.sample import call_of, chat, host_context, valves_for
 from openai_responses.items import Item, item_type, message_text
-from openai_responses.loop.events import HiddenMessage, ResponseDone, RunEvent
+from openai_responses.loop.events import HiddenMessage, ResponseDone, RunDone, RunEvent
 from openai_responses.loop.run import RoundEvent, RoundStarted
+from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
-from owui_manifold.run.agent import IntermediateTexts
+from owui_manifold.call.context import Caller
+from owui_manifold.prepare.chat import build_chat_request
+from owui_manifold.run.agent import IntermediateTexts, run_agent
+from simulator import Simulator
+from stand_in.host import StandInHost
+
+Json = dict[str, Any]
 
 THOUGHT: Item = {"type": "reasoning", "summary": []}
 CALL: Item = {"type": "function_call", "call_id": "c", "name": "look"}
@@ -91,3 +102,40 @@ def test_everything_is_shown_if_wanted() -> None:
     texts = IntermediateTexts(are_shown=True)
 
     assert [e for event in events for e in texts.show(event)] == events[1:]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("is_stopped", [True, False])
+async def test_only_a_stopped_run_reports_itself_to_the_page(
+    is_stopped: bool, sim: Simulator, host: StandInHost, connections: Connections
+) -> None:
+    """One that ends tells what it took as its end."""
+    told: list[Json] = []
+
+    async def emit(event: Json) -> None:
+        told.append(event)
+
+    valves = valves_for(sim)
+    text = "sim:stall" if is_stopped else "sim:short"
+    call = call_of(
+        chat(text, model="my_pipe.gpt5_function_calling"),
+        valves,
+        Caller(
+            "my_pipe.gpt5_function_calling", "user-1", "chat-1", "m-1", streams=True
+        ),
+        host=host_context(event_emitter=emit),
+    )
+    prepared = await build_chat_request(call)
+    assert prepared.toolset
+    ended: list[RunEvent] = []
+    run = run_agent(prepared, prepared.toolset, prepared.limits, connections)
+    async with aclosing(run) as events:
+        async for event in events:
+            ended.append(event)
+            if is_stopped and isinstance(event, TextDelta):
+                break
+    await connections.close()
+
+    assert len(told) == is_stopped
+    works = [event.work for event in ended if isinstance(event, RunDone)]
+    assert [work is not None for work in works] == [True] * (not is_stopped)
