@@ -118,6 +118,12 @@ class _Edit(NamedTuple):
     text: str
 
 
+_MAX_SOURCES = 200
+"""Of a message, those of the host's tools included; nobody reads more."""
+_FEW_SOURCES = 10
+_SOURCES_AT_ONCE = 10
+
+
 class Citations:
     """Numbers the sources of one run; the same events give the same numbers.
 
@@ -130,6 +136,8 @@ class Citations:
         self._names: dict[str, str] = {}
         self._waiting = deque[str]()
         self._growing: dict[int, _GrowingPart] = {}
+        self._shown = 0
+        """How many sources of ours the page knows."""
 
     def feed(self, event: RunEvent) -> Iterable[CitedEvent]:
         """Return the event with its text as it is shown, and the sources it names.
@@ -193,19 +201,31 @@ class Citations:
         return link_files(text, ended.card)
 
     def _sources(self, *, ended: bool) -> Iterator[CitedEvent]:
-        """Yield the sources to show now, in the order of their numbers.
+        """Yield the sources to show now, in the order of their numbers, as one event.
 
-        While a message is growing, sources without a known name wait.
+        For each event the host reads and writes all sources of the message
+        (socket/main.py:1583 of 0.12.4), so the first few are shown at once, and the
+        others some at a time. While a message is growing, sources without a known name
+        wait.
         """
-        while self._waiting and (ended or self._waiting[0] in self._names):
-            key = self._waiting.popleft()
-            name = self._names.get(key, key)
-            source = {"name": name}
-            if key.startswith("http"):
-                source["url"] = key
-            metadata = {"source": key, "name": name}
-            cited = {"source": source, "document": [name], "metadata": [metadata]}
-            yield SourceCited(cited)
+        names: dict[str, str] = {}
+        for key in self._waiting:
+            if not ended and key not in self._names:
+                break
+            names[key] = self._names.get(key, key)
+        is_due = ended or self._shown < _FEW_SOURCES or len(names) >= _SOURCES_AT_ONCE
+        if not names or not is_due:
+            return
+        self._shown += len(names)
+        for _ in names:
+            self._waiting.popleft()
+        first = next(iter(names))
+        source = {"name": names[first]}
+        if first.startswith("http"):
+            source["url"] = first
+        metadata = [{"source": key, "name": name} for key, name in names.items()]
+        cited = {"source": source, "document": [*names.values()], "metadata": metadata}
+        yield SourceCited(cited)
 
     def _grow(self, event: TextDelta) -> str:
         """Return what can be shown with a delta: also the rest of an earlier part."""
@@ -243,7 +263,9 @@ class Citations:
                 continue
             url = strip_tracking(address)
             label = link[1].strip()
-            number = f"[{self._number(url)}]"
+            number = self._number(url)
+            if not number:
+                continue  # it stays a link
             start = link.start()
             end = link.end()
             # Slices, because a link may be the first or the last of the text.
@@ -282,15 +304,20 @@ class Citations:
             is_in_link = links_before > 0 and start < link_edits[links_before - 1].end
             is_link = "url" in annotation and is_in_link
             if key and not is_link:
-                edits.append(_Edit(end, end, f"[{self._number(key)}]"))
+                edits.append(_Edit(end, end, self._number(key)))
         return strip_tracking(_apply_edits(text, _without_repeats(edits)))
 
-    def _number(self, key: str) -> int:
-        """Return the number of a source; a new one waits to be shown."""
+    def _number(self, key: str) -> str:
+        """Return the number of a source in brackets; a new one waits to be shown.
+
+        Empty for one source more than a message may have.
+        """
         if key not in self._numbers:
+            if len(self._numbers) >= _MAX_SOURCES:
+                return ""
             self._numbers[key] = len(self._numbers) + 1
             self._waiting.append(key)
-        return self._numbers[key]
+        return f"[{self._numbers[key]}]"
 
     def _note_name(self, annotation: Item) -> None:
         """Remember the name of a source."""

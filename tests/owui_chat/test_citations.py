@@ -227,20 +227,45 @@ def test_sources_have_the_titles_of_the_annotations() -> None:
     assert sources_in(events) == [
         {
             "source": {"name": A, "url": A},
-            "document": [A],
-            "metadata": [{"source": A, "name": A}],
-        },
-        {
-            "source": {"name": title, "url": B},
-            "document": [title],
-            "metadata": [{"source": B, "name": title}],
-        },
-        {
-            "source": {"name": "log.md"},
-            "document": ["log.md"],
-            "metadata": [{"source": "file-log.md", "name": "log.md"}],
-        },
+            "document": [A, title, "log.md"],
+            "metadata": [
+                {"source": A, "name": A},
+                {"source": B, "name": title},
+                {"source": "file-log.md", "name": "log.md"},
+            ],
+        }
     ]
+
+
+def test_many_sources_are_few_events() -> None:
+    """For each the host reads and writes all sources of the message."""
+    citations = Citations()
+    pages = [f"https://a.example/{number}" for number in range(500)]
+    events: list[CitedEvent] = []
+    for page in pages:
+        events += fed(citations, TextDelta(0, "text", 0, f"{link(page)} "))
+        events += fed(citations, AnnotationAdded(0, url_note(page, f"Page {page}")))
+    text = " ".join(map(link, pages))
+    events += fed(citations, *run_of(message("1", text))[-1:])
+
+    sources = sources_in(events)
+    assert [len(source["document"]) for source in sources] == [1] * 10 + [10] * 19
+    rows = [row for source in sources for row in source["metadata"]]
+    assert [row["source"] for row in rows] == pages[:200]
+
+
+def test_more_sources_than_a_message_may_have_stay_links() -> None:
+    """None is lost, and none has a number that the page does not know."""
+    pages = [f"https://a.example/{number}" for number in range(202)]
+    notes = [file_note(f"{number}.md", 0) for number in range(3)]
+    text = " ".join(f"({link(page)})" for page in pages)
+
+    [grown, whole] = shown(message("1", text, annotations=notes))
+
+    assert "([199]) ([200])" in whole
+    assert whole.endswith("(https://a.example/201)))")
+    assert "[201]" not in whole
+    assert grown == whole
 
 
 def test_source_waits_for_its_name_while_the_text_grows() -> None:
@@ -252,7 +277,7 @@ def test_source_waits_for_its_name_while_the_text_grows() -> None:
     assert fed(citations, second) == [second]
     sources = sources_in(fed(citations, AnnotationAdded(0, url_note(A, "Page A"))))
 
-    assert [source["source"]["name"] for source in sources] == ["Page A", "Page B"]
+    assert [source["document"] for source in sources] == [["Page A", "Page B"]]
 
 
 def test_numbers_run_on_over_messages_and_tools() -> None:

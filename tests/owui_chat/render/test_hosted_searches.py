@@ -90,7 +90,8 @@ def test_sources_map_to_the_numbers_of_the_text(name: str) -> None:
     """The page takes the n-th distinct one for `[n]`."""
     chunks, items = on_page(run_of_transcript(name))
 
-    keys = [source["metadata"][0]["source"] for source in host_events(chunks, "source")]
+    sources = host_events(chunks, "source")
+    keys = [row["source"] for source in sources for row in source["metadata"]]
     assert len(keys) == len(set(keys)) > 1
     text = items[-1]["content"][0]["text"]
     for number in range(1, len(keys) + 1):
