@@ -164,6 +164,10 @@ _TOO_MUCH = (
 )
 
 
+_MAX_ATTACHMENTS = 200
+"""Files of a chat that are looked at."""
+
+
 def attach_files(
     parts: Sequence[ChatPart], rows: JsonObject, metadata: JsonObject
 ) -> list[ChatPart]:
@@ -175,9 +179,14 @@ def attach_files(
     users = user_messages(parts)
     files: dict[int, list[Attachment]] = {}
     if rows:
-        for position, user in users.items():
-            if user.stored:
-                files[position] = _read_attachments(user.stored.row.get("files"))
+        # Whoever owns a chat can write any number of files into its row, and each is
+        # looked up in the host's database: the newest count.
+        left = _MAX_ATTACHMENTS
+        for position, user in reversed(users.items()):
+            if user.stored and left:
+                attached = _read_attachments(user.stored.row.get("files"))[:left]
+                files[position] = attached
+                left -= len(attached)
     elif users:
         own, others = _files_without_row(metadata)
         first = min(users)
@@ -322,7 +331,8 @@ def _files_without_row(
 
     The host lists them together with the knowledge of the model.
     """
-    own = _read_attachments(value_at(metadata, "user_message", "files"))
+    rows = value_at(metadata, "user_message", "files")
+    own = _read_attachments(rows)[:_MAX_ATTACHMENTS]
     knowledge = value_at(metadata, "model", "info", "meta", "knowledge")
     known_ids = {str(row.get("id")) for row in content_parts(knowledge)}
     known_ids.update(attachment.file_id for attachment in own)
@@ -330,7 +340,7 @@ def _files_without_row(
     for attachment in _read_attachments(metadata.get("files")):
         if attachment.file_id not in known_ids:
             others.append(attachment)
-    return own, others
+    return own, others[: _MAX_ATTACHMENTS - len(own)]
 
 
 def _with_readable_images(

@@ -333,3 +333,39 @@ def test_parts_of_any_type_end_no_chat(odd: Any) -> None:
     item = {"type": "telescope_output", "output": [odd]}
 
     assert fit_input([item]) == [item]
+
+
+def test_newest_two_hundred_files_of_a_chat_are_looked_at() -> None:
+    """The owner of a chat can write any number into its row; each costs a look-up."""
+    rows: Json = {
+        "0": {"role": "user", "content": "Hi", "parentId": None},
+        "1": {"role": "user", "content": "Hi", "parentId": "0"},
+        "2": {"role": "user", "content": "Hi", "parentId": "1"},
+    }
+    for number, count in enumerate((300, 150, 20)):
+        files = [{"type": "file", "id": f"{number}-{n}"} for n in range(count)]
+        rows[str(number)]["files"] = files
+    metadata = {"user_message_id": "2", "message_id": "3"}
+    parts = attach_stored_messages(chat_of(3), rows, metadata)
+
+    attached = [
+        [file.file_id for file in part.attachments]
+        for part in attach_files(parts, rows, metadata)
+        if isinstance(part, UserMessage)
+    ]
+
+    assert [len(ids) for ids in attached] == [30, 150, 20]
+    assert attached[0][-1] == "0-29"
+
+
+def test_files_of_a_chat_without_a_row_are_as_many() -> None:
+    """What is attached to the question comes first."""
+    own = [{"type": "file", "id": f"own-{number}"} for number in range(150)]
+    others = [{"type": "file", "id": f"other-{number}"} for number in range(20_000)]
+    metadata = {"user_message": {"files": own}, "files": [*own, *others]}
+
+    first, _, last = attach_files(chat_of(2), {}, metadata)
+
+    assert isinstance(first, UserMessage)
+    assert isinstance(last, UserMessage)
+    assert (len(first.attachments), len(last.attachments)) == (50, 150)
