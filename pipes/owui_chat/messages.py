@@ -282,8 +282,15 @@ def _file_part(wire: object) -> Item:
     the caller's; a refusal would quote a key that the API does not have.
     """
     given = as_mapping(wire)
+    address = given.get("file_url")
+    if address and not str(address).lower().startswith(("https://", "http://")):
+        # A gateway may read other addresses itself, such as files of its own machine.
+        return {"type": "input_text", "text": _NO_WEB_ADDRESS}
     kept = {key: given[key] for key in given if key in _KEYS_OF_FILE}
     return {"type": "input_file", **given_values(kept)}
+
+
+_NO_WEB_ADDRESS = "[A file is left out: its address begins neither with https nor http.]"
 
 
 def _plain_text(content: object) -> str:

@@ -81,6 +81,12 @@ def test_system_messages_at_the_head_are_the_instructions(
     assert parse_messages(chat) == (instructions, parts)
 
 
+NO_WEB_ADDRESS: Json = {
+    "type": "input_text",
+    "text": "[A file is left out: its address begins neither with https nor http.]",
+}
+
+
 @pytest.mark.parametrize(
     ("part", "expected"),
     [
@@ -119,6 +125,19 @@ def test_system_messages_at_the_head_are_the_instructions(
         (
             {"type": "input_file", "file_url": "http://127.0.0.1/a.pdf"},
             {"type": "input_file", "file_url": "http://127.0.0.1/a.pdf"},
+        ),
+        (
+            {"type": "file", "file": {"file_url": "HTTPS://a.example/a.pdf"}},
+            {"type": "input_file", "file_url": "HTTPS://a.example/a.pdf"},
+        ),
+        *(
+            ({"type": "input_file", "file_url": address}, NO_WEB_ADDRESS)
+            for address in (
+                "file:///etc/passwd",
+                "/etc/passwd",
+                "gopher://a",
+                "ftp://a",
+            )
         ),
         ({"type": "text", "text": "Hi"}, {"type": "input_text", "text": "Hi"}),
         ({"type": "input_text", "text": None}, {"type": "input_text", "text": ""}),

@@ -15,6 +15,8 @@ from openai_responses.endpoint import Endpoint
 from openai_responses.errors import InvalidRequest
 from openai_responses.redaction import redact
 
+REASON_GIVEN = " The reason given: "
+"""Before what Entra ID says, which names tenants and hosts: for administrators."""
 _RENEWED_BEFORE = 300
 """Seconds before a token's end from which on another is asked for."""
 _MAX_REASON_CHARACTERS = 300
@@ -72,7 +74,7 @@ class EntraTokens:
             reason = redact(" ".join(str(error).split()))[:_MAX_REASON_CHARACTERS]
             raise InvalidRequest(
                 "Microsoft Entra ID issued no token for this server. An administrator "
-                f"has to check this server's identity. The reason given: {reason}"
+                f"has to check this server's identity.{REASON_GIVEN}{reason}"
             ) from None
         return str(token.token), int(token.expires_on)
 

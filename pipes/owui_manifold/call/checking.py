@@ -10,6 +10,7 @@ from typing import NamedTuple
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import InvalidRequest
 from openai_responses.json_input import as_text
+from openai_responses.transport.entra import REASON_GIVEN
 from owui_manifold.call.agent import answering_name
 from owui_manifold.call.callers import apply_stated_parameters, drop_forbidden_keys
 from owui_manifold.call.config import Config, build_endpoint
@@ -152,7 +153,9 @@ async def _with_entra_token(
     scope = config.expert.entra_scope
     token, problem = await call.account.entra_token(base_url, scope)
     if problem:
-        raise InvalidRequest(problem)
+        call.log.warn(problem)
+        shown = problem.partition(REASON_GIVEN)[0]
+        raise InvalidRequest(problem if call.caller.is_admin else shown)
     call.log.hide(token)
     config = config._replace(secrets=(*config.secrets, token))
     return call._replace(config=config), replace(endpoint, token=token)

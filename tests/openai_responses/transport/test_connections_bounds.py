@@ -16,6 +16,7 @@ from openai_responses.transport.connections import (
     Connections,
     Deadlines,
     Timeouts,
+    _encode,
     container_file,
 )
 from owui_manifold.call.models import fetch_models
@@ -153,3 +154,36 @@ async def test_redirected_cancellation_is_not_followed(
             await connections.close()
             assert len(upstream.requests) == 1
         assert thief.requests == []
+
+
+async def test_large_document_is_copied_once_to_be_sent() -> None:
+    """A document of 45 MB took 240 MB while its request was written."""
+    document = "x" * 8_000_000
+    part = {"type": "input_file", "filename": "a.pdf", "file_data": document}
+    items = [{"role": "user", "content": [part]}]
+    tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        tracemalloc.reset_peak()
+        body = await _encode({"model": "m", "input": items})
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert json.loads(body)["input"] == items
+    assert peak - before < 2.5 * len(document)
+
+
+@pytest.mark.parametrize("count", [0, 1, 999, 1000, 1001, 2500])
+async def test_request_of_any_length_is_whole(count: int) -> None:
+    """It is written in pieces, between which others run."""
+    items = [
+        {"role": "user", "content": f"Äß\ud800 {number}"} for number in range(count)
+    ]
+
+    body = await _encode({"model": "m", "input": items, "stream": True})
+
+    sent = json.loads(body)
+    assert (sent["model"], sent["stream"]) == ("m", True)
+    texts = [item["content"] for item in sent["input"]]
+    assert texts == [f"Äß? {number}" for number in range(count)]

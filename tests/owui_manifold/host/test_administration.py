@@ -1,13 +1,14 @@
 """The filter of the administration is asked by the pipe, if it is active."""
 
 import sys
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from pydantic import BaseModel
 
 from calls.outcomes import NATIVE, chunks_of, errors
-from calls.sample import chat
+from calls.sample import USER, chat
 from openai_responses.errors import InvalidRequest
 from owui_administration.filter import Filter
 from owui_manifold.call.valves import Valves
@@ -82,3 +83,31 @@ async def test_entra_id_error_reaches_the_chat(
 
     (error,) = errors(shown)
     assert "need the package azure-identity" in error
+
+
+@pytest.mark.parametrize("role", ["user", "admin"])
+async def test_reason_of_entra_id_is_for_administrators(
+    role: str,
+    host: StandInHost,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """It names tenants and hosts; the log has it for all."""
+
+    class Credential:
+        def get_token(self, scope: str) -> None:
+            raise RuntimeError("tenant 1234 of login.example refused")
+
+    identity = SimpleNamespace(DefaultAzureCredential=Credential)
+    monkeypatch.setitem(sys.modules, "azure.identity", identity)
+    host.filters.active = {ID: Filter()}
+    pipe = Pipe()
+    pipe.valves = Valves(AUTH="entra_id", BASE_URL="https://north.openai.azure.com")
+    asked = {**NATIVE, "__user__": {**USER, "role": role}}
+
+    shown = await chunks_of(pipe, chat("Hi"), **asked, __request__=host_request())
+
+    [error] = errors(shown)
+    assert "issued no token for this server" in error
+    assert ("tenant 1234" in error) is (role == "admin")
+    assert "tenant 1234" in caplog.text
