@@ -290,7 +290,9 @@ def _file_part(wire: object) -> Item:
     return {"type": "input_file", **given_values(kept)}
 
 
-_NO_WEB_ADDRESS = "[A file is left out: its address begins neither with https nor http.]"
+_NO_WEB_ADDRESS = (
+    "[A file is left out: its address begins neither with https nor http.]"
+)
 
 
 def _plain_text(content: object) -> str:

@@ -24,7 +24,7 @@ from owui_manifold.present.notices import notices_of, refusal_notice
 from owui_manifold.present.report import report_end, report_request
 from owui_manifold.run.agent import hides_thoughts
 from owui_manifold.run.silence import WaitingLines
-from owui_manifold.run.spending import check_limits, counted_run
+from owui_manifold.run.spending import CallerPresence, check_limits, counted_run
 from owui_manifold.run.uploads import ChatUploads
 from owui_manifold.store.answer_records import AnswerRecords
 from owui_manifold.store.artifacts import ArtifactStore
@@ -60,10 +60,15 @@ async def answer_events(
     if prepared.reason:
         yield Status(prepared.reason)
     lines = WaitingLines(page_emitter(call.caller, call.host), connections)
-    limits = prepared.limits._replace(set_waiting=lines.set_waiting)
+    presence = CallerPresence(call.caller.user_id)
+    limits = prepared.limits._replace(
+        set_waiting=lines.set_waiting, spent=presence.spent
+    )
     events = counted_run(prepared, limits, connections)
     async with aclosing(events), aclosing(lines):
         async for event in events:
+            if presence.is_due(event):
+                await presence.look()
             for line in lines.note(event):
                 yield line
             for shown in await answer.show(event):

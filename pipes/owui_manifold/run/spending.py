@@ -1,16 +1,23 @@
 """What the administration's filter gets to know of each run: events and usage."""
 
 from collections.abc import Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 
 from openai_responses.errors import InvalidRequest
-from openai_responses.items import Item, container_ids, message_text
+from openai_responses.items import Item, container_ids, is_call, message_text
 from openai_responses.loop.attempts import Limits
-from openai_responses.loop.events import RunDone, RunEvent, RunEvents, Status
+from openai_responses.loop.events import (
+    ResponseDone,
+    RunDone,
+    RunEvent,
+    RunEvents,
+    Status,
+)
 from openai_responses.loop.run import run
 from openai_responses.models.usage import Usage
 from openai_responses.transport.connections import Connections
-from openai_responses.transport.stream import TextDelta
+from openai_responses.transport.stream import ItemAdded, TextDelta
+from owui_host.users import user_model
 from owui_manifold.prepare.request import PreparedRequest
 from owui_manifold.present.costs import cost_of_responses
 from owui_manifold.run.agent import run_agent
@@ -47,9 +54,46 @@ def counted_run(
     if account is None:
         return _run(prepared, limits, connections)
     counts = _RunCounts(prepared, account)
-    events = _run(prepared, limits._replace(spent=counts.add), connections)
+
+    def spent(usages: Sequence[Usage], output: Sequence[Item]) -> str:
+        return counts.add(usages, output) or limits.spent(usages, output)
+
+    events = _run(prepared, limits._replace(spent=spent), connections)
     events = counts.watch(events)
     return account.observe_run(events, request.model, endpoint.host, event_words)
+
+
+class CallerPresence:
+    """Ends a run with its round once the account of whoever asked is gone.
+
+    Tools would go on acting for a user who was deleted.
+    """
+
+    def __init__(self, user_id: str) -> None:
+        self._user_id = user_id
+        self._has_called = False
+        self._is_gone = False
+
+    def is_due(self, event: RunEvent) -> bool:
+        """Say whether to look now: at the end of a response that calls tools."""
+        if isinstance(event, ItemAdded) and is_call(event.item):
+            self._has_called = True
+        return self._has_called and isinstance(event, ResponseDone)
+
+    async def look(self) -> None:
+        """Look for the account; a database that is away says nothing about it."""
+        self._has_called = False
+        if not self._user_id:
+            return
+        with suppress(Exception):
+            self._is_gone = await user_model(self._user_id) is None
+
+    def spent(self, _usages: Sequence[Usage], _output: Sequence[Item]) -> str:
+        """Return why the run ends, or nothing."""
+        return _GONE if self._is_gone else ""
+
+
+_GONE = "This answer ended, because its user account no longer exists."
 
 
 def _run(

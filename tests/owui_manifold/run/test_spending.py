@@ -455,3 +455,38 @@ async def test_usage_is_answered_without_a_stream(limited: Pipe) -> None:
 
     text = result["choices"][0]["message"]["content"]
     assert "Your use (UTC)" in text
+
+
+# ---------------------------------------------------------------- whose account is gone
+
+
+@pytest.mark.parametrize(
+    ("gone", "requests"), [("user-1", 2), ("user-2", 3)], ids=["gone", "there"]
+)
+async def test_answer_ends_with_its_round_once_its_user_is_gone(
+    gone: str,
+    requests: int,
+    pipe: Pipe,
+    sim: Simulator,
+    host: StandInHost,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Tools would go on acting for somebody who was deleted."""
+    called: list[str] = []
+    get_user = host.users.get_user_by_id
+
+    async def get_user_unless_deleted(id: str) -> Any:
+        return None if called and id == gone else await get_user(id)
+
+    async def weather(city: str) -> str:
+        called.append(city)
+        return "rain"
+
+    monkeypatch.setattr(host.users, "get_user_by_id", get_user_unless_deleted)
+    row = {**tool_row(), "callable": host_callable(weather)}
+    body = chat("sim:tool-twice", tools=[TOOL])
+    shown = await chunks_of(pipe, body, **NATIVE, __tools__={"get_weather": row})
+
+    assert len(sim.requests) == requests
+    has_ended = any("no longer exists" in error for error in errors(shown))
+    assert has_ended is (gone == "user-1")
