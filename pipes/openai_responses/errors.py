@@ -25,6 +25,8 @@ from openai_responses.json_input import JsonObject, as_list, as_mapping, as_text
 _PLACE_SOMEWHERE = re.compile(r"\b(input|tools)\[\d{1,6}\]")
 
 
+REASON_GIVEN = " The reason given: "
+"""In the text of an error, before what only administrators are shown of its cause."""
 UNREADABLE_STREAM = "unreadable_stream"
 """Our code for a stream of which no event could be read."""
 

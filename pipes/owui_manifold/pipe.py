@@ -15,22 +15,29 @@ from typing import Any
 
 from openai_responses.endings import CUT
 from openai_responses.items import Item
-from openai_responses.loop.events import RunDone
+from openai_responses.loop.events import RunDone, ToolOutput
 from openai_responses.transport.connections import Connections
 from openai_responses.ulid import new_ulid
 from owui_chat.events import AnswerEvent
 from owui_chat.input.tasks import task_result
 from owui_chat.render.chunks import METADATA_KEY, Chunk, error_chunk, source_chunk
-from owui_chat.render.completions import completion_text
+from owui_chat.render.completions import ChunkRenderer, completion_text
+from owui_chat.render.native import NativeRenderer
 from owui_manifold.call.capabilities import AccountCapabilities
 from owui_manifold.call.checking import calls_to_each_endpoint, check_call
 from owui_manifold.call.config import read_config
-from owui_manifold.call.context import CheckedCall, PipeCall, page_emitter, read_caller
+from owui_manifold.call.context import (
+    Caller,
+    CheckedCall,
+    PipeCall,
+    page_emitter,
+    read_caller,
+)
 from owui_manifold.call.log import RunLog
 from owui_manifold.call.models import Listing, list_models
 from owui_manifold.call.valves import UserValves, Valves
 from owui_manifold.host.context import EventEmitter, HostContext
-from owui_manifold.host.open_webui import without_forbidden_search
+from owui_manifold.host.open_webui import save_output, without_forbidden_search
 from owui_manifold.host.threads import ToolThreads
 from owui_manifold.prepare.chat import build_chat_request
 from owui_manifold.prepare.tasks import build_task_request, lacks_task_model
@@ -131,6 +138,8 @@ class Pipe:
                 async for event in events:
                     for chunk in view.render(event):
                         yield readable_chunk(chunk, call.caller)
+                    if isinstance(event, ToolOutput) and call.caller.may_have_row:
+                        await _save_round(call.caller, view)
                     if isinstance(event, RunDone):
                         failed = event.ending.is_failure
         except Exception as error:
@@ -230,3 +239,12 @@ class Pipe:
                 if isinstance(event, RunDone):
                     ended = event
         return ended, view.shown.items
+
+
+async def _save_round(caller: Caller, view: NativeRenderer | ChunkRenderer) -> None:
+    """Store what the page shows once the calls of a round have their outputs.
+
+    A server that is killed then loses no finished round.
+    """
+    if isinstance(view, NativeRenderer) and not view.shown.has_open_calls:
+        await save_output(caller.chat_id, caller.message_id, view.shown.items)

@@ -313,6 +313,32 @@ async def test_next_request_is_taken_after_a_crash(
 
 
 @pytest.mark.asyncio
+async def test_finished_round_survives_a_crash(
+    server: OpenWebUI, member: User, simulator: Simulator
+) -> None:
+    """The server was killed in the second round: the first one is in the chat."""
+    text = "sim:tool-twice,delay=200 weather?"
+    async with Tab(member) as tab:
+        turn = await tab.begin(MODEL, text, body=USED)
+        await turn.until(lambda seen: len(chat_bodies(simulator)) == 2)
+        await server.crash_and_restart()
+    async with Tab(member) as tab:
+        stored = (await tab.user.chat(turn.chat_id))["history"]["messages"]
+        output = stored[turn.message_id]["output"]
+        await tab.send(MODEL, "sim:short go on", chat_id=turn.chat_id)
+
+    kinds_stored = [item["type"] for item in output]
+    assert "function_call" in kinds_stored
+    assert kinds_stored[-1] == "function_call_output"
+    before = [item for item in chat_bodies(simulator)[1]["input"] if "call_id" in item]
+    sent = [item for item in chat_bodies(simulator)[-1]["input"] if "call_id" in item]
+    assert kinds(sent) == ["function_call", "function_call_output"]
+    assert [item["call_id"] for item in sent] == [item["call_id"] for item in before]
+    assert sent[1]["output"] == before[1]["output"]
+    assert {request.status for request in answered(simulator)} == {200}
+
+
+@pytest.mark.asyncio
 async def test_chat_of_an_earlier_writer_goes_on(
     tab: Tab, simulator: Simulator
 ) -> None:

@@ -17,6 +17,7 @@ from calls.outcomes import (
     BrokenBody,
     answering,
     chunks_of,
+    errors,
     grown,
     plain_text,
     result_of,
@@ -633,3 +634,80 @@ async def test_leaving_early_cancels_the_tool(
         with pytest.raises(asyncio.CancelledError):
             await task
         await left.wait()
+
+
+# ---------------------------------------------------------------- rounds are stored
+
+
+def message_row(host: StandInHost, **answer: Any) -> Json:
+    """Let the chat hold a question and the answer that is being written."""
+    question = {"role": "user", "content": "Hi", "parentId": None}
+    row = {"role": "assistant", "content": "", "parentId": "q-1", **answer}
+    messages = {"q-1": question, "m-1": row}
+    host.chats.rows["chat-1"].chat["history"] = {"messages": messages}
+    return messages
+
+
+async def test_each_finished_round_is_stored_with_its_message(
+    pipe: Pipe, sim: Simulator, host: StandInHost
+) -> None:
+    """Open WebUI stores at the end: a server that is killed would lose the rounds."""
+    message_row(host)
+
+    chunks = await chunks_of(
+        pipe, chat("sim:tool-twice", tools=[TOOL]), **given_tools()
+    )
+
+    done = done_types(chunks)
+    rounds = [[item["type"] for item in saved["output"]] for saved in host.chats.saved]
+    assert len(rounds) == 2
+    assert all(kinds[-1] == "function_call_output" for kinds in rounds)
+    assert rounds[1][: len(rounds[0])] == rounds[0]
+    assert rounds[1].count("function_call") == done.count("function_call") == 2
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [{"output": [{"type": "message", "id": "earlier", "content": []}]}, None],
+    ids=["an answer that is continued", "no such message"],
+)
+async def test_items_that_a_message_holds_are_not_replaced(
+    answer: Json | None, pipe: Pipe, sim: Simulator, host: StandInHost
+) -> None:
+    """They are the first part of an answer that is continued."""
+    messages = message_row(host, **(answer or {}))
+    if answer is None:
+        del messages["m-1"]
+
+    await chunks_of(pipe, chat("sim:tool", tools=[TOOL]), **given_tools())
+
+    assert host.chats.saved == []
+
+
+async def test_database_that_is_away_stops_no_round(
+    pipe: Pipe, sim: Simulator, host: StandInHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The answer goes on; the host stores it at its end."""
+
+    async def fail(*_: Any, **__: Any) -> None:
+        raise OSError("database is away")
+
+    message_row(host)
+    name = "upsert_message_to_chat_by_id_and_message_id"
+    monkeypatch.setattr(host.chats, name, fail)
+
+    chunks = await chunks_of(pipe, chat("sim:tool", tools=[TOOL]), **given_tools())
+
+    assert errors(chunks) == []
+    assert done_types(chunks)[-1] == "message"
+
+
+async def test_chat_without_a_row_stores_no_round(
+    pipe: Pipe, sim: Simulator, host: StandInHost
+) -> None:
+    """Temporary chats leave nothing."""
+    given = given_tools(chat_id="temporary:1")
+
+    await chunks_of(pipe, chat("sim:tool", tools=[TOOL]), **given)
+
+    assert host.chats.saved == []

@@ -44,12 +44,35 @@ class Chats:
     writes: list[Json] = field(default_factory=list)
     reads: list[str] = field(default_factory=list)
     links: list[tuple[str, ...]] = field(default_factory=list)
+    saved: list[Json] = field(default_factory=list)
+    """What was stored of messages."""
 
     async def get_chat_by_id_and_user_id(self, id: str, user_id: str) -> Row | None:
         """Return a user's own chat (models/chats.py)."""
         self.reads.append(id)
         row = self.rows.get(id)
         return row if row and row.user_id == user_id else None
+
+    async def get_message_by_id_and_message_id(
+        self, id: str, message_id: str
+    ) -> Json | None:
+        """Return a message of a chat."""
+        row = self.rows.get(id)
+        messages: Json = row.chat.get("history", {}).get("messages", {}) if row else {}
+        return messages.get(message_id)
+
+    async def upsert_message_to_chat_by_id_and_message_id(
+        self, id: str, message_id: str, message: Json, *, touch: bool = True
+    ) -> Row | None:
+        """Change fields of a message."""
+        row = self.rows.get(id)
+        if row is None or touch:
+            return None
+        messages = row.chat["history"]["messages"]
+        stored = json.loads(json.dumps(message))
+        self.saved.append(stored)
+        messages[message_id] = {**messages[message_id], **stored}
+        return row
 
     async def insert_chat_files(
         self, chat_id: str, message_id: str, file_ids: list[str], user_id: str

@@ -12,11 +12,9 @@ from typing import Any
 
 from openai_responses.clock import unix_seconds
 from openai_responses.endpoint import Endpoint
-from openai_responses.errors import InvalidRequest
+from openai_responses.errors import REASON_GIVEN, InvalidRequest
 from openai_responses.redaction import redact
 
-REASON_GIVEN = " The reason given: "
-"""Before what Entra ID says, which names tenants and hosts: for administrators."""
 _RENEWED_BEFORE = 300
 """Seconds before a token's end from which on another is asked for."""
 _MAX_REASON_CHARACTERS = 300

@@ -156,6 +156,11 @@ class OutputItems:
         self._records: dict[object, int] = {}
         """The indexes of records, by their ids."""
 
+    @property
+    def has_open_calls(self) -> bool:
+        """Whether a call has no output yet."""
+        return bool(self._open_calls)
+
     def begin(self, item: Item) -> Chunk:
         """Return the event of a new item at the last place."""
         index = len(self.items)

@@ -8,9 +8,8 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from openai_responses.endpoint import Endpoint
-from openai_responses.errors import InvalidRequest
+from openai_responses.errors import REASON_GIVEN, InvalidRequest
 from openai_responses.json_input import as_text
-from openai_responses.transport.entra import REASON_GIVEN
 from owui_manifold.call.agent import answering_name
 from owui_manifold.call.callers import apply_stated_parameters, drop_forbidden_keys
 from owui_manifold.call.config import Config, build_endpoint

@@ -6,7 +6,7 @@ Each function raises HostTooOld if the host lacks a name that it needs.
 import json
 import re
 from base64 import b64decode
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
 from io import BytesIO
@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from openai_responses.errors import InvalidRequest
-from openai_responses.json_input import JsonObject, as_mapping, value_at
+from openai_responses.items import Item
+from openai_responses.json_input import JsonObject, as_list, as_mapping, value_at
 from owui_chat.input.summary import CLOCKS
 from owui_host.lookup import HostTooOld, host_name
 from owui_host.users import HostUser, user_model
@@ -56,6 +57,24 @@ async def write_chat_keys(chat_id: str, values: JsonObject) -> bool:
     chats = host_name("models.chats", "Chats")
     row = await chats.update_chat_by_id(chat_id, dict(values), touch=False)
     return row is not None
+
+
+async def save_output(chat_id: str, message_id: str, items: Sequence[Item]) -> None:
+    """Store the items that a message has so far, for a server that is killed.
+
+    Open WebUI stores them at the end of an answer only (utils/middleware.py of 0.12.4).
+    A message that holds other items is left alone: an answer that is continued has
+    those of its first part there. A database that is away stops no answer.
+    """
+    chats = host_name("models.chats", "Chats")
+    with suppress(Exception):
+        row = await chats.get_message_by_id_and_message_id(chat_id, message_id)
+        stored = as_list(as_mapping(row).get("output"))
+        if row is None or stored != list(items[: len(stored)]):
+            return
+        await chats.upsert_message_to_chat_by_id_and_message_id(
+            chat_id, message_id, {"output": list(items)}, touch=False
+        )
 
 
 def server_secret() -> str:

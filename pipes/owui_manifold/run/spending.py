@@ -90,10 +90,10 @@ class CallerPresence:
 
     def spent(self, _usages: Sequence[Usage], _output: Sequence[Item]) -> str:
         """Return why the run ends, or nothing."""
-        return _GONE if self._is_gone else ""
+        return _NO_ACCOUNT if self._is_gone else ""
 
 
-_GONE = "This answer ended, because its user account no longer exists."
+_NO_ACCOUNT = "This answer ended, because its user account no longer exists."
 
 
 def _run(
