@@ -15,7 +15,7 @@ import logging
 import random
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from pathlib import Path
@@ -85,8 +85,8 @@ class ChatReport:
         return self.requests - self.expected
 
 
-class FuzzedChat:
-    """One chat with a pipe of its own."""
+class ChatWithPipe:
+    """One chat with a pipe of its own, which answers over real sockets."""
 
     def __init__(
         self, number: int, simulator: Simulator, built: ModuleType, host: StandInHost
@@ -100,7 +100,8 @@ class FuzzedChat:
         host.chats.rows[self._id] = Row("user-1", {"title": "Fuzz"})
         self._model = self._random.choice(MODELS)
         self._messages: list[Json] = []
-        self._tool_runs: list[str] = []
+        self._tool_runs: list[tuple[str, Json]] = []
+        """The name and the arguments of each."""
         self._pipe = built.Pipe()
         self._pipe.valves = built.Pipe.Valves(
             BASE_URL=simulator.base_url,
@@ -122,8 +123,60 @@ class FuzzedChat:
                     break
         finally:
             await self._pipe._connections.close()
-        self.report.faults = [describe_fault(fault) for fault in self._simulator.faults]
+        self.report.faults = self._list_faults()
         return self.report
+
+    async def _take_turn(self, turn: int) -> None:
+        raise NotImplementedError
+
+    def _list_faults(self) -> list[str]:
+        """Return what went wrong on purpose, to be printed with problems."""
+        raise NotImplementedError
+
+    def _post_requests(self) -> list[RecordedRequest]:
+        requests = self._simulator.requests
+        return [request for request in requests if request.method == "POST"]
+
+    async def _ask(
+        self, turn: int, tools: Mapping[str, Json], effort: str
+    ) -> list[Json]:
+        """Send the messages as Open WebUI does; return all that the page gets."""
+        ids = {"chat_id": self._id, "message_id": f"m-{turn}", "session_id": "s-1"}
+        user = {"id": "user-1", "name": "Ada", "role": "user"}
+        body = {
+            "model": f"fuzz.{self._model}",
+            "messages": json.loads(json.dumps(self._messages)),
+            "stream": True,
+            "reasoning_effort": effort,
+            "tools": [
+                {"type": "function", "function": tool["spec"]}
+                for tool in tools.values()
+            ],
+        }
+        answer = await self._pipe.pipe(
+            body,
+            __user__=user,
+            __metadata__={**ids, "user_id": "user-1"},
+            __request__=self._request,
+            __tools__=tools,
+        )
+        return [chunk async for chunk in answer]
+
+    def _offer_tools(self) -> dict[str, Json]:
+        offered = TOOL_NAMES[: self._random.randint(1, len(TOOL_NAMES))]
+        return {name: self._make_tool(name) for name in offered}
+
+    def _make_tool(self, name: str) -> Json:
+        def run(city: str) -> str:
+            self._tool_runs.append((name, {"city": city}))
+            return f"Rain in {city}, says {name}."
+
+        spec = describe_tool(name)["function"]
+        return {"tool_id": "fuzz", "callable": host_callable(run), "spec": spec}
+
+
+class FuzzedChat(ChatWithPipe):
+    """A chat of which a server rejects something in each turn."""
 
     async def _take_turn(self, turn: int) -> None:
         scenario = self._random.choice(SCENARIOS)
@@ -133,16 +186,16 @@ class FuzzedChat:
         self._messages.append({"role": "user", "content": text})
         sent_before = len(self._post_requests())
         runs_before = len(self._tool_runs)
-        chunks = await self._ask(turn)
+        tools = self._offer_tools()
+        chunks = await self._ask(turn, tools, self._random.choice(EFFORTS))
         sent = self._post_requests()[sent_before:]
         self._count(sent)
         problems = find_problems(chunks, sent, len(self._tool_runs) - runs_before)
         self.report.problems += [f"turn {turn}: {problem}" for problem in problems]
         self._messages += convert_output(finished_items(chunks))
 
-    def _post_requests(self) -> list[RecordedRequest]:
-        requests = self._simulator.requests
-        return [request for request in requests if request.method == "POST"]
+    def _list_faults(self) -> list[str]:
+        return [describe_fault(fault) for fault in self._simulator.faults]
 
     def _count(self, sent: Sequence[RecordedRequest]) -> None:
         self.report.requests += len(sent)
@@ -151,34 +204,6 @@ class FuzzedChat:
                 self.report.refused += 1
             if is_answered(request):
                 self.report.expected += 1
-
-    async def _ask(self, turn: int) -> list[Json]:
-        ids = {"chat_id": self._id, "message_id": f"m-{turn}", "session_id": "s-1"}
-        user = {"id": "user-1", "name": "Ada", "role": "user"}
-        offered = TOOL_NAMES[: self._random.randint(1, len(TOOL_NAMES))]
-        body = {
-            "model": f"fuzz.{self._model}",
-            "messages": json.loads(json.dumps(self._messages)),
-            "stream": True,
-            "reasoning_effort": self._random.choice(EFFORTS),
-            "tools": [describe_tool(name) for name in offered],
-        }
-        answer = await self._pipe.pipe(
-            body,
-            __user__=user,
-            __metadata__={**ids, "user_id": "user-1"},
-            __request__=self._request,
-            __tools__={name: self._make_tool(name) for name in offered},
-        )
-        return [chunk async for chunk in answer]
-
-    def _make_tool(self, name: str) -> Json:
-        def run(city: str) -> str:
-            self._tool_runs.append(f"{name} {city} {len(self._tool_runs)}")
-            return f"Rain in {city}, says {name}."
-
-        spec = describe_tool(name)["function"]
-        return {"tool_id": "fuzz", "callable": host_callable(run), "spec": spec}
 
     def _add_fault(self, turn: int) -> None:
         """Refuse something that the chat's last request held, or will hold."""
@@ -300,8 +325,14 @@ def _list_parameters(body: Json) -> Iterator[str]:
             yield from (f"{name}.{inner}" for inner in value)
 
 
+MakeChat = Callable[[int, Simulator, ModuleType, StandInHost], ChatWithPipe]
+
+
 async def run_chats(
-    numbers: Iterable[int], built: ModuleType, at_once: int = 8
+    numbers: Iterable[int],
+    built: ModuleType,
+    at_once: int = 8,
+    make_chat: MakeChat = FuzzedChat,
 ) -> list[ChatReport]:
     """Run chats, some at the same time, each with a simulator of its own."""
     reports: list[ChatReport] = []
@@ -310,7 +341,7 @@ async def run_chats(
     async def work(host: StandInHost) -> None:
         async with Simulator() as simulator:
             for number in waiting:
-                chat = FuzzedChat(number, simulator, built, host)
+                chat = make_chat(number, simulator, built, host)
                 reports.append(await chat.run())
 
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
@@ -341,6 +372,15 @@ def write_figures(reports: Sequence[ChatReport]) -> str:
     return "\n".join(lines)
 
 
+def silence_log() -> None:
+    """Print no lines of the log; one chat alone is looked at with it.
+
+    The pipe hands its lines to the logger's handlers, past `logging.disable`.
+    """
+    logging.disable(logging.CRITICAL)
+    logging.getLogger("openai_responses_manifold").disabled = True
+
+
 def main() -> int:
     """Print the figures; 1 if a chat had a problem."""
     parser = argparse.ArgumentParser(prog="fuzz", description=__doc__)
@@ -348,8 +388,8 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0, help="number of the first chat")
     parser.add_argument("--pipe", type=Path, default=BUILT_PIPE, help="the built file")
     options = parser.parse_args()
-    if options.chats > 1:  # one chat alone is looked at with its log
-        logging.disable(logging.CRITICAL)
+    if options.chats > 1:
+        silence_log()
     numbers = range(options.first, options.first + options.chats)
     reports = asyncio.run(run_chats(numbers, load_pipe(options.pipe)))
     print(write_figures(reports))

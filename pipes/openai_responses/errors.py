@@ -15,12 +15,19 @@ ResponsesError
 administrator has to look at is in `fault`, for a shell to say with its own names.
 """
 
+import html
 import json
 import re
 from collections.abc import Container, Iterable, Mapping
 from typing import Any, Literal, NamedTuple
 
-from openai_responses.json_input import JsonObject, as_list, as_mapping, as_text
+from openai_responses.json_input import (
+    JsonObject,
+    as_list,
+    as_mapping,
+    as_text,
+    load_json,
+)
 
 _PLACE_SOMEWHERE = re.compile(r"\b(input|tools)\[\d{1,6}\]")
 
@@ -58,6 +65,9 @@ class ApiError(NamedTuple):
     notice: SafetyNotice = SafetyNotice()
     is_relayed: bool = False
     """Whether it was found in a text, where words of the request may stand."""
+    is_page: bool = False
+    """Whether a page came in place of the API's answer: something in front of the API
+    sent it, such as a firewall, a proxy or a gateway."""
 
     def is_any_of(self, words: Container[str | None]) -> bool:
         """Say whether its code or its type is one of the `words`."""
@@ -94,7 +104,14 @@ class Failure(NamedTuple):
 
 
 SettingName = Literal[
-    "api_key", "base_url", "ca_bundle", "extra_headers", "proxy", "verify_ssl"
+    "api_key",
+    "base_url",
+    "ca_bundle",
+    "extra_headers",
+    "organization",
+    "project",
+    "proxy",
+    "verify_ssl",
 ]
 """Fields of `Endpoint` that can be the cause of a failure."""
 
@@ -215,24 +232,58 @@ class ApiRefused(ResponsesError):
         self.request_id = request_id
 
 
+CONTENT_FILTER = "content_filter"
+"""Azure's code for a chat that its filter refused, and ours for other filters."""
+
+_PAGE = re.compile(r"\s*(?:<|error code: \d{3,4}\s*\Z)", re.IGNORECASE)
+"""How a page begins. Cloudflare tells programs only `error code: 1020`."""
+_TITLE = re.compile(r"<title>([^<]{1,200})", re.IGNORECASE)
+
+
+def read_error_body(body: bytes | bytearray) -> ApiError:
+    """Return the error of the body of a refusal.
+
+    The API sends JSON. Of a page only the title is kept, for administrators.
+    """
+    try:
+        return read_api_error(load_json(body))
+    except ValueError:
+        text = body.decode("utf-8", errors="replace")
+    if not _PAGE.match(text):
+        return ApiError()
+    title = _TITLE.search(text)
+    return ApiError(message=html.unescape(title[1]) if title else "", is_page=True)
+
+
 def read_api_error(wire: object) -> ApiError:
     """Return the error of a body, a response, or either form of the event.
 
     A gateway may hold the API's own body as a text.
     """
     fields = _error_fields(wire)
+    metadata = as_mapping(fields.get("metadata"))
     message = as_text(fields.get("message") or fields.get("detail"))
     # OpenRouter has the API's body as a text in `metadata.raw` (tailcallhq/forgecode
     # 892), LiteLLM in its own message (BerriAI/litellm 34788). A gateway's own error
     # names no place; the API's may quote what looks like a body.
-    raw = as_text(as_mapping(fields.get("metadata")).get("raw"))
+    raw = as_text(metadata.get("raw"))
     if not fields.get("param"):
         inner = _inner_error(raw) or _inner_error(message)
         if inner is not None:
             return inner._replace(is_relayed=True)
+    code = _read_code(fields.get("code"))
+    # What follows is in OpenRouter's guides "Errors and Debugging" and, of the
+    # Responses API, "Error Handling". Moderation is a 403 with its reasons.
+    if metadata.get("reasons") or metadata.get("flagged_input"):
+        code = CONTENT_FILTER
+    # There, `invalid_prompt` is also the code of a chat that is too long, and of a field
+    # that is not known.
+    exact = metadata.get("error_type") or as_mapping(wire).get("error_type")
+    if code == "invalid_prompt":
+        code = as_text(exact) or code
     return ApiError(
-        code=_read_code(fields.get("code")),
-        type=as_text(fields.get("type")) or None,
+        code=code,
+        type=as_text(fields.get("type")) or as_text(exact) or None,
         param=as_text(fields.get("param")) or None,
         message=f"{message} {raw}".strip(),
         notice=_read_notice(fields.get("misalignment")),
@@ -241,9 +292,13 @@ def read_api_error(wire: object) -> ApiError:
 
 def _error_fields(wire: object) -> JsonObject:
     """Return the fields of an error, wherever a server puts them."""
-    # Bodies and the live event nest the error, the documented event is flat.
-    while isinstance(wire, Mapping) and isinstance(wire.get("error"), Mapping):
-        wire = wire["error"]
+    # Bodies and the live event nest the error, the documented event is flat. FastAPI
+    # puts what a server raised in `detail`.
+    while isinstance(wire, Mapping):
+        inner = wire.get("error") or wire.get("detail")
+        if not isinstance(inner, Mapping):
+            break
+        wire = inner
     if isinstance(wire, str):
         return {"message": wire}
     fields = as_mapping(wire)

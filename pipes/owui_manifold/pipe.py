@@ -191,13 +191,11 @@ class Pipe:
         known_text = command_task_text(call)
         if known_text is not None:
             return known_text
-        while True:
-            request = build_task_request(call)
-            events = answer_events(request, self._connections)
-            ended, _ = await self._watch(events)
-            # Once: the next request is for the chat's model, which is never missing.
-            if not lacks_task_model(request, ended):
-                break
+        request = build_task_request(call)
+        ended, _ = await self._watch(answer_events(request, self._connections))
+        if lacks_task_model(request, ended):
+            request = build_task_request(call, call.model)
+            ended, _ = await self._watch(answer_events(request, self._connections))
         return "" if ended.ending.is_failure else completion_text(ended)
 
     async def _answer(self, arrived: PipeCall) -> AsyncGenerator[AnswerEvent, None]:

@@ -24,6 +24,8 @@ _VALVES: Mapping[SettingName, str] = {
     "base_url": "BASE_URL",
     "ca_bundle": "CA_BUNDLE",
     "extra_headers": "EXTRA_HEADERS",
+    "organization": "ORGANIZATION",
+    "project": "PROJECT",
     "proxy": "PROXY",
     "verify_ssl": "VERIFY_SSL",
 }

@@ -101,7 +101,9 @@ def test_message_is_plain_and_says_what_to_do(kind: str, code: str) -> None:
     """One to three sentences; only words of the chat or of the API are filled in."""
     form = SENTENCES[kind][code]
     gaps = {name for _, name, _, _ in string.Formatter().parse(form)}
-    allowed = {"refused": {"model", "status", "code", "param"}}.get(kind, {"code"})
+    allowed = {"code"}
+    if kind in ("failed", "refused"):
+        allowed = {"model", "status", "code", "param"}
     assert gaps - {None} <= allowed
     beginning = re.escape(form.split("{")[0])
     for sentence in shown(kind, code):
@@ -294,8 +296,17 @@ def test_code_of_an_ending_is_a_word(error: ApiError, code: str | None) -> None:
     ("status", "error", "words"),
     [
         (401, ApiError("invalid_api_key"), "does not accept the API key"),
-        (401, ApiError("insufficient_quota"), "does not accept the API key"),
-        (403, ApiError(), f"may not use {MODEL}"),
+        (401, ApiError("insufficient_quota"), "no credit left"),
+        (401, ApiError("odd_code"), "does not accept the API key"),
+        (403, ApiError(), "does not allow this request: HTTP 403."),
+        (
+            403,
+            ApiError("odd_code"),
+            "does not allow this request: HTTP 403 (odd_code).",
+        ),
+        (403, ApiError(param="model"), f"may not use {MODEL}"),
+        (401, ApiError(param="model"), f"may not use {MODEL}"),
+        (400, ApiError(param="model"), "rejected the request with HTTP 400 at model."),
         (403, ApiError("model_not_found"), f"The model {MODEL} does not exist"),
         (404, ApiError("model_not_found"), f"The model {MODEL} does not exist"),
         (404, ApiError(), "no Responses API at the address"),
@@ -339,7 +350,7 @@ def test_code_of_an_ending_is_a_word(error: ApiError, code: str | None) -> None:
 def test_code_of_a_refusal_decides_before_its_status(
     status: int, error: ApiError, words: str
 ) -> None:
-    """The code decides before the status; the key is wrong whatever the code says."""
+    """Also for a 401; one with an unknown code means that the key is wrong."""
     assert words in refusal_sentence(status, error)
 
 

@@ -1,6 +1,7 @@
 """From the host's call to the last chunk, over real HTTP."""
 
 import asyncio
+import json
 import logging
 import re
 from collections.abc import AsyncGenerator
@@ -36,6 +37,7 @@ from runs.sample import has_marker
 from simulator import Simulator
 from stand_in.host import StandInHost, host_callable
 from stand_in.signing import SIGN
+from upstream.server import Upstream, in_turn, replying
 
 pytestmark = pytest.mark.asyncio
 
@@ -486,6 +488,27 @@ async def test_a_task_model_that_the_key_may_not_use(
     assert refused in (400, 403)
     assert done == [200, 200]
     assert len([m for m in caplog.messages if "TASK_MODEL: the key" in m]) == 1
+
+
+async def test_one_bad_moment_says_nothing_about_a_task_model(pipe: Pipe) -> None:
+    """A firewall's page names no model: the chat's own model does this task alone."""
+    text = {"type": "output_text", "text": '{"title": "Hi"}', "annotations": []}
+    output = [{"type": "message", "role": "assistant", "content": [text]}]
+    done = replying(
+        json.dumps({"id": "resp_1", "status": "completed", "output": output})
+    )
+    page = replying("<html><title>Blocked</title></html>", 403)
+    prompt = chat("### Task: a title", model="f.gpt-5.2")
+
+    async with Upstream(in_turn(page, done)) as server:
+        values = {"BASE_URL": server.base_url, "TASK_MODEL": "gpt-6-luna"}
+        pipe.valves = pipe.valves.model_copy(update=values)
+        for _ in range(2):
+            result = await result_of(pipe, prompt, __task__="title_generation")
+            assert "Hi" in result["choices"][0]["message"]["content"]
+
+    models = [body["model"] for body in server.bodies]
+    assert models == ["gpt-6-luna", "gpt-5.2", "gpt-6-luna"]
 
 
 # ---------------------------------------------------------------- tools of the host

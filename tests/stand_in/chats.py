@@ -1,5 +1,6 @@
 """What Open WebUI offers a model, shows of an answer, and sends back of it."""
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -71,8 +72,11 @@ def _assistant_messages(items: Sequence[Json]) -> list[Json]:
 
 
 def _tool_call(item: Json) -> Json:
-    """Return a call in the form of Chat Completions."""
-    function = {"name": item["name"], "arguments": item["arguments"]}
+    """Return a call in the form of Chat Completions (the host's utils/misc.py:339)."""
+    arguments = item.get("arguments", "{}")
+    if not isinstance(arguments, str):
+        arguments = json.dumps(arguments)
+    function = {"name": item["name"], "arguments": arguments}
     return {"id": item["call_id"], "type": "function", "function": function}
 
 

@@ -201,12 +201,15 @@ class PlainItems(ChatRepair):
     """Only texts, calls and outputs stay, in their plainest form, up to `until`."""
 
     until: str
+    had_media: bool = field(default=False, compare=False)
+    """Whether images or files were sent until now."""
 
     @property
     def message(self) -> str:
         """The status line for the person who waits."""
+        refused = "with its images and files" if self.had_media else "as it was"
         return (
-            "The server rejected this chat as it was: only its texts and tool results "
+            f"The server rejected this chat {refused}: only its texts and tool results "
             "were sent."
         )
 

@@ -52,6 +52,7 @@ from openai_responses.errors import (
     TimeoutKind,
     UnreadableAnswer,
     read_api_error,
+    read_error_body,
 )
 from openai_responses.json_input import (
     MAX_JSON_BYTES,
@@ -355,7 +356,7 @@ class HttpResponse:
         if status >= 400:
             with suppress(TimeoutError, ResponsesError):
                 async with asyncio.timeout(_DRAIN_SECONDS):
-                    error = read_api_error(await self.read_json(_MAX_ERROR_BODY))
+                    error = read_error_body(await self.read_all(_MAX_ERROR_BODY))
         should_retry = _SHOULD_RETRY.get(headers.get("x-should-retry", "").lower())
         retry_after = _retry_after(headers)
         if retry_after is None:

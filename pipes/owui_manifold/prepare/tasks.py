@@ -1,6 +1,6 @@
 """The request of a task: titles, tags and the like, without tools or stored items."""
 
-from openai_responses.endings import SAFETY_STOPS
+from openai_responses.endings import SAFETY_STOPS, names_model
 from openai_responses.endpoint import Endpoint
 from openai_responses.loop.events import RunDone
 from openai_responses.models.resolve import ResolvedModel
@@ -13,10 +13,12 @@ from owui_manifold.host.open_webui import require_floor
 from owui_manifold.prepare.request import PreparedRequest, learned_repairs
 
 
-def build_task_request(call: CheckedCall) -> PreparedRequest:
+def build_task_request(
+    call: CheckedCall, model: ResolvedModel | None = None
+) -> PreparedRequest:
     """Return the request for a title, tags or the like; raises InvalidRequest."""
     require_floor()
-    model = task_model(call)
+    model = model or task_model(call)
     request = task_request(model, call.messages, call.body, call.caller.task)
     repairs = learned_repairs(call, request.model)
     request = request.model_copy(update={"repairs": repairs})
@@ -41,16 +43,22 @@ def task_model(call: CheckedCall) -> ResolvedModel:
 
 
 def lacks_task_model(prepared: PreparedRequest, ended: RunDone) -> bool:
-    """Say whether the key may not use TASK_MODEL; later tasks get the chat's model."""
+    """Say whether the chat's model may do a task that TASK_MODEL could not.
+
+    Only if the refusal names the model, later tasks get the chat's model at once.
+    """
     call = prepared.call
     model = prepared.request.model
+    status = ended.trace.status or 0
     # OpenAI answers 400 for an unknown id, 404 for one that it has switched off.
-    is_missing = ended.ending.code == "model_not_found"
-    is_refused = is_missing or ended.trace.status in (403, 404)
+    is_missing = names_model(status, ended.trace.error)
+    is_refused = is_missing or status in (403, 404)
     is_stopped = ended.ending.code in SAFETY_STOPS
     if not is_refused or is_stopped or model == call.model.id:
         return False
-    if call.capabilities.first_time(_missing_model_text(call.endpoint, model)):
+    if is_missing and call.capabilities.first_time(
+        _missing_model_text(call.endpoint, model)
+    ):
         call.log.warn(
             f"TASK_MODEL: the key may not use {model}; the chat's model does tasks"
         )

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 
 from openai_responses.audit import AuditedRequest
 from openai_responses.endings import (
-    WRONG_KEY,
     Ending,
     ending_of_exception,
     ending_of_incomplete,
@@ -38,11 +37,6 @@ from shells.answer_log import LogLevel
 from shells.failures import report_failure
 from shells.shell import PIPE_SHELL
 from strategies.metadata import RunMetadata
-
-_UNAUTHORIZED = 401
-_WRONG_OWN_KEY = (
-    f"The model's server does not accept your own API key. Check {OWN_KEY_PLACE}"
-)
 
 
 def report_request(prepared: PreparedRequest) -> None:
@@ -109,16 +103,15 @@ def _audit_end(prepared: PreparedRequest, ended: RunDone) -> None:
 
 
 def _log_failure(call: CheckedCall, ended: RunDone) -> Ending:
-    """Log a failure; return it with the message to show."""
-    is_unauthorized = ended.trace.status == _UNAUTHORIZED
-    key_is_wrong = is_unauthorized or ended.ending.code == WRONG_KEY
-    own_key_is_wrong = key_is_wrong and call.config.own_key
+    """Log a failure; return it with the message to show.
+
+    An administrator cannot change a user's own key.
+    """
+    message = ""
+    if call.config.own_key and "api_key" in ended.ending.fault.settings:
+        message = f"{ended.ending.sentence} It is your own key: check {OWN_KEY_PLACE}"
     return report_failure(
-        call.log,
-        ended,
-        PIPE_SHELL,
-        is_admin=call.caller.is_admin,
-        message=_WRONG_OWN_KEY if own_key_is_wrong else "",
+        call.log, ended, PIPE_SHELL, is_admin=call.caller.is_admin, message=message
     )
 
 

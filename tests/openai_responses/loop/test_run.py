@@ -281,7 +281,8 @@ def error_body(**fields: str) -> str:
     ("answer", "words"),
     [
         (replying(error_body(), 401), "does not accept the API key"),
-        (replying(error_body(), 403), "may not use gpt-5.6-sol"),
+        (replying(error_body(), 403), "does not allow this request: HTTP 403."),
+        (replying(error_body(param="model"), 403), "may not use gpt-5.6-sol"),
         (replying(error_body(code="model_not_found"), 404), "does not exist"),
         (replying(error_body(), 429), "rate limit"),
         (replying(error_body(), 500), "(HTTP 500)"),
@@ -306,7 +307,7 @@ async def test_refusal_ends_the_run_with_a_message(
         (200, "unreadable", UNREADABLE),
         (400, "refused", "rejected the request with HTTP 400."),
         (401, "refused", "does not accept the API key"),
-        (403, "refused", "may not use gpt-5.6-sol"),
+        (403, "refused", "does not allow this request: HTTP 403."),
         (404, "refused", "no Responses API at the address"),
         (429, "refused", "rate limit"),
         (500, "refused", "(HTTP 500)"),
@@ -316,13 +317,12 @@ async def test_refusal_ends_the_run_with_a_message(
 @pytest.mark.parametrize(
     "answer_with",
     [
-        partial(replying, f"<html>{CANARY}</html>", content_type="text/html"),
         partial(replying, ""),
         partial(replying, "", content_type="application/octet-stream"),
     ],
 )
 @pytest.mark.parametrize("stream", [True, False])
-async def test_pages_and_empty_bodies(
+async def test_empty_bodies(
     connections: Connections,
     status: int,
     kind: str,
@@ -336,6 +336,33 @@ async def test_pages_and_empty_bodies(
         events = await report(connections, upstream.endpoint, request)
     assert log_of(events) == [f"run {kind}"]
     assert words in end_of(events).ending.sentence
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "words"),
+    [
+        (200, "unreadable", UNREADABLE),
+        (400, "refused", "A firewall or proxy"),
+        (401, "refused", "does not accept the API key"),
+        (403, "refused", "A firewall or proxy"),
+        (404, "refused", "no Responses API at the address"),
+        (413, "refused", "too large for the model's server"),
+        (429, "refused", "A firewall or proxy"),
+        (500, "refused", "A gateway"),
+        (503, "refused", "A gateway"),
+    ],
+)
+async def test_page_says_that_the_api_did_not_answer(
+    connections: Connections, status: int, kind: str, words: str
+) -> None:
+    """Its title is for administrators alone."""
+    page = f"<html><title>{CANARY}</title></html>"
+    answer = replying(page, status, content_type="text/html")
+    events = await report_of(connections, answer)
+    ended = end_of(events)
+    assert ended.ending.kind == kind
+    assert words in ended.ending.sentence
+    assert ended.trace.error.message == (CANARY if status >= 400 else "")
 
 
 @pytest.mark.parametrize(

@@ -133,7 +133,11 @@ async def test_wrong_own_key_is_reported_to_its_owner(
     [own] = errors(await chunks_of(pipe, chat("Hi"), **given("sk-mistyped-4711")))
     [pipes] = errors(await chunks_of(pipe, chat("Hi"), **given("")))
 
-    assert own.startswith("The model's server does not accept your own API key.")
+    assert own.startswith(
+        "127.0.0.1 does not accept the API key. It is your own key: check API_KEY in your "
+        "settings of this pipe:"
+    )
+    assert "administrator" not in own
     assert "An administrator has to check" in pipes
     logged = "\n".join(record.getMessage() for record in caplog.records)
     assert "401" in logged

@@ -1,0 +1,1 @@
+"""A server between the pipe and the simulator that disturbs each answer."""
