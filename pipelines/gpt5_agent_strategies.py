@@ -1070,6 +1070,12 @@ def _texts(values: object) -> list[str]:
 _PLACE_SOMEWHERE = re.compile(r"\b(input|tools)\[\d{1,6}\]")
 
 
+REASON_GIVEN = " The reason given: "
+"""In the text of an error, before what only administrators are shown of its cause."""
+UNREADABLE_STREAM = "unreadable_stream"
+"""Our code for a stream of which no event could be read."""
+
+
 class SafetyNotice(NamedTuple):
     """What OpenAI's monitoring has to say about an answer that it stopped.
 
@@ -1097,6 +1103,9 @@ class ApiError(NamedTuple):
     notice: SafetyNotice = SafetyNotice()
     is_relayed: bool = False
     """Whether it was found in a text, where words of the request may stand."""
+    is_page: bool = False
+    """Whether a page came in place of the API's answer: something in front of the API
+    sent it, such as a firewall, a proxy or a gateway."""
 
     def is_any_of(self, words: Container[str | None]) -> bool:
         """Say whether its code or its type is one of the `words`."""
@@ -1133,7 +1142,14 @@ class Failure(NamedTuple):
 
 
 SettingName = Literal[
-    "api_key", "base_url", "ca_bundle", "extra_headers", "proxy", "verify_ssl"
+    "api_key",
+    "base_url",
+    "ca_bundle",
+    "extra_headers",
+    "organization",
+    "project",
+    "proxy",
+    "verify_ssl",
 ]
 """Fields of `Endpoint` that can be the cause of a failure."""
 
@@ -1231,9 +1247,9 @@ class AnswerTooLarge(ResponsesError):
 
 
 class MalformedEvent(ResponsesError):
-    """An event of a stream cannot be read; the answer is asked for in one piece."""
+    """An event of a stream cannot be read."""
 
-    failure = Failure(error=ApiError(param="stream"), should_retry=False)
+    failure = Failure(error=ApiError(UNREADABLE_STREAM, param="stream"))
 
 
 class ApiRefused(ResponsesError):
@@ -1254,24 +1270,58 @@ class ApiRefused(ResponsesError):
         self.request_id = request_id
 
 
+CONTENT_FILTER = "content_filter"
+"""Azure's code for a chat that its filter refused, and ours for other filters."""
+
+_PAGE = re.compile(r"\s*(?:<|error code: \d{3,4}\s*\Z)", re.IGNORECASE)
+"""How a page begins. Cloudflare tells programs only `error code: 1020`."""
+_TITLE = re.compile(r"<title>([^<]{1,200})", re.IGNORECASE)
+
+
+def read_error_body(body: bytes | bytearray) -> ApiError:
+    """Return the error of the body of a refusal.
+
+    The API sends JSON. Of a page only the title is kept, for administrators.
+    """
+    try:
+        return read_api_error(load_json(body))
+    except ValueError:
+        text = body.decode("utf-8", errors="replace")
+    if not _PAGE.match(text):
+        return ApiError()
+    title = _TITLE.search(text)
+    return ApiError(message=html.unescape(title[1]) if title else "", is_page=True)
+
+
 def read_api_error(wire: object) -> ApiError:
     """Return the error of a body, a response, or either form of the event.
 
     A gateway may hold the API's own body as a text.
     """
     fields = _error_fields(wire)
+    metadata = as_mapping(fields.get("metadata"))
     message = as_text(fields.get("message") or fields.get("detail"))
     # OpenRouter has the API's body as a text in `metadata.raw` (tailcallhq/forgecode
     # 892), LiteLLM in its own message (BerriAI/litellm 34788). A gateway's own error
     # names no place; the API's may quote what looks like a body.
-    raw = as_text(as_mapping(fields.get("metadata")).get("raw"))
+    raw = as_text(metadata.get("raw"))
     if not fields.get("param"):
         inner = _inner_error(raw) or _inner_error(message)
         if inner is not None:
             return inner._replace(is_relayed=True)
+    code = _read_code(fields.get("code"))
+    # What follows is in OpenRouter's guides "Errors and Debugging" and, of the
+    # Responses API, "Error Handling". Moderation is a 403 with its reasons.
+    if metadata.get("reasons") or metadata.get("flagged_input"):
+        code = CONTENT_FILTER
+    # There, `invalid_prompt` is also the code of a chat that is too long, and of a field
+    # that is not known.
+    exact = metadata.get("error_type") or as_mapping(wire).get("error_type")
+    if code == "invalid_prompt":
+        code = as_text(exact) or code
     return ApiError(
-        code=_read_code(fields.get("code")),
-        type=as_text(fields.get("type")) or None,
+        code=code,
+        type=as_text(fields.get("type")) or as_text(exact) or None,
         param=as_text(fields.get("param")) or None,
         message=f"{message} {raw}".strip(),
         notice=_read_notice(fields.get("misalignment")),
@@ -1280,9 +1330,13 @@ def read_api_error(wire: object) -> ApiError:
 
 def _error_fields(wire: object) -> JsonObject:
     """Return the fields of an error, wherever a server puts them."""
-    # Bodies and the live event nest the error, the documented event is flat.
-    while isinstance(wire, Mapping) and isinstance(wire.get("error"), Mapping):
-        wire = wire["error"]
+    # Bodies and the live event nest the error, the documented event is flat. FastAPI
+    # puts what a server raised in `detail`.
+    while isinstance(wire, Mapping):
+        inner = wire.get("error") or wire.get("detail")
+        if not isinstance(inner, Mapping):
+            break
+        wire = inner
     if isinstance(wire, str):
         return {"message": wire}
     fields = as_mapping(wire)
@@ -1551,6 +1605,10 @@ _UNUSABLE_IMAGE = (
     "The model's server could not use an image in this chat{code}. Remove it, or "
     "attach it again as PNG, JPEG, WEBP or GIF of a moderate size."
 )
+_UNUSABLE_FILE = (
+    "The model's server could not use a file in this chat{code}. Remove it, or attach "
+    "it again as a PDF or as text."
+)
 _POLICY = (
     "OpenAI stopped this answer under its usage policies{code}. Rephrase the question."
 )
@@ -1561,6 +1619,7 @@ _NO_CREDIT = (
 )
 _OVERLOADED = "OpenAI is overloaded. Try again in a moment."
 _SERVER_ERROR = "OpenAI reported an internal error. Try again in a moment."
+_WRONG_ORGANIZATION = "The API key does not belong to the organization in the settings."
 _RATE_LIMIT = (
     "This API key has reached OpenAI's rate limit. Wait a minute, then try again."
 )
@@ -1576,6 +1635,17 @@ REQUEST_TOO_LARGE = "request_too_large"
 """Our word for a `rate_limit_exceeded` that no wait removes: the request alone is larger
 than the limit of a minute (recorded in a stream that tells of a limit of 1)."""
 WRONG_KEY = "invalid_api_key"
+MISSING_SCOPE = "missing_scope"
+UNSUPPORTED_COUNTRY = "unsupported_country_region_territory"
+UNVERIFIED = "unverified_organization"
+"""Our word: OpenAI says so with a code that other causes have, too, or with none."""
+DENIED_MODEL = "denied_model"
+"""Our word for a 401 or 403 whose `param` is the model."""
+FIREWALL_PAGE = "firewall_page"
+GATEWAY_PAGE = "gateway_page"
+"""Our words for a page that came in place of the API's answer."""
+REJECTED = "rejected"
+"""Our word for a stream that says that the request cannot be answered."""
 
 SAFETY_STOPS = frozenset(
     {
@@ -1585,7 +1655,7 @@ SAFETY_STOPS = frozenset(
         "invalid_prompt",
         "image_content_policy_violation",
         "content_policy_violation",
-        "content_filter",
+        CONTENT_FILTER,
     }
 )
 """Codes of refusals for what a chat is about. No other server is asked instead."""
@@ -1601,11 +1671,16 @@ NO_CREDIT_CODES = frozenset(
         "project_spend_limit_exceeded",
         "organization_usage_limit_exceeded",
         "project_usage_limit_exceeded",
+        "billing_not_active",
+        "billing_hard_limit_reached",
+        # LiteLLM's type, also of a 400 (BerriAI/litellm 4606, 37000)
+        "budget_exceeded",
     }
 )
 """Codes and types of a 429 that means an exhausted quota, not a temporary limit."""
 
-IMAGE_CODES = frozenset(
+_FILE_CODES = frozenset({"unsupported_file"})
+IMAGE_CODES = _FILE_CODES | frozenset(
     {
         "invalid_image",
         "invalid_image_format",
@@ -1622,7 +1697,7 @@ IMAGE_CODES = frozenset(
         "image_file_not_found",
     }
 )
-"""Codes of refusals of an image."""
+"""Codes of refusals of an image, or of another file in the chat."""
 
 SENTENCES: Mapping[str, Mapping[str, str]] = {
     "incomplete": {
@@ -1648,7 +1723,14 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "rate_limit_exceeded": _RATE_LIMIT,
         "slow_down": _RATE_LIMIT,
         **dict.fromkeys(sorted(NO_CREDIT_CODES), _NO_CREDIT),
+        "too_many_requests": _RATE_LIMIT,
+        "rate_limit_error": _RATE_LIMIT,
         "server_is_overloaded": _OVERLOADED,
+        "service_unavailable_error": _OVERLOADED,
+        "overloaded_error": _OVERLOADED,
+        "internal_error": _SERVER_ERROR,
+        "upstream_error": _SERVER_ERROR,
+        "timeout": "OpenAI took too long to answer. Try again in a moment.",
         "context_length_exceeded": "This chat is longer than the model can read. "
         "Start a new chat, or choose a model with a larger context.",
         "invalid_prompt": _POLICY,
@@ -1662,7 +1744,7 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "an administrator can apply to OpenAI for access.",
         "content_policy_violation": "OpenAI's content filter stopped this answer{code}. "
         "Rephrase the question, or start a new chat.",
-        "content_filter": "OpenAI's content filter rejected this chat{code}, so it was "
+        CONTENT_FILTER: "OpenAI's content filter rejected this chat{code}, so it was "
         "not answered. Rephrase the question, or start a new chat.",
         REQUEST_TOO_LARGE: "This chat is larger than the key's rate limit allows for "
         "one request, so waiting does not help. Start a new chat, leave out large "
@@ -1674,6 +1756,9 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "vector_store_timeout": "The search in the uploaded files took too long. Try "
         "again in a moment.",
         **dict.fromkeys(sorted(IMAGE_CODES), _UNUSABLE_IMAGE),
+        **dict.fromkeys(sorted(_FILE_CODES), _UNUSABLE_FILE),
+        REJECTED: "The model's server rejected the request{code}{param}. Sending it "
+        "again does not help; an administrator can find the details in the log.",
         "": "The model's server reported an error{code}. Try again.",
     },
     "refused": {
@@ -1681,18 +1766,49 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "not available to this API key. Choose another model.",
         "invalid_encrypted_content": "OpenAI could not read the reasoning of an "
         "earlier answer in this chat. Start a new chat.",
+        UNVERIFIED: "OpenAI does this only for verified organizations. An administrator "
+        "has to verify the organization in its settings at OpenAI, or choose another "
+        "model.",
+        UNSUPPORTED_COUNTRY: "OpenAI does not answer requests from the country or region "
+        "where this server is. The API key is not the cause.",
+        MISSING_SCOPE: "The API key is valid, but has no permission for this request: "
+        "a scope, or a role in its project, is missing.",
+        "mismatched_organization": _WRONG_ORGANIZATION,
+        "invalid_organization": _WRONG_ORGANIZATION,
+        "mismatched_project": "The API key does not belong to the project in the "
+        "settings.",
+        "ip_not_authorized": "OpenAI accepts requests for this account only from listed "
+        "IP addresses, and this server's address is not among them. An administrator "
+        "has to add it to the list at OpenAI.",
+        "account_deactivated": "OpenAI has deactivated the account of the API key.",
+        DENIED_MODEL: "This API key may not use {model}. Choose another model, or ask an "
+        "administrator to change the rights of the key.",
+        FIREWALL_PAGE: "A firewall or proxy in front of the model's server did not let "
+        "this request through (HTTP {status}). The API key is not the cause.",
+        GATEWAY_PAGE: "A gateway in front of the model's server answered in its place "
+        "(HTTP {status}), so the server may be down. Try again in a moment.",
         "3": "The model's server redirects requests (HTTP {status}). Redirects are not "
         "followed, because they would send the key to another address.",
         WRONG_KEY: _WRONG_KEY,
         "401": _WRONG_KEY,
-        "403": "This API key may not use {model}. Choose another model, or ask an "
-        "administrator to change the rights of the key's project.",
+        "402": _NO_CREDIT,
+        "403": "The model's server does not allow this request: HTTP {status}{code}. An "
+        "administrator can find the reason in the log.",
         "404": "There is no Responses API at the address of the model's server.",
         "407": "The HTTP proxy rejected the request.",
+        "408": "The model's server gave up, because the request took too long (HTTP "
+        "{status}). Try again; if that does not help, leave out large files.",
+        "409": "This request conflicts with something else that the model's server is "
+        "doing (HTTP {status}). Try again in a moment.",
         "413": "This chat is too large for the model's server. Start a new chat, or "
         "leave out large files and images.",
+        "421": "The address of the model's server leads to a server that does not serve "
+        "it (HTTP {status}).",
         "429": _RATE_LIMIT,
+        "451": "The model's server may not answer this request for legal reasons (HTTP "
+        "{status}). Rephrase the question, or choose another model.",
         "503": _OVERLOADED,
+        "529": _OVERLOADED,
         "5": "OpenAI reported an internal error (HTTP {status}). Try again in a moment.",
         "": "The model's server rejected the request with HTTP {status}{code}{param}. "
         "An administrator can find the details in the log.",
@@ -1736,6 +1852,16 @@ FAULTS: Mapping[tuple[str, str], SettingFault] = {
     ("refused", "3"): _WRONG_ADDRESS,
     ("refused", WRONG_KEY): SettingFault(("api_key",)),
     ("refused", "401"): SettingFault(("api_key",)),
+    ("refused", MISSING_SCOPE): SettingFault(("api_key",)),
+    ("refused", "account_deactivated"): SettingFault(("api_key",)),
+    ("refused", "mismatched_organization"): SettingFault(("organization", "api_key")),
+    ("refused", "invalid_organization"): SettingFault(("organization", "api_key")),
+    ("refused", "mismatched_project"): SettingFault(("project", "api_key")),
+    ("refused", UNSUPPORTED_COUNTRY): SettingFault(("proxy",)),
+    ("refused", "ip_not_authorized"): SettingFault(("proxy",), "possible"),
+    ("refused", FIREWALL_PAGE): SettingFault(("base_url", "proxy"), "possible"),
+    ("refused", GATEWAY_PAGE): SettingFault(("base_url",), "possible"),
+    ("refused", "421"): SettingFault(("base_url", "proxy")),
     ("refused", "404"): _WRONG_ADDRESS,
     ("refused", "407"): SettingFault(("proxy",)),
     ("unreadable", ""): _WRONG_ADDRESS,
@@ -1792,8 +1918,9 @@ _ABOUT_A_MODEL = re.compile(r"\b(model|deployment)\b", re.IGNORECASE)
 def ending_of_incomplete(reason: str | None) -> Ending:
     """Return the ending of a `response.incomplete`."""
     code = api_word(reason)
-    sentence = _find_sentence("incomplete", ApiError(code=code))
-    return Ending("incomplete", code, sentence)
+    sentences = SENTENCES["incomplete"]
+    sentence = sentences.get(code or "", sentences[""])
+    return Ending("incomplete", code, sentence.format(code=_fill_in(code)))
 
 
 def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Ending:
@@ -1871,24 +1998,54 @@ def failure_sentence(error: ApiError) -> str:
     """Return the sentence for an error after the request was accepted."""
     if error.status:
         return refusal_sentence(error.status, error)
-    return _find_sentence("failed", error)
+    word = _first_known(_list_failure_words(error), _SENTENCES_BY_CODE)
+    sentence = _SENTENCES_BY_CODE[word] if word else SENTENCES["failed"][""]
+    return sentence.format(
+        code=_fill_in(_find_code(error)),
+        param=_fill_in(error.param, " at {}"),
+        model=ASKED_MODEL,
+        status=200,
+    )
 
 
 def failure_fault(error: ApiError) -> SettingFault:
     """Return the settings that can be the cause of an error like that."""
-    return refusal_fault(error.status, error) if error.status else NO_FAULT
+    if error.status:
+        return refusal_fault(error.status, error)
+    word = _first_known(_list_failure_words(error), _SENTENCES_BY_CODE)
+    return FAULTS.get(("refused", word), NO_FAULT)
 
 
-_REFUSAL_SENTENCES = {**SENTENCES["failed"], **SENTENCES["refused"]}
+_SENTENCES_BY_CODE = {**SENTENCES["failed"], **SENTENCES["refused"]}
+"""A code means the same in a refusal and in a stream."""
+_REJECTED_CODES = (
+    "invalid_request_error",
+    "invalid_value",
+    "invalid_type",
+    "unknown_parameter",
+    "unsupported_parameter",
+    "unsupported_value",
+    "missing_required_parameter",
+)
+"""Codes and types that say that the request itself cannot be answered."""
+
+
+def _list_failure_words(error: ApiError) -> list[str]:
+    """Return the words that a sentence can be found by without a status."""
+    words = [*_list_codes(error), _find_attachment(error)]
+    if error.is_any_of(_REJECTED_CODES):
+        words.append(REJECTED)
+    return words
 
 
 def refusal_sentence(status: int, error: ApiError) -> str:
     """Return the sentence for an HTTP status of 300 or more."""
-    word = _first_known(_list_refusal_words(status, error), _REFUSAL_SENTENCES)
+    word = _first_known(_list_refusal_words(status, error), _SENTENCES_BY_CODE)
     code = ""
-    if not word:  # only the sentence for all other causes needs the code
+    # A sentence for a code says what the code means.
+    if error.code != str(status) and (not word or word.isdecimal()):
         code = _fill_in(error.code)
-    return _REFUSAL_SENTENCES[word].format(
+    return _SENTENCES_BY_CODE[word].format(
         code=code,
         param=_fill_in(error.param, " at {}"),
         model=ASKED_MODEL,
@@ -1898,36 +2055,100 @@ def refusal_sentence(status: int, error: ApiError) -> str:
 
 def refusal_fault(status: int, error: ApiError) -> SettingFault:
     """Return the settings that can be the cause of an HTTP status of 300 or more."""
-    word = _first_known(_list_refusal_words(status, error), _REFUSAL_SENTENCES)
+    word = _first_known(_list_refusal_words(status, error), _SENTENCES_BY_CODE)
     return FAULTS.get(("refused", word), NO_FAULT)
+
+
+_UNCERTAIN_STATUSES = (403, 429)
+"""A page with one of these comes from a firewall, which knows no key; those from 500 on
+come from a gateway."""
 
 
 def _list_refusal_words(status: int, error: ApiError) -> list[str]:
     """Return the words that a sentence can be found by, the most certain first."""
     if status < 400:
         return ["3"]
-    # Whatever code comes with it: the key is wrong.
+    own_word = str(status)
+    if error.is_page:
+        page = FIREWALL_PAGE if status < 500 else GATEWAY_PAGE
+        is_uncertain = status in _UNCERTAIN_STATUSES or status >= 500
+        return [page] if is_uncertain else [own_word, page]
+    codes = [code for code in _list_codes(error) if code != own_word]
+    if status in (401, 403) and error.param == "model":
+        # LiteLLM: type `key_model_access_denied`, and others for teams and users
+        # (BerriAI/litellm 39660).
+        codes.append(DENIED_MODEL)
     if status == 401:
-        return ["401"]
-    words = [code for code in _list_codes(error) if code != str(status)]
-    # Gateways send no code: "The model `x` does not exist"; Azure: "The API deployment
-    # for this resource does not exist".
-    if status == 404 and _ABOUT_A_MODEL.search(error.message):
-        words.append("model_not_found")
-    # A 404 about a place of the request does not mean that the address is wrong.
-    if status != 404 or not (error.param or error.names_a_place):
-        words.append(str(status))
+        # Only what is about keys: a type like `server_error` tells nothing here.
+        about_keys = {error.code, _find_certain_cause(error), *_ABOUT_KEYS}
+        return [*(code for code in codes if code in about_keys), own_word]
+    words = [*codes, _find_attachment(error)]
+    if status == 404:
+        # Gateways send no code: "The model `x` does not exist"; Azure: "The API
+        # deployment for this resource does not exist".
+        if _ABOUT_A_MODEL.search(error.message):
+            words.append("model_not_found")
+        if not _is_about_address(error):
+            own_word = ""
+    words.append(own_word)
     if status >= 500:
         words.append("5")
     return words
 
 
+_ABOUT_KEYS = (MISSING_SCOPE, DENIED_MODEL, *NO_CREDIT_CODES)
+_UNKNOWN_ADDRESS = "Invalid URL"
+"""How OpenAI's 404 for an unknown path begins; that of an unknown response has the same
+type and names no place, either."""
+
+
+def _is_about_address(error: ApiError) -> bool:
+    """Say whether a 404 may mean that there is no Responses API."""
+    if error.param or error.names_a_place:
+        return False
+    is_of_the_api = error.type == "invalid_request_error"
+    return not is_of_the_api or error.message.startswith(_UNKNOWN_ADDRESS)
+
+
+def names_model(status: int, error: ApiError) -> bool:
+    """Say whether a refusal says that the model is not there, or is not for this key.
+
+    Below 400, `status` is that of a stream with an error.
+    """
+    status = status if status >= 400 else error.status
+    words = _list_failure_words(error)
+    if status:
+        words = _list_refusal_words(status, error)
+    word = _first_known(words, _SENTENCES_BY_CODE)
+    return word in ("model_not_found", DENIED_MODEL, UNVERIFIED)
+
+
+_ATTACHMENT = re.compile(
+    r"input\[\d{1,6}\]\.(?:content|output)\[\d{1,6}\]"
+    r"\.(?:(?P<image>image_url)|file_data|file_url|filename)(?:\.\w{1,64})?"
+)
+"""The `param` of a refused image or file: only such parts have these fields."""
+_UNKNOWN_FIELD_CODES = ("unknown_parameter", "unsupported_parameter")
+
+
+def _find_attachment(error: ApiError) -> str:
+    """Return the code for the kind of attachment that `param` names; empty for none."""
+    match = _ATTACHMENT.fullmatch(error.param or "")
+    if match is None or error.is_any_of(_UNKNOWN_FIELD_CODES):
+        return ""
+    return "invalid_image" if match["image"] else "unsupported_file"
+
+
 def _first_known(words: Iterable[str], sentences: Mapping[str, str]) -> str:
     """Return the first word that has a sentence of its own, "" if none has."""
     for word in words:
-        if word in sentences:
+        if word and word in sentences:
             return word
     return ""
+
+
+_BUSY = frozenset({"rate_limit_exceeded", "slow_down", "too_many_requests"})
+"""Codes of a rate limit."""
 
 
 def failure_status(failure: Failure) -> str:
@@ -1937,18 +2158,18 @@ def failure_status(failure: Failure) -> str:
         200: "reported an error",
         429: "is busy with this key's requests",
     }
-    cause = causes.get(failure.status, f"has trouble (HTTP {failure.status})")
+    status = failure.status
+    if status == 200:  # in a stream, only the error says more
+        is_busy = failure.error.is_any_of(_BUSY)
+        status = 429 if is_busy else failure.error.status or status
+    cause = causes.get(status, f"has trouble (HTTP {status})")
     return f"The model's server {cause}."
 
 
-def _find_sentence(kind: str, error: ApiError) -> str:
-    """Return the sentence of a kind of ending for the cause that an error names."""
-    sentences = SENTENCES[kind]
-    word = _first_known(_list_codes(error), sentences)
-    return sentences[word].format(code=_fill_in(_find_code(error)))
-
-
 _PHRASES = (
+    (r"\bmissing scopes?:|insufficient permissions for this operation", MISSING_SCOPE),
+    (r"country, region, or territory not supported", UNSUPPORTED_COUNTRY),
+    (r"\borganization must be verified to", UNVERIFIED),
     (
         # LiteLLM's `ContextWindowExceededError`; of more than 16,384 items, or of a text
         # above 10,485,760 characters: "Invalid 'input': array too long".
@@ -1970,6 +2191,12 @@ _CERTAIN_PHRASES = (
         REQUEST_TOO_LARGE,
     ),
     (r"\AIncorrect API key provided", WRONG_KEY),
+    # 403, code "The caller does not have permission to execute the specified operation"
+    # (theopenco/llmgateway 1785)
+    (r"\AContent violates usage guidelines", CONTENT_FILTER),
+    # OpenAI's 403 and 404 of an unverified organization can have `model_not_found`,
+    # its 400 has `unsupported_value` (openai/codex 1982, continuedev/continue 9948)
+    (r"\AYour organization must be verified to", UNVERIFIED),
 )
 """Words that say more than the code: xAI's of a wrong key is `invalid-argument`."""
 
@@ -1990,7 +2217,8 @@ def _list_codes(error: ApiError) -> list[str]:
     for phrase, code in _PHRASES:
         if re.search(phrase, text, re.IGNORECASE):
             codes.append(code)
-    return [code for code in codes if code]
+    # "3" and "5" are words for many statuses, which no server sends.
+    return [code for code in codes if code and len(code) > 1]
 
 
 def _fill_in(word: str | None, form: str = " ({})") -> str:
@@ -3762,6 +3990,10 @@ class Refusal:
             return True
         return bool(_UNKNOWN.search(self.words))
 
+    def is_own_phrase(self, phrase: str) -> bool:
+        """Say whether a phrase of the words is the server's own, and no quote."""
+        return not self._own.could_say(phrase)
+
     @cached_property
     def place(self) -> Place | None:
         """The item or tool that is named, by `param` or by words that are its own."""
@@ -4052,18 +4284,21 @@ class PlainItems(ChatRepair):
     """Only texts, calls and outputs stay, in their plainest form, up to `until`."""
 
     until: str
+    had_media: bool = field(default=False, compare=False)
+    """Whether images or files were sent until now."""
 
     @property
     def message(self) -> str:
         """The status line for the person who waits."""
+        refused = "with its images and files" if self.had_media else "as it was"
         return (
-            "The server rejected this chat as it was: only its texts and tool results "
+            f"The server rejected this chat {refused}: only its texts and tool results "
             "were sent."
         )
 
     def stored(self) -> list[str]:
-        """Return the form that a chat stores."""
-        return ["plain", self.until]
+        """Return nothing: a blind step is not remembered."""
+        return []
 
     @property
     def last_name(self) -> str:
@@ -4088,8 +4323,8 @@ class WordsAlone(ChatRepair):
         return "The server rejected this chat again: only its text was sent."
 
     def stored(self) -> list[str]:
-        """Return the form that a chat stores."""
-        return ["words", self.until]
+        """Return nothing: a blind step is not remembered."""
+        return []
 
     @property
     def last_name(self) -> str:
@@ -4146,10 +4381,12 @@ _BY_NAME = {
     "item": LeaveOutItem,
     "text": SendAsText,
     "reasoning": LeaveOutReasoning,
-    "plain": PlainItems,
-    "words": WordsAlone,
 }
-"""The repairs whose stored form is a word and the name of an item."""
+"""The repairs whose stored form is a word and the name of an item.
+
+Chats of 1.0.0 may also hold `plain` and `words`: blind steps, which are not read, so that
+the chat gets its reasoning back.
+"""
 
 
 def _read_chat_repair(row: list[Any]) -> ChatRepair | None:
@@ -4782,13 +5019,43 @@ def value_digest(payload: Mapping[str, Any], path: str) -> str:
 # Requests are sent again as OpenAI's Python client does it
 # (docs/reference/responses-api.md, "Retries"), except after an exhausted quota, which
 # retrying cannot restore.
+#
+#     the failure                               the same request again
+#     passes by itself: a status, a code        as often as the policy says
+#     says nothing of its cause                 once
+#     refuses the request                       never
 # --------------------------------------------------------------------------------------
 
 
-RETRIED_CODES = frozenset(
-    {"rate_limit_exceeded", "server_error", "server_is_overloaded", "slow_down"}
+PASSING_CODES = frozenset(
+    {
+        "bad_gateway",
+        "gateway_timeout",
+        "internal",
+        "internal_server",
+        "overloaded",
+        "rate_limit",
+        "rate_limit_exceeded",
+        "server",
+        "server_is_overloaded",
+        "service_unavailable",
+        "slow_down",
+        "timeout",
+        "too_many_requests",
+        "upstream",
+    }
 )
-_RETRIED_STATUS = frozenset({408, 409, 429})
+"""Codes and types of trouble that passes, without the ending `_error`.
+
+`service_unavailable_error` is OpenAI's own, as the first event of a stream (reported by
+users of other clients); gateways have the others.
+"""
+_CAMEL_HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_RETRIED_STATUS = frozenset({408, 409, 423, 425, 429, 499})
+_UNCLEAR_STATUS = frozenset({200, 400, 405, 422})
+"""Statuses that also proxies and firewalls send, for reasons of their own."""
+_UNCERTAIN_STATUS = frozenset({None, 200, 400})
+"""Statuses that say less than a passing code; all others are more certain than it."""
 _NO_CREDIT_SUFFIXES = ("_spend_limit_exceeded", "_usage_limit_exceeded")
 """Ends of the codes of a 429 that no wait removes, also of those that nobody listed."""
 _FIRST_BACKOFF = 0.5
@@ -4810,13 +5077,39 @@ def retry_wait(
 
     `attempt` counts from 0, `jitter` is between 0 and 1.
     """
-    if attempt >= policy.max_retries or not is_transient(failure):
+    most = policy.max_retries
+    if not is_transient(failure):
+        most = min(most, 1) if says_no_cause(failure) else 0
+    if attempt >= most:
         return None
     wait = failure.retry_after
+    if wait is None:
+        # In a stream there is no header; the words have it everywhere.
+        wait = wait_in_words(failure.error.message)
     if wait is None:
         # Up to a quarter less, so that many clients do not come back at once.
         wait = min(_FIRST_BACKOFF * 2**attempt, _MAX_BACKOFF) * (1 - 0.25 * jitter)
     return wait if wait <= policy.max_wait else None
+
+
+def is_passing(error: ApiError) -> bool:
+    """Say whether an error names trouble of the server that passes.
+
+    Gateways send the HTTP status as the code, or as the type.
+    """
+    for word in (error.code, error.type):
+        if not word:
+            continue
+        name = _CAMEL_HUMP.sub("_", word).lower().removesuffix("_error")
+        if name in PASSING_CODES:
+            return True
+        if name.isdecimal() and _is_retried_status(int(name)):
+            return True
+    return False
+
+
+def _is_retried_status(status: int) -> bool:
+    return status in _RETRIED_STATUS or 500 <= status < 600
 
 
 def is_transient(failure: Failure) -> bool:
@@ -4828,13 +5121,69 @@ def is_transient(failure: Failure) -> bool:
     # The header `x-should-retry` decides against the status, in both directions.
     if failure.should_retry is not None:
         return failure.should_retry
+    if failure.status in _UNCERTAIN_STATUS and is_passing(error):
+        return True
     # No answer, or a stream that began with an error: only words tell what it was. One
-    # without any words, or of the server's own trouble, may pass.
+    # without any words may pass.
     if failure.status in (None, 200):
         has_words = error.code is not None or error.type is not None
-        is_nameless = not has_words and not error.names_a_place
-        return is_nameless or error.is_any_of(RETRIED_CODES)
-    return failure.status in _RETRIED_STATUS or failure.status >= 500
+        return not has_words and not error.names_a_place
+    return _is_retried_status(failure.status)
+
+
+def says_no_cause(failure: Failure) -> bool:
+    """Say whether nothing tells if the request is the cause, or passing trouble.
+
+    A refusal of the API names a code, its type or a parameter. The page of a proxy names
+    nothing; a stream can end in an error of a type that is unknown here.
+    """
+    error = failure.error
+    if failure.should_retry is not None:
+        return False
+    if error.code == UNREADABLE_STREAM:
+        return True
+    if failure.status not in _UNCLEAR_STATUS or error.param or error.names_a_place:
+        return False
+    if failure.status == 200:
+        return not error.is_any_of(_KNOWN_REFUSALS)
+    return error.code is None and error.type is None
+
+
+_KNOWN_REFUSALS = (
+    {"invalid_request_error", "BadRequestError"}  # OpenAI; vLLM
+    | SENTENCES["failed"].keys()
+    | SENTENCES["refused"].keys()
+)
+"""Codes and types after which the same request fails again, or has passed already."""
+
+_MAX_WORDS = 2000
+_SECONDS_OF_UNIT = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+_TIME = re.compile(r"(\d{1,9}(?:\.\d{1,9})?) ?(ms|milli|h|m|s)[a-z]{0,8},? ?")
+_WAIT_IN_WORDS = re.compile(
+    r"\b(?:try again|retry) (?:in|after) "
+    r"((?:\d{1,9}(?:\.\d{1,9})? ?(?:ms|milli|h|m|s)[a-z]{0,8},? ?){1,4})",
+    re.IGNORECASE,
+)
+
+
+def wait_in_words(message: str) -> float | None:
+    """Return the seconds that a message asks to wait, None if it names none.
+
+    "Please try again in 6m0s." (OpenAI), "Please retry after 20 seconds." (Azure).
+    """
+    match = _WAIT_IN_WORDS.search(message[:_MAX_WORDS])
+    return read_duration(match[1]) if match else None
+
+
+def read_duration(text: str) -> float | None:
+    """Return the seconds in a text like `6m0s`, `250ms` or `20 seconds`."""
+    times = _TIME.findall(text.lower())
+    if not times:
+        return None
+    return sum(
+        float(number) * _SECONDS_OF_UNIT["ms" if unit == "milli" else unit]
+        for number, unit in times
+    )
 
 
 # --------------------------------------------------------------------------------------
@@ -4844,25 +5193,31 @@ def is_transient(failure: Failure) -> bool:
 #
 # Nobody knows all that a server may refuse, so what to change is found from what the
 # refusal names (`refusal`). Only few refusals name nothing and are known by their words
-# (docs/reference/responses-api.md, "Refusals of input items" and "Errors"). If that does
-# not suffice, the plain words of the chat are sent.
+# (docs/reference/responses-api.md, "Refusals of input items" and "Errors").
+#
+# If nothing is named, less and less of the chat is sent (`blind_repair`). Such a step may
+# coincide with a server that recovers, so it helps one request and teaches nothing:
+# `Trial.is_lasting` is true only for what rests on a code, a parameter or a place that
+# exists in the request, or on words that the request could not have said.
 # --------------------------------------------------------------------------------------
 
 
 MAX_REPAIRS = 3
 """Of one response, before plain words are sent."""
 
-_OTHER_CAUSES = frozenset({*range(300, 400), 401, 402, 403, 407, 408, 413, 429})
+_OTHER_CAUSES = frozenset(
+    {*range(300, 400), 401, 402, 403, 405, 407, 408, 409, 413, 421, 423, 425, 429}
+    | {451, 499}
+)
 """Statuses that are not about what the request says."""
+_UNCLEAR_CAUSES = frozenset({200, 400, 404, 422})
+"""Statuses of refusals that may be about the chat although nothing is named."""
 _UNREAD = "invalid_encrypted_content"
 """Of another organization, provider or deployment, or damaged (openai/codex 8145)."""
-_LASTING_CODES = (
-    RETRIED_CODES
-    | NO_CREDIT_CODES
-    | SENTENCES["failed"].keys()
-    | SENTENCES["refused"].keys()
+_CAUSES_THAT_STAY = (
+    NO_CREDIT_CODES | SENTENCES["failed"].keys() | SENTENCES["refused"].keys()
 ) - {*IMAGE_CODES, _UNREAD, "404"}
-"""Codes whose cause no change of the request removes."""
+"""Codes of causes that no change of the request removes."""
 _UNREADABLE = re.compile(
     # Reasoning without what it led to, or the other way round (continuedev/continue
     # 8933, 11994; recorded, 986).
@@ -4874,6 +5229,9 @@ _UNREADABLE = re.compile(
     r"|reasoning input items can only be provided",
     re.IGNORECASE | re.DOTALL,
 )
+_CONTAINER = re.compile(r"\bcontainer(?:_id|s? is expired)?", re.IGNORECASE)
+"""What the API says of the container of earlier code."""
+_UNVERIFIED = re.compile(r"must be verified to stream", re.IGNORECASE)
 _TEXT_BEFORE_OUTPUT = re.compile(r"No tool output found for (tool|function) call\b")
 """What DeepSeek says of a text between a call and its output (recorded), and of nothing
 that a request lacks: calls and outputs are sent in pairs."""
@@ -4892,65 +5250,61 @@ class Trial(NamedTuple):
     is_named: bool = False
     """Whether the server's own `param` names what is changed, and no person wrote it."""
     is_lasting: bool = True
-    """Whether later requests would be refused as well."""
+    """Whether it is known that later requests would be refused as well."""
     helped_at_once: bool = False
     """Whether the request with this repair was accepted."""
 
 
 def may_be_repaired(failure: Failure) -> bool:
     """Say whether a failure is about what the request says."""
-    is_about_request = failure.status not in _OTHER_CAUSES
-    return is_about_request and not failure.error.is_any_of(_LASTING_CODES)
+    if failure.status in _OTHER_CAUSES or is_passing(failure.error):
+        return False
+    return not failure.error.is_any_of(_CAUSES_THAT_STAY)
 
 
 def find_repair(sent: SentRequest, failure: Failure, done: int = 0) -> Trial | None:
-    """Return what to try after a refusal of `sent`; None if nothing may help.
+    """Return what a refusal of `sent` names; None if that is nothing to change.
 
     `done` is how many repairs the same response has cost.
+    """
+    if not may_be_repaired(failure) or done >= MAX_REPAIRS:
+        return None
+    if failure.status is None:  # no server said anything
+        return None
+    refusal = Refusal(failure.error, sent)
+    for trial in _candidates(refusal):
+        if _is_worth_trying(trial.repair, sent):
+            return trial._replace(error=failure.error)
+    return None
+
+
+def blind_repair(sent: SentRequest, failure: Failure) -> Trial | None:
+    """Return the next step that may help although nothing is named, None after the last.
+
+    It is taken when the same request was refused again. No step of it is remembered:
+    the server may have been in trouble, and recovered meanwhile.
     """
     if not may_be_repaired(failure):
         return None
     error = failure.error
-    refusal = Refusal(error, sent)
-    if done < MAX_REPAIRS:
-        for trial in _candidates(refusal, failure):
-            if _is_worth_trying(trial.repair, sent):
-                return trial._replace(error=error)
-    if not _may_want_plain_words(failure):
-        return None
-    return _send_plain_words(sent, error)
-
-
-def last_repair(sent: SentRequest, failure: Failure) -> Trial | None:
-    """Return what to try when retries did not help; None if nothing may.
-
-    A stream that ends in an error without any name may be a refusal for good, or a
-    server in trouble: so a chat does not remember it.
-    """
-    if failure.status != 200 or not may_be_repaired(failure):
-        return None
-    trial = _send_plain_words(sent, failure.error)
-    if trial is None:
-        return None
-    return trial._replace(is_lasting=False)
-
-
-def _send_plain_words(sent: SentRequest, error: ApiError) -> Trial | None:
-    """Return the trial that sends less of the chat; first the one that keeps more."""
-    for repair in (PlainItems(sent.last_name), WordsAlone(sent.last_name)):
+    steps: tuple[Repair, ...] = ()
+    if error.code == UNREADABLE_STREAM:
+        steps = (LeaveOutParameter("stream"),)
+    elif failure.status in _UNCLEAR_CAUSES and _may_be_about_chat(failure):
+        # The step that keeps most of the chat comes first.
+        last = sent.last_name
+        steps = (LeaveOutPlainReasoning(), PlainItems(last), WordsAlone(last))
+    for repair in steps:
         if _is_worth_trying(repair, sent):
-            return Trial(repair, error)
+            return Trial(repair, error, is_lasting=False)
     return None
 
 
-def _may_want_plain_words(failure: Failure) -> bool:
-    """Say whether other words may be accepted; the server may as well be in trouble."""
-    if failure.status is None or is_transient(failure):
-        return False
+def _may_be_about_chat(failure: Failure) -> bool:
+    """Say whether a 404 is about the request: else the address or the model is wrong."""
     error = failure.error
     if failure.status != 404 or error.names_a_place:
         return True
-    # Else it is about the address or the model, unless the API itself says otherwise.
     is_of_the_api = error.type == "invalid_request_error"
     return is_of_the_api and "model" not in error.message.lower()
 
@@ -4969,16 +5323,13 @@ def _is_worth_trying(repair: Repair, sent: SentRequest) -> bool:
     return repair.applies(sent)
 
 
-def _candidates(refusal: Refusal, failure: Failure) -> Iterator[Trial]:
+def _candidates(refusal: Refusal) -> Iterator[Trial]:
     """Yield what may help, the best first."""
-    if failure.status is None:
-        # A stream that could not be read: no server said anything.
-        if refusal.error.param == "stream":
-            yield Trial(LeaveOutParameter("stream"))
-        return
-    # Among the first if the refusal is about reasoning, else the last that is tried.
+    # A server that names its `reasoning` field may mean what it is sent back, or what it
+    # is asked for: the first costs a chat less. Words alone are no knowledge.
     if "reasoning" in refusal.error.text.lower():
-        yield Trial(LeaveOutPlainReasoning())
+        is_named = "reasoning" in refusal.named_parameter
+        yield Trial(LeaveOutPlainReasoning(), is_lasting=is_named)
     for find in (
         _by_code_or_words,
         _by_place,
@@ -4989,7 +5340,6 @@ def _candidates(refusal: Refusal, failure: Failure) -> Iterator[Trial]:
         _by_tool,
     ):
         yield from find(refusal)
-    yield Trial(LeaveOutPlainReasoning())
 
 
 def _by_code_or_words(refusal: Refusal) -> Iterator[Trial]:
@@ -5001,24 +5351,34 @@ def _by_code_or_words(refusal: Refusal) -> Iterator[Trial]:
         yield Trial(LeaveOutReasoning(last))
     # "Container is expired." names no place; "Expected container_id: cntr_..." a chat
     # met in every further turn (pydantic/pydantic-ai 7461).
-    if "code_interpreter_call" in kinds and "container" in words.lower():
-        yield Trial(LeaveOutKind("code_interpreter_call", last))
-    if _TEXT_BEFORE_OUTPUT.search(words):
-        yield Trial(MoveMessages())
+    container = _CONTAINER.search(words)
+    if container and "code_interpreter_call" in kinds:
+        repair: Repair = LeaveOutKind("code_interpreter_call", last)
+        yield Trial(repair, is_lasting=refusal.is_own_phrase(container[0]))
+    unanswered = _TEXT_BEFORE_OUTPUT.search(words)
+    if unanswered:
+        yield Trial(MoveMessages(), is_lasting=refusal.is_own_phrase(unanswered[0]))
     # Behind "Supported values are" stand the types that the server does take.
     refused = words.partition("upported values")[0]
     for kind in sorted(APPENDED & kinds):
         if kind in refused:
-            yield Trial(LowerItems(kind))
+            # Every request with the item has its bare type.
+            is_lasting = refusal.is_own_phrase(f"'{kind}'")
+            yield Trial(LowerItems(kind), is_lasting=is_lasting)
     # Before gpt-5.6 a choice cannot name a tool that only an item declares: "Tool choice
     # 'x' not found in 'tools' parameter." (pydantic-ai 2.68.0)
     if "not found in 'tools'" in words:
-        yield Trial(LowerItems(ADDED_TOOLS))
+        is_lasting = refusal.is_own_phrase("not found in 'tools'")
+        yield Trial(LowerItems(ADDED_TOOLS), is_lasting=is_lasting)
     # "Your organization must be verified to stream this model." (continuedev/continue
     # 8209)
-    if "must be verified to stream" in words.lower():
-        is_named = refusal.named_parameter == "stream"
-        yield Trial(LeaveOutParameter("stream"), is_named=is_named)
+    unverified = _UNVERIFIED.search(words)
+    if unverified:
+        yield Trial(
+            LeaveOutParameter("stream"),
+            is_named=refusal.named_parameter == "stream",
+            is_lasting=refusal.is_own_phrase(unverified[0]),
+        )
 
 
 def _by_place(refusal: Refusal) -> Iterator[Trial]:
@@ -5087,12 +5447,13 @@ def _by_image_code(refusal: Refusal) -> Iterator[Trial]:
     """Yield the repair of the newest image: its refusal names no place."""
     if refusal.error.code not in IMAGE_CODES:
         return
-    newest = None
-    for number, row in enumerate(refusal.sent.items):
-        if has_media(row.item):
-            newest = number
-    if newest is not None:
-        yield from _without_item(refusal, newest)
+    numbers = [
+        number for number, row in enumerate(refusal.sent.items) if has_media(row.item)
+    ]
+    if numbers:
+        # Of several images the newest is a guess, which must not cost the chat another.
+        for trial in _without_item(refusal, numbers[-1]):
+            yield trial._replace(is_lasting=len(numbers) == 1)
 
 
 def _by_id(refusal: Refusal) -> Iterator[Trial]:
@@ -5104,8 +5465,10 @@ def _by_id(refusal: Refusal) -> Iterator[Trial]:
 def _by_unreadable_reasoning(refusal: Refusal) -> Iterator[Trial]:
     """Yield the repair for encrypted reasoning that the server's words are about."""
     has_encrypted = any(is_encrypted(row.item) for row in refusal.sent.items)
-    if has_encrypted and _UNREADABLE.search(refusal.words):
-        yield Trial(LeaveOutReasoning(refusal.sent.last_name))
+    unreadable = _UNREADABLE.search(refusal.words)
+    if has_encrypted and unreadable:
+        repair = LeaveOutReasoning(refusal.sent.last_name)
+        yield Trial(repair, is_lasting=refusal.is_own_phrase(unreadable[0]))
 
 
 def _by_parameter(refusal: Refusal) -> Iterator[Trial]:
@@ -6309,16 +6672,18 @@ def responses_tool_choice(
 ) -> object:
     """Return `tool_choice` in the API's form, where a named function is not nested.
 
-    A bare name is accepted. Raises InvalidRequest for a tool that is not among `tools`.
+    A bare name is accepted; what is neither a word nor an object is left out, as any
+    value of the wrong type is (docs/parameters.md). Raises InvalidRequest for a tool that
+    is not among `tools`.
     """
-    if choice is None or choice in _MODES:
-        return choice
     if isinstance(choice, str):
+        if choice in _MODES:
+            return choice
         wanted = _choice_by_name(choice, tools, names)
     elif isinstance(choice, Mapping):
         wanted = _flatten_choice(choice, names)
     else:
-        raise InvalidRequest("The tool choice is neither a word nor a JSON object.")
+        return None
     chosen = [wanted]
     if wanted["type"] == "allowed_tools":
         chosen = wanted["tools"]
@@ -9080,9 +9445,14 @@ class HttpResponse:
         if status >= 400:
             with suppress(TimeoutError, ResponsesError):
                 async with asyncio.timeout(_DRAIN_SECONDS):
-                    error = read_api_error(await self.read_json(_MAX_ERROR_BODY))
+                    error = read_error_body(await self.read_all(_MAX_ERROR_BODY))
         should_retry = _SHOULD_RETRY.get(headers.get("x-should-retry", "").lower())
-        failure = Failure(status, error, _retry_after(headers), should_retry)
+        retry_after = _retry_after(headers)
+        if retry_after is None:
+            retry_after = wait_in_words(error.message)
+        if retry_after is None and status == _TOO_MANY_REQUESTS:
+            retry_after = _reset_of_used_up(headers)
+        failure = Failure(status, error, retry_after, should_retry)
         sentence = refusal_sentence(status, error)
         fault = refusal_fault(status, error)
         return ApiRefused(sentence, failure, self.request_id, fault)
@@ -9104,6 +9474,21 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
         date = parsedate_to_datetime(headers.get("retry-after", ""))
         return max(0.0, date.timestamp() - unix_seconds())
     return None
+
+
+def _reset_of_used_up(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds until a rate limit is reset of which nothing remains.
+
+    OpenAI's headers ("Rate limits in headers"): the reset of a limit of which something
+    remains tells when all of it is there again, which nobody has to wait for.
+    """
+    waits: list[float] = []
+    for limit in ("requests", "tokens"):
+        remaining = headers.get(f"x-ratelimit-remaining-{limit}", "0")
+        wait = read_duration(headers.get(f"x-ratelimit-reset-{limit}", ""))
+        if remaining == "0" and wait:
+            waits.append(wait)
+    return max(waits, default=None)
 
 
 _NEVER_CONNECTED = (
@@ -9178,7 +9563,7 @@ class Connections:
         """
         headers = endpoint.headers()
         method = "POST"
-        body: bytes | None = None
+        body: bytes | bytearray | None = None
         if payload is None:
             method = "GET"
         elif isinstance(payload, EncodedBody):
@@ -9201,6 +9586,7 @@ class Connections:
                 timeout=aiohttp.ClientTimeout(sock_connect=deadlines.timeouts.connect),
             )
             with closing(await _receive(sent, endpoint, deadlines)) as response:
+                body = None  # a large one must not stay while the answer streams
                 answer = HttpResponse(response, deadlines)
                 is_good = response.status < _FIRST_BAD_STATUS
                 if method == "GET":  # one that has nothing to return has failed
@@ -9270,26 +9656,34 @@ _ITEMS_AT_ONCE = 1000
 """Items that are encoded before others get the event loop."""
 
 
-async def _encode(payload: JsonObject) -> bytes:
+async def _encode(payload: JsonObject) -> bytearray:
     """Return a request as JSON; others run between the pieces of a long input.
 
     A lone surrogate, as of a broken copy, must not stop the request. An empty request
-    has no body.
+    has no body. What is written is copied into the body piece by piece: with copies of
+    the whole text, a document of 45 MB took 240 MB.
     """
     if not payload:
-        return b""
+        return bytearray()
+    whole = _JSON.encode({**payload, "input": []})
+    before, opening, after = whole.partition('"input": [')
+    body = bytearray(f"{before}{opening}".encode(errors="replace"))
     items = payload["input"]
-    texts: list[str] = []
     for start in range(0, len(items), _ITEMS_AT_ONCE):
         if start > 0:
             await asyncio.sleep(0)
-        part = items[start : start + _ITEMS_AT_ONCE]
-        list_text = json.dumps(part, ensure_ascii=False)
-        texts.append(list_text[1:-1])  # without its brackets
-    whole = json.dumps({**payload, "input": []}, ensure_ascii=False)
-    before, opening, after = whole.partition('"input": [')
-    text = "".join((before, opening, ", ".join(texts), after))
-    return text.encode(errors="replace")
+            body += b", "
+        text = _JSON.encode(items[start : start + _ITEMS_AT_ONCE])
+        last = len(text) - 1  # without its brackets
+        for begin in range(1, last, _CHARACTERS_AT_ONCE):
+            piece = text[begin : min(begin + _CHARACTERS_AT_ONCE, last)]
+            body += piece.encode(errors="replace")
+    body += after.encode(errors="replace")
+    return body
+
+
+_JSON = json.JSONEncoder(ensure_ascii=False)
+_CHARACTERS_AT_ONCE = 1024 * 1024
 
 
 async def _receive(
@@ -9440,6 +9834,8 @@ class Attempts:
         self._repaired = 0
         self._thought: ItemAdded | None = None
         """The thought that is on the page before anything else of the response."""
+        self._thought_parts = 0
+        """How many parts of it are on the page."""
         while True:
             self.response = ResponseState(first_index, self._call_ids)
             async with aclosing(self._attempt()) as events:
@@ -9472,9 +9868,11 @@ class Attempts:
         """
         self.error: ResponsesError | None = None
         self.has_shown = False
-        """Whether the attempt has shown more than the beginning of a thought."""
+        """Whether the attempt has shown more than a thought."""
         self._thinks = False
         """Whether the thought on the page is also that of this attempt."""
+        self._earlier_parts = self._thought_parts
+        """How many parts of that thought came from earlier attempts."""
         self._held: list[RunEvent] = []
         """The events of the attempt that are not shown yet."""
         try:
@@ -9507,28 +9905,43 @@ class Attempts:
     def _show_or_hold(self, event: RunEvent) -> list[RunEvent]:
         """Return what is shown now; the rest waits for the first visible event.
 
-        What waits leaves no trace if the request is sent again. Only the beginning of a
-        thought is shown at once, and once: people see that the model is at work.
+        What waits leaves no trace if the request is sent again. Only the first thought is
+        shown at once, up to its end: people see that the model is at work. Thinking takes
+        longest, so most connections break there; another attempt then thinks on in the
+        same place.
         """
         if self.has_shown or isinstance(event, Status):
             return [event]
-        is_first_event = not self._held
-        if is_first_event and isinstance(event, ItemAdded) and is_reasoning(event.item):
-            if self._thought is None:
-                self._thought = event
-                self._thinks = True
-                return [event]
-            if self._thought.output_index == event.output_index:
-                # A new attempt thinks again: the thought on the page goes on.
-                self._thinks = True
-                return []
+        if not self._held:
+            if isinstance(event, ItemAdded) and is_reasoning(event.item):
+                if self._thought is None:
+                    self._thought = event
+                    self._thinks = True
+                    return [event]
+                if self._thought.output_index == event.output_index:
+                    self._thinks = True
+                    return []
+            if self._is_of_thought(event) and isinstance(event, TextDelta):
+                part = self._earlier_parts + event.part
+                self._thought_parts = max(self._thought_parts, part + 1)
+                return [event._replace(part=part)]
         self._held.append(event)
-        if not _is_visible(event):
+        # The end of the thought waits for what follows: it would be stored, and an
+        # attempt that thinks again brings another one.
+        if self._is_of_thought(event) or not _is_visible(event):
             return []
         self.has_shown = True
         shown = [*self._end_thought(), *self._held]
         self._held = []
         return shown
+
+    def _is_of_thought(self, event: RunEvent) -> bool:
+        """Say whether an event grows or ends the thought on the page."""
+        if not self._thinks or not isinstance(event, TextDelta | ItemDone):
+            return False
+        return self._thought is not None and (
+            event.output_index == self._thought.output_index
+        )
 
     def _end_thought(self) -> list[RunEvent]:
         """Return the end of a thought that only an earlier attempt began."""
@@ -9604,11 +10017,19 @@ class Attempts:
             return Status(_STANDARD_TIER), 0.0
         if is_final(failure.error):
             return None, 0.0
+        # What the refusal names is changed at once. Else the same bytes are sent again,
+        # and only if that did not help less of the chat: a step that coincides with a
+        # server's recovery must not look like a cure.
+        sent = self.request.sent()
+        trial = find_repair(sent, failure, self._repaired)
+        if trial is not None:
+            return self._repair(sent, trial), 0.0
         limits = self.limits.retries
         wait = retry_wait(limits, self._retries, failure, random_fraction())
-        repair_status = self._repair(failure, is_last=wait is None)
-        if repair_status or wait is None:
-            return repair_status, 0.0
+        if wait is None:
+            if not self._thinks:  # else the request was accepted
+                trial = blind_repair(sent, failure)
+            return (self._repair(sent, trial) if trial else None), 0.0
         self._retries += 1
         seconds = f"{wait:.0f} s" if wait >= 1 else "a moment"
         sentence = f"{failure_status(failure)} Trying again in {seconds}."
@@ -9620,20 +10041,9 @@ class Attempts:
         allowed = self.limits.flex_falls_back
         return is_flex and allowed and error.code == FLEX_UNAVAILABLE
 
-    def _repair(self, failure: Failure, *, is_last: bool) -> Status | None:
-        """Change the request, if that may help; return the status that tells it.
-
-        `is_last` says whether the same request is not sent again.
-        """
-        if not may_be_repaired(failure):
-            return None
-        sent = self.request.sent()
-        trial = find_repair(sent, failure, self._repaired)
-        if trial is None and is_last:
-            trial = last_repair(sent, failure)
-        if trial is None:
-            return None
-        subject = named_subject(sent, failure.error)
+    def _repair(self, sent: SentRequest, trial: Trial) -> Status:
+        """Change the request; return the status that tells it."""
+        subject = named_subject(sent, trial.error)
         self._repaired += 1
         repairs = (*self.request.repairs, trial.repair)
         self.request = self.request.model_copy(update={"repairs": repairs})
@@ -10930,7 +11340,7 @@ async def _call_tool(ready: _ReadyCall, toolset: Toolset) -> ToolResult:
     try:
         async with asyncio.timeout(timeout) as scope:
             answer = await toolset.tools.call(name, ready.arguments)
-        output = _cap_output(answer.output, limits.characters)
+        output = cap_output(answer.output, limits.characters)
         return answer._replace(output=output)
     except (Exception, SystemExit, asyncio.CancelledError) as error:
         task = asyncio.current_task()
@@ -10942,7 +11352,7 @@ async def _call_tool(ready: _ReadyCall, toolset: Toolset) -> ToolResult:
         return ToolResult(toolset.texts.failed.replace("{tool}", name), failed=True)
 
 
-def _cap_output(output: str | list[Item], characters: int) -> str | list[Item]:
+def cap_output(output: str | list[Item], characters: int) -> str | list[Item]:
     """Return the output with at most so many `characters` of each of its texts."""
     if isinstance(output, list):
         return [_cap_part(part, characters) for part in output]
@@ -11650,7 +12060,7 @@ async def run_work(size: int, work: Callable[[], _Done]) -> _Done:
 # --------------------------------------------------------------------------------------
 # openai_responses.recent_texts
 #
-# What was said lately, so that a log line or a notice appears once.
+# What was said lately, and what users reported lately.
 # --------------------------------------------------------------------------------------
 
 
@@ -11687,6 +12097,51 @@ class RecentTexts:
             self._ends.clear()
         self._ends[hash(text)] = self._now() + self._seconds
         return True
+
+
+_MAX_SUBJECTS = 500
+_USERS_FOR_ALL = 3
+
+
+class UserReports:
+    """What requests of users met lately, such as a server that fails.
+
+    What one request met says nothing about other users: it may be about its content, or
+    one bad moment. So it holds for that user, and for all once three users met it. Of
+    too many subjects the oldest are forgotten.
+    """
+
+    def __init__(
+        self,
+        seconds: float = _DAY_SECONDS,
+        now: Callable[[], float] = monotonic_seconds,
+    ) -> None:
+        """Start empty; a report counts for `seconds`."""
+        self._seconds = seconds
+        self._now = now
+        self._ends: dict[str, dict[str, float]] = {}
+        """Until when each user's report counts, by subject and user."""
+
+    def add(self, subject: str, user_id: str) -> None:
+        """Note that a request of a user met `subject`; nobody's counts for nobody."""
+        if not user_id:
+            return
+        users = self._ends.pop(subject, {})
+        users = {user: end for user, end in users.items() if self._now() < end}
+        users.pop(user_id, None)
+        if len(users) >= _USERS_FOR_ALL:
+            # It holds for all already, so more users need no place.
+            del users[next(iter(users))]
+        users[user_id] = self._now() + self._seconds
+        if len(self._ends) >= _MAX_SUBJECTS:
+            del self._ends[next(iter(self._ends))]
+        self._ends[subject] = users
+
+    def holds(self, subject: str, user_id: str) -> bool:
+        """Say whether `subject` is to be expected for a user."""
+        users = self._ends.get(subject, {})
+        reporters = [user for user, end in users.items() if self._now() < end]
+        return user_id in reporters or len(reporters) >= _USERS_FOR_ALL
 
 
 # --------------------------------------------------------------------------------------
@@ -12018,10 +12473,8 @@ def parse_messages(
     """
     if not all(isinstance(message, dict) for message in messages):
         raise InvalidRequest("A message of this chat is not an object with a role.")
-    head = _leading_messages(messages, ("system",))
-    texts = [_plain_text(message.get("content")) for message in head]
-    instructions = "\n\n".join(text for text in texts if text)
-    others = messages[len(head) :]
+    instructions = system_text(messages)
+    others = messages[len(_leading_messages(messages, ("system",))) :]
     newest = _newest_messages(others)
     parts: list[ChatPart] = []
     if len(newest) < len(others):
@@ -12029,6 +12482,13 @@ def parse_messages(
     for message in newest:
         parts += _chat_parts(message, detail)
     return instructions, parts
+
+
+def system_text(messages: Sequence[JsonObject]) -> str:
+    """Return the system messages at the head of a chat as one text."""
+    head = _leading_messages(messages, ("system",))
+    texts = [_plain_text(message.get("content")) for message in head]
+    return "\n\n".join(text for text in texts if text)
 
 
 def _leading_messages(
@@ -12193,8 +12653,17 @@ def _file_part(wire: object) -> Item:
     the caller's; a refusal would quote a key that the API does not have.
     """
     given = as_mapping(wire)
+    address = given.get("file_url")
+    if address and not str(address).lower().startswith(("https://", "http://")):
+        # A gateway may read other addresses itself, such as files of its own machine.
+        return {"type": "input_text", "text": _NO_WEB_ADDRESS}
     kept = {key: given[key] for key in given if key in _KEYS_OF_FILE}
     return {"type": "input_file", **given_values(kept)}
+
+
+_NO_WEB_ADDRESS = (
+    "[A file is left out: its address begins neither with https nor http.]"
+)
 
 
 def _plain_text(content: object) -> str:
@@ -12400,7 +12869,7 @@ def write_records(
         for ulid, record in records.items()
     }
     value: dict[str, Any] = {"__v": _VERSION, "items": items}
-    rows = [repair.stored() for repair in repairs]
+    rows = [repair.stored() for repair in repairs if repair.stored()]
     return {**value, "repairs": rows} if rows else value
 
 
@@ -13777,6 +14246,12 @@ class _Edit(NamedTuple):
     text: str
 
 
+_MAX_SOURCES = 200
+"""Of a message, those of the host's tools included; nobody reads more."""
+_FEW_SOURCES = 10
+_SOURCES_AT_ONCE = 10
+
+
 class Citations:
     """Numbers the sources of one run; the same events give the same numbers.
 
@@ -13789,6 +14264,8 @@ class Citations:
         self._names: dict[str, str] = {}
         self._waiting = deque[str]()
         self._growing: dict[int, _GrowingPart] = {}
+        self._shown = 0
+        """How many sources of ours the page knows."""
 
     def feed(self, event: RunEvent) -> Iterable[CitedEvent]:
         """Return the event with its text as it is shown, and the sources it names.
@@ -13852,19 +14329,31 @@ class Citations:
         return link_files(text, ended.card)
 
     def _sources(self, *, ended: bool) -> Iterator[CitedEvent]:
-        """Yield the sources to show now, in the order of their numbers.
+        """Yield the sources to show now, in the order of their numbers, as one event.
 
-        While a message is growing, sources without a known name wait.
+        For each event the host reads and writes all sources of the message
+        (socket/main.py:1583 of 0.12.4), so the first few are shown at once, and the
+        others some at a time. While a message is growing, sources without a known name
+        wait.
         """
-        while self._waiting and (ended or self._waiting[0] in self._names):
-            key = self._waiting.popleft()
-            name = self._names.get(key, key)
-            source = {"name": name}
-            if key.startswith("http"):
-                source["url"] = key
-            metadata = {"source": key, "name": name}
-            cited = {"source": source, "document": [name], "metadata": [metadata]}
-            yield SourceCited(cited)
+        names: dict[str, str] = {}
+        for key in self._waiting:
+            if not ended and key not in self._names:
+                break
+            names[key] = self._names.get(key, key)
+        is_due = ended or self._shown < _FEW_SOURCES or len(names) >= _SOURCES_AT_ONCE
+        if not names or not is_due:
+            return
+        self._shown += len(names)
+        for _ in names:
+            self._waiting.popleft()
+        first = next(iter(names))
+        source = {"name": names[first]}
+        if first.startswith("http"):
+            source["url"] = first
+        metadata = [{"source": key, "name": name} for key, name in names.items()]
+        cited = {"source": source, "document": [*names.values()], "metadata": metadata}
+        yield SourceCited(cited)
 
     def _grow(self, event: TextDelta) -> str:
         """Return what can be shown with a delta: also the rest of an earlier part."""
@@ -13902,7 +14391,9 @@ class Citations:
                 continue
             url = strip_tracking(address)
             label = link[1].strip()
-            number = f"[{self._number(url)}]"
+            number = self._number(url)
+            if not number:
+                continue  # it stays a link
             start = link.start()
             end = link.end()
             # Slices, because a link may be the first or the last of the text.
@@ -13941,15 +14432,20 @@ class Citations:
             is_in_link = links_before > 0 and start < link_edits[links_before - 1].end
             is_link = "url" in annotation and is_in_link
             if key and not is_link:
-                edits.append(_Edit(end, end, f"[{self._number(key)}]"))
+                edits.append(_Edit(end, end, self._number(key)))
         return strip_tracking(_apply_edits(text, _without_repeats(edits)))
 
-    def _number(self, key: str) -> int:
-        """Return the number of a source; a new one waits to be shown."""
+    def _number(self, key: str) -> str:
+        """Return the number of a source in brackets; a new one waits to be shown.
+
+        Empty for one source more than a message may have.
+        """
         if key not in self._numbers:
+            if len(self._numbers) >= _MAX_SOURCES:
+                return ""
             self._numbers[key] = len(self._numbers) + 1
             self._waiting.append(key)
-        return self._numbers[key]
+        return f"[{self._numbers[key]}]"
 
     def _note_name(self, annotation: Item) -> None:
         """Remember the name of a source."""
@@ -14593,6 +15089,11 @@ class OutputItems:
         self._records: dict[object, int] = {}
         """The indexes of records, by their ids."""
 
+    @property
+    def has_open_calls(self) -> bool:
+        """Whether a call has no output yet."""
+        return bool(self._open_calls)
+
     def begin(self, item: Item) -> Chunk:
         """Return the event of a new item at the last place."""
         index = len(self.items)
@@ -14902,6 +15403,8 @@ class NativeRenderer:
         self._markers: dict[int, str] = {}
         self._started: dict[int, float] = {}
         self._last_part: dict[int, int] = {}
+        self._thought: list[str] = []
+        """The texts of the thought that grows."""
 
     def render(self, event: AnswerEvent) -> Chunks:
         """Yield the chunks to send; `citations` has put the shown texts into events."""
@@ -15033,6 +15536,7 @@ class NativeRenderer:
             self._retries = 0  # an attempt succeeded
         self._host_indexes[event.output_index] = len(self.shown.items)
         self._started[event.output_index] = self._now()
+        self._thought = []
         return self.shown.begin(begun_host_item(event.item))
 
     def _grow(self, event: TextDelta) -> Chunks:
@@ -15041,6 +15545,8 @@ class NativeRenderer:
         if marker:
             self._markers[event.output_index] = marker
         text = marker + self._gap(event) + event.text
+        if event.kind in ("summary", "reasoning"):
+            self._thought.append(text)
         if text:
             yield self.shown.grow(
                 self._host_indexes[event.output_index], event.kind, text
@@ -15062,8 +15568,9 @@ class NativeRenderer:
         host_index = self._host_indexes[index]
         match item_type(event.item):
             case _ if event.item == NO_THOUGHT:
+                # Of an attempt that failed: people keep what they have read of it.
                 del self._host_indexes[index]
-                item = {**self.shown.items[host_index], "type": "openai_responses:end"}
+                item = self._unfinished_thought(index, host_index)
             case "message":
                 text = self._markers.get(index, "") + event.shown
                 item = message_host_item(event.item, text)
@@ -15074,6 +15581,16 @@ class NativeRenderer:
                 item = call_host_item(event.item)
         yield self.shown.end(host_index, item)
         yield from self.shown.add_files(event.card)
+
+    def _unfinished_thought(self, index: int, host_index: int) -> Item:
+        """Return what stays of a thought that no attempt finished."""
+        begun = self.shown.items[host_index]
+        text = "".join(self._thought)
+        if not text:
+            return {**begun, "type": "openai_responses:end"}
+        seconds = self._now() - self._started[index]
+        thought = {**begun, "summary": [{"type": "summary_text", "text": text}]}
+        return reasoning_host_item(thought, round(seconds))
 
 
 def _is_shown(item: Item) -> bool:
@@ -15318,7 +15835,8 @@ def unknown_words(
 # A valve that holds a JSON object with documented keys.
 #
 # One such valve replaces many fields that are rarely changed. Its keys are checked one by
-# one: a key with an invalid value gets its default, and the others still apply.
+# one: a number out of its range becomes the nearest allowed one (seed 000, section 3.3),
+# a key with any other invalid value gets its default, and the others still apply.
 # --------------------------------------------------------------------------------------
 
 
@@ -15329,12 +15847,15 @@ _MAX_QUOTED = 80
 
 
 def read_json_valve(
-    valve: str, text: str, form: type[_Form]
+    valve: str,
+    text: str,
+    form: type[_Form],
+    consequence: str = "Its default applies.",
 ) -> tuple[_Form, list[str]]:
     """Return the settings in the text of a valve, and what is wrong with them.
 
     `form` names the known keys with their types, ranges and defaults. Each problem is a
-    message for administrators.
+    message for administrators; `consequence` is what follows from an invalid value.
     """
     given = parse_json_object(text.strip() or "{}")
     if given is None:
@@ -15345,14 +15866,20 @@ def read_json_valve(
     for key, field in known.items():
         if key not in given:
             continue
-        if _is_valid(form, key, given[key]):
+        try:
+            form.model_validate({key: given[key]})
             accepted[key] = given[key]
-        else:
-            shown = repr(given[key])[:_MAX_QUOTED]
-            problems.append(
-                f"{valve}: `{key}` cannot be {shown}. {field.description} Its default "
-                "applies."
-            )
+            continue
+        except ValidationError as error:
+            nearest = _nearest_allowed(error)
+        effect = consequence
+        if nearest is not None:
+            accepted[key] = nearest
+            effect = f"{nearest:g} applies."
+        shown = repr(given[key])[:_MAX_QUOTED]
+        problems.append(
+            f"{valve}: `{key}` cannot be {shown}. {field.description} {effect}"
+        )
     unknown = [key for key in given if key not in known]
     advice = f"Known keys: {', '.join(known)}."
     problem = unknown_words(valve, unknown, known, advice)
@@ -15366,13 +15893,18 @@ def read_expert_json(text: str, form: type[_Form]) -> tuple[_Form, list[str]]:
     return read_json_valve("EXPERT_JSON", text, form)
 
 
-def _is_valid(form: type[BaseModel], key: str, value: object) -> bool:
-    """Say whether a form accepts the value of one key."""
-    try:
-        form.model_validate({key: value})
-    except ValidationError:
-        return False
-    return True
+def _nearest_allowed(error: ValidationError) -> float | None:
+    """Return the bound that a number exceeds, None for any other mistake."""
+    for detail in error.errors():
+        if detail["input"] != detail["input"]:  # not a number, which JSON may say
+            return None
+        bounds = detail.get("ctx", {})
+        match detail["type"]:
+            case "greater_than_equal":
+                return float(bounds["ge"])
+            case "less_than_equal":
+                return float(bounds["le"])
+    return None
 
 
 # --------------------------------------------------------------------------------------
@@ -15462,6 +15994,8 @@ _VALVES: Mapping[SettingName, str] = {
     "base_url": "BASE_URL",
     "ca_bundle": "CA_BUNDLE",
     "extra_headers": "EXTRA_HEADERS",
+    "organization": "ORGANIZATION",
+    "project": "PROJECT",
     "proxy": "PROXY",
     "verify_ssl": "VERIFY_SSL",
 }
@@ -20742,7 +21276,16 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
     messages = _replace_query(memory.messages, request.query)
     origin = origin_at(model.family, request.endpoint)
     history = _build_history(messages, origin, earlier, request.sign)
-    items = history.items
+    # Outputs of tools that the host ran come as messages; those of ours were cut before.
+    characters = request.own_tools.limits.characters
+    items = [
+        (
+            {**item, "output": cap_output(item["output"], characters)}
+            if is_call_output(item)
+            else item
+        )
+        for item in history.items
+    ]
     if request.pictures:
         items = request.pictures.restore(request.chat, items)
     sources = read_context(request.context)

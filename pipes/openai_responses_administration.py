@@ -12,6 +12,7 @@ it imports; the last one has the class Filter.
 
 import asyncio
 import hashlib
+import html
 import json
 import math
 import random
@@ -304,6 +305,93 @@ def utc_today() -> date:
 
 
 # --------------------------------------------------------------------------------------
+# openai_responses.recent_texts
+#
+# What was said lately, and what users reported lately.
+# --------------------------------------------------------------------------------------
+
+
+_DAY_SECONDS = 86_400
+_MAX_TEXTS = 5000
+
+
+class RecentTexts:
+    """The texts of the last day, or of as many seconds, five thousand at most.
+
+    They are kept by their hash, because a text may be long, or secret.
+    """
+
+    def __init__(
+        self,
+        now: Callable[[], float] = monotonic_seconds,
+        seconds: float = _DAY_SECONDS,
+    ) -> None:
+        """Start empty."""
+        self._now = now
+        self._seconds = seconds
+        self._ends: dict[int, float] = {}
+        """Until when each text counts, by its hash."""
+
+    def __contains__(self, text: str) -> bool:
+        """Say whether `text` was added."""
+        return self._now() < self._ends.get(hash(text), 0)
+
+    def first_time(self, text: str) -> bool:
+        """Add `text`; say whether it is new."""
+        if text in self:
+            return False
+        if len(self._ends) >= _MAX_TEXTS:
+            self._ends.clear()
+        self._ends[hash(text)] = self._now() + self._seconds
+        return True
+
+
+_MAX_SUBJECTS = 500
+_USERS_FOR_ALL = 3
+
+
+class UserReports:
+    """What requests of users met lately, such as a server that fails.
+
+    What one request met says nothing about other users: it may be about its content, or
+    one bad moment. So it holds for that user, and for all once three users met it. Of
+    too many subjects the oldest are forgotten.
+    """
+
+    def __init__(
+        self,
+        seconds: float = _DAY_SECONDS,
+        now: Callable[[], float] = monotonic_seconds,
+    ) -> None:
+        """Start empty; a report counts for `seconds`."""
+        self._seconds = seconds
+        self._now = now
+        self._ends: dict[str, dict[str, float]] = {}
+        """Until when each user's report counts, by subject and user."""
+
+    def add(self, subject: str, user_id: str) -> None:
+        """Note that a request of a user met `subject`; nobody's counts for nobody."""
+        if not user_id:
+            return
+        users = self._ends.pop(subject, {})
+        users = {user: end for user, end in users.items() if self._now() < end}
+        users.pop(user_id, None)
+        if len(users) >= _USERS_FOR_ALL:
+            # It holds for all already, so more users need no place.
+            del users[next(iter(users))]
+        users[user_id] = self._now() + self._seconds
+        if len(self._ends) >= _MAX_SUBJECTS:
+            del self._ends[next(iter(self._ends))]
+        self._ends[subject] = users
+
+    def holds(self, subject: str, user_id: str) -> bool:
+        """Say whether `subject` is to be expected for a user."""
+        users = self._ends.get(subject, {})
+        reporters = [user for user, end in users.items() if self._now() < end]
+        return user_id in reporters or len(reporters) >= _USERS_FOR_ALL
+
+
+# --------------------------------------------------------------------------------------
 # openai_responses.digest
 #
 # Digests of texts, to compare or to name them without keeping them.
@@ -339,6 +427,12 @@ def hex_digest(text: str) -> str:
 _PLACE_SOMEWHERE = re.compile(r"\b(input|tools)\[\d{1,6}\]")
 
 
+REASON_GIVEN = " The reason given: "
+"""In the text of an error, before what only administrators are shown of its cause."""
+UNREADABLE_STREAM = "unreadable_stream"
+"""Our code for a stream of which no event could be read."""
+
+
 class SafetyNotice(NamedTuple):
     """What OpenAI's monitoring has to say about an answer that it stopped.
 
@@ -366,6 +460,9 @@ class ApiError(NamedTuple):
     notice: SafetyNotice = SafetyNotice()
     is_relayed: bool = False
     """Whether it was found in a text, where words of the request may stand."""
+    is_page: bool = False
+    """Whether a page came in place of the API's answer: something in front of the API
+    sent it, such as a firewall, a proxy or a gateway."""
 
     def is_any_of(self, words: Container[str | None]) -> bool:
         """Say whether its code or its type is one of the `words`."""
@@ -402,7 +499,14 @@ class Failure(NamedTuple):
 
 
 SettingName = Literal[
-    "api_key", "base_url", "ca_bundle", "extra_headers", "proxy", "verify_ssl"
+    "api_key",
+    "base_url",
+    "ca_bundle",
+    "extra_headers",
+    "organization",
+    "project",
+    "proxy",
+    "verify_ssl",
 ]
 """Fields of `Endpoint` that can be the cause of a failure."""
 
@@ -500,9 +604,9 @@ class AnswerTooLarge(ResponsesError):
 
 
 class MalformedEvent(ResponsesError):
-    """An event of a stream cannot be read; the answer is asked for in one piece."""
+    """An event of a stream cannot be read."""
 
-    failure = Failure(error=ApiError(param="stream"), should_retry=False)
+    failure = Failure(error=ApiError(UNREADABLE_STREAM, param="stream"))
 
 
 class ApiRefused(ResponsesError):
@@ -523,24 +627,58 @@ class ApiRefused(ResponsesError):
         self.request_id = request_id
 
 
+CONTENT_FILTER = "content_filter"
+"""Azure's code for a chat that its filter refused, and ours for other filters."""
+
+_PAGE = re.compile(r"\s*(?:<|error code: \d{3,4}\s*\Z)", re.IGNORECASE)
+"""How a page begins. Cloudflare tells programs only `error code: 1020`."""
+_TITLE = re.compile(r"<title>([^<]{1,200})", re.IGNORECASE)
+
+
+def read_error_body(body: bytes | bytearray) -> ApiError:
+    """Return the error of the body of a refusal.
+
+    The API sends JSON. Of a page only the title is kept, for administrators.
+    """
+    try:
+        return read_api_error(load_json(body))
+    except ValueError:
+        text = body.decode("utf-8", errors="replace")
+    if not _PAGE.match(text):
+        return ApiError()
+    title = _TITLE.search(text)
+    return ApiError(message=html.unescape(title[1]) if title else "", is_page=True)
+
+
 def read_api_error(wire: object) -> ApiError:
     """Return the error of a body, a response, or either form of the event.
 
     A gateway may hold the API's own body as a text.
     """
     fields = _error_fields(wire)
+    metadata = as_mapping(fields.get("metadata"))
     message = as_text(fields.get("message") or fields.get("detail"))
     # OpenRouter has the API's body as a text in `metadata.raw` (tailcallhq/forgecode
     # 892), LiteLLM in its own message (BerriAI/litellm 34788). A gateway's own error
     # names no place; the API's may quote what looks like a body.
-    raw = as_text(as_mapping(fields.get("metadata")).get("raw"))
+    raw = as_text(metadata.get("raw"))
     if not fields.get("param"):
         inner = _inner_error(raw) or _inner_error(message)
         if inner is not None:
             return inner._replace(is_relayed=True)
+    code = _read_code(fields.get("code"))
+    # What follows is in OpenRouter's guides "Errors and Debugging" and, of the
+    # Responses API, "Error Handling". Moderation is a 403 with its reasons.
+    if metadata.get("reasons") or metadata.get("flagged_input"):
+        code = CONTENT_FILTER
+    # There, `invalid_prompt` is also the code of a chat that is too long, and of a field
+    # that is not known.
+    exact = metadata.get("error_type") or as_mapping(wire).get("error_type")
+    if code == "invalid_prompt":
+        code = as_text(exact) or code
     return ApiError(
-        code=_read_code(fields.get("code")),
-        type=as_text(fields.get("type")) or None,
+        code=code,
+        type=as_text(fields.get("type")) or as_text(exact) or None,
         param=as_text(fields.get("param")) or None,
         message=f"{message} {raw}".strip(),
         notice=_read_notice(fields.get("misalignment")),
@@ -549,9 +687,13 @@ def read_api_error(wire: object) -> ApiError:
 
 def _error_fields(wire: object) -> JsonObject:
     """Return the fields of an error, wherever a server puts them."""
-    # Bodies and the live event nest the error, the documented event is flat.
-    while isinstance(wire, Mapping) and isinstance(wire.get("error"), Mapping):
-        wire = wire["error"]
+    # Bodies and the live event nest the error, the documented event is flat. FastAPI
+    # puts what a server raised in `detail`.
+    while isinstance(wire, Mapping):
+        inner = wire.get("error") or wire.get("detail")
+        if not isinstance(inner, Mapping):
+            break
+        wire = inner
     if isinstance(wire, str):
         return {"message": wire}
     fields = as_mapping(wire)
@@ -1092,7 +1234,7 @@ class EntraTokens:
             reason = redact(" ".join(str(error).split()))[:_MAX_REASON_CHARACTERS]
             raise InvalidRequest(
                 "Microsoft Entra ID issued no token for this server. An administrator "
-                f"has to check this server's identity. The reason given: {reason}"
+                f"has to check this server's identity.{REASON_GIVEN}{reason}"
             ) from None
         return str(token.token), int(token.expires_on)
 
@@ -1122,6 +1264,10 @@ _UNUSABLE_IMAGE = (
     "The model's server could not use an image in this chat{code}. Remove it, or "
     "attach it again as PNG, JPEG, WEBP or GIF of a moderate size."
 )
+_UNUSABLE_FILE = (
+    "The model's server could not use a file in this chat{code}. Remove it, or attach "
+    "it again as a PDF or as text."
+)
 _POLICY = (
     "OpenAI stopped this answer under its usage policies{code}. Rephrase the question."
 )
@@ -1132,6 +1278,7 @@ _NO_CREDIT = (
 )
 _OVERLOADED = "OpenAI is overloaded. Try again in a moment."
 _SERVER_ERROR = "OpenAI reported an internal error. Try again in a moment."
+_WRONG_ORGANIZATION = "The API key does not belong to the organization in the settings."
 _RATE_LIMIT = (
     "This API key has reached OpenAI's rate limit. Wait a minute, then try again."
 )
@@ -1147,6 +1294,17 @@ REQUEST_TOO_LARGE = "request_too_large"
 """Our word for a `rate_limit_exceeded` that no wait removes: the request alone is larger
 than the limit of a minute (recorded in a stream that tells of a limit of 1)."""
 WRONG_KEY = "invalid_api_key"
+MISSING_SCOPE = "missing_scope"
+UNSUPPORTED_COUNTRY = "unsupported_country_region_territory"
+UNVERIFIED = "unverified_organization"
+"""Our word: OpenAI says so with a code that other causes have, too, or with none."""
+DENIED_MODEL = "denied_model"
+"""Our word for a 401 or 403 whose `param` is the model."""
+FIREWALL_PAGE = "firewall_page"
+GATEWAY_PAGE = "gateway_page"
+"""Our words for a page that came in place of the API's answer."""
+REJECTED = "rejected"
+"""Our word for a stream that says that the request cannot be answered."""
 
 SAFETY_STOPS = frozenset(
     {
@@ -1156,7 +1314,7 @@ SAFETY_STOPS = frozenset(
         "invalid_prompt",
         "image_content_policy_violation",
         "content_policy_violation",
-        "content_filter",
+        CONTENT_FILTER,
     }
 )
 """Codes of refusals for what a chat is about. No other server is asked instead."""
@@ -1172,11 +1330,16 @@ NO_CREDIT_CODES = frozenset(
         "project_spend_limit_exceeded",
         "organization_usage_limit_exceeded",
         "project_usage_limit_exceeded",
+        "billing_not_active",
+        "billing_hard_limit_reached",
+        # LiteLLM's type, also of a 400 (BerriAI/litellm 4606, 37000)
+        "budget_exceeded",
     }
 )
 """Codes and types of a 429 that means an exhausted quota, not a temporary limit."""
 
-IMAGE_CODES = frozenset(
+_FILE_CODES = frozenset({"unsupported_file"})
+IMAGE_CODES = _FILE_CODES | frozenset(
     {
         "invalid_image",
         "invalid_image_format",
@@ -1193,7 +1356,7 @@ IMAGE_CODES = frozenset(
         "image_file_not_found",
     }
 )
-"""Codes of refusals of an image."""
+"""Codes of refusals of an image, or of another file in the chat."""
 
 SENTENCES: Mapping[str, Mapping[str, str]] = {
     "incomplete": {
@@ -1219,7 +1382,14 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "rate_limit_exceeded": _RATE_LIMIT,
         "slow_down": _RATE_LIMIT,
         **dict.fromkeys(sorted(NO_CREDIT_CODES), _NO_CREDIT),
+        "too_many_requests": _RATE_LIMIT,
+        "rate_limit_error": _RATE_LIMIT,
         "server_is_overloaded": _OVERLOADED,
+        "service_unavailable_error": _OVERLOADED,
+        "overloaded_error": _OVERLOADED,
+        "internal_error": _SERVER_ERROR,
+        "upstream_error": _SERVER_ERROR,
+        "timeout": "OpenAI took too long to answer. Try again in a moment.",
         "context_length_exceeded": "This chat is longer than the model can read. "
         "Start a new chat, or choose a model with a larger context.",
         "invalid_prompt": _POLICY,
@@ -1233,7 +1403,7 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "an administrator can apply to OpenAI for access.",
         "content_policy_violation": "OpenAI's content filter stopped this answer{code}. "
         "Rephrase the question, or start a new chat.",
-        "content_filter": "OpenAI's content filter rejected this chat{code}, so it was "
+        CONTENT_FILTER: "OpenAI's content filter rejected this chat{code}, so it was "
         "not answered. Rephrase the question, or start a new chat.",
         REQUEST_TOO_LARGE: "This chat is larger than the key's rate limit allows for "
         "one request, so waiting does not help. Start a new chat, leave out large "
@@ -1245,6 +1415,9 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "vector_store_timeout": "The search in the uploaded files took too long. Try "
         "again in a moment.",
         **dict.fromkeys(sorted(IMAGE_CODES), _UNUSABLE_IMAGE),
+        **dict.fromkeys(sorted(_FILE_CODES), _UNUSABLE_FILE),
+        REJECTED: "The model's server rejected the request{code}{param}. Sending it "
+        "again does not help; an administrator can find the details in the log.",
         "": "The model's server reported an error{code}. Try again.",
     },
     "refused": {
@@ -1252,18 +1425,49 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "not available to this API key. Choose another model.",
         "invalid_encrypted_content": "OpenAI could not read the reasoning of an "
         "earlier answer in this chat. Start a new chat.",
+        UNVERIFIED: "OpenAI does this only for verified organizations. An administrator "
+        "has to verify the organization in its settings at OpenAI, or choose another "
+        "model.",
+        UNSUPPORTED_COUNTRY: "OpenAI does not answer requests from the country or region "
+        "where this server is. The API key is not the cause.",
+        MISSING_SCOPE: "The API key is valid, but has no permission for this request: "
+        "a scope, or a role in its project, is missing.",
+        "mismatched_organization": _WRONG_ORGANIZATION,
+        "invalid_organization": _WRONG_ORGANIZATION,
+        "mismatched_project": "The API key does not belong to the project in the "
+        "settings.",
+        "ip_not_authorized": "OpenAI accepts requests for this account only from listed "
+        "IP addresses, and this server's address is not among them. An administrator "
+        "has to add it to the list at OpenAI.",
+        "account_deactivated": "OpenAI has deactivated the account of the API key.",
+        DENIED_MODEL: "This API key may not use {model}. Choose another model, or ask an "
+        "administrator to change the rights of the key.",
+        FIREWALL_PAGE: "A firewall or proxy in front of the model's server did not let "
+        "this request through (HTTP {status}). The API key is not the cause.",
+        GATEWAY_PAGE: "A gateway in front of the model's server answered in its place "
+        "(HTTP {status}), so the server may be down. Try again in a moment.",
         "3": "The model's server redirects requests (HTTP {status}). Redirects are not "
         "followed, because they would send the key to another address.",
         WRONG_KEY: _WRONG_KEY,
         "401": _WRONG_KEY,
-        "403": "This API key may not use {model}. Choose another model, or ask an "
-        "administrator to change the rights of the key's project.",
+        "402": _NO_CREDIT,
+        "403": "The model's server does not allow this request: HTTP {status}{code}. An "
+        "administrator can find the reason in the log.",
         "404": "There is no Responses API at the address of the model's server.",
         "407": "The HTTP proxy rejected the request.",
+        "408": "The model's server gave up, because the request took too long (HTTP "
+        "{status}). Try again; if that does not help, leave out large files.",
+        "409": "This request conflicts with something else that the model's server is "
+        "doing (HTTP {status}). Try again in a moment.",
         "413": "This chat is too large for the model's server. Start a new chat, or "
         "leave out large files and images.",
+        "421": "The address of the model's server leads to a server that does not serve "
+        "it (HTTP {status}).",
         "429": _RATE_LIMIT,
+        "451": "The model's server may not answer this request for legal reasons (HTTP "
+        "{status}). Rephrase the question, or choose another model.",
         "503": _OVERLOADED,
+        "529": _OVERLOADED,
         "5": "OpenAI reported an internal error (HTTP {status}). Try again in a moment.",
         "": "The model's server rejected the request with HTTP {status}{code}{param}. "
         "An administrator can find the details in the log.",
@@ -1307,6 +1511,16 @@ FAULTS: Mapping[tuple[str, str], SettingFault] = {
     ("refused", "3"): _WRONG_ADDRESS,
     ("refused", WRONG_KEY): SettingFault(("api_key",)),
     ("refused", "401"): SettingFault(("api_key",)),
+    ("refused", MISSING_SCOPE): SettingFault(("api_key",)),
+    ("refused", "account_deactivated"): SettingFault(("api_key",)),
+    ("refused", "mismatched_organization"): SettingFault(("organization", "api_key")),
+    ("refused", "invalid_organization"): SettingFault(("organization", "api_key")),
+    ("refused", "mismatched_project"): SettingFault(("project", "api_key")),
+    ("refused", UNSUPPORTED_COUNTRY): SettingFault(("proxy",)),
+    ("refused", "ip_not_authorized"): SettingFault(("proxy",), "possible"),
+    ("refused", FIREWALL_PAGE): SettingFault(("base_url", "proxy"), "possible"),
+    ("refused", GATEWAY_PAGE): SettingFault(("base_url",), "possible"),
+    ("refused", "421"): SettingFault(("base_url", "proxy")),
     ("refused", "404"): _WRONG_ADDRESS,
     ("refused", "407"): SettingFault(("proxy",)),
     ("unreadable", ""): _WRONG_ADDRESS,
@@ -1363,8 +1577,9 @@ _ABOUT_A_MODEL = re.compile(r"\b(model|deployment)\b", re.IGNORECASE)
 def ending_of_incomplete(reason: str | None) -> Ending:
     """Return the ending of a `response.incomplete`."""
     code = api_word(reason)
-    sentence = _find_sentence("incomplete", ApiError(code=code))
-    return Ending("incomplete", code, sentence)
+    sentences = SENTENCES["incomplete"]
+    sentence = sentences.get(code or "", sentences[""])
+    return Ending("incomplete", code, sentence.format(code=_fill_in(code)))
 
 
 def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Ending:
@@ -1442,24 +1657,54 @@ def failure_sentence(error: ApiError) -> str:
     """Return the sentence for an error after the request was accepted."""
     if error.status:
         return refusal_sentence(error.status, error)
-    return _find_sentence("failed", error)
+    word = _first_known(_list_failure_words(error), _SENTENCES_BY_CODE)
+    sentence = _SENTENCES_BY_CODE[word] if word else SENTENCES["failed"][""]
+    return sentence.format(
+        code=_fill_in(_find_code(error)),
+        param=_fill_in(error.param, " at {}"),
+        model=ASKED_MODEL,
+        status=200,
+    )
 
 
 def failure_fault(error: ApiError) -> SettingFault:
     """Return the settings that can be the cause of an error like that."""
-    return refusal_fault(error.status, error) if error.status else NO_FAULT
+    if error.status:
+        return refusal_fault(error.status, error)
+    word = _first_known(_list_failure_words(error), _SENTENCES_BY_CODE)
+    return FAULTS.get(("refused", word), NO_FAULT)
 
 
-_REFUSAL_SENTENCES = {**SENTENCES["failed"], **SENTENCES["refused"]}
+_SENTENCES_BY_CODE = {**SENTENCES["failed"], **SENTENCES["refused"]}
+"""A code means the same in a refusal and in a stream."""
+_REJECTED_CODES = (
+    "invalid_request_error",
+    "invalid_value",
+    "invalid_type",
+    "unknown_parameter",
+    "unsupported_parameter",
+    "unsupported_value",
+    "missing_required_parameter",
+)
+"""Codes and types that say that the request itself cannot be answered."""
+
+
+def _list_failure_words(error: ApiError) -> list[str]:
+    """Return the words that a sentence can be found by without a status."""
+    words = [*_list_codes(error), _find_attachment(error)]
+    if error.is_any_of(_REJECTED_CODES):
+        words.append(REJECTED)
+    return words
 
 
 def refusal_sentence(status: int, error: ApiError) -> str:
     """Return the sentence for an HTTP status of 300 or more."""
-    word = _first_known(_list_refusal_words(status, error), _REFUSAL_SENTENCES)
+    word = _first_known(_list_refusal_words(status, error), _SENTENCES_BY_CODE)
     code = ""
-    if not word:  # only the sentence for all other causes needs the code
+    # A sentence for a code says what the code means.
+    if error.code != str(status) and (not word or word.isdecimal()):
         code = _fill_in(error.code)
-    return _REFUSAL_SENTENCES[word].format(
+    return _SENTENCES_BY_CODE[word].format(
         code=code,
         param=_fill_in(error.param, " at {}"),
         model=ASKED_MODEL,
@@ -1469,36 +1714,100 @@ def refusal_sentence(status: int, error: ApiError) -> str:
 
 def refusal_fault(status: int, error: ApiError) -> SettingFault:
     """Return the settings that can be the cause of an HTTP status of 300 or more."""
-    word = _first_known(_list_refusal_words(status, error), _REFUSAL_SENTENCES)
+    word = _first_known(_list_refusal_words(status, error), _SENTENCES_BY_CODE)
     return FAULTS.get(("refused", word), NO_FAULT)
+
+
+_UNCERTAIN_STATUSES = (403, 429)
+"""A page with one of these comes from a firewall, which knows no key; those from 500 on
+come from a gateway."""
 
 
 def _list_refusal_words(status: int, error: ApiError) -> list[str]:
     """Return the words that a sentence can be found by, the most certain first."""
     if status < 400:
         return ["3"]
-    # Whatever code comes with it: the key is wrong.
+    own_word = str(status)
+    if error.is_page:
+        page = FIREWALL_PAGE if status < 500 else GATEWAY_PAGE
+        is_uncertain = status in _UNCERTAIN_STATUSES or status >= 500
+        return [page] if is_uncertain else [own_word, page]
+    codes = [code for code in _list_codes(error) if code != own_word]
+    if status in (401, 403) and error.param == "model":
+        # LiteLLM: type `key_model_access_denied`, and others for teams and users
+        # (BerriAI/litellm 39660).
+        codes.append(DENIED_MODEL)
     if status == 401:
-        return ["401"]
-    words = [code for code in _list_codes(error) if code != str(status)]
-    # Gateways send no code: "The model `x` does not exist"; Azure: "The API deployment
-    # for this resource does not exist".
-    if status == 404 and _ABOUT_A_MODEL.search(error.message):
-        words.append("model_not_found")
-    # A 404 about a place of the request does not mean that the address is wrong.
-    if status != 404 or not (error.param or error.names_a_place):
-        words.append(str(status))
+        # Only what is about keys: a type like `server_error` tells nothing here.
+        about_keys = {error.code, _find_certain_cause(error), *_ABOUT_KEYS}
+        return [*(code for code in codes if code in about_keys), own_word]
+    words = [*codes, _find_attachment(error)]
+    if status == 404:
+        # Gateways send no code: "The model `x` does not exist"; Azure: "The API
+        # deployment for this resource does not exist".
+        if _ABOUT_A_MODEL.search(error.message):
+            words.append("model_not_found")
+        if not _is_about_address(error):
+            own_word = ""
+    words.append(own_word)
     if status >= 500:
         words.append("5")
     return words
 
 
+_ABOUT_KEYS = (MISSING_SCOPE, DENIED_MODEL, *NO_CREDIT_CODES)
+_UNKNOWN_ADDRESS = "Invalid URL"
+"""How OpenAI's 404 for an unknown path begins; that of an unknown response has the same
+type and names no place, either."""
+
+
+def _is_about_address(error: ApiError) -> bool:
+    """Say whether a 404 may mean that there is no Responses API."""
+    if error.param or error.names_a_place:
+        return False
+    is_of_the_api = error.type == "invalid_request_error"
+    return not is_of_the_api or error.message.startswith(_UNKNOWN_ADDRESS)
+
+
+def names_model(status: int, error: ApiError) -> bool:
+    """Say whether a refusal says that the model is not there, or is not for this key.
+
+    Below 400, `status` is that of a stream with an error.
+    """
+    status = status if status >= 400 else error.status
+    words = _list_failure_words(error)
+    if status:
+        words = _list_refusal_words(status, error)
+    word = _first_known(words, _SENTENCES_BY_CODE)
+    return word in ("model_not_found", DENIED_MODEL, UNVERIFIED)
+
+
+_ATTACHMENT = re.compile(
+    r"input\[\d{1,6}\]\.(?:content|output)\[\d{1,6}\]"
+    r"\.(?:(?P<image>image_url)|file_data|file_url|filename)(?:\.\w{1,64})?"
+)
+"""The `param` of a refused image or file: only such parts have these fields."""
+_UNKNOWN_FIELD_CODES = ("unknown_parameter", "unsupported_parameter")
+
+
+def _find_attachment(error: ApiError) -> str:
+    """Return the code for the kind of attachment that `param` names; empty for none."""
+    match = _ATTACHMENT.fullmatch(error.param or "")
+    if match is None or error.is_any_of(_UNKNOWN_FIELD_CODES):
+        return ""
+    return "invalid_image" if match["image"] else "unsupported_file"
+
+
 def _first_known(words: Iterable[str], sentences: Mapping[str, str]) -> str:
     """Return the first word that has a sentence of its own, "" if none has."""
     for word in words:
-        if word in sentences:
+        if word and word in sentences:
             return word
     return ""
+
+
+_BUSY = frozenset({"rate_limit_exceeded", "slow_down", "too_many_requests"})
+"""Codes of a rate limit."""
 
 
 def failure_status(failure: Failure) -> str:
@@ -1508,18 +1817,18 @@ def failure_status(failure: Failure) -> str:
         200: "reported an error",
         429: "is busy with this key's requests",
     }
-    cause = causes.get(failure.status, f"has trouble (HTTP {failure.status})")
+    status = failure.status
+    if status == 200:  # in a stream, only the error says more
+        is_busy = failure.error.is_any_of(_BUSY)
+        status = 429 if is_busy else failure.error.status or status
+    cause = causes.get(status, f"has trouble (HTTP {status})")
     return f"The model's server {cause}."
 
 
-def _find_sentence(kind: str, error: ApiError) -> str:
-    """Return the sentence of a kind of ending for the cause that an error names."""
-    sentences = SENTENCES[kind]
-    word = _first_known(_list_codes(error), sentences)
-    return sentences[word].format(code=_fill_in(_find_code(error)))
-
-
 _PHRASES = (
+    (r"\bmissing scopes?:|insufficient permissions for this operation", MISSING_SCOPE),
+    (r"country, region, or territory not supported", UNSUPPORTED_COUNTRY),
+    (r"\borganization must be verified to", UNVERIFIED),
     (
         # LiteLLM's `ContextWindowExceededError`; of more than 16,384 items, or of a text
         # above 10,485,760 characters: "Invalid 'input': array too long".
@@ -1541,6 +1850,12 @@ _CERTAIN_PHRASES = (
         REQUEST_TOO_LARGE,
     ),
     (r"\AIncorrect API key provided", WRONG_KEY),
+    # 403, code "The caller does not have permission to execute the specified operation"
+    # (theopenco/llmgateway 1785)
+    (r"\AContent violates usage guidelines", CONTENT_FILTER),
+    # OpenAI's 403 and 404 of an unverified organization can have `model_not_found`,
+    # its 400 has `unsupported_value` (openai/codex 1982, continuedev/continue 9948)
+    (r"\AYour organization must be verified to", UNVERIFIED),
 )
 """Words that say more than the code: xAI's of a wrong key is `invalid-argument`."""
 
@@ -1561,7 +1876,8 @@ def _list_codes(error: ApiError) -> list[str]:
     for phrase, code in _PHRASES:
         if re.search(phrase, text, re.IGNORECASE):
             codes.append(code)
-    return [code for code in codes if code]
+    # "3" and "5" are words for many statuses, which no server sends.
+    return [code for code in codes if code and len(code) > 1]
 
 
 def _fill_in(word: str | None, form: str = " ({})") -> str:
@@ -4085,8 +4401,8 @@ _ASKS_NEXT = "The server did not answer: asking the next one."
 _OTHER_ACCOUNT = (
     "The earlier reasoning of this chat belongs to another server or account."
 )
-_DOWN_SECONDS = 60.0
-"""How long an account that failed is asked last."""
+DOWN_SECONDS = 60.0
+"""How long an account that failed for a user is asked last."""
 _DOWN_KINDS = ("unreachable", "unreadable", "first_event_timeout")
 _DOWN_CODES = ("server_error", "rate_limit_exceeded", "insufficient_quota", WRONG_KEY)
 _ABOUT_ONE_REQUEST = (REQUEST_TOO_LARGE, FLEX_UNAVAILABLE)
@@ -4170,17 +4486,19 @@ class EndpointChoice:
         self,
         entries: Sequence[EndpointEntry],
         base_url: str,
-        down: dict[str, float],
+        failures: UserReports,
+        user_id: str,
         problem: str = "",
     ) -> None:
-        """Take the entries for the call; those that failed a moment ago are the last.
+        """Take the entries for a user's call; those that failed lately are the last.
 
-        `down` has the times until which an account counts as one that fails.
+        `failures` are those of accounts, by the users who met them.
         """
         self.problem = problem
         """Why nothing can be sent; then there are no entries."""
         self._base_url = base_url
-        self._down = down
+        self._failures = failures
+        self._user_id = user_id
         self._entries = sorted(entries, key=self._is_down)
 
     def valves(self) -> dict[str, str]:
@@ -4223,7 +4541,8 @@ class EndpointChoice:
         is_missing = code == "model_not_found" or status in (403, 404)
         may_work_elsewhere = is_missing or code in _ABOUT_ONE_REQUEST
         if _account_fails(kind, code, status):
-            self._note_failure(self._entries[0].at(self._base_url).account())
+            account = self._entries[0].at(self._base_url).account()
+            self._failures.add(account, self._user_id)
         elif not may_work_elsewhere:
             return ""
         if len(self._entries) == 1:
@@ -4231,17 +4550,9 @@ class EndpointChoice:
         self._entries.pop(0)
         return _ASKS_NEXT
 
-    def _note_failure(self, account: str) -> None:
-        """Remember for a minute that an account fails, and forget older failures."""
-        now = monotonic_seconds()
-        for other, end in list(self._down.items()):
-            if end <= now:
-                del self._down[other]
-        self._down[account] = now + _DOWN_SECONDS
-
     def _is_down(self, entry: EndpointEntry) -> bool:
         account = entry.at(self._base_url).account()
-        return monotonic_seconds() < self._down.get(account, 0)
+        return self._failures.holds(account, self._user_id)
 
     def _can_read(self, entry: EndpointEntry, host: str, scope_id: str) -> bool:
         """Say whether an entry can read what a server and an account encrypted."""
@@ -4266,7 +4577,8 @@ def endpoint_trials(
     trials: list[EndpointTrial] = []
     for entry in read_endpoints(text) or ():
         model = _trial_model(entry, models)
-        trials.append(EndpointTrial(model, EndpointChoice([entry], base_url, {})))
+        choice = EndpointChoice([entry], base_url, UserReports(), "")
+        trials.append(EndpointTrial(model, choice))
     return trials
 
 
@@ -4284,7 +4596,7 @@ def _model_names(model: str) -> set[str]:
 
 
 async def choose_endpoints(
-    text: str, facts: CallFacts, down: dict[str, float]
+    text: str, facts: CallFacts, failures: UserReports
 ) -> EndpointChoice | None:
     """Return where a call is answered; None where the valves of the pipe say it.
 
@@ -4292,18 +4604,19 @@ async def choose_endpoints(
     """
     entries = read_endpoints(text)
     base_url = facts["base_url"]
+    user_id = facts["user_id"]
     if entries is None:
-        return EndpointChoice([], base_url, down, _UNREADABLE)
+        return EndpointChoice([], base_url, failures, user_id, _UNREADABLE)
     if not entries or facts["has_own_key"]:
         return None
     groups: set[str] = set()
     if any(entry.groups for entry in entries):
-        groups = await user_groups(facts["user_id"])
+        groups = await user_groups(user_id)
     names = _model_names(facts["model"])
     usable = [entry for entry in entries if entry.is_for(groups, names)]
     if not usable:
         return None
-    return EndpointChoice(usable, base_url, down)
+    return EndpointChoice(usable, base_url, failures, user_id)
 
 
 # --------------------------------------------------------------------------------------
@@ -5737,7 +6050,7 @@ class Filter:
         self.valves = self.Valves()
         self._usage = UsageTable()
         self._words = ServerWords()
-        self._down = dict[str, float]()
+        self._failures = UserReports(DOWN_SECONDS)
         self._tokens = EntraTokens()
         self._names = NameCheck()
 
@@ -5746,7 +6059,7 @@ class Filter:
         rules = self.valves.USER_LIMITS_JSON
         entries = self.valves.ENDPOINTS_JSON
         limits = await read_user_limits(rules, facts, self._usage)
-        endpoints = await choose_endpoints(entries, facts, self._down)
+        endpoints = await choose_endpoints(entries, facts, self._failures)
         if limits.is_admin:
             unknown_names = await self._names.problem(rules, entries)
             limits.problems = (*limits.problems, unknown_names)

@@ -353,6 +353,12 @@ def as_text(value: object) -> str:
 _PLACE_SOMEWHERE = re.compile(r"\b(input|tools)\[\d{1,6}\]")
 
 
+REASON_GIVEN = " The reason given: "
+"""In the text of an error, before what only administrators are shown of its cause."""
+UNREADABLE_STREAM = "unreadable_stream"
+"""Our code for a stream of which no event could be read."""
+
+
 class SafetyNotice(NamedTuple):
     """What OpenAI's monitoring has to say about an answer that it stopped.
 
@@ -380,6 +386,9 @@ class ApiError(NamedTuple):
     notice: SafetyNotice = SafetyNotice()
     is_relayed: bool = False
     """Whether it was found in a text, where words of the request may stand."""
+    is_page: bool = False
+    """Whether a page came in place of the API's answer: something in front of the API
+    sent it, such as a firewall, a proxy or a gateway."""
 
     def is_any_of(self, words: Container[str | None]) -> bool:
         """Say whether its code or its type is one of the `words`."""
@@ -416,7 +425,14 @@ class Failure(NamedTuple):
 
 
 SettingName = Literal[
-    "api_key", "base_url", "ca_bundle", "extra_headers", "proxy", "verify_ssl"
+    "api_key",
+    "base_url",
+    "ca_bundle",
+    "extra_headers",
+    "organization",
+    "project",
+    "proxy",
+    "verify_ssl",
 ]
 """Fields of `Endpoint` that can be the cause of a failure."""
 
@@ -514,9 +530,9 @@ class AnswerTooLarge(ResponsesError):
 
 
 class MalformedEvent(ResponsesError):
-    """An event of a stream cannot be read; the answer is asked for in one piece."""
+    """An event of a stream cannot be read."""
 
-    failure = Failure(error=ApiError(param="stream"), should_retry=False)
+    failure = Failure(error=ApiError(UNREADABLE_STREAM, param="stream"))
 
 
 class ApiRefused(ResponsesError):
@@ -537,24 +553,58 @@ class ApiRefused(ResponsesError):
         self.request_id = request_id
 
 
+CONTENT_FILTER = "content_filter"
+"""Azure's code for a chat that its filter refused, and ours for other filters."""
+
+_PAGE = re.compile(r"\s*(?:<|error code: \d{3,4}\s*\Z)", re.IGNORECASE)
+"""How a page begins. Cloudflare tells programs only `error code: 1020`."""
+_TITLE = re.compile(r"<title>([^<]{1,200})", re.IGNORECASE)
+
+
+def read_error_body(body: bytes | bytearray) -> ApiError:
+    """Return the error of the body of a refusal.
+
+    The API sends JSON. Of a page only the title is kept, for administrators.
+    """
+    try:
+        return read_api_error(load_json(body))
+    except ValueError:
+        text = body.decode("utf-8", errors="replace")
+    if not _PAGE.match(text):
+        return ApiError()
+    title = _TITLE.search(text)
+    return ApiError(message=html.unescape(title[1]) if title else "", is_page=True)
+
+
 def read_api_error(wire: object) -> ApiError:
     """Return the error of a body, a response, or either form of the event.
 
     A gateway may hold the API's own body as a text.
     """
     fields = _error_fields(wire)
+    metadata = as_mapping(fields.get("metadata"))
     message = as_text(fields.get("message") or fields.get("detail"))
     # OpenRouter has the API's body as a text in `metadata.raw` (tailcallhq/forgecode
     # 892), LiteLLM in its own message (BerriAI/litellm 34788). A gateway's own error
     # names no place; the API's may quote what looks like a body.
-    raw = as_text(as_mapping(fields.get("metadata")).get("raw"))
+    raw = as_text(metadata.get("raw"))
     if not fields.get("param"):
         inner = _inner_error(raw) or _inner_error(message)
         if inner is not None:
             return inner._replace(is_relayed=True)
+    code = _read_code(fields.get("code"))
+    # What follows is in OpenRouter's guides "Errors and Debugging" and, of the
+    # Responses API, "Error Handling". Moderation is a 403 with its reasons.
+    if metadata.get("reasons") or metadata.get("flagged_input"):
+        code = CONTENT_FILTER
+    # There, `invalid_prompt` is also the code of a chat that is too long, and of a field
+    # that is not known.
+    exact = metadata.get("error_type") or as_mapping(wire).get("error_type")
+    if code == "invalid_prompt":
+        code = as_text(exact) or code
     return ApiError(
-        code=_read_code(fields.get("code")),
-        type=as_text(fields.get("type")) or None,
+        code=code,
+        type=as_text(fields.get("type")) or as_text(exact) or None,
         param=as_text(fields.get("param")) or None,
         message=f"{message} {raw}".strip(),
         notice=_read_notice(fields.get("misalignment")),
@@ -563,9 +613,13 @@ def read_api_error(wire: object) -> ApiError:
 
 def _error_fields(wire: object) -> JsonObject:
     """Return the fields of an error, wherever a server puts them."""
-    # Bodies and the live event nest the error, the documented event is flat.
-    while isinstance(wire, Mapping) and isinstance(wire.get("error"), Mapping):
-        wire = wire["error"]
+    # Bodies and the live event nest the error, the documented event is flat. FastAPI
+    # puts what a server raised in `detail`.
+    while isinstance(wire, Mapping):
+        inner = wire.get("error") or wire.get("detail")
+        if not isinstance(inner, Mapping):
+            break
+        wire = inner
     if isinstance(wire, str):
         return {"message": wire}
     fields = as_mapping(wire)
@@ -834,6 +888,10 @@ _UNUSABLE_IMAGE = (
     "The model's server could not use an image in this chat{code}. Remove it, or "
     "attach it again as PNG, JPEG, WEBP or GIF of a moderate size."
 )
+_UNUSABLE_FILE = (
+    "The model's server could not use a file in this chat{code}. Remove it, or attach "
+    "it again as a PDF or as text."
+)
 _POLICY = (
     "OpenAI stopped this answer under its usage policies{code}. Rephrase the question."
 )
@@ -844,6 +902,7 @@ _NO_CREDIT = (
 )
 _OVERLOADED = "OpenAI is overloaded. Try again in a moment."
 _SERVER_ERROR = "OpenAI reported an internal error. Try again in a moment."
+_WRONG_ORGANIZATION = "The API key does not belong to the organization in the settings."
 _RATE_LIMIT = (
     "This API key has reached OpenAI's rate limit. Wait a minute, then try again."
 )
@@ -859,6 +918,17 @@ REQUEST_TOO_LARGE = "request_too_large"
 """Our word for a `rate_limit_exceeded` that no wait removes: the request alone is larger
 than the limit of a minute (recorded in a stream that tells of a limit of 1)."""
 WRONG_KEY = "invalid_api_key"
+MISSING_SCOPE = "missing_scope"
+UNSUPPORTED_COUNTRY = "unsupported_country_region_territory"
+UNVERIFIED = "unverified_organization"
+"""Our word: OpenAI says so with a code that other causes have, too, or with none."""
+DENIED_MODEL = "denied_model"
+"""Our word for a 401 or 403 whose `param` is the model."""
+FIREWALL_PAGE = "firewall_page"
+GATEWAY_PAGE = "gateway_page"
+"""Our words for a page that came in place of the API's answer."""
+REJECTED = "rejected"
+"""Our word for a stream that says that the request cannot be answered."""
 
 SAFETY_STOPS = frozenset(
     {
@@ -868,7 +938,7 @@ SAFETY_STOPS = frozenset(
         "invalid_prompt",
         "image_content_policy_violation",
         "content_policy_violation",
-        "content_filter",
+        CONTENT_FILTER,
     }
 )
 """Codes of refusals for what a chat is about. No other server is asked instead."""
@@ -884,11 +954,16 @@ NO_CREDIT_CODES = frozenset(
         "project_spend_limit_exceeded",
         "organization_usage_limit_exceeded",
         "project_usage_limit_exceeded",
+        "billing_not_active",
+        "billing_hard_limit_reached",
+        # LiteLLM's type, also of a 400 (BerriAI/litellm 4606, 37000)
+        "budget_exceeded",
     }
 )
 """Codes and types of a 429 that means an exhausted quota, not a temporary limit."""
 
-IMAGE_CODES = frozenset(
+_FILE_CODES = frozenset({"unsupported_file"})
+IMAGE_CODES = _FILE_CODES | frozenset(
     {
         "invalid_image",
         "invalid_image_format",
@@ -905,7 +980,7 @@ IMAGE_CODES = frozenset(
         "image_file_not_found",
     }
 )
-"""Codes of refusals of an image."""
+"""Codes of refusals of an image, or of another file in the chat."""
 
 SENTENCES: Mapping[str, Mapping[str, str]] = {
     "incomplete": {
@@ -931,7 +1006,14 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "rate_limit_exceeded": _RATE_LIMIT,
         "slow_down": _RATE_LIMIT,
         **dict.fromkeys(sorted(NO_CREDIT_CODES), _NO_CREDIT),
+        "too_many_requests": _RATE_LIMIT,
+        "rate_limit_error": _RATE_LIMIT,
         "server_is_overloaded": _OVERLOADED,
+        "service_unavailable_error": _OVERLOADED,
+        "overloaded_error": _OVERLOADED,
+        "internal_error": _SERVER_ERROR,
+        "upstream_error": _SERVER_ERROR,
+        "timeout": "OpenAI took too long to answer. Try again in a moment.",
         "context_length_exceeded": "This chat is longer than the model can read. "
         "Start a new chat, or choose a model with a larger context.",
         "invalid_prompt": _POLICY,
@@ -945,7 +1027,7 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "an administrator can apply to OpenAI for access.",
         "content_policy_violation": "OpenAI's content filter stopped this answer{code}. "
         "Rephrase the question, or start a new chat.",
-        "content_filter": "OpenAI's content filter rejected this chat{code}, so it was "
+        CONTENT_FILTER: "OpenAI's content filter rejected this chat{code}, so it was "
         "not answered. Rephrase the question, or start a new chat.",
         REQUEST_TOO_LARGE: "This chat is larger than the key's rate limit allows for "
         "one request, so waiting does not help. Start a new chat, leave out large "
@@ -957,6 +1039,9 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "vector_store_timeout": "The search in the uploaded files took too long. Try "
         "again in a moment.",
         **dict.fromkeys(sorted(IMAGE_CODES), _UNUSABLE_IMAGE),
+        **dict.fromkeys(sorted(_FILE_CODES), _UNUSABLE_FILE),
+        REJECTED: "The model's server rejected the request{code}{param}. Sending it "
+        "again does not help; an administrator can find the details in the log.",
         "": "The model's server reported an error{code}. Try again.",
     },
     "refused": {
@@ -964,18 +1049,49 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "not available to this API key. Choose another model.",
         "invalid_encrypted_content": "OpenAI could not read the reasoning of an "
         "earlier answer in this chat. Start a new chat.",
+        UNVERIFIED: "OpenAI does this only for verified organizations. An administrator "
+        "has to verify the organization in its settings at OpenAI, or choose another "
+        "model.",
+        UNSUPPORTED_COUNTRY: "OpenAI does not answer requests from the country or region "
+        "where this server is. The API key is not the cause.",
+        MISSING_SCOPE: "The API key is valid, but has no permission for this request: "
+        "a scope, or a role in its project, is missing.",
+        "mismatched_organization": _WRONG_ORGANIZATION,
+        "invalid_organization": _WRONG_ORGANIZATION,
+        "mismatched_project": "The API key does not belong to the project in the "
+        "settings.",
+        "ip_not_authorized": "OpenAI accepts requests for this account only from listed "
+        "IP addresses, and this server's address is not among them. An administrator "
+        "has to add it to the list at OpenAI.",
+        "account_deactivated": "OpenAI has deactivated the account of the API key.",
+        DENIED_MODEL: "This API key may not use {model}. Choose another model, or ask an "
+        "administrator to change the rights of the key.",
+        FIREWALL_PAGE: "A firewall or proxy in front of the model's server did not let "
+        "this request through (HTTP {status}). The API key is not the cause.",
+        GATEWAY_PAGE: "A gateway in front of the model's server answered in its place "
+        "(HTTP {status}), so the server may be down. Try again in a moment.",
         "3": "The model's server redirects requests (HTTP {status}). Redirects are not "
         "followed, because they would send the key to another address.",
         WRONG_KEY: _WRONG_KEY,
         "401": _WRONG_KEY,
-        "403": "This API key may not use {model}. Choose another model, or ask an "
-        "administrator to change the rights of the key's project.",
+        "402": _NO_CREDIT,
+        "403": "The model's server does not allow this request: HTTP {status}{code}. An "
+        "administrator can find the reason in the log.",
         "404": "There is no Responses API at the address of the model's server.",
         "407": "The HTTP proxy rejected the request.",
+        "408": "The model's server gave up, because the request took too long (HTTP "
+        "{status}). Try again; if that does not help, leave out large files.",
+        "409": "This request conflicts with something else that the model's server is "
+        "doing (HTTP {status}). Try again in a moment.",
         "413": "This chat is too large for the model's server. Start a new chat, or "
         "leave out large files and images.",
+        "421": "The address of the model's server leads to a server that does not serve "
+        "it (HTTP {status}).",
         "429": _RATE_LIMIT,
+        "451": "The model's server may not answer this request for legal reasons (HTTP "
+        "{status}). Rephrase the question, or choose another model.",
         "503": _OVERLOADED,
+        "529": _OVERLOADED,
         "5": "OpenAI reported an internal error (HTTP {status}). Try again in a moment.",
         "": "The model's server rejected the request with HTTP {status}{code}{param}. "
         "An administrator can find the details in the log.",
@@ -1019,6 +1135,16 @@ FAULTS: Mapping[tuple[str, str], SettingFault] = {
     ("refused", "3"): _WRONG_ADDRESS,
     ("refused", WRONG_KEY): SettingFault(("api_key",)),
     ("refused", "401"): SettingFault(("api_key",)),
+    ("refused", MISSING_SCOPE): SettingFault(("api_key",)),
+    ("refused", "account_deactivated"): SettingFault(("api_key",)),
+    ("refused", "mismatched_organization"): SettingFault(("organization", "api_key")),
+    ("refused", "invalid_organization"): SettingFault(("organization", "api_key")),
+    ("refused", "mismatched_project"): SettingFault(("project", "api_key")),
+    ("refused", UNSUPPORTED_COUNTRY): SettingFault(("proxy",)),
+    ("refused", "ip_not_authorized"): SettingFault(("proxy",), "possible"),
+    ("refused", FIREWALL_PAGE): SettingFault(("base_url", "proxy"), "possible"),
+    ("refused", GATEWAY_PAGE): SettingFault(("base_url",), "possible"),
+    ("refused", "421"): SettingFault(("base_url", "proxy")),
     ("refused", "404"): _WRONG_ADDRESS,
     ("refused", "407"): SettingFault(("proxy",)),
     ("unreadable", ""): _WRONG_ADDRESS,
@@ -1075,8 +1201,9 @@ _ABOUT_A_MODEL = re.compile(r"\b(model|deployment)\b", re.IGNORECASE)
 def ending_of_incomplete(reason: str | None) -> Ending:
     """Return the ending of a `response.incomplete`."""
     code = api_word(reason)
-    sentence = _find_sentence("incomplete", ApiError(code=code))
-    return Ending("incomplete", code, sentence)
+    sentences = SENTENCES["incomplete"]
+    sentence = sentences.get(code or "", sentences[""])
+    return Ending("incomplete", code, sentence.format(code=_fill_in(code)))
 
 
 def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Ending:
@@ -1154,24 +1281,54 @@ def failure_sentence(error: ApiError) -> str:
     """Return the sentence for an error after the request was accepted."""
     if error.status:
         return refusal_sentence(error.status, error)
-    return _find_sentence("failed", error)
+    word = _first_known(_list_failure_words(error), _SENTENCES_BY_CODE)
+    sentence = _SENTENCES_BY_CODE[word] if word else SENTENCES["failed"][""]
+    return sentence.format(
+        code=_fill_in(_find_code(error)),
+        param=_fill_in(error.param, " at {}"),
+        model=ASKED_MODEL,
+        status=200,
+    )
 
 
 def failure_fault(error: ApiError) -> SettingFault:
     """Return the settings that can be the cause of an error like that."""
-    return refusal_fault(error.status, error) if error.status else NO_FAULT
+    if error.status:
+        return refusal_fault(error.status, error)
+    word = _first_known(_list_failure_words(error), _SENTENCES_BY_CODE)
+    return FAULTS.get(("refused", word), NO_FAULT)
 
 
-_REFUSAL_SENTENCES = {**SENTENCES["failed"], **SENTENCES["refused"]}
+_SENTENCES_BY_CODE = {**SENTENCES["failed"], **SENTENCES["refused"]}
+"""A code means the same in a refusal and in a stream."""
+_REJECTED_CODES = (
+    "invalid_request_error",
+    "invalid_value",
+    "invalid_type",
+    "unknown_parameter",
+    "unsupported_parameter",
+    "unsupported_value",
+    "missing_required_parameter",
+)
+"""Codes and types that say that the request itself cannot be answered."""
+
+
+def _list_failure_words(error: ApiError) -> list[str]:
+    """Return the words that a sentence can be found by without a status."""
+    words = [*_list_codes(error), _find_attachment(error)]
+    if error.is_any_of(_REJECTED_CODES):
+        words.append(REJECTED)
+    return words
 
 
 def refusal_sentence(status: int, error: ApiError) -> str:
     """Return the sentence for an HTTP status of 300 or more."""
-    word = _first_known(_list_refusal_words(status, error), _REFUSAL_SENTENCES)
+    word = _first_known(_list_refusal_words(status, error), _SENTENCES_BY_CODE)
     code = ""
-    if not word:  # only the sentence for all other causes needs the code
+    # A sentence for a code says what the code means.
+    if error.code != str(status) and (not word or word.isdecimal()):
         code = _fill_in(error.code)
-    return _REFUSAL_SENTENCES[word].format(
+    return _SENTENCES_BY_CODE[word].format(
         code=code,
         param=_fill_in(error.param, " at {}"),
         model=ASKED_MODEL,
@@ -1181,36 +1338,100 @@ def refusal_sentence(status: int, error: ApiError) -> str:
 
 def refusal_fault(status: int, error: ApiError) -> SettingFault:
     """Return the settings that can be the cause of an HTTP status of 300 or more."""
-    word = _first_known(_list_refusal_words(status, error), _REFUSAL_SENTENCES)
+    word = _first_known(_list_refusal_words(status, error), _SENTENCES_BY_CODE)
     return FAULTS.get(("refused", word), NO_FAULT)
+
+
+_UNCERTAIN_STATUSES = (403, 429)
+"""A page with one of these comes from a firewall, which knows no key; those from 500 on
+come from a gateway."""
 
 
 def _list_refusal_words(status: int, error: ApiError) -> list[str]:
     """Return the words that a sentence can be found by, the most certain first."""
     if status < 400:
         return ["3"]
-    # Whatever code comes with it: the key is wrong.
+    own_word = str(status)
+    if error.is_page:
+        page = FIREWALL_PAGE if status < 500 else GATEWAY_PAGE
+        is_uncertain = status in _UNCERTAIN_STATUSES or status >= 500
+        return [page] if is_uncertain else [own_word, page]
+    codes = [code for code in _list_codes(error) if code != own_word]
+    if status in (401, 403) and error.param == "model":
+        # LiteLLM: type `key_model_access_denied`, and others for teams and users
+        # (BerriAI/litellm 39660).
+        codes.append(DENIED_MODEL)
     if status == 401:
-        return ["401"]
-    words = [code for code in _list_codes(error) if code != str(status)]
-    # Gateways send no code: "The model `x` does not exist"; Azure: "The API deployment
-    # for this resource does not exist".
-    if status == 404 and _ABOUT_A_MODEL.search(error.message):
-        words.append("model_not_found")
-    # A 404 about a place of the request does not mean that the address is wrong.
-    if status != 404 or not (error.param or error.names_a_place):
-        words.append(str(status))
+        # Only what is about keys: a type like `server_error` tells nothing here.
+        about_keys = {error.code, _find_certain_cause(error), *_ABOUT_KEYS}
+        return [*(code for code in codes if code in about_keys), own_word]
+    words = [*codes, _find_attachment(error)]
+    if status == 404:
+        # Gateways send no code: "The model `x` does not exist"; Azure: "The API
+        # deployment for this resource does not exist".
+        if _ABOUT_A_MODEL.search(error.message):
+            words.append("model_not_found")
+        if not _is_about_address(error):
+            own_word = ""
+    words.append(own_word)
     if status >= 500:
         words.append("5")
     return words
 
 
+_ABOUT_KEYS = (MISSING_SCOPE, DENIED_MODEL, *NO_CREDIT_CODES)
+_UNKNOWN_ADDRESS = "Invalid URL"
+"""How OpenAI's 404 for an unknown path begins; that of an unknown response has the same
+type and names no place, either."""
+
+
+def _is_about_address(error: ApiError) -> bool:
+    """Say whether a 404 may mean that there is no Responses API."""
+    if error.param or error.names_a_place:
+        return False
+    is_of_the_api = error.type == "invalid_request_error"
+    return not is_of_the_api or error.message.startswith(_UNKNOWN_ADDRESS)
+
+
+def names_model(status: int, error: ApiError) -> bool:
+    """Say whether a refusal says that the model is not there, or is not for this key.
+
+    Below 400, `status` is that of a stream with an error.
+    """
+    status = status if status >= 400 else error.status
+    words = _list_failure_words(error)
+    if status:
+        words = _list_refusal_words(status, error)
+    word = _first_known(words, _SENTENCES_BY_CODE)
+    return word in ("model_not_found", DENIED_MODEL, UNVERIFIED)
+
+
+_ATTACHMENT = re.compile(
+    r"input\[\d{1,6}\]\.(?:content|output)\[\d{1,6}\]"
+    r"\.(?:(?P<image>image_url)|file_data|file_url|filename)(?:\.\w{1,64})?"
+)
+"""The `param` of a refused image or file: only such parts have these fields."""
+_UNKNOWN_FIELD_CODES = ("unknown_parameter", "unsupported_parameter")
+
+
+def _find_attachment(error: ApiError) -> str:
+    """Return the code for the kind of attachment that `param` names; empty for none."""
+    match = _ATTACHMENT.fullmatch(error.param or "")
+    if match is None or error.is_any_of(_UNKNOWN_FIELD_CODES):
+        return ""
+    return "invalid_image" if match["image"] else "unsupported_file"
+
+
 def _first_known(words: Iterable[str], sentences: Mapping[str, str]) -> str:
     """Return the first word that has a sentence of its own, "" if none has."""
     for word in words:
-        if word in sentences:
+        if word and word in sentences:
             return word
     return ""
+
+
+_BUSY = frozenset({"rate_limit_exceeded", "slow_down", "too_many_requests"})
+"""Codes of a rate limit."""
 
 
 def failure_status(failure: Failure) -> str:
@@ -1220,18 +1441,18 @@ def failure_status(failure: Failure) -> str:
         200: "reported an error",
         429: "is busy with this key's requests",
     }
-    cause = causes.get(failure.status, f"has trouble (HTTP {failure.status})")
+    status = failure.status
+    if status == 200:  # in a stream, only the error says more
+        is_busy = failure.error.is_any_of(_BUSY)
+        status = 429 if is_busy else failure.error.status or status
+    cause = causes.get(status, f"has trouble (HTTP {status})")
     return f"The model's server {cause}."
 
 
-def _find_sentence(kind: str, error: ApiError) -> str:
-    """Return the sentence of a kind of ending for the cause that an error names."""
-    sentences = SENTENCES[kind]
-    word = _first_known(_list_codes(error), sentences)
-    return sentences[word].format(code=_fill_in(_find_code(error)))
-
-
 _PHRASES = (
+    (r"\bmissing scopes?:|insufficient permissions for this operation", MISSING_SCOPE),
+    (r"country, region, or territory not supported", UNSUPPORTED_COUNTRY),
+    (r"\borganization must be verified to", UNVERIFIED),
     (
         # LiteLLM's `ContextWindowExceededError`; of more than 16,384 items, or of a text
         # above 10,485,760 characters: "Invalid 'input': array too long".
@@ -1253,6 +1474,12 @@ _CERTAIN_PHRASES = (
         REQUEST_TOO_LARGE,
     ),
     (r"\AIncorrect API key provided", WRONG_KEY),
+    # 403, code "The caller does not have permission to execute the specified operation"
+    # (theopenco/llmgateway 1785)
+    (r"\AContent violates usage guidelines", CONTENT_FILTER),
+    # OpenAI's 403 and 404 of an unverified organization can have `model_not_found`,
+    # its 400 has `unsupported_value` (openai/codex 1982, continuedev/continue 9948)
+    (r"\AYour organization must be verified to", UNVERIFIED),
 )
 """Words that say more than the code: xAI's of a wrong key is `invalid-argument`."""
 
@@ -1273,7 +1500,8 @@ def _list_codes(error: ApiError) -> list[str]:
     for phrase, code in _PHRASES:
         if re.search(phrase, text, re.IGNORECASE):
             codes.append(code)
-    return [code for code in codes if code]
+    # "3" and "5" are words for many statuses, which no server sends.
+    return [code for code in codes if code and len(code) > 1]
 
 
 def _fill_in(word: str | None, form: str = " ({})") -> str:
@@ -3756,6 +3984,10 @@ class Refusal:
             return True
         return bool(_UNKNOWN.search(self.words))
 
+    def is_own_phrase(self, phrase: str) -> bool:
+        """Say whether a phrase of the words is the server's own, and no quote."""
+        return not self._own.could_say(phrase)
+
     @cached_property
     def place(self) -> Place | None:
         """The item or tool that is named, by `param` or by words that are its own."""
@@ -4046,18 +4278,21 @@ class PlainItems(ChatRepair):
     """Only texts, calls and outputs stay, in their plainest form, up to `until`."""
 
     until: str
+    had_media: bool = field(default=False, compare=False)
+    """Whether images or files were sent until now."""
 
     @property
     def message(self) -> str:
         """The status line for the person who waits."""
+        refused = "with its images and files" if self.had_media else "as it was"
         return (
-            "The server rejected this chat as it was: only its texts and tool results "
+            f"The server rejected this chat {refused}: only its texts and tool results "
             "were sent."
         )
 
     def stored(self) -> list[str]:
-        """Return the form that a chat stores."""
-        return ["plain", self.until]
+        """Return nothing: a blind step is not remembered."""
+        return []
 
     @property
     def last_name(self) -> str:
@@ -4082,8 +4317,8 @@ class WordsAlone(ChatRepair):
         return "The server rejected this chat again: only its text was sent."
 
     def stored(self) -> list[str]:
-        """Return the form that a chat stores."""
-        return ["words", self.until]
+        """Return nothing: a blind step is not remembered."""
+        return []
 
     @property
     def last_name(self) -> str:
@@ -4140,10 +4375,12 @@ _BY_NAME = {
     "item": LeaveOutItem,
     "text": SendAsText,
     "reasoning": LeaveOutReasoning,
-    "plain": PlainItems,
-    "words": WordsAlone,
 }
-"""The repairs whose stored form is a word and the name of an item."""
+"""The repairs whose stored form is a word and the name of an item.
+
+Chats of 1.0.0 may also hold `plain` and `words`: blind steps, which are not read, so that
+the chat gets its reasoning back.
+"""
 
 
 def _read_chat_repair(row: list[Any]) -> ChatRepair | None:
@@ -4776,13 +5013,43 @@ def value_digest(payload: Mapping[str, Any], path: str) -> str:
 # Requests are sent again as OpenAI's Python client does it
 # (docs/reference/responses-api.md, "Retries"), except after an exhausted quota, which
 # retrying cannot restore.
+#
+#     the failure                               the same request again
+#     passes by itself: a status, a code        as often as the policy says
+#     says nothing of its cause                 once
+#     refuses the request                       never
 # --------------------------------------------------------------------------------------
 
 
-RETRIED_CODES = frozenset(
-    {"rate_limit_exceeded", "server_error", "server_is_overloaded", "slow_down"}
+PASSING_CODES = frozenset(
+    {
+        "bad_gateway",
+        "gateway_timeout",
+        "internal",
+        "internal_server",
+        "overloaded",
+        "rate_limit",
+        "rate_limit_exceeded",
+        "server",
+        "server_is_overloaded",
+        "service_unavailable",
+        "slow_down",
+        "timeout",
+        "too_many_requests",
+        "upstream",
+    }
 )
-_RETRIED_STATUS = frozenset({408, 409, 429})
+"""Codes and types of trouble that passes, without the ending `_error`.
+
+`service_unavailable_error` is OpenAI's own, as the first event of a stream (reported by
+users of other clients); gateways have the others.
+"""
+_CAMEL_HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_RETRIED_STATUS = frozenset({408, 409, 423, 425, 429, 499})
+_UNCLEAR_STATUS = frozenset({200, 400, 405, 422})
+"""Statuses that also proxies and firewalls send, for reasons of their own."""
+_UNCERTAIN_STATUS = frozenset({None, 200, 400})
+"""Statuses that say less than a passing code; all others are more certain than it."""
 _NO_CREDIT_SUFFIXES = ("_spend_limit_exceeded", "_usage_limit_exceeded")
 """Ends of the codes of a 429 that no wait removes, also of those that nobody listed."""
 _FIRST_BACKOFF = 0.5
@@ -4804,13 +5071,39 @@ def retry_wait(
 
     `attempt` counts from 0, `jitter` is between 0 and 1.
     """
-    if attempt >= policy.max_retries or not is_transient(failure):
+    most = policy.max_retries
+    if not is_transient(failure):
+        most = min(most, 1) if says_no_cause(failure) else 0
+    if attempt >= most:
         return None
     wait = failure.retry_after
+    if wait is None:
+        # In a stream there is no header; the words have it everywhere.
+        wait = wait_in_words(failure.error.message)
     if wait is None:
         # Up to a quarter less, so that many clients do not come back at once.
         wait = min(_FIRST_BACKOFF * 2**attempt, _MAX_BACKOFF) * (1 - 0.25 * jitter)
     return wait if wait <= policy.max_wait else None
+
+
+def is_passing(error: ApiError) -> bool:
+    """Say whether an error names trouble of the server that passes.
+
+    Gateways send the HTTP status as the code, or as the type.
+    """
+    for word in (error.code, error.type):
+        if not word:
+            continue
+        name = _CAMEL_HUMP.sub("_", word).lower().removesuffix("_error")
+        if name in PASSING_CODES:
+            return True
+        if name.isdecimal() and _is_retried_status(int(name)):
+            return True
+    return False
+
+
+def _is_retried_status(status: int) -> bool:
+    return status in _RETRIED_STATUS or 500 <= status < 600
 
 
 def is_transient(failure: Failure) -> bool:
@@ -4822,13 +5115,69 @@ def is_transient(failure: Failure) -> bool:
     # The header `x-should-retry` decides against the status, in both directions.
     if failure.should_retry is not None:
         return failure.should_retry
+    if failure.status in _UNCERTAIN_STATUS and is_passing(error):
+        return True
     # No answer, or a stream that began with an error: only words tell what it was. One
-    # without any words, or of the server's own trouble, may pass.
+    # without any words may pass.
     if failure.status in (None, 200):
         has_words = error.code is not None or error.type is not None
-        is_nameless = not has_words and not error.names_a_place
-        return is_nameless or error.is_any_of(RETRIED_CODES)
-    return failure.status in _RETRIED_STATUS or failure.status >= 500
+        return not has_words and not error.names_a_place
+    return _is_retried_status(failure.status)
+
+
+def says_no_cause(failure: Failure) -> bool:
+    """Say whether nothing tells if the request is the cause, or passing trouble.
+
+    A refusal of the API names a code, its type or a parameter. The page of a proxy names
+    nothing; a stream can end in an error of a type that is unknown here.
+    """
+    error = failure.error
+    if failure.should_retry is not None:
+        return False
+    if error.code == UNREADABLE_STREAM:
+        return True
+    if failure.status not in _UNCLEAR_STATUS or error.param or error.names_a_place:
+        return False
+    if failure.status == 200:
+        return not error.is_any_of(_KNOWN_REFUSALS)
+    return error.code is None and error.type is None
+
+
+_KNOWN_REFUSALS = (
+    {"invalid_request_error", "BadRequestError"}  # OpenAI; vLLM
+    | SENTENCES["failed"].keys()
+    | SENTENCES["refused"].keys()
+)
+"""Codes and types after which the same request fails again, or has passed already."""
+
+_MAX_WORDS = 2000
+_SECONDS_OF_UNIT = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+_TIME = re.compile(r"(\d{1,9}(?:\.\d{1,9})?) ?(ms|milli|h|m|s)[a-z]{0,8},? ?")
+_WAIT_IN_WORDS = re.compile(
+    r"\b(?:try again|retry) (?:in|after) "
+    r"((?:\d{1,9}(?:\.\d{1,9})? ?(?:ms|milli|h|m|s)[a-z]{0,8},? ?){1,4})",
+    re.IGNORECASE,
+)
+
+
+def wait_in_words(message: str) -> float | None:
+    """Return the seconds that a message asks to wait, None if it names none.
+
+    "Please try again in 6m0s." (OpenAI), "Please retry after 20 seconds." (Azure).
+    """
+    match = _WAIT_IN_WORDS.search(message[:_MAX_WORDS])
+    return read_duration(match[1]) if match else None
+
+
+def read_duration(text: str) -> float | None:
+    """Return the seconds in a text like `6m0s`, `250ms` or `20 seconds`."""
+    times = _TIME.findall(text.lower())
+    if not times:
+        return None
+    return sum(
+        float(number) * _SECONDS_OF_UNIT["ms" if unit == "milli" else unit]
+        for number, unit in times
+    )
 
 
 # --------------------------------------------------------------------------------------
@@ -4838,25 +5187,31 @@ def is_transient(failure: Failure) -> bool:
 #
 # Nobody knows all that a server may refuse, so what to change is found from what the
 # refusal names (`refusal`). Only few refusals name nothing and are known by their words
-# (docs/reference/responses-api.md, "Refusals of input items" and "Errors"). If that does
-# not suffice, the plain words of the chat are sent.
+# (docs/reference/responses-api.md, "Refusals of input items" and "Errors").
+#
+# If nothing is named, less and less of the chat is sent (`blind_repair`). Such a step may
+# coincide with a server that recovers, so it helps one request and teaches nothing:
+# `Trial.is_lasting` is true only for what rests on a code, a parameter or a place that
+# exists in the request, or on words that the request could not have said.
 # --------------------------------------------------------------------------------------
 
 
 MAX_REPAIRS = 3
 """Of one response, before plain words are sent."""
 
-_OTHER_CAUSES = frozenset({*range(300, 400), 401, 402, 403, 407, 408, 413, 429})
+_OTHER_CAUSES = frozenset(
+    {*range(300, 400), 401, 402, 403, 405, 407, 408, 409, 413, 421, 423, 425, 429}
+    | {451, 499}
+)
 """Statuses that are not about what the request says."""
+_UNCLEAR_CAUSES = frozenset({200, 400, 404, 422})
+"""Statuses of refusals that may be about the chat although nothing is named."""
 _UNREAD = "invalid_encrypted_content"
 """Of another organization, provider or deployment, or damaged (openai/codex 8145)."""
-_LASTING_CODES = (
-    RETRIED_CODES
-    | NO_CREDIT_CODES
-    | SENTENCES["failed"].keys()
-    | SENTENCES["refused"].keys()
+_CAUSES_THAT_STAY = (
+    NO_CREDIT_CODES | SENTENCES["failed"].keys() | SENTENCES["refused"].keys()
 ) - {*IMAGE_CODES, _UNREAD, "404"}
-"""Codes whose cause no change of the request removes."""
+"""Codes of causes that no change of the request removes."""
 _UNREADABLE = re.compile(
     # Reasoning without what it led to, or the other way round (continuedev/continue
     # 8933, 11994; recorded, 986).
@@ -4868,6 +5223,9 @@ _UNREADABLE = re.compile(
     r"|reasoning input items can only be provided",
     re.IGNORECASE | re.DOTALL,
 )
+_CONTAINER = re.compile(r"\bcontainer(?:_id|s? is expired)?", re.IGNORECASE)
+"""What the API says of the container of earlier code."""
+_UNVERIFIED = re.compile(r"must be verified to stream", re.IGNORECASE)
 _TEXT_BEFORE_OUTPUT = re.compile(r"No tool output found for (tool|function) call\b")
 """What DeepSeek says of a text between a call and its output (recorded), and of nothing
 that a request lacks: calls and outputs are sent in pairs."""
@@ -4886,65 +5244,61 @@ class Trial(NamedTuple):
     is_named: bool = False
     """Whether the server's own `param` names what is changed, and no person wrote it."""
     is_lasting: bool = True
-    """Whether later requests would be refused as well."""
+    """Whether it is known that later requests would be refused as well."""
     helped_at_once: bool = False
     """Whether the request with this repair was accepted."""
 
 
 def may_be_repaired(failure: Failure) -> bool:
     """Say whether a failure is about what the request says."""
-    is_about_request = failure.status not in _OTHER_CAUSES
-    return is_about_request and not failure.error.is_any_of(_LASTING_CODES)
+    if failure.status in _OTHER_CAUSES or is_passing(failure.error):
+        return False
+    return not failure.error.is_any_of(_CAUSES_THAT_STAY)
 
 
 def find_repair(sent: SentRequest, failure: Failure, done: int = 0) -> Trial | None:
-    """Return what to try after a refusal of `sent`; None if nothing may help.
+    """Return what a refusal of `sent` names; None if that is nothing to change.
 
     `done` is how many repairs the same response has cost.
+    """
+    if not may_be_repaired(failure) or done >= MAX_REPAIRS:
+        return None
+    if failure.status is None:  # no server said anything
+        return None
+    refusal = Refusal(failure.error, sent)
+    for trial in _candidates(refusal):
+        if _is_worth_trying(trial.repair, sent):
+            return trial._replace(error=failure.error)
+    return None
+
+
+def blind_repair(sent: SentRequest, failure: Failure) -> Trial | None:
+    """Return the next step that may help although nothing is named, None after the last.
+
+    It is taken when the same request was refused again. No step of it is remembered:
+    the server may have been in trouble, and recovered meanwhile.
     """
     if not may_be_repaired(failure):
         return None
     error = failure.error
-    refusal = Refusal(error, sent)
-    if done < MAX_REPAIRS:
-        for trial in _candidates(refusal, failure):
-            if _is_worth_trying(trial.repair, sent):
-                return trial._replace(error=error)
-    if not _may_want_plain_words(failure):
-        return None
-    return _send_plain_words(sent, error)
-
-
-def last_repair(sent: SentRequest, failure: Failure) -> Trial | None:
-    """Return what to try when retries did not help; None if nothing may.
-
-    A stream that ends in an error without any name may be a refusal for good, or a
-    server in trouble: so a chat does not remember it.
-    """
-    if failure.status != 200 or not may_be_repaired(failure):
-        return None
-    trial = _send_plain_words(sent, failure.error)
-    if trial is None:
-        return None
-    return trial._replace(is_lasting=False)
-
-
-def _send_plain_words(sent: SentRequest, error: ApiError) -> Trial | None:
-    """Return the trial that sends less of the chat; first the one that keeps more."""
-    for repair in (PlainItems(sent.last_name), WordsAlone(sent.last_name)):
+    steps: tuple[Repair, ...] = ()
+    if error.code == UNREADABLE_STREAM:
+        steps = (LeaveOutParameter("stream"),)
+    elif failure.status in _UNCLEAR_CAUSES and _may_be_about_chat(failure):
+        # The step that keeps most of the chat comes first.
+        last = sent.last_name
+        steps = (LeaveOutPlainReasoning(), PlainItems(last), WordsAlone(last))
+    for repair in steps:
         if _is_worth_trying(repair, sent):
-            return Trial(repair, error)
+            return Trial(repair, error, is_lasting=False)
     return None
 
 
-def _may_want_plain_words(failure: Failure) -> bool:
-    """Say whether other words may be accepted; the server may as well be in trouble."""
-    if failure.status is None or is_transient(failure):
-        return False
+def _may_be_about_chat(failure: Failure) -> bool:
+    """Say whether a 404 is about the request: else the address or the model is wrong."""
     error = failure.error
     if failure.status != 404 or error.names_a_place:
         return True
-    # Else it is about the address or the model, unless the API itself says otherwise.
     is_of_the_api = error.type == "invalid_request_error"
     return is_of_the_api and "model" not in error.message.lower()
 
@@ -4963,16 +5317,13 @@ def _is_worth_trying(repair: Repair, sent: SentRequest) -> bool:
     return repair.applies(sent)
 
 
-def _candidates(refusal: Refusal, failure: Failure) -> Iterator[Trial]:
+def _candidates(refusal: Refusal) -> Iterator[Trial]:
     """Yield what may help, the best first."""
-    if failure.status is None:
-        # A stream that could not be read: no server said anything.
-        if refusal.error.param == "stream":
-            yield Trial(LeaveOutParameter("stream"))
-        return
-    # Among the first if the refusal is about reasoning, else the last that is tried.
+    # A server that names its `reasoning` field may mean what it is sent back, or what it
+    # is asked for: the first costs a chat less. Words alone are no knowledge.
     if "reasoning" in refusal.error.text.lower():
-        yield Trial(LeaveOutPlainReasoning())
+        is_named = "reasoning" in refusal.named_parameter
+        yield Trial(LeaveOutPlainReasoning(), is_lasting=is_named)
     for find in (
         _by_code_or_words,
         _by_place,
@@ -4983,7 +5334,6 @@ def _candidates(refusal: Refusal, failure: Failure) -> Iterator[Trial]:
         _by_tool,
     ):
         yield from find(refusal)
-    yield Trial(LeaveOutPlainReasoning())
 
 
 def _by_code_or_words(refusal: Refusal) -> Iterator[Trial]:
@@ -4995,24 +5345,34 @@ def _by_code_or_words(refusal: Refusal) -> Iterator[Trial]:
         yield Trial(LeaveOutReasoning(last))
     # "Container is expired." names no place; "Expected container_id: cntr_..." a chat
     # met in every further turn (pydantic/pydantic-ai 7461).
-    if "code_interpreter_call" in kinds and "container" in words.lower():
-        yield Trial(LeaveOutKind("code_interpreter_call", last))
-    if _TEXT_BEFORE_OUTPUT.search(words):
-        yield Trial(MoveMessages())
+    container = _CONTAINER.search(words)
+    if container and "code_interpreter_call" in kinds:
+        repair: Repair = LeaveOutKind("code_interpreter_call", last)
+        yield Trial(repair, is_lasting=refusal.is_own_phrase(container[0]))
+    unanswered = _TEXT_BEFORE_OUTPUT.search(words)
+    if unanswered:
+        yield Trial(MoveMessages(), is_lasting=refusal.is_own_phrase(unanswered[0]))
     # Behind "Supported values are" stand the types that the server does take.
     refused = words.partition("upported values")[0]
     for kind in sorted(APPENDED & kinds):
         if kind in refused:
-            yield Trial(LowerItems(kind))
+            # Every request with the item has its bare type.
+            is_lasting = refusal.is_own_phrase(f"'{kind}'")
+            yield Trial(LowerItems(kind), is_lasting=is_lasting)
     # Before gpt-5.6 a choice cannot name a tool that only an item declares: "Tool choice
     # 'x' not found in 'tools' parameter." (pydantic-ai 2.68.0)
     if "not found in 'tools'" in words:
-        yield Trial(LowerItems(ADDED_TOOLS))
+        is_lasting = refusal.is_own_phrase("not found in 'tools'")
+        yield Trial(LowerItems(ADDED_TOOLS), is_lasting=is_lasting)
     # "Your organization must be verified to stream this model." (continuedev/continue
     # 8209)
-    if "must be verified to stream" in words.lower():
-        is_named = refusal.named_parameter == "stream"
-        yield Trial(LeaveOutParameter("stream"), is_named=is_named)
+    unverified = _UNVERIFIED.search(words)
+    if unverified:
+        yield Trial(
+            LeaveOutParameter("stream"),
+            is_named=refusal.named_parameter == "stream",
+            is_lasting=refusal.is_own_phrase(unverified[0]),
+        )
 
 
 def _by_place(refusal: Refusal) -> Iterator[Trial]:
@@ -5081,12 +5441,13 @@ def _by_image_code(refusal: Refusal) -> Iterator[Trial]:
     """Yield the repair of the newest image: its refusal names no place."""
     if refusal.error.code not in IMAGE_CODES:
         return
-    newest = None
-    for number, row in enumerate(refusal.sent.items):
-        if has_media(row.item):
-            newest = number
-    if newest is not None:
-        yield from _without_item(refusal, newest)
+    numbers = [
+        number for number, row in enumerate(refusal.sent.items) if has_media(row.item)
+    ]
+    if numbers:
+        # Of several images the newest is a guess, which must not cost the chat another.
+        for trial in _without_item(refusal, numbers[-1]):
+            yield trial._replace(is_lasting=len(numbers) == 1)
 
 
 def _by_id(refusal: Refusal) -> Iterator[Trial]:
@@ -5098,8 +5459,10 @@ def _by_id(refusal: Refusal) -> Iterator[Trial]:
 def _by_unreadable_reasoning(refusal: Refusal) -> Iterator[Trial]:
     """Yield the repair for encrypted reasoning that the server's words are about."""
     has_encrypted = any(is_encrypted(row.item) for row in refusal.sent.items)
-    if has_encrypted and _UNREADABLE.search(refusal.words):
-        yield Trial(LeaveOutReasoning(refusal.sent.last_name))
+    unreadable = _UNREADABLE.search(refusal.words)
+    if has_encrypted and unreadable:
+        repair = LeaveOutReasoning(refusal.sent.last_name)
+        yield Trial(repair, is_lasting=refusal.is_own_phrase(unreadable[0]))
 
 
 def _by_parameter(refusal: Refusal) -> Iterator[Trial]:
@@ -6303,16 +6666,18 @@ def responses_tool_choice(
 ) -> object:
     """Return `tool_choice` in the API's form, where a named function is not nested.
 
-    A bare name is accepted. Raises InvalidRequest for a tool that is not among `tools`.
+    A bare name is accepted; what is neither a word nor an object is left out, as any
+    value of the wrong type is (docs/parameters.md). Raises InvalidRequest for a tool that
+    is not among `tools`.
     """
-    if choice is None or choice in _MODES:
-        return choice
     if isinstance(choice, str):
+        if choice in _MODES:
+            return choice
         wanted = _choice_by_name(choice, tools, names)
     elif isinstance(choice, Mapping):
         wanted = _flatten_choice(choice, names)
     else:
-        raise InvalidRequest("The tool choice is neither a word nor a JSON object.")
+        return None
     chosen = [wanted]
     if wanted["type"] == "allowed_tools":
         chosen = wanted["tools"]
@@ -8024,9 +8389,14 @@ class HttpResponse:
         if status >= 400:
             with suppress(TimeoutError, ResponsesError):
                 async with asyncio.timeout(_DRAIN_SECONDS):
-                    error = read_api_error(await self.read_json(_MAX_ERROR_BODY))
+                    error = read_error_body(await self.read_all(_MAX_ERROR_BODY))
         should_retry = _SHOULD_RETRY.get(headers.get("x-should-retry", "").lower())
-        failure = Failure(status, error, _retry_after(headers), should_retry)
+        retry_after = _retry_after(headers)
+        if retry_after is None:
+            retry_after = wait_in_words(error.message)
+        if retry_after is None and status == _TOO_MANY_REQUESTS:
+            retry_after = _reset_of_used_up(headers)
+        failure = Failure(status, error, retry_after, should_retry)
         sentence = refusal_sentence(status, error)
         fault = refusal_fault(status, error)
         return ApiRefused(sentence, failure, self.request_id, fault)
@@ -8048,6 +8418,21 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
         date = parsedate_to_datetime(headers.get("retry-after", ""))
         return max(0.0, date.timestamp() - unix_seconds())
     return None
+
+
+def _reset_of_used_up(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds until a rate limit is reset of which nothing remains.
+
+    OpenAI's headers ("Rate limits in headers"): the reset of a limit of which something
+    remains tells when all of it is there again, which nobody has to wait for.
+    """
+    waits: list[float] = []
+    for limit in ("requests", "tokens"):
+        remaining = headers.get(f"x-ratelimit-remaining-{limit}", "0")
+        wait = read_duration(headers.get(f"x-ratelimit-reset-{limit}", ""))
+        if remaining == "0" and wait:
+            waits.append(wait)
+    return max(waits, default=None)
 
 
 _NEVER_CONNECTED = (
@@ -8122,7 +8507,7 @@ class Connections:
         """
         headers = endpoint.headers()
         method = "POST"
-        body: bytes | None = None
+        body: bytes | bytearray | None = None
         if payload is None:
             method = "GET"
         elif isinstance(payload, EncodedBody):
@@ -8145,6 +8530,7 @@ class Connections:
                 timeout=aiohttp.ClientTimeout(sock_connect=deadlines.timeouts.connect),
             )
             with closing(await _receive(sent, endpoint, deadlines)) as response:
+                body = None  # a large one must not stay while the answer streams
                 answer = HttpResponse(response, deadlines)
                 is_good = response.status < _FIRST_BAD_STATUS
                 if method == "GET":  # one that has nothing to return has failed
@@ -8214,26 +8600,34 @@ _ITEMS_AT_ONCE = 1000
 """Items that are encoded before others get the event loop."""
 
 
-async def _encode(payload: JsonObject) -> bytes:
+async def _encode(payload: JsonObject) -> bytearray:
     """Return a request as JSON; others run between the pieces of a long input.
 
     A lone surrogate, as of a broken copy, must not stop the request. An empty request
-    has no body.
+    has no body. What is written is copied into the body piece by piece: with copies of
+    the whole text, a document of 45 MB took 240 MB.
     """
     if not payload:
-        return b""
+        return bytearray()
+    whole = _JSON.encode({**payload, "input": []})
+    before, opening, after = whole.partition('"input": [')
+    body = bytearray(f"{before}{opening}".encode(errors="replace"))
     items = payload["input"]
-    texts: list[str] = []
     for start in range(0, len(items), _ITEMS_AT_ONCE):
         if start > 0:
             await asyncio.sleep(0)
-        part = items[start : start + _ITEMS_AT_ONCE]
-        list_text = json.dumps(part, ensure_ascii=False)
-        texts.append(list_text[1:-1])  # without its brackets
-    whole = json.dumps({**payload, "input": []}, ensure_ascii=False)
-    before, opening, after = whole.partition('"input": [')
-    text = "".join((before, opening, ", ".join(texts), after))
-    return text.encode(errors="replace")
+            body += b", "
+        text = _JSON.encode(items[start : start + _ITEMS_AT_ONCE])
+        last = len(text) - 1  # without its brackets
+        for begin in range(1, last, _CHARACTERS_AT_ONCE):
+            piece = text[begin : min(begin + _CHARACTERS_AT_ONCE, last)]
+            body += piece.encode(errors="replace")
+    body += after.encode(errors="replace")
+    return body
+
+
+_JSON = json.JSONEncoder(ensure_ascii=False)
+_CHARACTERS_AT_ONCE = 1024 * 1024
 
 
 async def _receive(
@@ -8661,7 +9055,7 @@ def _new_id(own: str) -> str:
 # --------------------------------------------------------------------------------------
 # openai_responses.recent_texts
 #
-# What was said lately, so that a log line or a notice appears once.
+# What was said lately, and what users reported lately.
 # --------------------------------------------------------------------------------------
 
 
@@ -8698,6 +9092,51 @@ class RecentTexts:
             self._ends.clear()
         self._ends[hash(text)] = self._now() + self._seconds
         return True
+
+
+_MAX_SUBJECTS = 500
+_USERS_FOR_ALL = 3
+
+
+class UserReports:
+    """What requests of users met lately, such as a server that fails.
+
+    What one request met says nothing about other users: it may be about its content, or
+    one bad moment. So it holds for that user, and for all once three users met it. Of
+    too many subjects the oldest are forgotten.
+    """
+
+    def __init__(
+        self,
+        seconds: float = _DAY_SECONDS,
+        now: Callable[[], float] = monotonic_seconds,
+    ) -> None:
+        """Start empty; a report counts for `seconds`."""
+        self._seconds = seconds
+        self._now = now
+        self._ends: dict[str, dict[str, float]] = {}
+        """Until when each user's report counts, by subject and user."""
+
+    def add(self, subject: str, user_id: str) -> None:
+        """Note that a request of a user met `subject`; nobody's counts for nobody."""
+        if not user_id:
+            return
+        users = self._ends.pop(subject, {})
+        users = {user: end for user, end in users.items() if self._now() < end}
+        users.pop(user_id, None)
+        if len(users) >= _USERS_FOR_ALL:
+            # It holds for all already, so more users need no place.
+            del users[next(iter(users))]
+        users[user_id] = self._now() + self._seconds
+        if len(self._ends) >= _MAX_SUBJECTS:
+            del self._ends[next(iter(self._ends))]
+        self._ends[subject] = users
+
+    def holds(self, subject: str, user_id: str) -> bool:
+        """Say whether `subject` is to be expected for a user."""
+        users = self._ends.get(subject, {})
+        reporters = [user for user, end in users.items() if self._now() < end]
+        return user_id in reporters or len(reporters) >= _USERS_FOR_ALL
 
 
 # --------------------------------------------------------------------------------------
@@ -9693,6 +10132,8 @@ class Attempts:
         self._repaired = 0
         self._thought: ItemAdded | None = None
         """The thought that is on the page before anything else of the response."""
+        self._thought_parts = 0
+        """How many parts of it are on the page."""
         while True:
             self.response = ResponseState(first_index, self._call_ids)
             async with aclosing(self._attempt()) as events:
@@ -9725,9 +10166,11 @@ class Attempts:
         """
         self.error: ResponsesError | None = None
         self.has_shown = False
-        """Whether the attempt has shown more than the beginning of a thought."""
+        """Whether the attempt has shown more than a thought."""
         self._thinks = False
         """Whether the thought on the page is also that of this attempt."""
+        self._earlier_parts = self._thought_parts
+        """How many parts of that thought came from earlier attempts."""
         self._held: list[RunEvent] = []
         """The events of the attempt that are not shown yet."""
         try:
@@ -9760,28 +10203,43 @@ class Attempts:
     def _show_or_hold(self, event: RunEvent) -> list[RunEvent]:
         """Return what is shown now; the rest waits for the first visible event.
 
-        What waits leaves no trace if the request is sent again. Only the beginning of a
-        thought is shown at once, and once: people see that the model is at work.
+        What waits leaves no trace if the request is sent again. Only the first thought is
+        shown at once, up to its end: people see that the model is at work. Thinking takes
+        longest, so most connections break there; another attempt then thinks on in the
+        same place.
         """
         if self.has_shown or isinstance(event, Status):
             return [event]
-        is_first_event = not self._held
-        if is_first_event and isinstance(event, ItemAdded) and is_reasoning(event.item):
-            if self._thought is None:
-                self._thought = event
-                self._thinks = True
-                return [event]
-            if self._thought.output_index == event.output_index:
-                # A new attempt thinks again: the thought on the page goes on.
-                self._thinks = True
-                return []
+        if not self._held:
+            if isinstance(event, ItemAdded) and is_reasoning(event.item):
+                if self._thought is None:
+                    self._thought = event
+                    self._thinks = True
+                    return [event]
+                if self._thought.output_index == event.output_index:
+                    self._thinks = True
+                    return []
+            if self._is_of_thought(event) and isinstance(event, TextDelta):
+                part = self._earlier_parts + event.part
+                self._thought_parts = max(self._thought_parts, part + 1)
+                return [event._replace(part=part)]
         self._held.append(event)
-        if not _is_visible(event):
+        # The end of the thought waits for what follows: it would be stored, and an
+        # attempt that thinks again brings another one.
+        if self._is_of_thought(event) or not _is_visible(event):
             return []
         self.has_shown = True
         shown = [*self._end_thought(), *self._held]
         self._held = []
         return shown
+
+    def _is_of_thought(self, event: RunEvent) -> bool:
+        """Say whether an event grows or ends the thought on the page."""
+        if not self._thinks or not isinstance(event, TextDelta | ItemDone):
+            return False
+        return self._thought is not None and (
+            event.output_index == self._thought.output_index
+        )
 
     def _end_thought(self) -> list[RunEvent]:
         """Return the end of a thought that only an earlier attempt began."""
@@ -9857,11 +10315,19 @@ class Attempts:
             return Status(_STANDARD_TIER), 0.0
         if is_final(failure.error):
             return None, 0.0
+        # What the refusal names is changed at once. Else the same bytes are sent again,
+        # and only if that did not help less of the chat: a step that coincides with a
+        # server's recovery must not look like a cure.
+        sent = self.request.sent()
+        trial = find_repair(sent, failure, self._repaired)
+        if trial is not None:
+            return self._repair(sent, trial), 0.0
         limits = self.limits.retries
         wait = retry_wait(limits, self._retries, failure, random_fraction())
-        repair_status = self._repair(failure, is_last=wait is None)
-        if repair_status or wait is None:
-            return repair_status, 0.0
+        if wait is None:
+            if not self._thinks:  # else the request was accepted
+                trial = blind_repair(sent, failure)
+            return (self._repair(sent, trial) if trial else None), 0.0
         self._retries += 1
         seconds = f"{wait:.0f} s" if wait >= 1 else "a moment"
         sentence = f"{failure_status(failure)} Trying again in {seconds}."
@@ -9873,20 +10339,9 @@ class Attempts:
         allowed = self.limits.flex_falls_back
         return is_flex and allowed and error.code == FLEX_UNAVAILABLE
 
-    def _repair(self, failure: Failure, *, is_last: bool) -> Status | None:
-        """Change the request, if that may help; return the status that tells it.
-
-        `is_last` says whether the same request is not sent again.
-        """
-        if not may_be_repaired(failure):
-            return None
-        sent = self.request.sent()
-        trial = find_repair(sent, failure, self._repaired)
-        if trial is None and is_last:
-            trial = last_repair(sent, failure)
-        if trial is None:
-            return None
-        subject = named_subject(sent, failure.error)
+    def _repair(self, sent: SentRequest, trial: Trial) -> Status:
+        """Change the request; return the status that tells it."""
+        subject = named_subject(sent, trial.error)
         self._repaired += 1
         repairs = (*self.request.repairs, trial.repair)
         self.request = self.request.model_copy(update={"repairs": repairs})
@@ -11183,7 +11638,7 @@ async def _call_tool(ready: _ReadyCall, toolset: Toolset) -> ToolResult:
     try:
         async with asyncio.timeout(timeout) as scope:
             answer = await toolset.tools.call(name, ready.arguments)
-        output = _cap_output(answer.output, limits.characters)
+        output = cap_output(answer.output, limits.characters)
         return answer._replace(output=output)
     except (Exception, SystemExit, asyncio.CancelledError) as error:
         task = asyncio.current_task()
@@ -11195,7 +11650,7 @@ async def _call_tool(ready: _ReadyCall, toolset: Toolset) -> ToolResult:
         return ToolResult(toolset.texts.failed.replace("{tool}", name), failed=True)
 
 
-def _cap_output(output: str | list[Item], characters: int) -> str | list[Item]:
+def cap_output(output: str | list[Item], characters: int) -> str | list[Item]:
     """Return the output with at most so many `characters` of each of its texts."""
     if isinstance(output, list):
         return [_cap_part(part, characters) for part in output]
@@ -12349,10 +12804,8 @@ def parse_messages(
     """
     if not all(isinstance(message, dict) for message in messages):
         raise InvalidRequest("A message of this chat is not an object with a role.")
-    head = _leading_messages(messages, ("system",))
-    texts = [_plain_text(message.get("content")) for message in head]
-    instructions = "\n\n".join(text for text in texts if text)
-    others = messages[len(head) :]
+    instructions = system_text(messages)
+    others = messages[len(_leading_messages(messages, ("system",))) :]
     newest = _newest_messages(others)
     parts: list[ChatPart] = []
     if len(newest) < len(others):
@@ -12360,6 +12813,13 @@ def parse_messages(
     for message in newest:
         parts += _chat_parts(message, detail)
     return instructions, parts
+
+
+def system_text(messages: Sequence[JsonObject]) -> str:
+    """Return the system messages at the head of a chat as one text."""
+    head = _leading_messages(messages, ("system",))
+    texts = [_plain_text(message.get("content")) for message in head]
+    return "\n\n".join(text for text in texts if text)
 
 
 def _leading_messages(
@@ -12524,8 +12984,17 @@ def _file_part(wire: object) -> Item:
     the caller's; a refusal would quote a key that the API does not have.
     """
     given = as_mapping(wire)
+    address = given.get("file_url")
+    if address and not str(address).lower().startswith(("https://", "http://")):
+        # A gateway may read other addresses itself, such as files of its own machine.
+        return {"type": "input_text", "text": _NO_WEB_ADDRESS}
     kept = {key: given[key] for key in given if key in _KEYS_OF_FILE}
     return {"type": "input_file", **given_values(kept)}
+
+
+_NO_WEB_ADDRESS = (
+    "[A file is left out: its address begins neither with https nor http.]"
+)
 
 
 def _plain_text(content: object) -> str:
@@ -12936,7 +13405,7 @@ def write_records(
         for ulid, record in records.items()
     }
     value: dict[str, Any] = {"__v": _VERSION, "items": items}
-    rows = [repair.stored() for repair in repairs]
+    rows = [repair.stored() for repair in repairs if repair.stored()]
     return {**value, "repairs": rows} if rows else value
 
 
@@ -14047,6 +14516,12 @@ class _Edit(NamedTuple):
     text: str
 
 
+_MAX_SOURCES = 200
+"""Of a message, those of the host's tools included; nobody reads more."""
+_FEW_SOURCES = 10
+_SOURCES_AT_ONCE = 10
+
+
 class Citations:
     """Numbers the sources of one run; the same events give the same numbers.
 
@@ -14059,6 +14534,8 @@ class Citations:
         self._names: dict[str, str] = {}
         self._waiting = deque[str]()
         self._growing: dict[int, _GrowingPart] = {}
+        self._shown = 0
+        """How many sources of ours the page knows."""
 
     def feed(self, event: RunEvent) -> Iterable[CitedEvent]:
         """Return the event with its text as it is shown, and the sources it names.
@@ -14122,19 +14599,31 @@ class Citations:
         return link_files(text, ended.card)
 
     def _sources(self, *, ended: bool) -> Iterator[CitedEvent]:
-        """Yield the sources to show now, in the order of their numbers.
+        """Yield the sources to show now, in the order of their numbers, as one event.
 
-        While a message is growing, sources without a known name wait.
+        For each event the host reads and writes all sources of the message
+        (socket/main.py:1583 of 0.12.4), so the first few are shown at once, and the
+        others some at a time. While a message is growing, sources without a known name
+        wait.
         """
-        while self._waiting and (ended or self._waiting[0] in self._names):
-            key = self._waiting.popleft()
-            name = self._names.get(key, key)
-            source = {"name": name}
-            if key.startswith("http"):
-                source["url"] = key
-            metadata = {"source": key, "name": name}
-            cited = {"source": source, "document": [name], "metadata": [metadata]}
-            yield SourceCited(cited)
+        names: dict[str, str] = {}
+        for key in self._waiting:
+            if not ended and key not in self._names:
+                break
+            names[key] = self._names.get(key, key)
+        is_due = ended or self._shown < _FEW_SOURCES or len(names) >= _SOURCES_AT_ONCE
+        if not names or not is_due:
+            return
+        self._shown += len(names)
+        for _ in names:
+            self._waiting.popleft()
+        first = next(iter(names))
+        source = {"name": names[first]}
+        if first.startswith("http"):
+            source["url"] = first
+        metadata = [{"source": key, "name": name} for key, name in names.items()]
+        cited = {"source": source, "document": [*names.values()], "metadata": metadata}
+        yield SourceCited(cited)
 
     def _grow(self, event: TextDelta) -> str:
         """Return what can be shown with a delta: also the rest of an earlier part."""
@@ -14172,7 +14661,9 @@ class Citations:
                 continue
             url = strip_tracking(address)
             label = link[1].strip()
-            number = f"[{self._number(url)}]"
+            number = self._number(url)
+            if not number:
+                continue  # it stays a link
             start = link.start()
             end = link.end()
             # Slices, because a link may be the first or the last of the text.
@@ -14211,15 +14702,20 @@ class Citations:
             is_in_link = links_before > 0 and start < link_edits[links_before - 1].end
             is_link = "url" in annotation and is_in_link
             if key and not is_link:
-                edits.append(_Edit(end, end, f"[{self._number(key)}]"))
+                edits.append(_Edit(end, end, self._number(key)))
         return strip_tracking(_apply_edits(text, _without_repeats(edits)))
 
-    def _number(self, key: str) -> int:
-        """Return the number of a source; a new one waits to be shown."""
+    def _number(self, key: str) -> str:
+        """Return the number of a source in brackets; a new one waits to be shown.
+
+        Empty for one source more than a message may have.
+        """
         if key not in self._numbers:
+            if len(self._numbers) >= _MAX_SOURCES:
+                return ""
             self._numbers[key] = len(self._numbers) + 1
             self._waiting.append(key)
-        return self._numbers[key]
+        return f"[{self._numbers[key]}]"
 
     def _note_name(self, annotation: Item) -> None:
         """Remember the name of a source."""
@@ -14612,6 +15108,822 @@ def _progress(ended: RunDone) -> str:
 
 
 # --------------------------------------------------------------------------------------
+# owui_chat.wording
+#
+# How numbers are written for people.
+# --------------------------------------------------------------------------------------
+
+
+def plural(count: int, noun: str) -> str:
+    """Return a number with its noun: `1 round`, `2 rounds`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+# --------------------------------------------------------------------------------------
+# owui_chat.closing_line
+#
+# The last status line of an answer, of the pipe and of the agents.
+# --------------------------------------------------------------------------------------
+
+
+class AnswerFigures(NamedTuple):
+    """What an answer took."""
+
+    seconds: float
+    is_failure: bool = False
+    rounds: int = 0
+    """Of an agent."""
+    tool_calls: int = 0
+    """Of an agent."""
+    usage: Usage | None = None
+    cost: float | None = None
+    """US dollars; None if it is unknown or not shown."""
+    notes: int = 0
+    """Lines above this one: the page hides them until somebody opens them."""
+    window_share: int = 0
+    """How full the model's context window is, in percent; 0 if unknown."""
+    usage_note: str = ""
+    """What explains a large number of tokens."""
+    failed_attempts: int = 0
+    """How often the request was sent in vain, if it was sent again; else 0."""
+
+
+def closing_line(figures: AnswerFigures) -> str:
+    """Return the line: time, tokens and cost, then the rest, as far as it is known.
+
+    A phone shows about 40 characters.
+    """
+    parts = [_beginning(figures)]
+    if figures.usage:
+        parts.append(f"{figures.usage.total:,} tokens")
+    if figures.cost is not None:
+        parts.append(format_money(figures.cost))
+    if figures.rounds:
+        parts.append(plural(figures.rounds, "round"))
+    if figures.tool_calls:
+        parts.append(plural(figures.tool_calls, "tool call"))
+    cached_share = _cached_share(figures.usage)
+    if cached_share:
+        parts.append(f"{cached_share}% of the input cached")
+    if figures.window_share > _NOTABLE_SHARE:
+        parts.append(f"context {figures.window_share}% full")
+    if figures.notes and not figures.failed_attempts:
+        parts.append(plural(figures.notes, "note"))
+    if figures.usage_note:
+        parts.append(figures.usage_note)
+    return " · ".join(parts)
+
+
+_NOTABLE_SHARE = 50
+"""Until then a chat can go on for long, and nobody needs to know."""
+
+
+def _beginning(figures: AnswerFigures) -> str:
+    """Return how an answer ended, and what that took."""
+    if figures.failed_attempts:
+        return f"Failed after {plural(figures.failed_attempts, 'attempt')}"
+    word = "Interrupted after" if figures.is_failure else "Finished in"
+    return f"{word} {_duration(figures.seconds)}"
+
+
+def _duration(seconds: float) -> str:
+    """Return a duration as people say it."""
+    whole = round(seconds)
+    if whole == 0:
+        return "under a second"
+    if whole < 60:
+        return f"{whole} s"
+    minutes, rest = divmod(whole, 60)
+    return f"{minutes} min {rest} s"
+
+
+def _cached_share(usage: Usage | None) -> int:
+    """Return how much of a run's input was cached, in percent."""
+    if usage is None or not usage.input:
+        return 0
+    return 100 * usage.cached // usage.input
+
+
+# --------------------------------------------------------------------------------------
+# owui_chat.render.items
+#
+# The host's output items of one message, and the events that make them.
+#
+# The host builds these items from events. The place of an item counts over all responses
+# of a run, and each event has an empty `choices` delta for stream filters that look for
+# one (docs/reference/open-webui.md, "Native events" and "What a pipe yields").
+#
+# The page shows a call before it has an output. The host would run a call that never gets
+# one, even if its arguments are incomplete, and would leave a call without a status out
+# of the next turn (docs/reference/open-webui.md, "Rounds of tools").
+#
+# The host stores an item of unknown type unchanged and sends it to no model, and the page
+# shows nothing for one without `content`. So records can be stored as items:
+#
+#     {"type": "openai_responses:kept", "id": "kept_{ulid}",
+#      "before": id of a message item, "kept": JSON of what a message key would hold}
+#
+# Without an item in `before` the record belongs to the end of its message.
+#
+# A chunk that shows files on the page has no choice: otherwise the host would send them
+# to the page twice (docs/reference/open-webui.md, "What a pipe yields").
+# --------------------------------------------------------------------------------------
+
+
+def call_host_item(item: Item) -> Item:
+    """Return a call in the host's form; the text of a custom call is an argument."""
+    # A call without a status of `completed`, `failed` or `rejected` is left out of the
+    # next turn (utils/misc.py:394 of 0.12.4).
+    shown = {"status": "completed", **_without_secrets(item)}
+    if item_type(item) == "custom_tool_call":
+        text = json.dumps({"input": shown.pop("input", "")}, ensure_ascii=False)
+        shown |= {"type": "function_call", "arguments": text}
+    return shown
+
+
+def output_host_item(event: ToolOutput) -> Item:
+    """Return a call's output with what its card shows; images by their address."""
+    call_id = event.item["call_id"]
+    output = event.item["output"]
+    if isinstance(output, list):
+        texts = [part for part in output if part.get("type") == "input_text"]
+        parts = [*texts, *event.card.get("stored", ())]
+    else:
+        parts = [{"type": "input_text", "text": output}]
+    item = {
+        "type": "function_call_output",
+        "id": f"fco_{call_id}",
+        "call_id": call_id,
+        "output": parts,
+        "status": "failed" if event.failed else "completed",
+    }
+    for name in ("files", "embeds"):
+        if name in event.card:
+            item[name] = event.card[name]
+    return item
+
+
+def begun_host_item(item: Item) -> Item:
+    """Return an item at its beginning; its texts follow as growth."""
+    begun = {**_without_secrets(item), "status": "in_progress"}
+    match item_type(item):
+        case "message":
+            begun |= {"type": "message", "content": [_text_part("")]}
+        case "reasoning":
+            begun |= {"summary": []}
+            begun.pop("content", None)
+        case "function_call" | "custom_tool_call":
+            begun = {**call_host_item(begun), "arguments": ""}
+    return begun
+
+
+def message_host_item(item: Item, text: str) -> Item:
+    """Return a message with one text; refusals are shown as well."""
+    return {
+        **item,
+        "type": "message",
+        "role": "assistant",
+        "status": item.get("status") or "completed",
+        "content": [_text_part(text)],
+    }
+
+
+def reasoning_host_item(item: Item, seconds: int) -> Item:
+    """Return reasoning with its texts as one part each, and its duration."""
+    shown = {**_without_secrets(item), "status": "completed", "duration": seconds}
+    for key in ("summary", "content"):
+        parts = [part for part in content_parts(item.get(key)) if part_text(part)]
+        if parts:
+            text = "\n\n".join(part_text(part) for part in parts)
+            shown[key] = [{**parts[0], "text": text}]
+    return shown
+
+
+def _without_secrets(item: Item) -> Item:
+    """Remove fields that readers of the chat cannot use and others should not get."""
+    # Open WebUI stores items as they come, and a shared chat shows the row to others.
+    kept: Item = {}
+    for name, value in item.items():
+        if name != "encrypted_content" and value is not None:
+            kept[name] = value
+    return kept
+
+
+def _text_part(text: str) -> Item:
+    return {"type": "output_text", "text": text, "annotations": []}
+
+
+_NOT_RUN = "Error: this was not run, because the answer was interrupted."
+
+_DELTA_TYPES: Mapping[str, str] = {
+    "text": "output_text.delta",
+    "refusal": "output_text.delta",
+    "summary": "reasoning_summary_text.delta",
+    "reasoning": "reasoning_text.delta",
+    "arguments": "function_call_arguments.delta",
+    "code": "code.delta",
+}
+
+
+_FEW_FILES = 32
+"""So many are shown again with each file; of more the page is told less often."""
+
+
+class OutputItems:
+    """Makes the events; `items` and `files` are what the host has stored so far."""
+
+    def __init__(self) -> None:
+        """Start without items."""
+        self.items: list[Item] = []
+        self.files: list[Item] = []
+        self._turn_start = 0
+        """The index of the first item of the current response."""
+        self._files_due = 0
+        """How many files there must be before the page is shown all of them again."""
+        self._answered: set[object] = set()
+        """The ids of the calls that have an output."""
+        self._open_calls: dict[object, int] = {}
+        """The indexes of the others, by the ids of the calls."""
+        self._records: dict[object, int] = {}
+        """The indexes of records, by their ids."""
+
+    @property
+    def has_open_calls(self) -> bool:
+        """Whether a call has no output yet."""
+        return bool(self._open_calls)
+
+    def begin(self, item: Item) -> Chunk:
+        """Return the event of a new item at the last place."""
+        index = len(self.items)
+        self.items.append(item)
+        self._note_call(index, item)
+        return _native("output_item.added", index, item=item)
+
+    def _note_call(self, index: int, item: Item) -> None:
+        """Remember which calls are open."""
+        call_id = item.get("call_id")
+        if is_call_output(item):
+            self._answered.add(call_id)
+            self._open_calls.pop(call_id, None)
+        elif is_call(item) and call_id not in self._answered:
+            self._open_calls[call_id] = index
+
+    def end(self, index: int, item: Item) -> Chunk:
+        """Return the event that replaces the item at `index`."""
+        self.items[index] = item
+        self._note_call(index, item)
+        return _native("output_item.done", index, item=item)
+
+    def update(self, index: int, **fields: Any) -> Chunk:
+        """Return the event that changes fields of the item at `index`."""
+        return self.end(index, {**self.items[index], **fields})
+
+    def add(self, item: Item) -> Chunks:
+        """Yield the events of an item that is complete at once."""
+        yield self.begin(item)
+        yield self.end(len(self.items) - 1, item)
+
+    def add_marker(self, marker: str) -> Chunks:
+        """Yield a separate message for a marker that no text follows."""
+        index = len(self.items)
+        item = message_host_item({"id": f"msg_kept_{index}"}, marker)
+        yield self.begin(begun_host_item(item))
+        yield self.end(index, item)
+
+    def grow(self, index: int, kind: str, text: str) -> Chunk:
+        """Return the event of more text; `kind` is that of a delta."""
+        # All texts of one kind are shown as one part, so its number is 0.
+        index_name = "summary_index" if kind == "summary" else "content_index"
+        fields = {
+            "item_id": self.items[index].get("id"),
+            index_name: 0,
+            "delta": text,
+        }
+        return _native(_DELTA_TYPES[kind], index, **fields)
+
+    def add_files(self, card: JsonObject) -> Chunks:
+        """Yield the files of a card; the page gets those of earlier cards again."""
+        files = card.get("files")
+        if not files:
+            return
+        yield host_event("files", {"files": files})
+        if self.files:
+            yield from self.show_files(files)
+        self.files += files
+
+    def show_files(self, more: Sequence[Item] = (), *, is_last: bool = False) -> Chunks:
+        """Yield the chunk that shows files on the page only, with some `more`.
+
+        It has all files, so if they are many, it comes less often; the last one for
+        them.
+        """
+        count = len(self.files)
+        is_due = count > _FEW_FILES if is_last else count >= self._files_due
+        if not is_due:
+            return
+        self._files_due = count + count // _FEW_FILES
+        event = host_event("chat:message:files", {"files": [*self.files, *more]})
+        # With an empty list of choices Open WebUI ends there; a chunk with a choice it
+        # would also send to the page as it is (utils/middleware.py:4938, 5460).
+        yield {**event, "choices": []}
+
+    def answer(self, event: ToolOutput) -> Chunks:
+        """Yield the output of a call in the form in which the host would store it."""
+        index = self._open_calls.get(event.item["call_id"])
+        if index is not None and event.failed:
+            yield self.update(index, status="failed")
+        yield from self.add(output_host_item(event))
+
+    def break_off_calls(self) -> Chunks:
+        """Yield outputs for calls that a broken answer left open."""
+        for index in list(self._open_calls.values()):
+            yield from self.break_off(index, _NOT_RUN)
+
+    def break_off(self, index: int, why: str) -> Chunks:
+        """Yield the end of a call that got no output, and one that says why."""
+        yield self.update(index, status="incomplete")
+        output = {"call_id": self.items[index].get("call_id"), "output": why}
+        yield from self.add(output_host_item(ToolOutput(index, output, failed=True)))
+
+    def add_record(self, stored: StoredRecord, index: int | None) -> Chunks:
+        """Yield the events of a record, which may replace an earlier one.
+
+        `index` is that of the item whose text follows.
+        """
+        before = ""
+        if index is not None:
+            before = self.items[index].get("id") or ""
+        record = {**stored.item, "before": before}
+        earlier = self._records.setdefault(record["id"], len(self.items))
+        if earlier < len(self.items):
+            yield self.update(earlier, kept=record["kept"])
+        else:
+            yield from self.add(record)
+
+    def add_details(self, turn: TurnDetails) -> Chunks:
+        """Yield the reasoning of a response again, now with its details, if any."""
+        indexes = range(self._turn_start, len(self.items))
+        self._turn_start = len(self.items)
+        for index in indexes:
+            if is_reasoning(self.items[index]):
+                yield self.update(index, reasoning_details=list(turn.details))
+                return
+
+
+def _native(kind: str, index: int, **fields: Any) -> Chunk:
+    """Return an event of the Responses API as the host takes it."""
+    return {
+        "type": f"response.{kind}",
+        "output_index": index,
+        **fields,
+        "choices": [{"index": 0, "delta": {}}],
+    }
+
+
+# --------------------------------------------------------------------------------------
+# owui_chat.render.commentary
+#
+# Commentary of the model, shown as progress beside the answer.
+#
+# The page shows the text of an item of unknown type at its place between the cards, and
+# leaves it out of copies, exports, edits and reading aloud. The host sends it to no model
+# (docs/reference/open-webui.md, "Native events" and "The stored output and the next
+# turn"). So commentary is a quotation in an item of our own:
+#
+#     {"type": "openai_responses:remark", "id": ..., "content": [{"text": "> ..."}]}
+#
+# If a run ends with commentary, that is the answer, because there is no other.
+# --------------------------------------------------------------------------------------
+
+
+class Commentary:
+    """Shows one message of commentary; `host_index` is that of its item.
+
+    `_length` counts the characters of its quotation, `_stored_length` those that the
+    host has stored.
+    """
+
+    def __init__(self, shown: OutputItems) -> None:
+        """Begin at the next place."""
+        self.host_index = len(shown.items)
+        self._shown = shown
+        self._quoted: list[str] = []
+        self._length = 0
+        self._stored_length = 0
+        self._ended: ItemDone | None = None
+        self._marker = ""
+        self._marker_index = self.host_index
+
+    def render(self, event: ItemEvent, marker: str) -> Chunks:
+        """Yield the chunks for an event of the item; its marker comes at its end."""
+        match event:
+            case ItemAdded():
+                yield self._shown.begin(_commentary_item(event.item, "", "in_progress"))
+            case TextDelta():
+                yield from self._grow(event.text)
+            case ItemDone():
+                yield from self._end(event, marker)
+                yield from self._shown.add_files(event.card)
+
+    def break_off(self) -> Chunks:
+        """Yield the end of commentary that the run did not end."""
+        if self._ended is None:
+            yield self._whole("incomplete")
+
+    def become_answer(self, closing: Item | None) -> Chunks:
+        """Yield the text as a message, behind its marker, if this is `closing`."""
+        if self._ended is None or self._ended.item != closing:
+            return
+        if self._marker:  # the message takes the marker's place, and this one is empty
+            quotation = self._shown.items[self.host_index]
+            emptied = _commentary_item(quotation, "", "completed")
+            yield self._shown.end(self.host_index, emptied)
+        head = {"id": self._shown.items[self._marker_index].get("id")}
+        answer = message_host_item(head, self._marker + self._ended.shown)
+        yield self._shown.end(self._marker_index, answer)
+
+    def _grow(self, text: str) -> Chunks:
+        """Yield the growth, and the whole text each time it has doubled.
+
+        Deltas extend the text of an unknown item on the page only. The host stores an
+        item when it gets it whole, and that is what is left after Stop
+        (docs/reference/open-webui.md, "Native events").
+        """
+        if not text:
+            return
+        quoted = _continued_quotation(text) if self._quoted else _quotation(text)
+        self._quoted.append(quoted)
+        self._length += len(quoted)
+        if self._length < 2 * self._stored_length:
+            yield self._shown.grow(self.host_index, "text", quoted)
+        else:
+            yield self._whole("in_progress")
+
+    def _whole(self, status: str) -> Chunk:
+        """Return the event that gives the host the whole text so far."""
+        self._stored_length = self._length
+        item = self._shown.items[self.host_index]
+        whole = _commentary_item(item, "".join(self._quoted), status)
+        return self._shown.end(self.host_index, whole)
+
+    def _end(self, event: ItemDone, marker: str) -> Chunks:
+        """Yield the end of the item, and its marker behind it."""
+        self._ended = event
+        card = _commentary_item(event.item, _quotation(event.shown), "completed")
+        yield self._shown.end(self.host_index, card)
+        if marker:
+            self._marker = marker
+            self._marker_index = len(self._shown.items)
+            yield from self._shown.add_marker(marker)
+
+
+def _quotation(text: str) -> str:
+    """Return a text as a quotation in Markdown."""
+    return "> " + _continued_quotation(text) if text else ""
+
+
+def _continued_quotation(text: str) -> str:
+    """Return more text of a quotation that has begun."""
+    return text.replace("\n", "\n> ")
+
+
+def _commentary_item(item: Item, text: str, status: str) -> Item:
+    """Return the host's item of commentary; the page shows none without a text."""
+    return {
+        "type": COMMENTARY_TYPE,
+        "id": item.get("id") or "",
+        "status": status,
+        "content": [{"type": "output_text", "text": text}] if text else [],
+    }
+
+
+# --------------------------------------------------------------------------------------
+# owui_chat.render.native
+#
+# Run events as Open WebUI's native events, and the last status line of an answer.
+#
+# The host builds the items that it shows and stores from events of the Responses API, so
+# a run looks like Open WebUI's own and is the same after a reload. The events differ from
+# the wire where the host needs it (docs/reference/open-webui.md, "Native events", "What a
+# pipe yields" and "Usage"): one numbering over all responses, no `response.completed`, no
+# encrypted content, and an empty `choices` delta for stream filters that look for one.
+# --------------------------------------------------------------------------------------
+
+
+_SHOWN_TYPES = frozenset({"message", "reasoning", *CALL_OUTPUTS})
+
+
+def _end_after_code(shown: OutputItems) -> Chunks:
+    """Yield an invisible item if code would be the last item of a run."""
+    last = shown.items[-1] if shown.items else {}
+    if last.get("type") == CODE_CARD:
+        # In its older mode of tools Open WebUI takes code at the end for a request to
+        # run it, and calls the pipe again, up to five times (utils/middleware.py:6117).
+        end = {"type": "openai_responses:end", "id": f"end_{last['id']}"}
+        yield from shown.add(end)
+
+
+class HostedView(Protocol):
+    """Shows the items of OpenAI's own tools, like `HostedItems`."""
+
+    def render(self, event: ItemEvent) -> Chunks:
+        """Yield the chunks for an event of an item."""
+
+    def break_off(self, event: RunDone) -> Chunks:
+        """Yield the chunks for items that the run did not end."""
+
+
+class NativeRenderer:
+    """Shows one run; `shown` has what the host stored so far.
+
+    Of each item on the page, by its output index: its place among the host's items,
+    the marker in front of its text, when it began, and the part of its last text.
+    """
+
+    def __init__(
+        self,
+        now: Callable[[], float],
+        make_hosted: Callable[[OutputItems], HostedView] | None = None,
+    ) -> None:
+        """Take a clock in seconds, and what shows the items of OpenAI's own tools.
+
+        Without the latter they are not shown, and there is no last status line.
+        """
+        self._now = now
+        self._began = now()
+        self.shown = OutputItems()
+        self._hosted = make_hosted(self.shown) if make_hosted else None
+        self._commentary: dict[int, Commentary] = {}
+        self._next_marker = ""
+        self._notes = 0
+        self._retries = 0
+        self._host_indexes: dict[int, int] = {}
+        self._markers: dict[int, str] = {}
+        self._started: dict[int, float] = {}
+        self._last_part: dict[int, int] = {}
+        self._thought: list[str] = []
+        """The texts of the thought that grows."""
+
+    def render(self, event: AnswerEvent) -> Chunks:
+        """Yield the chunks to send; `citations` has put the shown texts into events."""
+        match event:
+            case TextDelta() if event.output_index in self._host_indexes:
+                yield from self._grow(event)
+            case ItemAdded() if _is_shown(event.item):
+                yield self._start(event)
+            case ItemDone() if event.output_index in self._host_indexes:
+                yield from self._end(event)
+            case ItemAdded() | TextDelta() | PartialImage() | ItemDone():
+                yield from self._render_other(event)
+            case Marker():
+                self._next_marker = event.text
+            case ToolOutput():
+                self._retries = 0
+                yield from self.shown.answer(event)
+            case RunDone():
+                yield from self._end_run(event)
+            case _:
+                yield from self._render_beside(event)
+
+    def _render_other(self, event: ItemEvent) -> Chunks:
+        """Yield the chunks for commentary and for items of OpenAI's own tools."""
+        index = event.output_index
+        if isinstance(event, ItemAdded) and is_commentary(event.item):
+            self._commentary[index] = Commentary(self.shown)
+        if index in self._commentary:
+            yield from self._commentary[index].render(event, self._take_marker())
+        elif self._hosted:
+            yield from self._hosted.render(event)
+
+    def _render_beside(self, event: AnswerEvent) -> Chunks:
+        """Yield the chunks for events that are not items of the run."""
+        match event:
+            case SourceCited():
+                yield host_event("source", event.source)
+            case Status():
+                if event.sentence and event.is_note:
+                    self._notes += 1
+                if event.is_retry:
+                    self._retries += 1
+                yield status_chunk(event.sentence)
+            case StoredRecord():
+                yield from self.shown.add_record(event, self._index_of(event))
+            case TurnDetails():
+                yield from self.shown.add_details(event)
+
+    def _index_of(self, stored: StoredRecord) -> int | None:
+        """Return the place of the item that a record belongs to; None for the end."""
+        index = stored.output_index
+        if index is None:
+            return None
+        commentary = self._commentary.get(index)
+        return commentary.host_index if commentary else self._host_indexes.get(index)
+
+    def _take_marker(self) -> str:
+        """Return the marker that waits for the next text, once."""
+        marker = self._next_marker
+        self._next_marker = ""
+        return marker
+
+    def _end_run(self, event: RunDone) -> Chunks:
+        """Yield the end of what is open, the last lines, and the usage."""
+        if self._hosted:
+            yield from self._hosted.break_off(event)
+        for commentary in self._commentary.values():
+            yield from commentary.break_off()
+        closing = closing_commentary(event.output)
+        for commentary in self._commentary.values():
+            yield from commentary.become_answer(closing)
+        has_failed = event.ending.is_failure
+        if has_failed:
+            # Open WebUI runs a call without an output, and calls the pipe again
+            # (utils/middleware.py:5544).
+            yield from self.shown.break_off_calls()
+        marker = self._take_marker()
+        if marker:
+            yield from self.shown.add_marker(marker)
+        yield from self.shown.show_files(is_last=True)
+        yield from _end_after_code(self.shown)
+        if self._has_closing_line(event):
+            yield closing_chunk(closing_line(self._figures(event)), event.metadata)
+        usage = host_usage(event)
+        if usage:
+            # In a chunk of its own: Open WebUI ignores `response.incomplete` with its
+            # usage, and a `response.completed` would replace all items
+            # (utils/response.py:714).
+            yield {"choices": [{"index": 0, "delta": {}}], **usage}
+        if has_failed:
+            # Without choices it keeps the text and stores the error; an exception would
+            # lose the text (utils/middleware.py:4939).
+            yield error_chunk(event.ending.sentence)
+
+    def _has_closing_line(self, event: RunDone) -> bool:
+        """Say whether a last line is shown: of a failure only one that counts notes,
+        or that has an agent's metadata.
+        """
+        if self._hosted is None:
+            return False
+        if event.ending.is_failure:
+            return self._notes > 0 or bool(event.metadata)
+        return not open_calls(event.output)
+
+    def _figures(self, event: RunDone) -> AnswerFigures:
+        """Return what the last line says of the run."""
+        return AnswerFigures(
+            seconds=self._now() - self._began,
+            is_failure=event.ending.is_failure,
+            rounds=event.work.rounds if event.work else 0,
+            tool_calls=event.work.tool_calls if event.work else 0,
+            usage=event.usage,
+            cost=event.cost,
+            notes=self._notes,
+            window_share=event.window_share,
+            usage_note=event.usage_note,
+            failed_attempts=self._failed_attempts(event),
+        )
+
+    def _failed_attempts(self, event: RunDone) -> int:
+        """Return how often the last request was sent in vain; 0 if it was not retried."""
+        if not event.ending.is_failure or not self._retries:
+            return 0
+        return self._retries + 1
+
+    def _start(self, event: ItemAdded) -> Chunk:
+        """Return the beginning of an item."""
+        if item_type(event.item) == "message":
+            self._retries = 0  # an attempt succeeded
+        self._host_indexes[event.output_index] = len(self.shown.items)
+        self._started[event.output_index] = self._now()
+        self._thought = []
+        return self.shown.begin(begun_host_item(event.item))
+
+    def _grow(self, event: TextDelta) -> Chunks:
+        """Yield more text, behind the marker that waited for it."""
+        marker = self._take_marker()
+        if marker:
+            self._markers[event.output_index] = marker
+        text = marker + self._gap(event) + event.text
+        if event.kind in ("summary", "reasoning"):
+            self._thought.append(text)
+        if text:
+            yield self.shown.grow(
+                self._host_indexes[event.output_index], event.kind, text
+            )
+
+    def _gap(self, event: TextDelta) -> str:
+        """Return the blank line between two parts of a thought.
+
+        The page joins the parts of a summary, so all parts are shown as one.
+        """
+        last_part = self._last_part.get(event.output_index, event.part)
+        self._last_part[event.output_index] = event.part
+        is_thought = event.kind in ("summary", "reasoning")
+        return "\n\n" if is_thought and event.part != last_part else ""
+
+    def _end(self, event: ItemDone) -> Chunks:
+        """Yield the end of an item, or its other form; a failed thought frees its index."""
+        index = event.output_index
+        host_index = self._host_indexes[index]
+        match item_type(event.item):
+            case _ if event.item == NO_THOUGHT:
+                # Of an attempt that failed: people keep what they have read of it.
+                del self._host_indexes[index]
+                item = self._unfinished_thought(index, host_index)
+            case "message":
+                text = self._markers.get(index, "") + event.shown
+                item = message_host_item(event.item, text)
+            case "reasoning":
+                seconds = self._now() - self._started[index]
+                item = reasoning_host_item(event.item, round(seconds))
+            case _:
+                item = call_host_item(event.item)
+        yield self.shown.end(host_index, item)
+        yield from self.shown.add_files(event.card)
+
+    def _unfinished_thought(self, index: int, host_index: int) -> Item:
+        """Return what stays of a thought that no attempt finished."""
+        begun = self.shown.items[host_index]
+        text = "".join(self._thought)
+        if not text:
+            return {**begun, "type": "openai_responses:end"}
+        seconds = self._now() - self._started[index]
+        thought = {**begun, "summary": [{"type": "summary_text", "text": text}]}
+        return reasoning_host_item(thought, round(seconds))
+
+
+def _is_shown(item: Item) -> bool:
+    return item_type(item) in _SHOWN_TYPES and not is_commentary(item)
+
+
+# --------------------------------------------------------------------------------------
+# owui_chat.input.summary
+#
+# What Open WebUI tells of a conversation in the system prompt: nobody's instruction.
+#
+# It stores a summary of a long chat with the chat, where the owner of the chat can write
+# any text, and an imported chat brings its own. It appends what it finds to the system
+# prompt (utils/middleware.py:2163 of 0.12.4). For a model that is mentioned in a channel,
+# it puts what all members wrote into the system prompt (routers/channels.py:1344). Here
+# both are taken out again: the model reads them as a message of the user.
+#
+# A heading alone decides nothing, because people can write it, too: as their name, which
+# an administrator's prompt may contain as `{{USER_NAME}}`. But the prompt of a stored model
+# comes in front of all else, as the last thing that Open WebUI adds (functions.py:275). So
+# a heading counts only after that prompt.
+# --------------------------------------------------------------------------------------
+
+
+SUMMARY_HEADING = "[CONVERSATION SUMMARY]\n"
+THREAD_HEADING = "Here's the thread history:\n"
+
+CLOCKS: Mapping[str, str] = {
+    "{{CURRENT_TIME}}": "\ue000",
+    "{{CURRENT_DATETIME}}": "\ue001",
+}
+"""Variables whose values differ when a prompt is rendered again, and what stands for
+them then: characters of private use."""
+_LENGTHS = {"\ue000": len("01:23:45 PM"), "\ue001": len("2026-11-28 01:23:45 PM")}
+"""Of their values (utils/task.py:88)."""
+
+
+def take_conversation(
+    instructions: str, heading: str, model_prompt: str | None
+) -> tuple[str, str]:
+    """Return the instructions without what follows a heading, and that, or nothing.
+
+    `model_prompt` is the prompt of the stored model as it was rendered again, with the
+    characters of CLOCKS; None if it is not known. If the instructions do not begin with
+    it, nothing can be told apart, and all of them stay.
+
+    The heading decides, not what is stored: Open WebUI takes a summary from a key of a
+    message, from an item of an answer, or from a column that the chat's row lacks
+    (utils/context_compaction.py:309, models/chat_messages.py:275). What it appended
+    after the summary goes with it: where that begins, only its owner could say.
+    """
+    begin = None if model_prompt is None else _length_of(model_prompt, instructions)
+    if begin is None:
+        return instructions, ""
+    found = instructions.find(heading, begin)
+    if found < 0:
+        return instructions, ""
+    return instructions[:found].rstrip("\n"), instructions[found:]
+
+
+def _length_of(model_prompt: str, instructions: str) -> int | None:
+    """Return how long the prompt of the model is in the instructions, None if it differs."""
+    pieces: Sequence[str] = re.split("([\ue000\ue001])", model_prompt)
+    length = 0
+    for piece in pieces:
+        if piece in _LENGTHS:
+            length += _LENGTHS[piece]
+        elif instructions.startswith(piece, length):
+            length += len(piece)
+        else:
+            return None
+    return length
+
+
+# --------------------------------------------------------------------------------------
 # owui_chat.host_tools
 #
 # What Open WebUI's own texts and tools mean: failed results, `call_tool`.
@@ -14794,6 +16106,10 @@ _TOO_MUCH = (
 )
 
 
+_MAX_ATTACHMENTS = 200
+"""Files of a chat that are looked at."""
+
+
 def attach_files(
     parts: Sequence[ChatPart], rows: JsonObject, metadata: JsonObject
 ) -> list[ChatPart]:
@@ -14805,9 +16121,14 @@ def attach_files(
     users = user_messages(parts)
     files: dict[int, list[Attachment]] = {}
     if rows:
-        for position, user in users.items():
-            if user.stored:
-                files[position] = _read_attachments(user.stored.row.get("files"))
+        # Whoever owns a chat can write any number of files into its row, and each is
+        # looked up in the host's database: the newest count.
+        left = _MAX_ATTACHMENTS
+        for position, user in reversed(users.items()):
+            if user.stored and left:
+                attached = _read_attachments(user.stored.row.get("files"))[:left]
+                files[position] = attached
+                left -= len(attached)
     elif users:
         own, others = _files_without_row(metadata)
         first = min(users)
@@ -14952,7 +16273,8 @@ def _files_without_row(
 
     The host lists them together with the knowledge of the model.
     """
-    own = _read_attachments(value_at(metadata, "user_message", "files"))
+    rows = value_at(metadata, "user_message", "files")
+    own = _read_attachments(rows)[:_MAX_ATTACHMENTS]
     knowledge = value_at(metadata, "model", "info", "meta", "knowledge")
     known_ids = {str(row.get("id")) for row in content_parts(knowledge)}
     known_ids.update(attachment.file_id for attachment in own)
@@ -14960,7 +16282,7 @@ def _files_without_row(
     for attachment in _read_attachments(metadata.get("files")):
         if attachment.file_id not in known_ids:
             others.append(attachment)
-    return own, others
+    return own, others[: _MAX_ATTACHMENTS - len(own)]
 
 
 def _with_readable_images(
@@ -15587,48 +16909,6 @@ def _read_stored_turn(wire: object, unpacked_left: JsonBudget) -> Turn | None:
         return read_turn(str(wire), unpacked_left)
     except JsonTooLarge:
         return None
-
-
-# --------------------------------------------------------------------------------------
-# owui_chat.input.summary
-#
-# What Open WebUI tells of a conversation in the system prompt: nobody's instruction.
-#
-# It stores a summary of a long chat with the chat, where the owner of the chat can write
-# any text, and an imported chat brings its own. It appends what it finds to the system
-# prompt (utils/middleware.py:2163 of 0.12.4). For a model that is mentioned in a channel,
-# it puts what all members wrote into the system prompt (routers/channels.py:1344). Here
-# both are taken out again: the model reads them as a message of the user.
-# --------------------------------------------------------------------------------------
-
-
-_HEADING = "[CONVERSATION SUMMARY]\n"
-
-
-def take_summary(instructions: str) -> tuple[str, str]:
-    """Return the instructions without a summary, and the summary with its heading.
-
-    The heading decides, not what is stored: Open WebUI takes a summary from a key of a
-    message, from an item of an answer, or from a column that the chat's row lacks
-    (utils/context_compaction.py:309, models/chat_messages.py:275). What it appended
-    behind the summary goes with it: where that begins, only its owner could say.
-    """
-    before, heading, summary = instructions.partition(_HEADING)
-    if not heading:
-        return instructions, ""
-    return before.rstrip("\n"), heading + summary
-
-
-_THREAD_HEADING = "Here's the thread history:\n"
-
-
-def take_thread(instructions: str) -> tuple[str, str]:
-    """Return the instructions for a channel without its messages, and these.
-
-    What Open WebUI says behind them goes with them.
-    """
-    before, heading, thread = instructions.partition(_THREAD_HEADING)
-    return before.rstrip("\n"), heading + thread
 
 
 # --------------------------------------------------------------------------------------
@@ -16271,374 +17551,6 @@ def _fill_images(payload: Iterable[Item], images: Mapping[str, str]) -> Iterator
 
 
 # --------------------------------------------------------------------------------------
-# owui_chat.wording
-#
-# How numbers are written for people.
-# --------------------------------------------------------------------------------------
-
-
-def plural(count: int, noun: str) -> str:
-    """Return a number with its noun: `1 round`, `2 rounds`."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
-# --------------------------------------------------------------------------------------
-# owui_chat.closing_line
-#
-# The last status line of an answer, of the pipe and of the agents.
-# --------------------------------------------------------------------------------------
-
-
-class AnswerFigures(NamedTuple):
-    """What an answer took."""
-
-    seconds: float
-    is_failure: bool = False
-    rounds: int = 0
-    """Of an agent."""
-    tool_calls: int = 0
-    """Of an agent."""
-    usage: Usage | None = None
-    cost: float | None = None
-    """US dollars; None if it is unknown or not shown."""
-    notes: int = 0
-    """Lines above this one: the page hides them until somebody opens them."""
-    window_share: int = 0
-    """How full the model's context window is, in percent; 0 if unknown."""
-    usage_note: str = ""
-    """What explains a large number of tokens."""
-    failed_attempts: int = 0
-    """How often the request was sent in vain, if it was sent again; else 0."""
-
-
-def closing_line(figures: AnswerFigures) -> str:
-    """Return the line: time, tokens and cost, then the rest, as far as it is known.
-
-    A phone shows about 40 characters.
-    """
-    parts = [_beginning(figures)]
-    if figures.usage:
-        parts.append(f"{figures.usage.total:,} tokens")
-    if figures.cost is not None:
-        parts.append(format_money(figures.cost))
-    if figures.rounds:
-        parts.append(plural(figures.rounds, "round"))
-    if figures.tool_calls:
-        parts.append(plural(figures.tool_calls, "tool call"))
-    cached_share = _cached_share(figures.usage)
-    if cached_share:
-        parts.append(f"{cached_share}% of the input cached")
-    if figures.window_share > _NOTABLE_SHARE:
-        parts.append(f"context {figures.window_share}% full")
-    if figures.notes and not figures.failed_attempts:
-        parts.append(plural(figures.notes, "note"))
-    if figures.usage_note:
-        parts.append(figures.usage_note)
-    return " · ".join(parts)
-
-
-_NOTABLE_SHARE = 50
-"""Until then a chat can go on for long, and nobody needs to know."""
-
-
-def _beginning(figures: AnswerFigures) -> str:
-    """Return how an answer ended, and what that took."""
-    if figures.failed_attempts:
-        return f"Failed after {plural(figures.failed_attempts, 'attempt')}"
-    word = "Interrupted after" if figures.is_failure else "Finished in"
-    return f"{word} {_duration(figures.seconds)}"
-
-
-def _duration(seconds: float) -> str:
-    """Return a duration as people say it."""
-    whole = round(seconds)
-    if whole == 0:
-        return "under a second"
-    if whole < 60:
-        return f"{whole} s"
-    minutes, rest = divmod(whole, 60)
-    return f"{minutes} min {rest} s"
-
-
-def _cached_share(usage: Usage | None) -> int:
-    """Return how much of a run's input was cached, in percent."""
-    if usage is None or not usage.input:
-        return 0
-    return 100 * usage.cached // usage.input
-
-
-# --------------------------------------------------------------------------------------
-# owui_chat.render.items
-#
-# The host's output items of one message, and the events that make them.
-#
-# The host builds these items from events. The place of an item counts over all responses
-# of a run, and each event has an empty `choices` delta for stream filters that look for
-# one (docs/reference/open-webui.md, "Native events" and "What a pipe yields").
-#
-# The page shows a call before it has an output. The host would run a call that never gets
-# one, even if its arguments are incomplete, and would leave a call without a status out
-# of the next turn (docs/reference/open-webui.md, "Rounds of tools").
-#
-# The host stores an item of unknown type unchanged and sends it to no model, and the page
-# shows nothing for one without `content`. So records can be stored as items:
-#
-#     {"type": "openai_responses:kept", "id": "kept_{ulid}",
-#      "before": id of a message item, "kept": JSON of what a message key would hold}
-#
-# Without an item in `before` the record belongs to the end of its message.
-#
-# A chunk that shows files on the page has no choice: otherwise the host would send them
-# to the page twice (docs/reference/open-webui.md, "What a pipe yields").
-# --------------------------------------------------------------------------------------
-
-
-def call_host_item(item: Item) -> Item:
-    """Return a call in the host's form; the text of a custom call is an argument."""
-    # A call without a status of `completed`, `failed` or `rejected` is left out of the
-    # next turn (utils/misc.py:394 of 0.12.4).
-    shown = {"status": "completed", **_without_secrets(item)}
-    if item_type(item) == "custom_tool_call":
-        text = json.dumps({"input": shown.pop("input", "")}, ensure_ascii=False)
-        shown |= {"type": "function_call", "arguments": text}
-    return shown
-
-
-def output_host_item(event: ToolOutput) -> Item:
-    """Return a call's output with what its card shows; images by their address."""
-    call_id = event.item["call_id"]
-    output = event.item["output"]
-    if isinstance(output, list):
-        texts = [part for part in output if part.get("type") == "input_text"]
-        parts = [*texts, *event.card.get("stored", ())]
-    else:
-        parts = [{"type": "input_text", "text": output}]
-    item = {
-        "type": "function_call_output",
-        "id": f"fco_{call_id}",
-        "call_id": call_id,
-        "output": parts,
-        "status": "failed" if event.failed else "completed",
-    }
-    for name in ("files", "embeds"):
-        if name in event.card:
-            item[name] = event.card[name]
-    return item
-
-
-def begun_host_item(item: Item) -> Item:
-    """Return an item at its beginning; its texts follow as growth."""
-    begun = {**_without_secrets(item), "status": "in_progress"}
-    match item_type(item):
-        case "message":
-            begun |= {"type": "message", "content": [_text_part("")]}
-        case "reasoning":
-            begun |= {"summary": []}
-            begun.pop("content", None)
-        case "function_call" | "custom_tool_call":
-            begun = {**call_host_item(begun), "arguments": ""}
-    return begun
-
-
-def message_host_item(item: Item, text: str) -> Item:
-    """Return a message with one text; refusals are shown as well."""
-    return {
-        **item,
-        "type": "message",
-        "role": "assistant",
-        "status": item.get("status") or "completed",
-        "content": [_text_part(text)],
-    }
-
-
-def reasoning_host_item(item: Item, seconds: int) -> Item:
-    """Return reasoning with its texts as one part each, and its duration."""
-    shown = {**_without_secrets(item), "status": "completed", "duration": seconds}
-    for key in ("summary", "content"):
-        parts = [part for part in content_parts(item.get(key)) if part_text(part)]
-        if parts:
-            text = "\n\n".join(part_text(part) for part in parts)
-            shown[key] = [{**parts[0], "text": text}]
-    return shown
-
-
-def _without_secrets(item: Item) -> Item:
-    """Remove fields that readers of the chat cannot use and others should not get."""
-    # Open WebUI stores items as they come, and a shared chat shows the row to others.
-    kept: Item = {}
-    for name, value in item.items():
-        if name != "encrypted_content" and value is not None:
-            kept[name] = value
-    return kept
-
-
-def _text_part(text: str) -> Item:
-    return {"type": "output_text", "text": text, "annotations": []}
-
-
-_NOT_RUN = "Error: this was not run, because the answer was interrupted."
-
-_DELTA_TYPES: Mapping[str, str] = {
-    "text": "output_text.delta",
-    "refusal": "output_text.delta",
-    "summary": "reasoning_summary_text.delta",
-    "reasoning": "reasoning_text.delta",
-    "arguments": "function_call_arguments.delta",
-    "code": "code.delta",
-}
-
-
-_FEW_FILES = 32
-"""So many are shown again with each file; of more the page is told less often."""
-
-
-class OutputItems:
-    """Makes the events; `items` and `files` are what the host has stored so far."""
-
-    def __init__(self) -> None:
-        """Start without items."""
-        self.items: list[Item] = []
-        self.files: list[Item] = []
-        self._turn_start = 0
-        """The index of the first item of the current response."""
-        self._files_due = 0
-        """How many files there must be before the page is shown all of them again."""
-        self._answered: set[object] = set()
-        """The ids of the calls that have an output."""
-        self._open_calls: dict[object, int] = {}
-        """The indexes of the others, by the ids of the calls."""
-        self._records: dict[object, int] = {}
-        """The indexes of records, by their ids."""
-
-    def begin(self, item: Item) -> Chunk:
-        """Return the event of a new item at the last place."""
-        index = len(self.items)
-        self.items.append(item)
-        self._note_call(index, item)
-        return _native("output_item.added", index, item=item)
-
-    def _note_call(self, index: int, item: Item) -> None:
-        """Remember which calls are open."""
-        call_id = item.get("call_id")
-        if is_call_output(item):
-            self._answered.add(call_id)
-            self._open_calls.pop(call_id, None)
-        elif is_call(item) and call_id not in self._answered:
-            self._open_calls[call_id] = index
-
-    def end(self, index: int, item: Item) -> Chunk:
-        """Return the event that replaces the item at `index`."""
-        self.items[index] = item
-        self._note_call(index, item)
-        return _native("output_item.done", index, item=item)
-
-    def update(self, index: int, **fields: Any) -> Chunk:
-        """Return the event that changes fields of the item at `index`."""
-        return self.end(index, {**self.items[index], **fields})
-
-    def add(self, item: Item) -> Chunks:
-        """Yield the events of an item that is complete at once."""
-        yield self.begin(item)
-        yield self.end(len(self.items) - 1, item)
-
-    def add_marker(self, marker: str) -> Chunks:
-        """Yield a separate message for a marker that no text follows."""
-        index = len(self.items)
-        item = message_host_item({"id": f"msg_kept_{index}"}, marker)
-        yield self.begin(begun_host_item(item))
-        yield self.end(index, item)
-
-    def grow(self, index: int, kind: str, text: str) -> Chunk:
-        """Return the event of more text; `kind` is that of a delta."""
-        # All texts of one kind are shown as one part, so its number is 0.
-        index_name = "summary_index" if kind == "summary" else "content_index"
-        fields = {
-            "item_id": self.items[index].get("id"),
-            index_name: 0,
-            "delta": text,
-        }
-        return _native(_DELTA_TYPES[kind], index, **fields)
-
-    def add_files(self, card: JsonObject) -> Chunks:
-        """Yield the files of a card; the page gets those of earlier cards again."""
-        files = card.get("files")
-        if not files:
-            return
-        yield host_event("files", {"files": files})
-        if self.files:
-            yield from self.show_files(files)
-        self.files += files
-
-    def show_files(self, more: Sequence[Item] = (), *, is_last: bool = False) -> Chunks:
-        """Yield the chunk that shows files on the page only, with some `more`.
-
-        It has all files, so if they are many, it comes less often; the last one for
-        them.
-        """
-        count = len(self.files)
-        is_due = count > _FEW_FILES if is_last else count >= self._files_due
-        if not is_due:
-            return
-        self._files_due = count + count // _FEW_FILES
-        event = host_event("chat:message:files", {"files": [*self.files, *more]})
-        # With an empty list of choices Open WebUI ends there; a chunk with a choice it
-        # would also send to the page as it is (utils/middleware.py:4938, 5460).
-        yield {**event, "choices": []}
-
-    def answer(self, event: ToolOutput) -> Chunks:
-        """Yield the output of a call in the form in which the host would store it."""
-        index = self._open_calls.get(event.item["call_id"])
-        if index is not None and event.failed:
-            yield self.update(index, status="failed")
-        yield from self.add(output_host_item(event))
-
-    def break_off_calls(self) -> Chunks:
-        """Yield outputs for calls that a broken answer left open."""
-        for index in list(self._open_calls.values()):
-            yield from self.break_off(index, _NOT_RUN)
-
-    def break_off(self, index: int, why: str) -> Chunks:
-        """Yield the end of a call that got no output, and one that says why."""
-        yield self.update(index, status="incomplete")
-        output = {"call_id": self.items[index].get("call_id"), "output": why}
-        yield from self.add(output_host_item(ToolOutput(index, output, failed=True)))
-
-    def add_record(self, stored: StoredRecord, index: int | None) -> Chunks:
-        """Yield the events of a record, which may replace an earlier one.
-
-        `index` is that of the item whose text follows.
-        """
-        before = ""
-        if index is not None:
-            before = self.items[index].get("id") or ""
-        record = {**stored.item, "before": before}
-        earlier = self._records.setdefault(record["id"], len(self.items))
-        if earlier < len(self.items):
-            yield self.update(earlier, kept=record["kept"])
-        else:
-            yield from self.add(record)
-
-    def add_details(self, turn: TurnDetails) -> Chunks:
-        """Yield the reasoning of a response again, now with its details, if any."""
-        indexes = range(self._turn_start, len(self.items))
-        self._turn_start = len(self.items)
-        for index in indexes:
-            if is_reasoning(self.items[index]):
-                yield self.update(index, reasoning_details=list(turn.details))
-                return
-
-
-def _native(kind: str, index: int, **fields: Any) -> Chunk:
-    """Return an event of the Responses API as the host takes it."""
-    return {
-        "type": f"response.{kind}",
-        "output_index": index,
-        **fields,
-        "choices": [{"index": 0, "delta": {}}],
-    }
-
-
-# --------------------------------------------------------------------------------------
 # owui_chat.render.hosted
 #
 # What the page shows of the items that OpenAI's own tools make.
@@ -16885,365 +17797,6 @@ HOSTED_CARDS: Mapping[str, type[_HostedItem]] = {
     "code_interpreter_call": _CodeHostItem,
     "image_generation_call": _ImageHostItem,
 }
-
-
-# --------------------------------------------------------------------------------------
-# owui_chat.render.commentary
-#
-# Commentary of the model, shown as progress beside the answer.
-#
-# The page shows the text of an item of unknown type at its place between the cards, and
-# leaves it out of copies, exports, edits and reading aloud. The host sends it to no model
-# (docs/reference/open-webui.md, "Native events" and "The stored output and the next
-# turn"). So commentary is a quotation in an item of our own:
-#
-#     {"type": "openai_responses:remark", "id": ..., "content": [{"text": "> ..."}]}
-#
-# If a run ends with commentary, that is the answer, because there is no other.
-# --------------------------------------------------------------------------------------
-
-
-class Commentary:
-    """Shows one message of commentary; `host_index` is that of its item.
-
-    `_length` counts the characters of its quotation, `_stored_length` those that the
-    host has stored.
-    """
-
-    def __init__(self, shown: OutputItems) -> None:
-        """Begin at the next place."""
-        self.host_index = len(shown.items)
-        self._shown = shown
-        self._quoted: list[str] = []
-        self._length = 0
-        self._stored_length = 0
-        self._ended: ItemDone | None = None
-        self._marker = ""
-        self._marker_index = self.host_index
-
-    def render(self, event: ItemEvent, marker: str) -> Chunks:
-        """Yield the chunks for an event of the item; its marker comes at its end."""
-        match event:
-            case ItemAdded():
-                yield self._shown.begin(_commentary_item(event.item, "", "in_progress"))
-            case TextDelta():
-                yield from self._grow(event.text)
-            case ItemDone():
-                yield from self._end(event, marker)
-                yield from self._shown.add_files(event.card)
-
-    def break_off(self) -> Chunks:
-        """Yield the end of commentary that the run did not end."""
-        if self._ended is None:
-            yield self._whole("incomplete")
-
-    def become_answer(self, closing: Item | None) -> Chunks:
-        """Yield the text as a message, behind its marker, if this is `closing`."""
-        if self._ended is None or self._ended.item != closing:
-            return
-        if self._marker:  # the message takes the marker's place, and this one is empty
-            quotation = self._shown.items[self.host_index]
-            emptied = _commentary_item(quotation, "", "completed")
-            yield self._shown.end(self.host_index, emptied)
-        head = {"id": self._shown.items[self._marker_index].get("id")}
-        answer = message_host_item(head, self._marker + self._ended.shown)
-        yield self._shown.end(self._marker_index, answer)
-
-    def _grow(self, text: str) -> Chunks:
-        """Yield the growth, and the whole text each time it has doubled.
-
-        Deltas extend the text of an unknown item on the page only. The host stores an
-        item when it gets it whole, and that is what is left after Stop
-        (docs/reference/open-webui.md, "Native events").
-        """
-        if not text:
-            return
-        quoted = _continued_quotation(text) if self._quoted else _quotation(text)
-        self._quoted.append(quoted)
-        self._length += len(quoted)
-        if self._length < 2 * self._stored_length:
-            yield self._shown.grow(self.host_index, "text", quoted)
-        else:
-            yield self._whole("in_progress")
-
-    def _whole(self, status: str) -> Chunk:
-        """Return the event that gives the host the whole text so far."""
-        self._stored_length = self._length
-        item = self._shown.items[self.host_index]
-        whole = _commentary_item(item, "".join(self._quoted), status)
-        return self._shown.end(self.host_index, whole)
-
-    def _end(self, event: ItemDone, marker: str) -> Chunks:
-        """Yield the end of the item, and its marker behind it."""
-        self._ended = event
-        card = _commentary_item(event.item, _quotation(event.shown), "completed")
-        yield self._shown.end(self.host_index, card)
-        if marker:
-            self._marker = marker
-            self._marker_index = len(self._shown.items)
-            yield from self._shown.add_marker(marker)
-
-
-def _quotation(text: str) -> str:
-    """Return a text as a quotation in Markdown."""
-    return "> " + _continued_quotation(text) if text else ""
-
-
-def _continued_quotation(text: str) -> str:
-    """Return more text of a quotation that has begun."""
-    return text.replace("\n", "\n> ")
-
-
-def _commentary_item(item: Item, text: str, status: str) -> Item:
-    """Return the host's item of commentary; the page shows none without a text."""
-    return {
-        "type": COMMENTARY_TYPE,
-        "id": item.get("id") or "",
-        "status": status,
-        "content": [{"type": "output_text", "text": text}] if text else [],
-    }
-
-
-# --------------------------------------------------------------------------------------
-# owui_chat.render.native
-#
-# Run events as Open WebUI's native events, and the last status line of an answer.
-#
-# The host builds the items that it shows and stores from events of the Responses API, so
-# a run looks like Open WebUI's own and is the same after a reload. The events differ from
-# the wire where the host needs it (docs/reference/open-webui.md, "Native events", "What a
-# pipe yields" and "Usage"): one numbering over all responses, no `response.completed`, no
-# encrypted content, and an empty `choices` delta for stream filters that look for one.
-# --------------------------------------------------------------------------------------
-
-
-_SHOWN_TYPES = frozenset({"message", "reasoning", *CALL_OUTPUTS})
-
-
-def _end_after_code(shown: OutputItems) -> Chunks:
-    """Yield an invisible item if code would be the last item of a run."""
-    last = shown.items[-1] if shown.items else {}
-    if last.get("type") == CODE_CARD:
-        # In its older mode of tools Open WebUI takes code at the end for a request to
-        # run it, and calls the pipe again, up to five times (utils/middleware.py:6117).
-        end = {"type": "openai_responses:end", "id": f"end_{last['id']}"}
-        yield from shown.add(end)
-
-
-class HostedView(Protocol):
-    """Shows the items of OpenAI's own tools, like `HostedItems`."""
-
-    def render(self, event: ItemEvent) -> Chunks:
-        """Yield the chunks for an event of an item."""
-
-    def break_off(self, event: RunDone) -> Chunks:
-        """Yield the chunks for items that the run did not end."""
-
-
-class NativeRenderer:
-    """Shows one run; `shown` has what the host stored so far.
-
-    Of each item on the page, by its output index: its place among the host's items,
-    the marker in front of its text, when it began, and the part of its last text.
-    """
-
-    def __init__(
-        self,
-        now: Callable[[], float],
-        make_hosted: Callable[[OutputItems], HostedView] | None = None,
-    ) -> None:
-        """Take a clock in seconds, and what shows the items of OpenAI's own tools.
-
-        Without the latter they are not shown, and there is no last status line.
-        """
-        self._now = now
-        self._began = now()
-        self.shown = OutputItems()
-        self._hosted = make_hosted(self.shown) if make_hosted else None
-        self._commentary: dict[int, Commentary] = {}
-        self._next_marker = ""
-        self._notes = 0
-        self._retries = 0
-        self._host_indexes: dict[int, int] = {}
-        self._markers: dict[int, str] = {}
-        self._started: dict[int, float] = {}
-        self._last_part: dict[int, int] = {}
-
-    def render(self, event: AnswerEvent) -> Chunks:
-        """Yield the chunks to send; `citations` has put the shown texts into events."""
-        match event:
-            case TextDelta() if event.output_index in self._host_indexes:
-                yield from self._grow(event)
-            case ItemAdded() if _is_shown(event.item):
-                yield self._start(event)
-            case ItemDone() if event.output_index in self._host_indexes:
-                yield from self._end(event)
-            case ItemAdded() | TextDelta() | PartialImage() | ItemDone():
-                yield from self._render_other(event)
-            case Marker():
-                self._next_marker = event.text
-            case ToolOutput():
-                self._retries = 0
-                yield from self.shown.answer(event)
-            case RunDone():
-                yield from self._end_run(event)
-            case _:
-                yield from self._render_beside(event)
-
-    def _render_other(self, event: ItemEvent) -> Chunks:
-        """Yield the chunks for commentary and for items of OpenAI's own tools."""
-        index = event.output_index
-        if isinstance(event, ItemAdded) and is_commentary(event.item):
-            self._commentary[index] = Commentary(self.shown)
-        if index in self._commentary:
-            yield from self._commentary[index].render(event, self._take_marker())
-        elif self._hosted:
-            yield from self._hosted.render(event)
-
-    def _render_beside(self, event: AnswerEvent) -> Chunks:
-        """Yield the chunks for events that are not items of the run."""
-        match event:
-            case SourceCited():
-                yield host_event("source", event.source)
-            case Status():
-                if event.sentence and event.is_note:
-                    self._notes += 1
-                if event.is_retry:
-                    self._retries += 1
-                yield status_chunk(event.sentence)
-            case StoredRecord():
-                yield from self.shown.add_record(event, self._index_of(event))
-            case TurnDetails():
-                yield from self.shown.add_details(event)
-
-    def _index_of(self, stored: StoredRecord) -> int | None:
-        """Return the place of the item that a record belongs to; None for the end."""
-        index = stored.output_index
-        if index is None:
-            return None
-        commentary = self._commentary.get(index)
-        return commentary.host_index if commentary else self._host_indexes.get(index)
-
-    def _take_marker(self) -> str:
-        """Return the marker that waits for the next text, once."""
-        marker = self._next_marker
-        self._next_marker = ""
-        return marker
-
-    def _end_run(self, event: RunDone) -> Chunks:
-        """Yield the end of what is open, the last lines, and the usage."""
-        if self._hosted:
-            yield from self._hosted.break_off(event)
-        for commentary in self._commentary.values():
-            yield from commentary.break_off()
-        closing = closing_commentary(event.output)
-        for commentary in self._commentary.values():
-            yield from commentary.become_answer(closing)
-        has_failed = event.ending.is_failure
-        if has_failed:
-            # Open WebUI runs a call without an output, and calls the pipe again
-            # (utils/middleware.py:5544).
-            yield from self.shown.break_off_calls()
-        marker = self._take_marker()
-        if marker:
-            yield from self.shown.add_marker(marker)
-        yield from self.shown.show_files(is_last=True)
-        yield from _end_after_code(self.shown)
-        if self._has_closing_line(event):
-            yield closing_chunk(closing_line(self._figures(event)), event.metadata)
-        usage = host_usage(event)
-        if usage:
-            # In a chunk of its own: Open WebUI ignores `response.incomplete` with its
-            # usage, and a `response.completed` would replace all items
-            # (utils/response.py:714).
-            yield {"choices": [{"index": 0, "delta": {}}], **usage}
-        if has_failed:
-            # Without choices it keeps the text and stores the error; an exception would
-            # lose the text (utils/middleware.py:4939).
-            yield error_chunk(event.ending.sentence)
-
-    def _has_closing_line(self, event: RunDone) -> bool:
-        """Say whether a last line is shown: of a failure only one that counts notes,
-        or that has an agent's metadata.
-        """
-        if self._hosted is None:
-            return False
-        if event.ending.is_failure:
-            return self._notes > 0 or bool(event.metadata)
-        return not open_calls(event.output)
-
-    def _figures(self, event: RunDone) -> AnswerFigures:
-        """Return what the last line says of the run."""
-        return AnswerFigures(
-            seconds=self._now() - self._began,
-            is_failure=event.ending.is_failure,
-            rounds=event.work.rounds if event.work else 0,
-            tool_calls=event.work.tool_calls if event.work else 0,
-            usage=event.usage,
-            cost=event.cost,
-            notes=self._notes,
-            window_share=event.window_share,
-            usage_note=event.usage_note,
-            failed_attempts=self._failed_attempts(event),
-        )
-
-    def _failed_attempts(self, event: RunDone) -> int:
-        """Return how often the last request was sent in vain; 0 if it was not retried."""
-        if not event.ending.is_failure or not self._retries:
-            return 0
-        return self._retries + 1
-
-    def _start(self, event: ItemAdded) -> Chunk:
-        """Return the beginning of an item."""
-        if item_type(event.item) == "message":
-            self._retries = 0  # an attempt succeeded
-        self._host_indexes[event.output_index] = len(self.shown.items)
-        self._started[event.output_index] = self._now()
-        return self.shown.begin(begun_host_item(event.item))
-
-    def _grow(self, event: TextDelta) -> Chunks:
-        """Yield more text, behind the marker that waited for it."""
-        marker = self._take_marker()
-        if marker:
-            self._markers[event.output_index] = marker
-        text = marker + self._gap(event) + event.text
-        if text:
-            yield self.shown.grow(
-                self._host_indexes[event.output_index], event.kind, text
-            )
-
-    def _gap(self, event: TextDelta) -> str:
-        """Return the blank line between two parts of a thought.
-
-        The page joins the parts of a summary, so all parts are shown as one.
-        """
-        last_part = self._last_part.get(event.output_index, event.part)
-        self._last_part[event.output_index] = event.part
-        is_thought = event.kind in ("summary", "reasoning")
-        return "\n\n" if is_thought and event.part != last_part else ""
-
-    def _end(self, event: ItemDone) -> Chunks:
-        """Yield the end of an item, or its other form; a failed thought frees its index."""
-        index = event.output_index
-        host_index = self._host_indexes[index]
-        match item_type(event.item):
-            case _ if event.item == NO_THOUGHT:
-                del self._host_indexes[index]
-                item = {**self.shown.items[host_index], "type": "openai_responses:end"}
-            case "message":
-                text = self._markers.get(index, "") + event.shown
-                item = message_host_item(event.item, text)
-            case "reasoning":
-                seconds = self._now() - self._started[index]
-                item = reasoning_host_item(event.item, round(seconds))
-            case _:
-                item = call_host_item(event.item)
-        yield self.shown.end(host_index, item)
-        yield from self.shown.add_files(event.card)
-
-
-def _is_shown(item: Item) -> bool:
-    return item_type(item) in _SHOWN_TYPES and not is_commentary(item)
 
 
 # --------------------------------------------------------------------------------------
@@ -17555,7 +18108,8 @@ def unknown_words(
 # A valve that holds a JSON object with documented keys.
 #
 # One such valve replaces many fields that are rarely changed. Its keys are checked one by
-# one: a key with an invalid value gets its default, and the others still apply.
+# one: a number out of its range becomes the nearest allowed one (seed 000, section 3.3),
+# a key with any other invalid value gets its default, and the others still apply.
 # --------------------------------------------------------------------------------------
 
 
@@ -17566,12 +18120,15 @@ _MAX_QUOTED = 80
 
 
 def read_json_valve(
-    valve: str, text: str, form: type[_Form]
+    valve: str,
+    text: str,
+    form: type[_Form],
+    consequence: str = "Its default applies.",
 ) -> tuple[_Form, list[str]]:
     """Return the settings in the text of a valve, and what is wrong with them.
 
     `form` names the known keys with their types, ranges and defaults. Each problem is a
-    message for administrators.
+    message for administrators; `consequence` is what follows from an invalid value.
     """
     given = parse_json_object(text.strip() or "{}")
     if given is None:
@@ -17582,14 +18139,20 @@ def read_json_valve(
     for key, field in known.items():
         if key not in given:
             continue
-        if _is_valid(form, key, given[key]):
+        try:
+            form.model_validate({key: given[key]})
             accepted[key] = given[key]
-        else:
-            shown = repr(given[key])[:_MAX_QUOTED]
-            problems.append(
-                f"{valve}: `{key}` cannot be {shown}. {field.description} Its default "
-                "applies."
-            )
+            continue
+        except ValidationError as error:
+            nearest = _nearest_allowed(error)
+        effect = consequence
+        if nearest is not None:
+            accepted[key] = nearest
+            effect = f"{nearest:g} applies."
+        shown = repr(given[key])[:_MAX_QUOTED]
+        problems.append(
+            f"{valve}: `{key}` cannot be {shown}. {field.description} {effect}"
+        )
     unknown = [key for key in given if key not in known]
     advice = f"Known keys: {', '.join(known)}."
     problem = unknown_words(valve, unknown, known, advice)
@@ -17603,13 +18166,18 @@ def read_expert_json(text: str, form: type[_Form]) -> tuple[_Form, list[str]]:
     return read_json_valve("EXPERT_JSON", text, form)
 
 
-def _is_valid(form: type[BaseModel], key: str, value: object) -> bool:
-    """Say whether a form accepts the value of one key."""
-    try:
-        form.model_validate({key: value})
-    except ValidationError:
-        return False
-    return True
+def _nearest_allowed(error: ValidationError) -> float | None:
+    """Return the bound that a number exceeds, None for any other mistake."""
+    for detail in error.errors():
+        if detail["input"] != detail["input"]:  # not a number, which JSON may say
+            return None
+        bounds = detail.get("ctx", {})
+        match detail["type"]:
+            case "greater_than_equal":
+                return float(bounds["ge"])
+            case "less_than_equal":
+                return float(bounds["le"])
+    return None
 
 
 # --------------------------------------------------------------------------------------
@@ -17699,6 +18267,8 @@ _VALVES: Mapping[SettingName, str] = {
     "base_url": "BASE_URL",
     "ca_bundle": "CA_BUNDLE",
     "extra_headers": "EXTRA_HEADERS",
+    "organization": "ORGANIZATION",
+    "project": "PROJECT",
     "proxy": "PROXY",
     "verify_ssl": "VERIFY_SSL",
 }
@@ -19795,11 +20365,6 @@ class UploadKey(NamedTuple):
     name: str
 
 
-def no_files_text(account: str) -> str:
-    """Return what `AccountCapabilities` remembers of an account without a Files API."""
-    return f"{account}: no files"
-
-
 class _Uploaded(NamedTuple):
     """A file at the API."""
 
@@ -19860,6 +20425,8 @@ class AccountCapabilities(RecentTexts):
         self.shutdown_dates: Mapping[str, str] = {}
         self.repairs = RepairMemory(now)
         self.uploads = UploadMemory(now)
+        self.refused_uploads = UserReports(now=now)
+        """Accounts that take no files for Python, by the users who met it."""
         self.dropped = Counter[str]()
         """How often the API left items out of the input, by its reasons."""
 
@@ -19892,6 +20459,11 @@ _STRATEGY_OF_SWITCH = "gpt5_function_calling"
 
 COSTLY_PARAMETERS = ("maximum_iterations", "maximum_seconds", "maximum_tokens")
 """What a request may lower, but raise only if an administrator allows it."""
+
+RULING_PARAMETERS = ("instruction", "guide", "prompt_policy_overrides")
+"""What an administrator rules an agent by: no request replaces or empties it, unless an
+administrator allows it."""
+_NOTHING_SET = StrategyParameters()
 
 _CALLER_PARAMETERS = [name for name in StrategySettings.model_fields if name != "model"]
 """What a request may state: custom parameters of a model of the workspace."""
@@ -19984,18 +20556,31 @@ def stated_parameters(body: JsonObject) -> dict[str, Any]:
 
 
 def with_stated_parameters(
-    agent: AgentMode, stated: Mapping[str, Any], raisable: Collection[str]
-) -> AgentMode:
-    """Return an agent with what a request states.
+    agent: AgentMode,
+    stored: Mapping[str, Any],
+    stated: Mapping[str, Any],
+    opened: Collection[str],
+) -> tuple[AgentMode, list[str]]:
+    """Return an agent with what is stored with its model and what a request states.
 
-    Of the limits only the `raisable` ones can be higher than those of AGENT_JSON.
+    What an administrator `stored` replaces AGENT_JSON. A request can lower limits, and
+    say what an administrator says nothing about; `caller_may_set` opens more. Returns
+    with it the names of what is left out of the request.
     """
-    changes = dict(stated)
-    for name in COSTLY_PARAMETERS:
-        if name in changes and name not in raisable:
-            most = getattr(agent.parameters, name)
-            changes[name] = _lower_limit(changes[name], most)
-    return agent._replace(parameters=replace(agent.parameters, **changes))
+    set_up = replace(agent.parameters, **stored)
+    changes: dict[str, Any] = {}
+    left_out: list[str] = []
+    for name, value in stated.items():
+        own = getattr(set_up, name)
+        if name in opened or name not in (*COSTLY_PARAMETERS, *RULING_PARAMETERS):
+            changes[name] = value
+        elif name in COSTLY_PARAMETERS:
+            changes[name] = _lower_limit(value, own)
+        elif own == getattr(_NOTHING_SET, name):
+            changes[name] = value
+        if changes.get(name, own) != value:
+            left_out.append(name)
+    return agent._replace(parameters=replace(set_up, **changes)), left_out
 
 
 def _lower_limit(stated: float, most: float) -> float:
@@ -20125,6 +20710,12 @@ class WebSearchOptions(BaseModel):
         description="How much text a search may return; `unlimited` is for long "
         "research and is more expensive.",
     )
+
+    @field_validator("allowed_domains", "blocked_domains", mode="before")
+    @classmethod
+    def _split_domains(cls, value: object) -> object:
+        """Return domains in one text, separated by commas, as a list."""
+        return value.split(",") if isinstance(value, str) else value
 
 
 # --------------------------------------------------------------------------------------
@@ -21674,6 +22265,24 @@ async def write_chat_keys(chat_id: str, values: JsonObject) -> bool:
     return row is not None
 
 
+async def save_output(chat_id: str, message_id: str, items: Sequence[Item]) -> None:
+    """Store the items that a message has so far, for a server that is killed.
+
+    Open WebUI stores them at the end of an answer only (utils/middleware.py of 0.12.4).
+    A message that holds other items is left alone: an answer that is continued has
+    those of its first part there. A database that is away stops no answer.
+    """
+    chats = host_name("models.chats", "Chats")
+    with suppress(Exception):
+        row = await chats.get_message_by_id_and_message_id(chat_id, message_id)
+        stored = as_list(as_mapping(row).get("output"))
+        if row is None or stored != list(items[: len(stored)]):
+            return
+        await chats.upsert_message_to_chat_by_id_and_message_id(
+            chat_id, message_id, {"output": list(items)}, touch=False
+        )
+
+
 def server_secret() -> str:
     """Return the server's own secret; empty without one.
 
@@ -21775,6 +22384,32 @@ async def is_legacy_model(model_id: str) -> bool:
     row = await host_name("models.models", "Models").get_model_by_id(model_id)
     params = row.params.model_dump() if row is not None else {}
     return bool(params.get("function_calling") == "legacy")
+
+
+async def model_system_prompt(
+    model_id: str, user_id: str, metadata: JsonObject
+) -> str | None:
+    """Return the system prompt of a stored model as the host renders it for a user.
+
+    The host puts it in front of all other instructions (functions.py:275 of 0.12.4).
+    Values of the clock have the characters of CLOCKS. Empty without a prompt, None if
+    it cannot be rendered.
+    """
+    row = await host_name("models.models", "Models").get_model_by_id(model_id)
+    prompt = row.params.model_dump().get("system") if row is not None else None
+    if not prompt:
+        return ""
+    variables = as_mapping(metadata.get("variables"))
+    for variable, character in CLOCKS.items():
+        if variable not in variables:  # else the page's own clock
+            prompt = prompt.replace(variable, character)
+    try:
+        apply = host_name("utils.payload", "apply_system_prompt_to_body")
+        user = await user_model(user_id)
+        body = await apply(prompt, {"messages": []}, dict(metadata), user)
+        return str(body["messages"][0]["content"])
+    except (HostTooOld, LookupError, TypeError):
+        return None
 
 
 async def administrator_params(model_id: str) -> dict[str, Any]:
@@ -22019,6 +22654,7 @@ _KNOWN_WORDS = {
     "reasoning.context",
     *ACCOUNT_KEYS,
     *COSTLY_PARAMETERS,
+    *RULING_PARAMETERS,
     *_tool_words(),
 }
 
@@ -22058,21 +22694,23 @@ async def drop_forbidden_keys(call: CheckedCall) -> CheckedCall:
 
 
 async def apply_stated_parameters(call: CheckedCall) -> CheckedCall:
-    """Return the call with what its caller may set of an agent.
+    """Return the call with what is stored with its agent and what its caller may set.
 
-    A model of the workspace states it in its custom parameters.
+    A model of the workspace states it in its custom parameters. Open WebUI sends them
+    only where the request has no such key (utils/payload.py:89 of 0.12.4), so they are
+    read: else a caller could replace them, or send null to be rid of them.
     """
     if call.agent is None:
         return call
-    stated = stated_parameters(call.body)
-    if not stated:
-        return call
     stored = stated_parameters(await administrator_params(call.model_id))
-    raisable = _opened_words(call.config.expert, is_admin=call.caller.is_admin)
-    for name, value in stated.items():
-        if name in stored and stored[name] == value:
-            raisable.add(name)
-    agent = with_stated_parameters(call.agent, stated, raisable)
+    stated = stated_parameters(call.body)
+    opened = _opened_words(call.config.expert, is_admin=call.caller.is_admin)
+    agent, left_out = with_stated_parameters(call.agent, stored, stated, opened)
+    who = f"user {call.caller.user_id}"
+    names = {name: name for name in left_out}
+    line = left_out_line(who, names, call.capabilities.first_time)
+    if line:
+        call.log.warn(line)
     return call._replace(agent=agent)
 
 
@@ -22401,7 +23039,9 @@ async def _with_entra_token(
     scope = config.expert.entra_scope
     token, problem = await call.account.entra_token(base_url, scope)
     if problem:
-        raise InvalidRequest(problem)
+        call.log.warn(problem)
+        shown = problem.partition(REASON_GIVEN)[0]
+        raise InvalidRequest(problem if call.caller.is_admin else shown)
     call.log.hide(token)
     config = config._replace(secrets=(*config.secrets, token))
     return call._replace(config=config), replace(endpoint, token=token)
@@ -22707,7 +23347,7 @@ def _web_search(config: Config, model: ResolvedModel) -> Sequence[Item]:
 
 def _read_search_options(text: str) -> tuple[WebSearchOptions, list[str]]:
     """Return the options of the web search, and what is wrong with them."""
-    return read_json_valve(_SEARCH_VALVE, text, WebSearchOptions)
+    return read_json_valve(_SEARCH_VALVE, text, WebSearchOptions, _UNTIL_CORRECTED)
 
 
 def unused_search_budget(config: Config, model: ResolvedModel) -> str:
@@ -22726,6 +23366,7 @@ def unused_search_budget(config: Config, model: ResolvedModel) -> str:
 
 
 _SEARCH_VALVE = "WEB_SEARCH_OPTIONS"
+_UNTIL_CORRECTED = "Chats that search are not answered until it is corrected."
 _SEARCH_EXAMPLE = '{"allowed_domains": ["who.int"], "user_location": "Bern, BE, CH"}'
 
 
@@ -24280,7 +24921,14 @@ async def build_chat_request(call: CheckedCall) -> PreparedRequest:
     size = count_entries(call.messages, 2)
     if stored:
         size += stored.size
-    chat = await run_work(size, partial(_read_messages, call, keys.sign, stored))
+    heading = _conversation_heading(call)
+    model_prompt: str | None = None
+    if heading:
+        model_prompt = await model_system_prompt(
+            call.model_id, call.caller.user_id, call.host.metadata
+        )
+    read = partial(_read_messages, call, keys.sign, stored, (heading, model_prompt))
+    chat = await run_work(size, read)
     chat = await _with_whole_files(chat)
     chat = await run_work(size, partial(_apply_passes, chat))
     origin = origin_at(chat.model.family, call.endpoint)
@@ -24312,12 +24960,22 @@ async def build_chat_request(call: CheckedCall) -> PreparedRequest:
 
 
 def _read_messages(
-    call: CheckedCall, sign: Sign | None, stored: StoredChat | None
+    call: CheckedCall,
+    sign: Sign | None,
+    stored: StoredChat | None,
+    conversation: tuple[str, str | None],
 ) -> _Chat:
-    """Return the chat as the host gives it, with its model and its tools."""
+    """Return the chat as the host gives it, with its model and its tools.
+
+    `conversation` is the heading after which the host tells of it in the system prompt,
+    if any, and the prompt of the model in front (`take_conversation`).
+    """
     messages, memory_note = remembered_messages(call.agent, call.messages)
     system_prompt, parts = parse_messages(messages, call.valves.IMAGE_DETAIL)
-    instructions, summary = _take_conversation(call.caller, system_prompt)
+    instructions, summary = system_prompt, ""
+    heading, model_prompt = conversation
+    if heading:
+        instructions, summary = take_conversation(system_prompt, heading, model_prompt)
     parts, records = restore_from_details(parts, sign)
     model, reason = _choose_model(call, parts, stored)
     if call.account:
@@ -24344,16 +25002,18 @@ def _read_messages(
     return _attach_stored(chat)
 
 
-def _take_conversation(caller: Caller, system_prompt: str) -> tuple[str, str]:
-    """Return the instructions, and what the host tells there of the conversation.
+def _conversation_heading(call: CheckedCall) -> str:
+    """Return the heading after which the host tells of the conversation, if it does.
 
-    It tells it in chats of its page only; other clients write their own instructions.
+    It does so in chats of its page and in channels only; other clients write their own
+    instructions.
     """
-    if caller.is_in_channel:
-        return take_thread(system_prompt)
-    if caller.host_reads:
-        return take_summary(system_prompt)
-    return system_prompt, ""
+    heading = THREAD_HEADING if call.caller.is_in_channel else SUMMARY_HEADING
+    tells = call.caller.is_in_channel or call.caller.host_reads
+    are_messages = all(isinstance(message, dict) for message in call.messages[:3])
+    if tells and are_messages and heading in system_text(call.messages[:3]):
+        return heading
+    return ""
 
 
 def _apply_passes(chat: _Chat) -> _Chat:
@@ -24438,7 +25098,8 @@ def _code_gets_files(chat: _Chat) -> bool:
     endpoint = chat.call.endpoint
     if not endpoint.has_own_services or chat.tools.choice == "none":
         return False
-    if no_files_text(endpoint.account()) in chat.call.capabilities:
+    refused_uploads = chat.call.capabilities.refused_uploads
+    if refused_uploads.holds(endpoint.account(), chat.call.caller.user_id):
         return False
     if not has_new_container(chat.tools.items):
         return False
@@ -24668,10 +25329,12 @@ def _body(chat: _Chat) -> dict[str, Any]:
 # --------------------------------------------------------------------------------------
 
 
-def build_task_request(call: CheckedCall) -> PreparedRequest:
+def build_task_request(
+    call: CheckedCall, model: ResolvedModel | None = None
+) -> PreparedRequest:
     """Return the request for a title, tags or the like; raises InvalidRequest."""
     require_floor()
-    model = task_model(call)
+    model = model or task_model(call)
     request = task_request(model, call.messages, call.body, call.caller.task)
     repairs = learned_repairs(call, request.model)
     request = request.model_copy(update={"repairs": repairs})
@@ -24696,16 +25359,22 @@ def task_model(call: CheckedCall) -> ResolvedModel:
 
 
 def lacks_task_model(prepared: PreparedRequest, ended: RunDone) -> bool:
-    """Say whether the key may not use TASK_MODEL; later tasks get the chat's model."""
+    """Say whether the chat's model may do a task that TASK_MODEL could not.
+
+    Only if the refusal names the model, later tasks get the chat's model at once.
+    """
     call = prepared.call
     model = prepared.request.model
+    status = ended.trace.status or 0
     # OpenAI answers 400 for an unknown id, 404 for one that it has switched off.
-    is_missing = ended.ending.code == "model_not_found"
-    is_refused = is_missing or ended.trace.status in (403, 404)
+    is_missing = names_model(status, ended.trace.error)
+    is_refused = is_missing or status in (403, 404)
     is_stopped = ended.ending.code in SAFETY_STOPS
     if not is_refused or is_stopped or model == call.model.id:
         return False
-    if call.capabilities.first_time(_missing_model_text(call.endpoint, model)):
+    if is_missing and call.capabilities.first_time(
+        _missing_model_text(call.endpoint, model)
+    ):
         call.log.warn(
             f"TASK_MODEL: the key may not use {model}; the chat's model does tasks"
         )
@@ -24748,12 +25417,6 @@ def cost_of_responses(
 #
 # Reports the request and the end of a run, to the log and to the user.
 # --------------------------------------------------------------------------------------
-
-
-_UNAUTHORIZED = 401
-_WRONG_OWN_KEY = (
-    f"The model's server does not accept your own API key. Check {OWN_KEY_PLACE}"
-)
 
 
 def report_request(prepared: PreparedRequest) -> None:
@@ -24820,16 +25483,15 @@ def _audit_end(prepared: PreparedRequest, ended: RunDone) -> None:
 
 
 def _log_failure(call: CheckedCall, ended: RunDone) -> Ending:
-    """Log a failure; return it with the message to show."""
-    is_unauthorized = ended.trace.status == _UNAUTHORIZED
-    key_is_wrong = is_unauthorized or ended.ending.code == WRONG_KEY
-    own_key_is_wrong = key_is_wrong and call.config.own_key
+    """Log a failure; return it with the message to show.
+
+    An administrator cannot change a user's own key.
+    """
+    message = ""
+    if call.config.own_key and "api_key" in ended.ending.fault.settings:
+        message = f"{ended.ending.sentence} It is your own key: check {OWN_KEY_PLACE}"
     return report_failure(
-        call.log,
-        ended,
-        PIPE_SHELL,
-        is_admin=call.caller.is_admin,
-        message=_WRONG_OWN_KEY if own_key_is_wrong else "",
+        call.log, ended, PIPE_SHELL, is_admin=call.caller.is_admin, message=message
     )
 
 
@@ -25505,9 +26167,46 @@ def counted_run(
     if account is None:
         return _run(prepared, limits, connections)
     counts = _RunCounts(prepared, account)
-    events = _run(prepared, limits._replace(spent=counts.add), connections)
+
+    def spent(usages: Sequence[Usage], output: Sequence[Item]) -> str:
+        return counts.add(usages, output) or limits.spent(usages, output)
+
+    events = _run(prepared, limits._replace(spent=spent), connections)
     events = counts.watch(events)
     return account.observe_run(events, request.model, endpoint.host, event_words)
+
+
+class CallerPresence:
+    """Ends a run with its round once the account of whoever asked is gone.
+
+    Tools would go on acting for a user who was deleted.
+    """
+
+    def __init__(self, user_id: str) -> None:
+        self._user_id = user_id
+        self._has_called = False
+        self._is_gone = False
+
+    def is_due(self, event: RunEvent) -> bool:
+        """Say whether to look now: at the end of a response that calls tools."""
+        if isinstance(event, ItemAdded) and is_call(event.item):
+            self._has_called = True
+        return self._has_called and isinstance(event, ResponseDone)
+
+    async def look(self) -> None:
+        """Look for the account; a database that is away says nothing about it."""
+        self._has_called = False
+        if not self._user_id:
+            return
+        with suppress(Exception):
+            self._is_gone = await user_model(self._user_id) is None
+
+    def spent(self, _usages: Sequence[Usage], _output: Sequence[Item]) -> str:
+        """Return why the run ends, or nothing."""
+        return _NO_ACCOUNT if self._is_gone else ""
+
+
+_NO_ACCOUNT = "This answer ended, because its user account no longer exists."
 
 
 def _run(
@@ -25693,8 +26392,9 @@ class ChatUploads:
         except ResponsesError as error:
             if error.status in _NO_FILES_STATUSES:
                 # From the next message on `prepare/chat.py` chooses no files.
-                known = no_files_text(endpoint.account())
-                self._prepared.call.capabilities.first_time(known)
+                call = self._prepared.call
+                refused = call.capabilities.refused_uploads
+                refused.add(endpoint.account(), call.caller.user_id)
                 raise InvalidRequest(_NO_FILES.format(file.name)) from None
             sentence = _NOT_COPIED.format(file.name, error)
             raise InvalidRequest(sentence, error.fault) from None
@@ -26201,10 +26901,15 @@ async def answer_events(
     if prepared.reason:
         yield Status(prepared.reason)
     lines = WaitingLines(page_emitter(call.caller, call.host), connections)
-    limits = prepared.limits._replace(set_waiting=lines.set_waiting)
+    presence = CallerPresence(call.caller.user_id)
+    limits = prepared.limits._replace(
+        set_waiting=lines.set_waiting, spent=presence.spent
+    )
     events = counted_run(prepared, limits, connections)
     async with aclosing(events), aclosing(lines):
         async for event in events:
+            if presence.is_due(event):
+                await presence.look()
             for line in lines.note(event):
                 yield line
             for shown in await answer.show(event):
@@ -26918,6 +27623,8 @@ class Pipe:
                 async for event in events:
                     for chunk in view.render(event):
                         yield readable_chunk(chunk, call.caller)
+                    if isinstance(event, ToolOutput) and call.caller.may_have_row:
+                        await _save_round(call.caller, view)
                     if isinstance(event, RunDone):
                         failed = event.ending.is_failure
         except Exception as error:
@@ -26969,13 +27676,11 @@ class Pipe:
         known_text = command_task_text(call)
         if known_text is not None:
             return known_text
-        while True:
-            request = build_task_request(call)
-            events = answer_events(request, self._connections)
-            ended, _ = await self._watch(events)
-            # Once: the next request is for the chat's model, which is never missing.
-            if not lacks_task_model(request, ended):
-                break
+        request = build_task_request(call)
+        ended, _ = await self._watch(answer_events(request, self._connections))
+        if lacks_task_model(request, ended):
+            request = build_task_request(call, call.model)
+            ended, _ = await self._watch(answer_events(request, self._connections))
         return "" if ended.ending.is_failure else completion_text(ended)
 
     async def _answer(self, arrived: PipeCall) -> AsyncGenerator[AnswerEvent, None]:
@@ -27017,3 +27722,12 @@ class Pipe:
                 if isinstance(event, RunDone):
                     ended = event
         return ended, view.shown.items
+
+
+async def _save_round(caller: Caller, view: NativeRenderer | ChunkRenderer) -> None:
+    """Store what the page shows once the calls of a round have their outputs.
+
+    A server that is killed then loses no finished round.
+    """
+    if isinstance(view, NativeRenderer) and not view.shown.has_open_calls:
+        await save_output(caller.chat_id, caller.message_id, view.shown.items)

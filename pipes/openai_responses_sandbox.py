@@ -13,6 +13,7 @@ it imports; the last one has the class Tools.
 import asyncio
 import errno
 import hashlib
+import html
 import json
 import logging
 import mimetypes
@@ -302,6 +303,12 @@ def as_text(value: object) -> str:
 _PLACE_SOMEWHERE = re.compile(r"\b(input|tools)\[\d{1,6}\]")
 
 
+REASON_GIVEN = " The reason given: "
+"""In the text of an error, before what only administrators are shown of its cause."""
+UNREADABLE_STREAM = "unreadable_stream"
+"""Our code for a stream of which no event could be read."""
+
+
 class SafetyNotice(NamedTuple):
     """What OpenAI's monitoring has to say about an answer that it stopped.
 
@@ -329,6 +336,9 @@ class ApiError(NamedTuple):
     notice: SafetyNotice = SafetyNotice()
     is_relayed: bool = False
     """Whether it was found in a text, where words of the request may stand."""
+    is_page: bool = False
+    """Whether a page came in place of the API's answer: something in front of the API
+    sent it, such as a firewall, a proxy or a gateway."""
 
     def is_any_of(self, words: Container[str | None]) -> bool:
         """Say whether its code or its type is one of the `words`."""
@@ -365,7 +375,14 @@ class Failure(NamedTuple):
 
 
 SettingName = Literal[
-    "api_key", "base_url", "ca_bundle", "extra_headers", "proxy", "verify_ssl"
+    "api_key",
+    "base_url",
+    "ca_bundle",
+    "extra_headers",
+    "organization",
+    "project",
+    "proxy",
+    "verify_ssl",
 ]
 """Fields of `Endpoint` that can be the cause of a failure."""
 
@@ -463,9 +480,9 @@ class AnswerTooLarge(ResponsesError):
 
 
 class MalformedEvent(ResponsesError):
-    """An event of a stream cannot be read; the answer is asked for in one piece."""
+    """An event of a stream cannot be read."""
 
-    failure = Failure(error=ApiError(param="stream"), should_retry=False)
+    failure = Failure(error=ApiError(UNREADABLE_STREAM, param="stream"))
 
 
 class ApiRefused(ResponsesError):
@@ -486,24 +503,58 @@ class ApiRefused(ResponsesError):
         self.request_id = request_id
 
 
+CONTENT_FILTER = "content_filter"
+"""Azure's code for a chat that its filter refused, and ours for other filters."""
+
+_PAGE = re.compile(r"\s*(?:<|error code: \d{3,4}\s*\Z)", re.IGNORECASE)
+"""How a page begins. Cloudflare tells programs only `error code: 1020`."""
+_TITLE = re.compile(r"<title>([^<]{1,200})", re.IGNORECASE)
+
+
+def read_error_body(body: bytes | bytearray) -> ApiError:
+    """Return the error of the body of a refusal.
+
+    The API sends JSON. Of a page only the title is kept, for administrators.
+    """
+    try:
+        return read_api_error(load_json(body))
+    except ValueError:
+        text = body.decode("utf-8", errors="replace")
+    if not _PAGE.match(text):
+        return ApiError()
+    title = _TITLE.search(text)
+    return ApiError(message=html.unescape(title[1]) if title else "", is_page=True)
+
+
 def read_api_error(wire: object) -> ApiError:
     """Return the error of a body, a response, or either form of the event.
 
     A gateway may hold the API's own body as a text.
     """
     fields = _error_fields(wire)
+    metadata = as_mapping(fields.get("metadata"))
     message = as_text(fields.get("message") or fields.get("detail"))
     # OpenRouter has the API's body as a text in `metadata.raw` (tailcallhq/forgecode
     # 892), LiteLLM in its own message (BerriAI/litellm 34788). A gateway's own error
     # names no place; the API's may quote what looks like a body.
-    raw = as_text(as_mapping(fields.get("metadata")).get("raw"))
+    raw = as_text(metadata.get("raw"))
     if not fields.get("param"):
         inner = _inner_error(raw) or _inner_error(message)
         if inner is not None:
             return inner._replace(is_relayed=True)
+    code = _read_code(fields.get("code"))
+    # What follows is in OpenRouter's guides "Errors and Debugging" and, of the
+    # Responses API, "Error Handling". Moderation is a 403 with its reasons.
+    if metadata.get("reasons") or metadata.get("flagged_input"):
+        code = CONTENT_FILTER
+    # There, `invalid_prompt` is also the code of a chat that is too long, and of a field
+    # that is not known.
+    exact = metadata.get("error_type") or as_mapping(wire).get("error_type")
+    if code == "invalid_prompt":
+        code = as_text(exact) or code
     return ApiError(
-        code=_read_code(fields.get("code")),
-        type=as_text(fields.get("type")) or None,
+        code=code,
+        type=as_text(fields.get("type")) or as_text(exact) or None,
         param=as_text(fields.get("param")) or None,
         message=f"{message} {raw}".strip(),
         notice=_read_notice(fields.get("misalignment")),
@@ -512,9 +563,13 @@ def read_api_error(wire: object) -> ApiError:
 
 def _error_fields(wire: object) -> JsonObject:
     """Return the fields of an error, wherever a server puts them."""
-    # Bodies and the live event nest the error, the documented event is flat.
-    while isinstance(wire, Mapping) and isinstance(wire.get("error"), Mapping):
-        wire = wire["error"]
+    # Bodies and the live event nest the error, the documented event is flat. FastAPI
+    # puts what a server raised in `detail`.
+    while isinstance(wire, Mapping):
+        inner = wire.get("error") or wire.get("detail")
+        if not isinstance(inner, Mapping):
+            break
+        wire = inner
     if isinstance(wire, str):
         return {"message": wire}
     fields = as_mapping(wire)
@@ -626,7 +681,8 @@ def unknown_words(
 # A valve that holds a JSON object with documented keys.
 #
 # One such valve replaces many fields that are rarely changed. Its keys are checked one by
-# one: a key with an invalid value gets its default, and the others still apply.
+# one: a number out of its range becomes the nearest allowed one (seed 000, section 3.3),
+# a key with any other invalid value gets its default, and the others still apply.
 # --------------------------------------------------------------------------------------
 
 
@@ -637,12 +693,15 @@ _MAX_QUOTED = 80
 
 
 def read_json_valve(
-    valve: str, text: str, form: type[_Form]
+    valve: str,
+    text: str,
+    form: type[_Form],
+    consequence: str = "Its default applies.",
 ) -> tuple[_Form, list[str]]:
     """Return the settings in the text of a valve, and what is wrong with them.
 
     `form` names the known keys with their types, ranges and defaults. Each problem is a
-    message for administrators.
+    message for administrators; `consequence` is what follows from an invalid value.
     """
     given = parse_json_object(text.strip() or "{}")
     if given is None:
@@ -653,14 +712,20 @@ def read_json_valve(
     for key, field in known.items():
         if key not in given:
             continue
-        if _is_valid(form, key, given[key]):
+        try:
+            form.model_validate({key: given[key]})
             accepted[key] = given[key]
-        else:
-            shown = repr(given[key])[:_MAX_QUOTED]
-            problems.append(
-                f"{valve}: `{key}` cannot be {shown}. {field.description} Its default "
-                "applies."
-            )
+            continue
+        except ValidationError as error:
+            nearest = _nearest_allowed(error)
+        effect = consequence
+        if nearest is not None:
+            accepted[key] = nearest
+            effect = f"{nearest:g} applies."
+        shown = repr(given[key])[:_MAX_QUOTED]
+        problems.append(
+            f"{valve}: `{key}` cannot be {shown}. {field.description} {effect}"
+        )
     unknown = [key for key in given if key not in known]
     advice = f"Known keys: {', '.join(known)}."
     problem = unknown_words(valve, unknown, known, advice)
@@ -674,13 +739,18 @@ def read_expert_json(text: str, form: type[_Form]) -> tuple[_Form, list[str]]:
     return read_json_valve("EXPERT_JSON", text, form)
 
 
-def _is_valid(form: type[BaseModel], key: str, value: object) -> bool:
-    """Say whether a form accepts the value of one key."""
-    try:
-        form.model_validate({key: value})
-    except ValidationError:
-        return False
-    return True
+def _nearest_allowed(error: ValidationError) -> float | None:
+    """Return the bound that a number exceeds, None for any other mistake."""
+    for detail in error.errors():
+        if detail["input"] != detail["input"]:  # not a number, which JSON may say
+            return None
+        bounds = detail.get("ctx", {})
+        match detail["type"]:
+            case "greater_than_equal":
+                return float(bounds["ge"])
+            case "less_than_equal":
+                return float(bounds["le"])
+    return None
 
 
 # --------------------------------------------------------------------------------------

@@ -64,6 +64,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         for mark in _implied_marks(item):
             item.add_marker(mark)
+        if "hosts" in item.path.parts and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(180))
         missing = _missing_need(item)
         if missing:
             reason = f"needs {missing}, which scripts/test installs"
