@@ -414,6 +414,12 @@ REFUSED_BODIES = {
         '"context_length_exceeded","metadata":null}',
         TOO_LONG,
     ),
+    "another code is exact enough": RefusedBody(
+        400,
+        '{"error":{"code":"context_length_exceeded","message":"No."},"error_type":'
+        '"server"}',
+        TOO_LONG,
+    ),
     "FastAPI's detail": RefusedBody(
         401,
         '{"detail":{"code":"account_deactivated","message":"No."}}',

@@ -142,3 +142,15 @@ async def test_wrong_own_key_is_reported_to_its_owner(
     logged = "\n".join(record.getMessage() for record in caplog.records)
     assert "401" in logged
     assert "sk-mistyped-4711" not in logged + own
+
+
+@pytest.mark.asyncio
+@pytest.mark.usefixtures("host")
+async def test_own_key_is_not_named_where_it_is_not_the_cause(pipe: Pipe) -> None:
+    for_users(pipe, "allowed")
+    [error] = errors(
+        await chunks_of(pipe, chat("sim:chat,status=404"), **given(CANARY_KEY))
+    )
+
+    assert "An administrator has to check BASE_URL" in error
+    assert "own key" not in error
