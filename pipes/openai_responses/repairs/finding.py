@@ -150,7 +150,8 @@ def blind_repair(sent: SentRequest, failure: Failure) -> Trial | None:
     elif failure.status in _UNCLEAR_CAUSES and _may_be_about_chat(failure):
         # The step that keeps most of the chat comes first.
         last = sent.last_name
-        steps = (LeaveOutPlainReasoning(), PlainItems(last), WordsAlone(last))
+        plain = PlainItems(last, any(has_media(row.item) for row in sent.items))
+        steps = (LeaveOutPlainReasoning(), plain, WordsAlone(last))
     for repair in steps:
         if _is_worth_trying(repair, sent):
             return Trial(repair, error, is_lasting=False)
