@@ -150,7 +150,7 @@ async def in_row(admin: User) -> AsyncIterator[None]:
 async def test_refused_reasoning_is_left_out_for_good(
     tab: Tab, simulator: Simulator
 ) -> None:
-    """What cannot be read is left out; if nothing is named, words alone are sent."""
+    """What cannot be read; if nothing is named, words alone are sent, this once."""
     chat = Chat(tab, simulator)
     await chat.ask("sim:two-reasonings Hello")
     await chat.ask("sim:tool The weather?", body=CALLED)
@@ -163,18 +163,18 @@ async def test_refused_reasoning_is_left_out_for_good(
     )
 
     newest = outputs(simulator)[-1][0]["encrypted_content"]
-    simulator.faults.append(refuse_item("reasoning", text=newest, form="unnamed"))
+    unnamed = refuse_item("reasoning", text=newest, form="unnamed")
+    simulator.faults.append(unnamed)
     await chat.heal(
         "sim:short Second.",
         "The server rejected this chat as it was: only its texts and tool results were "
         "sent.",
     )
-    await chat.go_on()
-    last = kinds(chat_bodies(simulator)[-1]["input"])
-    assert last[:5] == [
-        *("user", "assistant", "user"),
-        *("function_call", "function_call_output"),
-    ]
+    healed = kinds(chat_bodies(simulator)[-1]["input"])
+    assert "reasoning" not in healed
+    simulator.faults.remove(unnamed)
+    await chat.ask("sim:short Third.")
+    assert "reasoning" in kinds(chat_bodies(simulator)[-1]["input"])
 
 
 async def test_administrators_read_the_reason_of_a_refusal(
@@ -384,3 +384,26 @@ async def test_a_users_key_changes_nothing_for_others(
     assert after["tools"] == before["tools"]
     assert all(body["store"] is False for body in chat_bodies(simulator))
     assert asked(simulator) == [200, 200, 200]
+
+
+@pytest.mark.parametrize(
+    ("code", "times"),
+    [("service_unavailable_error", 1), ("hiccup", 1), ("hiccup", 2)],
+    ids=["named trouble", "unknown trouble", "twice"],
+)
+async def test_one_bad_moment_costs_a_chat_nothing(
+    tab: Tab, simulator: Simulator, code: str, times: int
+) -> None:
+    """OpenAI itself begins a stream so: the next questions send all reasoning again."""
+    turn = await tab.send(MODEL, "sim:chat one")
+    simulator.faults.append(FailedStart("error", code, times=times, text="two"))
+    second = await tab.send(MODEL, "sim:chat two", chat_id=turn.chat_id)
+    simulator.faults.clear()
+    third = await tab.send(MODEL, "sim:chat three", chat_id=turn.chat_id)
+
+    assert second.error is None
+    assert third.error is None
+    bodies = chat_bodies(simulator)
+    assert bodies[1] == bodies[2]  # the same bytes, before anything is left out
+    assert kinds(bodies[-1]["input"]).count("reasoning") == 2
+    assert bodies[-1]["stream"] is True
