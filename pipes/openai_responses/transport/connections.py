@@ -60,6 +60,7 @@ from openai_responses.json_input import (
     json_weight,
     load_json,
 )
+from openai_responses.transport.stream import refuse_completion
 
 _KEEPALIVE_SECONDS = 180.0
 """How long a connection waits for the next question, because a new one costs two round
@@ -344,6 +345,7 @@ class HttpResponse:
                 self.request_id,
                 failure_fault(error),
             )
+        refuse_completion(wire)
         raise _unreadable_answer(UNREADABLE)
 
     async def refusal(self) -> ApiRefused:
