@@ -566,7 +566,7 @@ async def _stream_response(
         attempts.endpoint, path, payload, attempts.deadlines
     ) as answer:
         state.trace = Trace(answer.request_id, status=200)
-        if not answer.is_stream:
+        if not await answer.is_stream():
             response = await answer.response_object()
             for event in _feed_whole(response, state, background):
                 yield event
@@ -616,9 +616,11 @@ class _StreamReader:
         self._attempts.count_bytes(chunk)
         self._read_at = self._now()
         batch = self._decoder.feed(chunk) if chunk else self._decoder.close()
-        if batch:
+        earlier_events = self._attempts.response.event_count
+        fed = self._feed(batch)
+        if self._attempts.response.event_count > earlier_events:
             self._attempts.deadlines.event_arrived()
-        return self._feed(batch)
+        return fed
 
     async def gather_deltas(self, events: Sequence[RunEvent]) -> None:
         """Wait for a moment if the last event is a delta: more of them will follow.
