@@ -25,7 +25,7 @@ _TELLING_BYTES = 10
 _TEXT_BEGIN = re.compile(rb"(?:\xef\xbb\xbf)?\s*+(?:[{<:]|data:|event:|id:|retry:|\Z)")
 """How JSON, a page and an event stream begin. No packed text of that kind does: read as
 deflate or Brotli, these bytes end at once, or their first letter is none of ASCII's."""
-_MARKS = {
+_PACKED_MARKS = {
     "gzip": re.compile(rb"\x1f\x8b"),
     "zstd": re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18"),
 }
@@ -80,7 +80,7 @@ def _pass_on(text: bytes) -> Iterator[bytes]:
 
 def _choose(name: str, begin: bytes) -> Callable[[bytes], Iterator[bytes]]:
     """Return what unpacks a body that begins so; raises UnpackingError."""
-    mark = _MARKS.get(name)
+    mark = _PACKED_MARKS.get(name)
     is_packed = mark.match(begin) if mark else not _TEXT_BEGIN.match(begin)
     if not is_packed:
         return _pass_on
