@@ -250,6 +250,8 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
     },
     "unreadable": {
         "": "The model's server did not answer like the Responses API.",
+        "chat_completions": "The model's server answered like the Chat Completions API, "
+        "not like the Responses API.",
         "compressed": "The model's server sent a compressed answer, which cannot be "
         "read.",
     },
@@ -294,6 +296,7 @@ FAULTS: Mapping[tuple[str, str], SettingFault] = {
     ("refused", "404"): _WRONG_ADDRESS,
     ("refused", "407"): SettingFault(("proxy",)),
     ("unreadable", ""): _WRONG_ADDRESS,
+    ("unreadable", "chat_completions"): _WRONG_ADDRESS,
     ("unreadable", "compressed"): SettingFault(("base_url", "extra_headers")),
 }
 """The settings that can be the cause, by kind of ending and word of SENTENCES."""
@@ -335,6 +338,7 @@ def _ending_without_code(kind: str, word: str = "") -> Ending:
 COMPLETED = Ending("completed")
 CUT = _ending_without_code("cut")
 UNREADABLE = _ending_without_code("unreadable")
+CHAT_COMPLETIONS = _ending_without_code("unreadable", "chat_completions")
 COMPRESSED = _ending_without_code("unreadable", "compressed")
 
 ASKED_MODEL = "this model"

@@ -54,6 +54,16 @@ def report_failure(
     return ending._replace(sentence=shown)
 
 
+def report_skipped(log: AnswerLog, trace: Trace) -> None:
+    """Log how many events of an answer's streams could not be read, by what they are.
+
+    Nothing of them is quoted. Proxies send some on purpose, to keep a connection alive.
+    """
+    if trace.skipped:
+        counts = ", ".join(f"{count} {kind}" for kind, count in trace.skipped.items())
+        log.note(f"left out events of the stream that cannot be read: {counts}")
+
+
 _REVIEW_ID = re.compile(r"[\w.:-]{1,200}")
 
 

@@ -15,14 +15,17 @@ import pytest_asyncio
 import demo
 import tour
 from agents.sample import SIMULATORS, called_by_the_host, calls, host_tool
+from calls.outcomes import plain_text
 from calls.valves import expert
 from gpt5_agent.pipeline import Pipeline, _is_from_inlet
 from gpt5_agent.shell import json_valves, own_tools, server_access, settings
 from gpt5_agent.shell.server_access import usable_secrets
 from marking import require_mark
 from openai_responses.requests.parameters import hash_ids
+from runs.disturbed import STREAMS, sending, wire_of
 from simulator import Simulator
 from simulator.faults import refuse_parameter
+from upstream.server import Upstream
 
 pytestmark = pytest.mark.asyncio
 
@@ -753,3 +756,31 @@ async def test_parameter_named_in_a_message_is_remembered_for_one_user(
     assert await ask_as(pipeline, sim, "u-1") == 2
     assert await ask_as(pipeline, sim, "u-1") == 1
     assert await ask_as(pipeline, sim, "u-2") == 2
+
+
+@pytest.mark.parametrize("name", STREAMS)
+async def test_disturbed_stream_is_shown_as_what_it_is(
+    name: str, pipeline: Pipeline, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As by the pipe: a gateway stands before both."""
+    caplog.set_level(logging.INFO)
+    expected = STREAMS[name]
+    async with Upstream(sending(wire_of(name))) as upstream:
+        set_valves(
+            pipeline, BASE_URL=upstream.base_url, EXPERT_JSON=expert(max_retries=2)
+        )
+        *plain, _ = await pieces(pipeline, "Hi", None)
+        assert len(upstream.requests) == expected.requests
+        title = await result(pipeline, "Hi", TITLE)
+
+    assert expected.shown in plain_text(plain)
+    shown = [error_of(piece) for piece in plain if "error" in piece]
+    assert len(shown) == (expected.kind != "completed")
+    assert all(expected.words in error for error in shown)
+    if expected.kind == "completed":
+        content = title["choices"][0]["message"]["content"]
+        assert content.strip() == expected.shown.strip()
+    assert expected.cause in caplog.text
+    counts = ", ".join(f"{count} {kind}" for kind, count in expected.skipped.items())
+    line = f"left out events of the stream that cannot be read: {counts}"
+    assert caplog.text.count(line) == (2 if expected.skipped else 0)

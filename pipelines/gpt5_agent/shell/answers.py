@@ -32,7 +32,7 @@ from openai_responses.ulid import new_ulid
 from owui_chat.input.tasks import task_request, task_result
 from owui_chat.render.chunks import Chunk, error_chunk
 from owui_chat.render.completions import completion_text
-from shells.failures import report_exception, report_failure
+from shells.failures import report_exception, report_failure, report_skipped
 from shells.shell import PIPELINE_SHELL
 from toolbox.sandbox.workspaces import WorkspaceKey
 
@@ -114,8 +114,10 @@ async def _open_run(
 
 
 async def _report_end(call: PipelineCall, events: _Events) -> _Events:
-    """Yield the events; the log gets a failure, and its message an error id."""
+    """Yield the events; a failure gets an error id, and is in the log."""
     async for event in events:
+        if isinstance(event, RunDone):
+            report_skipped(call.log, event.trace)
         if isinstance(event, RunDone) and event.ending.is_failure:
             ending = report_failure(
                 call.log, event, PIPELINE_SHELL, is_admin=call.caller.is_admin
@@ -172,6 +174,7 @@ def _build_task(
 
 def _read_task_text(ended: RunDone, log: AgentLog) -> str:
     """Return the text of a task; empty if it failed, which the log says."""
+    report_skipped(log, ended.trace)
     if ended.ending.is_failure:
         report_failure(log, ended, PIPELINE_SHELL, is_admin=False)
         return ""

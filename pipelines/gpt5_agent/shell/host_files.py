@@ -20,6 +20,8 @@ import aiohttp
 
 from gpt5_agent.ports import HostFileError
 from openai_responses.json_input import parse_json_object
+from openai_responses.transport.connections import new_session
+from openai_responses.transport.unpacking import Unpacker, UnpackingError
 from owui_chat.file_names import stored_name
 
 _CONNECT_SECONDS = 10.0
@@ -39,8 +41,7 @@ class HostFiles:
     """The files of a user: those that are `attached` to a chat, by id, and new ones.
 
     Without an address, a key or a user each call raises HostFileError. No redirection
-    is followed, because the key would go along. No compressed body is accepted, because
-    a few compressed bytes can expand to gigabytes.
+    is followed, because the key would go along.
     """
 
     def __init__(
@@ -143,7 +144,6 @@ class HostFiles:
                 "the valves of this pipeline."
             )
         headers = {
-            "Accept-Encoding": "identity",
             "Authorization": f"Bearer {self._key}",
             "Content-Type": media_type,
         }
@@ -178,12 +178,8 @@ class HostFiles:
     def _open_session(self) -> aiohttp.ClientSession:
         """Return the session; it stores no cookie and uses no proxy."""
         if self._session is None:
-            self._session = aiohttp.ClientSession(
-                cookie_jar=aiohttp.DummyCookieJar(),
-                timeout=aiohttp.ClientTimeout(
-                    total=None, sock_connect=_CONNECT_SECONDS
-                ),
-                auto_decompress=False,
+            self._session = new_session(
+                timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS)
             )
         return self._session
 
@@ -198,20 +194,32 @@ def _check_answer(response: aiohttp.ClientResponse) -> None:
         )
     if response.status != 200:
         raise HostFileError(f"Open WebUI answered with HTTP {response.status}.")
-    if response.headers.get("Content-Encoding", "identity") != "identity":
-        raise HostFileError(
-            "Open WebUI sent a compressed answer, which cannot be read."
-        )
 
 
 async def _read_body(response: aiohttp.ClientResponse) -> bytes:
-    """Return a body; raises HostFileError if it is too long."""
+    """Return a body; raises HostFileError if it is too long.
+
+    A proxy in front of the host may pack it.
+    """
     body = bytearray()
-    async for chunk in response.content.iter_any():
-        body += chunk
-        if len(body) > _MAX_ANSWER_BYTES:
+    arrived = 0
+    unpacker = Unpacker(",".join(response.headers.getall("Content-Encoding", [])))
+    while True:
+        chunk = await response.content.readany()
+        arrived += len(chunk)
+        try:
+            for text in unpacker.feed(chunk):
+                body += text
+                if len(body) > _MAX_ANSWER_BYTES:
+                    break
+        except UnpackingError:
+            raise HostFileError(
+                "Open WebUI sent a compressed answer, which cannot be read."
+            ) from None
+        if max(len(body), arrived) > _MAX_ANSWER_BYTES:
             raise HostFileError(f"Open WebUI sent more than {_MAX_ANSWER_BYTES} bytes.")
-    return bytes(body)
+        if not chunk:
+            return bytes(body)
 
 
 def _build_form(name: str, media_type: str, content: bytes, boundary: str) -> bytes:

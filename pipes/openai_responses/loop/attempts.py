@@ -12,6 +12,7 @@ response, and if the API refuses to resume, five minutes after the beginning.
 import asyncio
 import json
 import re
+from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, aclosing
 from typing import Any, NamedTuple
@@ -38,6 +39,7 @@ from openai_responses.errors import (
     ResponseLost,
     ResponsesError,
     TimedOut,
+    UnreadableAnswer,
 )
 from openai_responses.items import (
     Item,
@@ -81,6 +83,7 @@ from openai_responses.transport.stream import (
     ServerSentEvent,
     StreamEvent,
     TextDelta,
+    describe_unreadable,
     join_deltas,
     parse_event,
 )
@@ -134,6 +137,8 @@ class Attempts:
         self.deadlines = Deadlines(limits.timeouts, limits.set_waiting)
         self.usages: list[Usage] = []
         """Those of all attempts of the run."""
+        self.skipped = Counter[str]()
+        """The events of the run that cannot be read, by what they are."""
         self._call_ids: set[str] = set()
         """Those of all calls of the run."""
 
@@ -302,6 +307,7 @@ class Attempts:
         trace = self.response.trace
         if isinstance(error, ApiRefused):
             trace = Trace(error.request_id, "", error.failure.status, error.error)
+        trace = trace._replace(skipped=dict(self.skipped))
         if not trace.error.names_a_place:  # most runs, and a request may be large
             return trace
         subject = named_subject(self.request.sent(), trace.error)
@@ -567,7 +573,8 @@ async def _stream_response(
 
     Without a `payload` it requests a response, or the rest of its stream. A response
     that is still in progress yields nothing. Raises what `Connections.request` raises,
-    AnswerTooLarge, MalformedEvent. Cancelling or closing it closes the connection.
+    AnswerTooLarge, and MalformedEvent if nothing of a stream can be read. Cancelling or
+    closing it closes the connection.
     """
     state = attempts.response
     attempts.deadlines.start_attempt()
@@ -575,19 +582,22 @@ async def _stream_response(
         attempts.endpoint, path, payload, attempts.deadlines
     ) as answer:
         state.trace = Trace(answer.request_id, status=200)
-        if not answer.is_stream:
+        if not await answer.is_stream():
             response = await answer.response_object()
             for event in _feed_whole(response, state, background):
                 yield event
             return
         reader = _StreamReader(answer, attempts, background)
+        earlier_events = state.event_count
         while not (answer.is_read or state.ending):
-            events, malformed = await reader.read_batch()
+            events, unreadable = await reader.read_batch()
             for event in events:
                 yield event
-            if malformed:
-                raise malformed
+            if unreadable:
+                raise unreadable
             await reader.gather_deltas(events)
+        if reader.has_skipped and state.event_count == earlier_events:
+            raise MalformedEvent
         for event in await reader.read_reason():
             yield event
 
@@ -610,19 +620,23 @@ class _StreamReader:
         self._background = background
         # A background response is resumed behind the number of its last event.
         self._decoder = EventStreamDecoder(joins_deltas=background is None)
-        self._malformed: MalformedEvent | None = None
+        self.has_skipped = False
+        """Whether an event was left out that cannot be read."""
+        self._unreadable: UnreadableAnswer | None = None
         self._now = asyncio.get_running_loop().time
         self._read_at = self._now()
 
-    async def read_batch(self) -> tuple[list[RunEvent], MalformedEvent | None]:
-        """Wait for bytes; return their run events, up to one that cannot be read."""
+    async def read_batch(self) -> tuple[list[RunEvent], UnreadableAnswer | None]:
+        """Wait for bytes; return their run events, up to what is of another API."""
         chunk = await self._answer.read_any()
         self._attempts.count_bytes(chunk)
         self._read_at = self._now()
         batch = self._decoder.feed(chunk) if chunk else self._decoder.close()
-        if batch:
+        earlier_events = self._attempts.response.event_count
+        fed = self._feed(batch)
+        if self._attempts.response.event_count > earlier_events:
             self._attempts.deadlines.event_arrived()
-        return self._feed(batch)
+        return fed
 
     async def gather_deltas(self, events: Sequence[RunEvent]) -> None:
         """Wait for a moment if the last event is a delta: more of them will follow.
@@ -652,23 +666,32 @@ class _StreamReader:
 
     def _feed(
         self, batch: Sequence[ServerSentEvent]
-    ) -> tuple[list[RunEvent], MalformedEvent | None]:
-        """Return the run events of `batch`, up to the first event that cannot be read."""
-        self._malformed = None
+    ) -> tuple[list[RunEvent], UnreadableAnswer | None]:
+        """Return the run events of `batch`, up to the first one of another API."""
+        self._unreadable = None
         run_events: list[RunEvent] = []
         for event in join_deltas(self._parse(batch)):
             run_events += self._attempts.response.feed(event)
-        return run_events, self._malformed
+        return run_events, self._unreadable
 
     def _parse(self, batch: Iterable[ServerSentEvent]) -> Iterator[StreamEvent]:
-        """Yield the new events of `batch`; `_malformed` says why it ends early."""
-        try:
-            for wire_event in batch:
+        """Yield the new events of `batch`; `_unreadable` says why it ends early.
+
+        An event that cannot be read is left out: proxies keep a connection alive with
+        an empty `data:` or a word, and the last snapshot repeats what one lost line had.
+        """
+        for wire_event in batch:
+            try:
                 parsed = parse_event(wire_event)
-                if self._background is None or self._background.take(wire_event):
-                    yield parsed
-        except MalformedEvent as error:
-            self._malformed = error
+            except MalformedEvent:
+                self.has_skipped = True
+                self._attempts.skipped[describe_unreadable(wire_event)] += 1
+                continue
+            except UnreadableAnswer as error:
+                self._unreadable = error
+                return
+            if self._background is None or self._background.take(wire_event):
+                yield parsed
 
 
 def _feed_whole(

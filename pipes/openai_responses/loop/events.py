@@ -64,6 +64,8 @@ class Trace(NamedTuple):
     error: ApiError = ApiError()
     removed: Mapping[str, int] = MappingProxyType({})
     """How many items the API took out of the input, by its reasons."""
+    skipped: Mapping[str, int] = MappingProxyType({})
+    """How many events of the run could not be read, by what they are."""
     subject: str = ""
     """The item or tool that the error names, with its place."""
     response_id: str = ""

@@ -6,6 +6,7 @@ client does not tell the old one. Errors of aiohttp become errors of this packag
 """
 
 import asyncio
+import inspect
 import json
 import re
 import ssl
@@ -62,6 +63,8 @@ from openai_responses.json_input import (
     load_json,
 )
 from openai_responses.retries import read_duration, wait_in_words
+from openai_responses.transport.stream import refuse_completion
+from openai_responses.transport.unpacking import Unpacker, UnpackingError
 
 _KEEPALIVE_SECONDS = 180.0
 """How long a connection waits for the next question, because a new one costs two round
@@ -90,7 +93,12 @@ class _Pool:
         if self._timer is not None:
             self._timer.cancel()
         if self._session is None:
-            self._session = _new_session()
+            connector = aiohttp.TCPConnector(
+                limit=_MAX_CONNECTIONS,
+                keepalive_timeout=_KEEPALIVE_SECONDS,
+                ttl_dns_cache=_DNS_SECONDS,
+            )
+            self._session = new_session(connector)
         self._lent += 1
         try:
             yield self._session
@@ -125,34 +133,50 @@ class _Pool:
         await asyncio.gather(*self._tasks)
 
 
-def _new_session() -> aiohttp.ClientSession:
+_MAX_HEADER_LINE = 64 * 1024
+_MAX_HEADERS = 500
+"""A proxy's content-security policy alone can have 12 kB; aiohttp takes lines of 8 kB,
+and 128 of them (3.14.5)."""
+_HEADER_LIMITS = {
+    "max_line_size": _MAX_HEADER_LINE,
+    "max_field_size": _MAX_HEADER_LINE,
+    "max_headers": _MAX_HEADERS,
+}
+
+
+def new_session(
+    connector: aiohttp.BaseConnector | None = None,
+    timeout: aiohttp.ClientTimeout | None = None,
+) -> aiohttp.ClientSession:
     """Return a session that reads no settings of the system and keeps nothing.
 
     Proxies of the environment are looked up by this package, because trust_env would
     also send the contents of a .netrc file. Cookies that a gateway sets for one user
     must not be sent for another.
     """
-    connector = aiohttp.TCPConnector(
-        limit=_MAX_CONNECTIONS,
-        keepalive_timeout=_KEEPALIVE_SECONDS,
-        ttl_dns_cache=_DNS_SECONDS,
-    )
+    known = inspect.signature(aiohttp.ClientSession).parameters
+    limits: dict[str, Any] = {}
+    for name, limit in _HEADER_LIMITS.items():
+        if name in known:  # aiohttp 3.9 counts no headers
+            limits[name] = limit
     return aiohttp.ClientSession(
         connector=connector,
+        timeout=timeout or aiohttp.ClientTimeout(total=None),
         cookie_jar=aiohttp.DummyCookieJar(),
         headers={"Accept-Encoding": "identity"},
         # aiohttp inflates without a limit: 1.5 MB of gzip became 1.5 GB (tried with
-        # 3.14.5).
+        # 3.14.5). HttpResponse unpacks.
         auto_decompress=False,
+        **limits,
     )
 
 
 class Timeouts(NamedTuple):
     """Limits in seconds; a `total` of 0 means no limit.
 
-    `first_event` runs from sending to the first event, `idle` from one event to the
-    next; a `keepalive` counts as an event. The time of tools and of people does not
-    count in `total`.
+    They limit silences: until the first event `first_event`, then `idle`. Any byte ends
+    a silence: some servers send comments alone while they read a long prompt. The time
+    of tools and of people does not count in `total`.
     """
 
     connect: float = 30.0
@@ -188,17 +212,24 @@ class Deadlines:
 
     def start_attempt(self) -> None:
         """Wait for a first event from now on."""
-        self._event_due = _now() + self.timeouts.first_event
-        """When the next event has to be there, by the same clock."""
+        self._silence = self.timeouts.first_event
+        """The longest silence now."""
         self._kind: TimeoutKind = "first_event_timeout"
-        """The limit that `_event_due` comes from."""
+        """The limit that this is."""
         self._set_waiting(True)
+        self.bytes_arrived()
+
+    def bytes_arrived(self) -> None:
+        """Wait for more bytes from now on."""
+        self._bytes_due = _now() + self._silence
+        """When the next bytes have to be there, by the same clock."""
 
     def event_arrived(self) -> None:
         """Wait for the next event from now on."""
-        self._event_due = _now() + self.timeouts.idle
+        self._silence = self.timeouts.idle
         self._kind = "idle_timeout"
         self._set_waiting(True)
+        self.bytes_arrived()
 
     def allow(self, seconds: float) -> bool:
         """Say whether the total limit leaves enough time for a wait."""
@@ -216,11 +247,11 @@ class Deadlines:
 
     def scope(self) -> asyncio.Timeout:
         """Return the scope for one wait; it raises TimeoutError."""
-        return asyncio.timeout_at(min(self._event_due, self._end))
+        return asyncio.timeout_at(min(self._bytes_due, self._end))
 
     def timeout_error(self) -> TimedOut:
         """Return the error of the limit that was exceeded."""
-        if self._end <= self._event_due:
+        if self._end <= self._bytes_due:
             return TimedOut("total_timeout")
         return TimedOut(self._kind)
 
@@ -236,6 +267,13 @@ _REQUEST_ID = re.compile(r"(?:req_)?[0-9a-fA-F-]{1,64}")
 """Nothing that could be a key or a word, because the log shows the id."""
 
 _NETWORK_ERRORS = (aiohttp.ClientError, TimeoutError, OSError)
+_BROKE = "The connection to the model's server broke."
+
+
+_FIELDS = (b"data:", b"event:", b"id:", b"retry:", b":")
+"""How a line of an event stream begins; the last is a comment."""
+_BEFORE_TEXT = b"\xef\xbb\xbf \t\r\n"
+"""A byte-order mark and white space: neither JSON nor an event stream needs them."""
 
 
 class HttpResponse:
@@ -245,38 +283,98 @@ class HttpResponse:
         """Read nothing yet."""
         self._response = response
         self._deadlines = deadlines
+        encodings = response.headers.getall("Content-Encoding", [])
+        self._unpacker = Unpacker(",".join(encodings))
+        self._pieces: Iterator[bytes] = iter(())
+        """The pieces of the text that arrived and were not read yet."""
+        self._begin = b""
+        """What `is_stream` has read."""
+        self._arrived = 0
+        """How many bytes arrived, packed as they were."""
+        self._has_arrived = False
+        """Whether that is the whole body."""
+        self._has_text = False
         self._broke = False
         self.is_read = False
-        self.is_stream = response.content_type == "text/event-stream"
         self.request_id = response.headers.get("x-request-id", "")
         if not _REQUEST_ID.fullmatch(self.request_id):
             self.request_id = ""
 
+    async def is_stream(self) -> bool:
+        """Say whether the body is an event stream, by its first bytes.
+
+        Gateways label streams as `text/plain`, `application/json` or not at all, and
+        errors as streams. Only a body that begins like neither is what its label says.
+        """
+        begin = b""
+        size = 0
+        while any(field.startswith(begin) for field in _FIELDS):
+            text = await self.read_any()
+            size += len(text)
+            if size > MAX_JSON_BYTES:
+                raise AnswerTooLarge
+            begin = (begin + text).lstrip(_BEFORE_TEXT)
+            if not text or begin.startswith(_FIELDS):
+                break
+        self._begin = begin
+        self.is_read = self.is_read and not begin
+        if begin.startswith(_FIELDS):
+            return True
+        is_labeled = self._response.content_type == "text/event-stream"
+        return is_labeled and not begin.startswith((b"{", b"[", b"<"))
+
     async def read_any(self) -> bytes:
-        """Return the part of the body that has arrived; empty at its end.
+        """Return the next piece of the body that has arrived; empty at its end."""
+        text, self._begin = self._begin, b""
+        if not text:
+            text = next(self._pieces, b"")
+            if text:
+                # A packed chunk can have thousands of pieces: others run in between.
+                await asyncio.sleep(0)
+        while not (text or self._has_arrived):
+            self._pieces = self._unpack(await self._receive_chunk())
+            text = next(self._pieces, b"")
+        self.is_read = not text
+        return text
+
+    async def _receive_chunk(self) -> bytes:
+        """Return the bytes that have arrived; empty at the end of the body.
 
         aiohttp puts the exception in front of the bytes that arrived before it.
         """
-        if self._broke:
-            raise ConnectionFailed("The connection to the model's server broke.")
         content = self._response.content
-        scope = self._deadlines.scope()
+        chunk = b""
+        if not self._broke:
+            scope = self._deadlines.scope()
+            try:
+                async with scope:
+                    chunk = await content.readany()
+                self._has_arrived = not chunk
+            except _NETWORK_ERRORS:
+                if scope.expired():
+                    raise self._deadlines.timeout_error() from None
+                self._broke = True
+                # Without the exception the reader gives out what had arrived.
+                content.set_exception(None)  # type: ignore[arg-type]
+                chunk = content.read_nowait()
+        if self._broke and not chunk:
+            raise ConnectionFailed(_BROKE)
+        self._arrived += len(chunk)
+        if self._arrived > MAX_ANSWER_BYTES:
+            raise AnswerTooLarge
+        self._deadlines.bytes_arrived()
+        return chunk
+
+    def _unpack(self, chunk: bytes) -> Iterator[bytes]:
+        """Yield the pieces of the text that a chunk has; none is empty."""
         try:
-            async with scope:
-                chunk = await content.readany()
-            self.is_read = not chunk
-            return chunk
-        except _NETWORK_ERRORS:
-            if scope.expired():
-                raise self._deadlines.timeout_error() from None
-            self._broke = True
-        # Without the exception the reader gives out what had arrived; the next call
-        # raises.
-        content.set_exception(None)  # type: ignore[arg-type]
-        rest = content.read_nowait()
-        if rest:
-            return rest
-        return await self.read_any()
+            for text in self._unpacker.feed(chunk):
+                self._has_text = True
+                yield text
+        except UnpackingError:
+            if self._has_text:  # damaged on its way
+                raise ConnectionFailed(_BROKE) from None
+            raise _unreadable_answer(COMPRESSED) from None
 
     async def read_all(self, most_bytes: int) -> bytearray:
         """Return the body; raises AnswerTooLarge for more than `most_bytes`."""
@@ -325,11 +423,12 @@ class HttpResponse:
         Returns its beginning: a refused stream may tell its reason there.
         """
         rest = bytearray()
-        with suppress(*_NETWORK_ERRORS):
+        with suppress(TimeoutError, ResponsesError):
             async with asyncio.timeout(_DRAIN_SECONDS):
-                async for chunk in self._response.content.iter_any():
+                while not self.is_read:
+                    text = await self.read_any()
                     if len(rest) < _MAX_ERROR_BODY:
-                        rest += chunk
+                        rest += text
         return bytes(rest)
 
     async def response_object(self) -> JsonObject:
@@ -346,6 +445,7 @@ class HttpResponse:
                 self.request_id,
                 failure_fault(error),
             )
+        refuse_completion(wire)
         raise _unreadable_answer(UNREADABLE)
 
     async def refusal(self) -> ApiRefused:
@@ -504,8 +604,6 @@ class Connections:
                     is_good = response.status == _STATUS_OK
                 if not is_good:
                     raise await answer.refusal()
-                if response.headers.get("Content-Encoding", "identity") != "identity":
-                    raise _unreadable_answer(COMPRESSED)
                 yield answer
 
     def _ssl_context(self, endpoint: Endpoint) -> ssl.SSLContext | bool:

@@ -5,7 +5,7 @@ stream". A line can exceed a megabyte, which is too long for aiohttp's own line 
 (docs/reference/responses-api.md, "Stream events").
 
 The `type` alone identifies an event. Those that are not used here only show that the
-connection is alive.
+connection is alive. Gateways send errors that have no type, and other events.
 """
 
 import json
@@ -16,10 +16,12 @@ from itertools import groupby
 from types import MappingProxyType
 from typing import NamedTuple, TypeVar
 
+from openai_responses.endings import CHAT_COMPLETIONS
 from openai_responses.errors import (
     AnswerTooLarge,
     ApiError,
     MalformedEvent,
+    UnreadableAnswer,
     read_api_error,
 )
 from openai_responses.items import ITEM_KINDS, Item
@@ -29,6 +31,7 @@ from openai_responses.json_input import (
     JsonObject,
     as_text,
     is_too_deep,
+    load_json,
 )
 from openai_responses.transport.delta_runs import join_delta_runs
 
@@ -43,6 +46,7 @@ class ServerSentEvent(NamedTuple):
 _LINE_BYTES = 64
 """What a line of an event takes in memory beside its text."""
 _BLANK_LINE = b"\n\n"
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _USUAL_EVENT = re.compile(r"^event: ([!-~]+)\ndata: (.*)\n\n", re.MULTILINE)
 """An event as OpenAI and most other servers write it."""
 _USUAL_LINES = 3
@@ -68,6 +72,8 @@ class EventStreamDecoder:
         self._joins_deltas = joins_deltas
         self._partial_line = bytearray()
         """The beginning of a line whose end has not come."""
+        self._is_first_line = True
+        """Whether no line has ended yet: the first may begin with a byte-order mark."""
         self._after_cr = False
         """Whether the last chunk ended with CR: an LF then belongs to the same line."""
         self._event = b""
@@ -108,6 +114,9 @@ class EventStreamDecoder:
         """
         text = b"".join((self._partial_line, chunk))
         self._partial_line = bytearray()
+        if self._is_first_line:
+            self._is_first_line = False
+            text = text.removeprefix(_BYTE_ORDER_MARK)
         if b"\r" in text:
             return self._take_lines(text)
         events: list[ServerSentEvent] = []
@@ -302,7 +311,8 @@ def parse_event(event: ServerSentEvent) -> StreamEvent:
     """Return the typed event; raises MalformedEvent if it is not a JSON object.
 
     Other servers end their streams with `[DONE]`. Thousands of brackets are a
-    RecursionError, no value a StopIteration.
+    RecursionError, no value a StopIteration. Raises UnreadableAnswer for a chunk of
+    Chat Completions.
     """
     if event.data == END_OF_STREAM:
         return None
@@ -314,9 +324,43 @@ def parse_event(event: ServerSentEvent) -> StreamEvent:
         if _may_be_deep(text) and is_too_deep(wire):
             raise ValueError
         read = _READERS.get(wire.get("type") or event.event)
-        return read(wire) if read else None
+        return read(wire) if read else _read_unknown(wire, event.event)
     except _ODD_EVENT:
+        if event.event == "error" and text:  # a proxy's own words
+            return StreamError(read_api_error(text))
         raise MalformedEvent from None
+
+
+def _read_unknown(wire: JsonObject, name: str) -> StreamEvent:
+    """Return the error that an event of no known type is, None for any other event.
+
+    LiteLLM, OpenRouter and other gateways send `{"error": {...}}`, vLLM up to 0.9
+    `{"object": "error", "message": ...}`. The API's own events may have an `error`, too,
+    as that of an MCP call.
+    """
+    if as_text(wire.get("type")).startswith("response."):
+        return None
+    if wire.get("error") or "error" in (name, wire.get("object")):
+        return StreamError(read_api_error(wire))
+    refuse_completion(wire)
+    return None
+
+
+def refuse_completion(wire: JsonObject) -> None:
+    """Raise UnreadableAnswer for an answer, or a part of one, of Chat Completions."""
+    if as_text(wire.get("object")).startswith("chat.completion"):
+        raise UnreadableAnswer(CHAT_COMPLETIONS.sentence, CHAT_COMPLETIONS.fault)
+
+
+def describe_unreadable(event: ServerSentEvent) -> str:
+    """Return what a malformed event is, without a word of it."""
+    if not event.data.strip():
+        return "empty"
+    try:
+        wire = load_json(event.data)
+    except ValueError:
+        return "no JSON"
+    return "with odd fields" if isinstance(wire, dict) else "no object"
 
 
 def _may_be_deep(text: str) -> bool:

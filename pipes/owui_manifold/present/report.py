@@ -34,7 +34,7 @@ from owui_manifold.call.log import RunLog
 from owui_manifold.prepare.request import PreparedRequest
 from owui_manifold.present.costs import cost_of_responses
 from shells.answer_log import LogLevel
-from shells.failures import report_failure
+from shells.failures import report_failure, report_skipped
 from shells.shell import PIPE_SHELL
 from strategies.metadata import RunMetadata
 
@@ -76,6 +76,7 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     )
     _audit_end(prepared, ended)
     _report_removals(call, trace.removed)
+    report_skipped(call.log, trace)
     if ended.ending.is_failure:
         ended = ended._replace(ending=_log_failure(call, ended))
     else:

@@ -103,7 +103,8 @@ class _Answer:
         self._trials = RunTrials()
         # Nobody reads the stream while a file is fetched, so a fetch takes no longer
         # than half of the silence that the stream may have.
-        fetch_timeouts = Timeouts(first_event=prepared.limits.timeouts.idle / 2)
+        longest = prepared.limits.timeouts.idle / 2
+        fetch_timeouts = Timeouts(first_event=longest, total=longest)
         self._artifacts = ArtifactStore(call, connections, fetch_timeouts)
         self._citations = Citations(source_keys(call.host.metadata.get("sources")))
         self._thoughts: ShownThoughts | None = None

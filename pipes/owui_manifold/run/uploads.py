@@ -86,7 +86,10 @@ class ChatUploads:
         if not content:
             return ""
         endpoint = self._prepared.call.endpoint
-        deadlines = Deadlines(self._prepared.limits.timeouts)
+        timeouts = self._prepared.limits.timeouts
+        # Its answer is a few bytes: to send them one by one does not prolong the wait.
+        longest = min(timeouts.total or timeouts.first_event, timeouts.first_event)
+        deadlines = Deadlines(timeouts._replace(total=longest))
         upload = Upload(file.name, content)
         try:
             file_id = await upload_file(endpoint, self._connections, upload, deadlines)

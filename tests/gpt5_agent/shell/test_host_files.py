@@ -1,7 +1,9 @@
 """Files of Open WebUI over its API, without a server of it."""
 
+import gzip
 import json
-from collections.abc import AsyncIterator
+import zlib
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 import pytest
@@ -161,9 +163,21 @@ HOSTILE = {
         web.Response(status=307, headers={"Location": "/elsewhere"}),
         "Open WebUI redirects requests (HTTP 307)",
     ),
-    "compressed": (
-        web.Response(body=b"bomb", headers={"Content-Encoding": "gzip"}),
+    "compressed in an unknown way": (
+        web.Response(body=b"\x1f\x9d bomb", headers={"Content-Encoding": "compress"}),
         "Open WebUI sent a compressed answer",
+    ),
+    "a bomb": (
+        web.Response(
+            body=gzip.compress(bytes(100_000_000)), headers={"Content-Encoding": "gzip"}
+        ),
+        "Open WebUI sent more than 8388608 bytes",
+    ),
+    "a packed page": (
+        web.Response(
+            body=gzip.compress(b"<html>"), headers={"Content-Encoding": "gzip"}
+        ),
+        "OPEN_WEBUI_URL is not the address of Open WebUI.",
     ),
     "endless": (
         web.Response(body=bytes(8 * 1024 * 1024 + 1)),
@@ -192,6 +206,46 @@ async def test_hostile_answer_is_not_read(case: str) -> None:
         assert str(await files.read("f-1")).startswith(beginning)
 
     assert host.paths == ["/api/v1/files/f-1"]
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, zlib.compress, bytes])
+async def test_proxy_before_the_host(pack: Callable[[bytes], bytes]) -> None:
+    """It packs what it likes, and has long headers of its own."""
+    encoding = "deflate" if pack is zlib.compress else "gzip"
+    headers = {
+        "Content-Encoding": encoding,
+        "Content-Security-Policy": "x" * 60_000,
+        **{f"X-{number}": "x" for number in range(400)},
+    }
+
+    class BehindProxy(Host):
+        async def answer(self, request: web.Request) -> web.Response:
+            """Answer through a proxy."""
+            plain = await super().answer(request)
+            assert isinstance(plain.body, bytes)
+            return web.Response(body=pack(plain.body), headers=headers)
+
+    host = BehindProxy("u-1")
+    async with files_of(host) as files:
+        assert await files.read("f-1") == b"rain"
+        assert await files.store("a.csv", b"a") == "/api/v1/files/f-1/content"
+
+
+async def test_empty_blocks_of_a_packed_file_have_a_limit() -> None:
+    """They become nothing, however many there are."""
+    packer = zlib.compressobj(wbits=31)
+    begin = packer.compress(b"{}") + packer.flush(zlib.Z_SYNC_FLUSH)
+    blocks = b"\x00\x00\x00\xff\xff" * 2_000_000
+
+    class Endless(Host):
+        async def answer(self, request: web.Request) -> web.Response:
+            """Answer any call in the same way."""
+            self.paths.append(request.path)
+            headers = {"Content-Encoding": "gzip"}
+            return web.Response(body=begin + blocks, headers=headers)
+
+    async with files_of(Endless()) as files:
+        assert "more than 8388608 bytes" in str(await files.read("f-1"))
 
 
 async def test_host_that_is_down_is_one_sentence() -> None:

@@ -1,6 +1,7 @@
 """Servers without measure: the run ends with a sentence, and its text is kept."""
 
 import pytest
+from aiohttp import web
 
 from openai_responses.loop.attempts import Limits
 from openai_responses.loop.events import RunDone
@@ -11,7 +12,7 @@ from runs.against_server import asking, end_of, report, report_of, simulated
 from runs.log import answer_text
 from simulator import Simulator
 from upstream import wire
-from upstream.server import streaming
+from upstream.server import Upstream, started, streaming
 
 pytestmark = pytest.mark.asyncio
 
@@ -40,28 +41,49 @@ async def test_stream_without_an_end(
     assert len(sim.requests) == 1
 
 
-async def test_drip_is_a_silence(connections: Connections, sim: Simulator) -> None:
-    """The limit counts from event to event: bytes of an unfinished one do not help."""
+async def test_drip_ends_at_the_total_limit(
+    connections: Connections, sim: Simulator
+) -> None:
+    """Each byte is a sign of life, but what was chosen for the answer holds."""
     request = asking("sim:chat,endless=60,of=drip hello")
-    events = await report(connections, simulated(sim), request, small(idle=0.3))
+    within = small(idle=0.3, total=0.6)
+    events = await report(connections, simulated(sim), request, within)
 
-    assert end_of(events).ending.kind == "idle_timeout"
+    assert end_of(events).ending.kind == "total_timeout"
+    assert answer_text(events).startswith("This is turn 1.")
     await sim.closed_early()
 
 
-async def test_compressed_stream_is_unreadable_and_not_retried(
+@pytest.mark.parametrize(
+    "piece",
+    [b"data: ping\n\n", b"data:\n\n", b" \n", b'data: {"type": "x"\n\n'],
+    ids=["words", "empty data", "white space", "broken JSON"],
+)
+async def test_garbage_without_an_end(connections: Connections, piece: bytes) -> None:
+    """It is counted although it is left out."""
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        stream = await started(request)
+        while True:
+            await stream.write(piece * 10_000)
+
+    async with Upstream(answer) as upstream:
+        within = small()._replace(retries=RetryPolicy(0))
+        events = await report(connections, upstream.endpoint, within=within)
+        assert len(upstream.requests) == 1
+        await upstream.left.wait()
+    assert TOO_LARGE in end_of(events).ending.sentence
+
+
+async def test_compressed_stream_is_read(
     connections: Connections, sim: Simulator
 ) -> None:
-    """A setting can be the cause; a second attempt would cost money again."""
-    events = await report(
-        connections, simulated(sim), asking("sim:chat,gzip hello"), small()
-    )
+    """Although nothing compressed was asked for."""
+    request = asking("sim:chat,gzip hello")
+    events = await report(connections, simulated(sim), request, small())
 
-    ending = end_of(events).ending
-    assert ending.kind == "unreadable"
-    assert "compressed" in ending.sentence
-    assert ending.fault.settings == ("base_url", "extra_headers")
-    assert len(sim.requests) == 1
+    assert end_of(events).ending.kind == "completed"
+    assert answer_text(events).startswith("This is turn 1.")
 
 
 async def test_weight_counts_values(connections: Connections) -> None:

@@ -254,21 +254,22 @@ async def test_last_event_without_a_blank_line(connections: Connections) -> None
     "broken", [b"data: {no json\n\n", b'data: {"type":"response.completed"}\n\n']
 )
 @pytest.mark.parametrize("together", [True, False])
-async def test_malformed_event_ends_the_run_and_keeps_earlier_items(
-    connections: Connections, broken: bytes, together: bool
+@pytest.mark.parametrize(
+    ("end", "kind"), [(wire.on_the_wire(wire.completed()), "completed"), (b"", "cut")]
+)
+async def test_event_that_cannot_be_read_is_left_out(
+    connections: Connections, broken: bytes, together: bool, end: bytes, kind: str
 ) -> None:
-    """What came before it is shown and kept; what comes after it is not read."""
+    """What comes before and after it is shown and kept; the end is as it comes."""
     before = wire.on_the_wire(*wire.message("Hello", at=0))
-    after = wire.on_the_wire(*wire.message("More", at=1), wire.completed())
-    chunks = [before, broken, after]
+    after = wire.on_the_wire(*wire.message("More", at=1))
+    chunks = [before, broken, after + end]
     answer = streaming(b"".join(chunks)) if together else streaming(*chunks)
     events = await report_of(connections, answer)
-    assert log_of(events)[-3:] == [
-        "0 text 0: Hello",
-        "0 ended message",
-        "run malformed",
-    ]
-    assert len(end_of(events).output) == 1
+    texts = [line for line in log_of(events) if " text " in line]
+    assert texts == ["0 text 0: Hello", "1 text 0: More"]
+    assert log_of(events)[-1] == f"run {kind}"
+    assert len(end_of(events).output) == 2
 
 
 def error_body(**fields: str) -> str:

@@ -1,6 +1,10 @@
-"""A run waits for as long as somebody chose, and for as long as something comes."""
+"""A run waits for as long as somebody chose, and for as long as something comes.
+
+The limits pass by the clock of the tests, which stands still while something is done.
+"""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 
 import pytest
@@ -25,9 +29,11 @@ pytestmark = pytest.mark.asyncio
 BEGUN = wire.on_the_wire(wire.created(), *wire.message("Hello ", "world")[:3])
 KEEPALIVE = b'event: keepalive\ndata: {"type":"keepalive"}\n\n'
 COMMENT = b": still here\n\n"
-END = wire.on_the_wire(
-    *wire.message("Hello")[-1:], wire.completed(wire.message_item("Hello"))
-)
+WORDS: wire.Events = [
+    *wire.message("Hello")[-1:],
+    wire.completed(wire.message_item("Hello")),
+]
+END = wire.on_the_wire(*WORDS)
 TICK = 0.03
 IDLE = 0.3
 
@@ -53,28 +59,103 @@ def ticking(piece: bytes, times: int | None = None, before: bytes = BEGUN) -> An
     return answer
 
 
+SIGNS_OF_LIFE = {
+    "events": KEEPALIVE,
+    "comments": COMMENT,
+    "empty lines": b"\n",
+    "empty data": b"data:\n\n",
+    "words": b"data: ping\n\n",
+}
+
+
 @pytest.mark.parametrize("before", [BEGUN, b""], ids=["after words", "from the start"])
-async def test_keepalives_count_as_events(
-    connections: Connections, before: bytes
+@pytest.mark.parametrize("sign", SIGNS_OF_LIFE)
+async def test_any_sign_of_life_ends_a_silence(
+    connections: Connections, sign: str, before: bytes
 ) -> None:
-    """A model that thinks for long is not cut off, by no limit that nobody set."""
-    answer = ticking(KEEPALIVE, int(2 * IDLE / TICK), before)
+    """A server that reads or thinks for long is not cut off, by no limit nobody set."""
+    answer = ticking(SIGNS_OF_LIFE[sign], int(3 * IDLE / TICK), before)
+    within = limits(retries=1, first_event=IDLE, idle=IDLE)
+    async with Upstream(answer) as upstream:
+        events = await report(connections, upstream.endpoint, within=within)
+        assert len(upstream.requests) == 1
+    assert log_of(events)[-1] == "run completed"
+
+
+async def test_parts_of_a_line_are_signs_of_life(connections: Connections) -> None:
+    """A large picture can take minutes on a slow line."""
+    first, rest = BEGUN[:-1], BEGUN[-1:] + END
+    step = len(first) // int(3 * IDLE / TICK)
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        stream = await started(request)
+        for at in range(0, len(first), step):
+            await asyncio.sleep(TICK)
+            await stream.write(first[at : at + step])
+        await stream.write(rest)
+        return stream
+
     within = limits(first_event=IDLE, idle=IDLE)
     events = await report_of(connections, answer, within)
     assert log_of(events)[-1] == "run completed"
 
 
+async def test_white_space_before_a_whole_answer(connections: Connections) -> None:
+    """Gateways keep a connection alive so for a client that does not stream."""
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        body = web.StreamResponse()
+        body.content_type = "application/json"
+        await body.prepare(request)
+        for _ in range(int(3 * IDLE / TICK)):
+            await asyncio.sleep(TICK)
+            await body.write(b" \n")
+        await body.write(json.dumps(WORDS[-1]["response"]).encode())
+        return body
+
+    events = await report_of(connections, answer, limits(first_event=IDLE, idle=IDLE))
+    assert log_of(events)[-1] == "run completed"
+
+
 @pytest.mark.parametrize(
-    "answer",
-    [stalling(BEGUN), ticking(COMMENT), ticking(b"data"), ticking(b"\n")],
-    ids=["silence", "comments", "half a line", "empty lines"],
+    ("before", "kind"),
+    [(BEGUN, "idle_timeout"), (b"", "first_event_timeout")],
+    ids=["after words", "from the start"],
 )
-async def test_silence_in_the_middle(
-    connections: Connections, answer: Answerer
+@pytest.mark.parametrize("sign", [*SIGNS_OF_LIFE])
+async def test_silence_after_signs_of_life(
+    connections: Connections, sign: str, before: bytes, kind: str
 ) -> None:
-    """Bytes without an event are silence; what was shown stays."""
+    """The limit of the first event applies until there is one, then the other one."""
+    piece = SIGNS_OF_LIFE[sign]
+    if piece == KEEPALIVE:
+        kind = "idle_timeout"
+    first = kind == "first_event_timeout"
+    within = limits(first_event=0.1 if first else 60, idle=60 if first else 0.1)
+    async with asyncio.timeout(50):
+        events = await report_of(connections, stalling(before + piece), within)
+    assert log_of(events)[-1] == f"run {kind}"
+
+
+@pytest.mark.parametrize("sign", SIGNS_OF_LIFE)
+async def test_total_limit_ends_mere_signs_of_life(
+    connections: Connections, sign: str
+) -> None:
+    within = limits(retries=1, first_event=IDLE, idle=IDLE, total=2 * IDLE)
     async with asyncio.timeout(60):
-        events = await report_of(connections, answer, limits(retries=1, idle=0.1))
+        events = await report_of(connections, ticking(SIGNS_OF_LIFE[sign]), within)
+    assert log_of(events) == [
+        "0 started message",
+        "0 text 0: Hello ",
+        "run total_timeout",
+    ]
+
+
+async def test_silence_in_the_middle(connections: Connections) -> None:
+    """What was shown stays."""
+    async with asyncio.timeout(60):
+        within = limits(retries=1, idle=0.1)
+        events = await report_of(connections, stalling(BEGUN), within)
     assert log_of(events) == [
         "0 started message",
         "0 text 0: Hello ",
@@ -94,8 +175,8 @@ async def half_a_json_body(request: web.Request) -> web.StreamResponse:
 
 @pytest.mark.parametrize(
     "answer",
-    [silence, stalling(b""), ticking(COMMENT, before=b""), half_a_json_body],
-    ids=["no head", "no body", "comments", "half a JSON body"],
+    [silence, stalling(b""), stalling(COMMENT), half_a_json_body],
+    ids=["no head", "no body", "a comment", "half a JSON body"],
 )
 async def test_silence_before_the_first_event(
     connections: Connections, answer: Answerer

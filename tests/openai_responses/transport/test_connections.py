@@ -97,7 +97,7 @@ async def test_leaving_early_closes_the_connection(connections: Connections) -> 
     """An answer that nobody reads is not computed any more."""
     async with Upstream(stalling(b": hello\n")) as upstream:
         async with post(connections, upstream.endpoint) as answer:
-            assert answer.is_stream
+            assert await answer.is_stream()
         async with asyncio.timeout(60):
             await upstream.left.wait()
 

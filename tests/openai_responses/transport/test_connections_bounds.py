@@ -1,6 +1,6 @@
 """What a hostile server cannot do with one answer: fill the memory, send the key on."""
 
-import gzip
+import asyncio
 import json
 import tracemalloc
 import zlib
@@ -10,7 +10,7 @@ import pytest
 from aiohttp import web
 
 from openai_responses.endpoint import Endpoint
-from openai_responses.errors import AnswerTooLarge, ApiRefused, UnreadableAnswer
+from openai_responses.errors import AnswerTooLarge, ApiRefused
 from openai_responses.json_input import MAX_JSON_BYTES
 from openai_responses.transport.connections import (
     Connections,
@@ -20,7 +20,8 @@ from openai_responses.transport.connections import (
     container_file,
 )
 from owui_manifold.call.models import fetch_models
-from upstream.server import KEY, Answerer, Upstream, ask, replying
+from runs.against_server import end_of, limits, report
+from upstream.server import KEY, Answerer, Upstream, ask, post, replying
 
 pytestmark = pytest.mark.asyncio
 
@@ -49,31 +50,103 @@ async def test_nothing_compressed_is_asked_for(connections: Connections) -> None
     assert encodings == ["identity", "identity"]
 
 
-@pytest.mark.parametrize("kind", ["text/event-stream", "application/json"])
-async def test_compressed_answer_is_not_inflated(
-    connections: Connections, kind: str
-) -> None:
+async def test_packed_stream_stops_at_its_limit(connections: Connections) -> None:
     """Hundred megabytes of events in a hundred kilobytes take no memory."""
     packed = bomb(100, b'data: {"type":"keepalive"}\n\n')
-    async with Upstream(replying(packed, 200, kind, GZIP)) as upstream:
+    within = limits(2)._replace(most_bytes=2 * MEGABYTE)
+    async with Upstream(replying(packed, headers=GZIP)) as upstream:
         tracemalloc.start()
-        with pytest.raises(UnreadableAnswer, match="compressed"):
-            await ask(connections, upstream.endpoint)
+        events = await report(connections, upstream.endpoint, within=within)
         held = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
+        assert len(upstream.requests) == 1
+    assert "more data than is accepted" in end_of(events).ending.sentence
     assert len(packed) < MEGABYTE
     assert held < 8 * MEGABYTE
 
 
-async def test_compressed_refusal_is_told_by_its_status(
+async def test_packed_object_stops_at_its_limit(connections: Connections) -> None:
+    """As one that is not packed: what it becomes counts."""
+    packed = bomb(200, b'{"output": "')
+    async with Upstream(replying(packed, headers=GZIP)) as upstream:
+        tracemalloc.start()
+        with pytest.raises(AnswerTooLarge):
+            await ask(connections, upstream.endpoint)
+        held = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    assert held < 2 * MAX_JSON_BYTES
+
+
+async def test_packed_refusal_stops_at_its_limit(connections: Connections) -> None:
+    """Its status says enough."""
+    packed = bomb(100, b'{"error": "')
+    async with Upstream(replying(packed, 503, headers=GZIP)) as upstream:
+        tracemalloc.start()
+        with pytest.raises(ApiRefused, match="overloaded"):
+            await ask(connections, upstream.endpoint)
+        held = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    assert held < 4 * MEGABYTE
+
+
+async def test_packed_rest_of_an_answer_stops_at_its_limit(
     connections: Connections,
 ) -> None:
-    """Its body is not read."""
-    body = gzip.compress(b'{"error": {"code": "odd"}}')
-    answer = replying(body, 404, "application/json", GZIP)
+    """What follows the end is read for a moment only, and kept as little."""
+    packed = bomb(300, b'data: {"type":"keepalive"}\n\n')
+    async with Upstream(replying(packed, headers=GZIP)) as upstream:
+        tracemalloc.start()
+        async with asyncio.timeout(60), post(connections, upstream.endpoint) as answer:
+            rest = await answer.drain()
+        held = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    assert rest.startswith(b'data: {"type":"keepalive"}')
+    assert held < 4 * MEGABYTE
+
+
+async def test_others_run_while_a_bomb_is_unpacked(connections: Connections) -> None:
+    """Each piece takes a moment; a hundred of them would stop all chats."""
+    packed = bomb(50, b'data: {"type":"keepalive"}\n\n')
+    turns = 0
+
+    async def count() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    async with (
+        Upstream(replying(packed, headers=GZIP)) as upstream,
+        post(connections, upstream.endpoint) as answer,
+    ):
+        assert await answer.is_stream()
+        other = asyncio.create_task(count())
+        pieces = 0
+        while await answer.read_any():
+            pieces += 1
+        other.cancel()
+    assert pieces >= 100
+    assert turns >= pieces - 1
+
+
+async def test_empty_blocks_without_an_end(connections: Connections) -> None:
+    """A packed stream can go on without a word; what arrives counts, too."""
+    packer = zlib.compressobj(wbits=31)
+    begin = packer.compress(b"data: 1") + packer.flush(zlib.Z_SYNC_FLUSH)
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        stream = web.StreamResponse(headers=GZIP)
+        await stream.prepare(request)
+        await stream.write(begin)
+        while True:
+            await stream.write(b"\x00\x00\x00\xff\xff" * 1_000_000)
+
     async with Upstream(answer) as upstream:
-        with pytest.raises(ApiRefused, match="no Responses API at the address"):
-            await ask(connections, upstream.endpoint)
+        async with post(connections, upstream.endpoint) as opened:
+            assert await opened.read_any() == b"data: 1"
+            with pytest.raises(AnswerTooLarge):
+                await opened.read_any()
+        await upstream.left.wait()
 
 
 def too_long() -> Iterator[tuple[str, bytes]]:

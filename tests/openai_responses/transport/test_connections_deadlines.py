@@ -26,13 +26,21 @@ LIMITS = Timeouts(first_event=60.0, idle=20.0)
     [
         ([], 60.0, "first_event_timeout"),
         ([Deadlines.event_arrived], 20.0, "idle_timeout"),
+        ([Deadlines.bytes_arrived], 60.0, "first_event_timeout"),
+        ([Deadlines.event_arrived, Deadlines.bytes_arrived], 20.0, "idle_timeout"),
         (
             [Deadlines.event_arrived, Deadlines.start_attempt],
             60.0,
             "first_event_timeout",
         ),
     ],
-    ids=["before the first event", "after an event", "next attempt"],
+    ids=[
+        "before the first event",
+        "after an event",
+        "after bytes of no event",
+        "after more bytes",
+        "next attempt",
+    ],
 )
 async def test_limit_that_runs(
     steps: list[Callable[[Deadlines], None]], left: float, kind: TimeoutKind
@@ -45,13 +53,16 @@ async def test_limit_that_runs(
     assert deadlines.timeout_error().kind == kind
 
 
-async def test_each_event_starts_the_limit_anew() -> None:
-    """The end of the wait moves with the events."""
+@pytest.mark.parametrize("arrived", [Deadlines.event_arrived, Deadlines.bytes_arrived])
+async def test_whatever_arrives_starts_the_limit_anew(
+    arrived: Callable[[Deadlines], None],
+) -> None:
+    """The end of the wait moves with it."""
     deadlines = Deadlines(LIMITS)
     deadlines.event_arrived()
     before = deadlines.scope().when()
     await asyncio.sleep(0.001)
-    deadlines.event_arrived()
+    arrived(deadlines)
     after = deadlines.scope().when()
     assert before is not None
     assert after is not None
@@ -78,11 +89,12 @@ async def test_nearest_limit_counts(
 
 
 async def test_total_runs_over_all_attempts() -> None:
-    """Neither an event nor another attempt starts it anew."""
+    """Neither bytes nor an event nor another attempt start it anew."""
     deadlines = Deadlines(Timeouts(first_event=60.0, idle=60.0, total=5.0))
     before = deadlines.scope().when()
     await asyncio.sleep(0.001)
     deadlines.event_arrived()
+    deadlines.bytes_arrived()
     deadlines.start_attempt()
     assert deadlines.scope().when() == before
 

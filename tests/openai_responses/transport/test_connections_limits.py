@@ -33,7 +33,7 @@ def test_limit_for_connecting_is_the_one_that_was_set(
         return None
 
     session = SimpleNamespace(request=request, close=close)
-    monkeypatch.setattr(module, "_new_session", lambda: session)
+    monkeypatch.setattr(module, "new_session", lambda _: session)
 
     async def ask() -> None:
         connections = Connections()

@@ -1,18 +1,20 @@
 """Files for code are uploaded once, and again where the API lost them."""
 
+import asyncio
 from typing import Any
 
 import pytest
+from aiohttp import web
 
 from calls.turns import answered, asked_as, row_of
 from openai_responses.errors import InvalidRequest
-from openai_responses.transport.connections import Connections
+from openai_responses.transport.connections import Connections, Timeouts
 from owui_manifold.call.context import CheckedCall
 from owui_manifold.prepare.chat import build_chat_request
 from owui_manifold.run.answer import answer_events
 from simulator import Simulator
 from stand_in.host import StandInHost
-from upstream.server import Upstream, replying
+from upstream.server import Upstream, replying, started
 
 pytestmark = pytest.mark.asyncio
 
@@ -93,3 +95,33 @@ async def test_lost_upload_is_repeated_at_the_next_try(
     statuses = [request.status for request in sim.requests]
     assert (statuses[1], statuses[-1]) == (404, 200)
     assert uploaded(sim) == {"a.csv": TABLE}
+
+
+@pytest.mark.parametrize(
+    "timeouts", [Timeouts(first_event=0.3), Timeouts(first_event=60, total=0.3)]
+)
+async def test_upload_whose_answer_comes_in_drops(
+    sim: Simulator,
+    host: StandInHost,
+    connections: Connections,
+    timeouts: Timeouts,
+) -> None:
+    """It ends at its limit, however many bytes come."""
+
+    async def drops(request: web.Request) -> web.StreamResponse:
+        body = await started(request)
+        while True:
+            await asyncio.sleep(0.02)
+            await body.write(b" ")
+
+    row_of(host, "How many?")
+    attach(host, host.files.add(TABLE, "a.csv"))
+    async with asyncio.timeout(50), Upstream(drops) as upstream:
+        call = asked(sim, "How many?", BASE_URL=upstream.endpoint.base_url)
+        prepared = await build_chat_request(call)
+        limits = prepared.limits._replace(timeouts=timeouts)
+        answer = answer_events(prepared._replace(limits=limits), connections)
+
+        with pytest.raises(InvalidRequest, match="did not answer in time"):
+            async for _ in answer:
+                pass

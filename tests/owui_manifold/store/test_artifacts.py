@@ -1,5 +1,6 @@
 """What a run makes is stored before it is shown."""
 
+import asyncio
 import base64
 import json
 from pathlib import Path
@@ -8,9 +9,10 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
+from aiohttp import web
 
 from calls.sample import MODEL, call_of, chat, host_context, valves_for
-from openai_responses.transport.connections import Connections
+from openai_responses.transport.connections import Connections, Timeouts
 from openai_responses.transport.stream import ItemDone, PartialImage
 from owui_chat.events import AnswerEvent, Marker
 from owui_chat.storage.records import read_records
@@ -21,7 +23,7 @@ from simulator import Simulator
 from simulator.files import TABLE, draw_picture
 from stand_in.host import StandInHost, host_request
 from stand_in.signing import SIGN
-from upstream.server import Upstream, replying
+from upstream.server import Upstream, replying, started
 
 pytestmark = pytest.mark.asyncio
 
@@ -346,3 +348,34 @@ async def test_picture_whose_bytes_are_lost_is_left_out(
 
     kinds = [item.get("role", item["type"]) for item in prepared.request.input]
     assert kinds == ["user", "reasoning", "assistant", "user"]
+
+
+async def test_file_that_comes_in_drops_does_not_hold_the_answer_up(
+    sim: Simulator, host: StandInHost, connections: Connections
+) -> None:
+    """Nobody reads the stream while a file is fetched: half of a silence is the most."""
+
+    async def drops(request: web.Request) -> web.StreamResponse:
+        body = await started(request)
+        while True:
+            await asyncio.sleep(0.02)
+            await body.write(b"x")
+
+    stream = replying(transcript("count.sse"))
+    answers = {"POST": stream, "GET": drops}
+    async with (
+        asyncio.timeout(60),
+        Upstream(lambda request: answers[request.method](request)) as upstream,
+    ):
+        valves = valves_for(sim, **ON, BASE_URL=upstream.base_url)
+        context = host_context(request=host_request())
+        call = call_of(chat("Count."), valves, SAVED, host=context)
+        prepared = await build_chat_request(call)
+        limits = prepared.limits._replace(timeouts=Timeouts(idle=0.4))
+        prepared = prepared._replace(limits=limits)
+        events = [event async for event in answer_events(prepared, connections)]
+        await upstream.left.wait()
+
+    (card,) = cards(events)
+    assert "could not be fetched" in str(card)
+    assert host.files.rows == {}

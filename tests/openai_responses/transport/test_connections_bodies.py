@@ -1,0 +1,393 @@
+"""What a body is, its first bytes say: a label may be wrong, and a body packed."""
+
+import asyncio
+import gzip
+import json
+import zlib
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from openai_responses.endpoint import Endpoint
+from openai_responses.errors import ApiRefused, ConnectionFailed, UnreadableAnswer
+from openai_responses.transport.connections import (
+    Connections,
+    Deadlines,
+    Timeouts,
+    container_file,
+)
+from openai_responses.transport.uploads import Upload, upload_file
+from owui_manifold.call.models import fetch_models
+from runs.against_server import end_of, limits, report, report_of
+from runs.disturbed import ANSWER, wire_of
+from runs.log import answer_text
+from upstream import wire
+from upstream.server import (
+    KEY,
+    Answerer,
+    Upstream,
+    ask,
+    in_turn,
+    post,
+    replying,
+    streaming,
+)
+
+pytestmark = pytest.mark.asyncio
+
+STREAM = wire_of("empty-data-between")
+WHOLE = json.dumps(wire.completed(wire.message_item(ANSWER))["response"]).encode()
+ERROR = json.dumps(
+    {"error": {"code": "insufficient_quota", "message": "Pay!"}}
+).encode()
+LABELS = (
+    "text/event-stream",
+    "text/plain; charset=utf-8",
+    "application/json",
+    "application/octet-stream",
+    "text/html",
+    "text/event-stream, text/event-stream",
+    "event stream",
+    "",
+    None,
+)
+
+bytewise = pytest.mark.parametrize("size", [1 << 20, 1], ids=["whole", "bytewise"])
+
+
+@asynccontextmanager
+async def serving(
+    body: bytes, label: str | None, size: int, *headers: tuple[str, str]
+) -> AsyncIterator[Endpoint]:
+    """Serve a body in chunks of a size, under headers as they are given."""
+    head = [("Connection", "close"), *headers]
+    if label is not None:
+        head.append(("Content-Type", label))
+    lines = "".join(f"{name}: {value}\r\n" for name, value in head)
+
+    async def answer(
+        reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(f"HTTP/1.1 200 OK\r\n{lines}\r\n".encode())
+        for at in range(0, len(body), size):
+            writer.write(body[at : at + size])
+            await writer.drain()
+            await asyncio.sleep(0)
+        writer.close()
+
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        yield Endpoint(f"http://127.0.0.1:{port}/v1", KEY)
+
+
+# ----------------------------------------------------------------------- labels
+
+
+@bytewise
+@pytest.mark.parametrize("label", LABELS)
+@pytest.mark.parametrize("before", [b"", b"\xef\xbb\xbf", b"\n\r\n ", b": hi\n"])
+async def test_stream_under_any_label(
+    connections: Connections, label: str | None, size: int, before: bytes
+) -> None:
+    async with serving(before + STREAM, label, size) as endpoint:
+        events = await report(connections, endpoint)
+    assert end_of(events).ending.kind == "completed"
+    assert answer_text(events) == ANSWER
+    assert end_of(events).trace.skipped == {"empty": 5}
+
+
+@bytewise
+@pytest.mark.parametrize("label", LABELS)
+@pytest.mark.parametrize("before", [b"", b"\xef\xbb\xbf", b"\n\r\n  "])
+async def test_whole_answer_under_any_label(
+    connections: Connections, label: str | None, size: int, before: bytes
+) -> None:
+    async with serving(before + WHOLE, label, size) as endpoint:
+        events = await report(connections, endpoint)
+    assert end_of(events).ending.kind == "completed"
+    assert answer_text(events) == ANSWER
+
+
+@bytewise
+@pytest.mark.parametrize("label", LABELS)
+async def test_error_under_any_label(
+    connections: Connections, label: str | None, size: int
+) -> None:
+    """It has the status 200, and it is told."""
+    async with serving(ERROR, label, size) as endpoint:
+        events = await report(connections, endpoint)
+    assert end_of(events).ending.kind == "refused"
+    assert end_of(events).ending.code == "insufficient_quota"
+
+
+@bytewise
+@pytest.mark.parametrize("label", LABELS)
+@pytest.mark.parametrize("page", [b"<html>Hi</html>", b"\n<!DOCTYPE html>", b"[]"])
+async def test_page_under_any_label(
+    connections: Connections, label: str | None, size: int, page: bytes
+) -> None:
+    """Nothing passes that would be asked for again."""
+    async with serving(page, label, size) as endpoint:
+        events = await report(connections, endpoint, within=limits(2))
+    assert [end_of(events).ending.kind] == ["unreadable"]
+    assert len(events) == 1
+
+
+@pytest.mark.parametrize("text", [b"Not here", b"data", b"ever"])
+async def test_words_under_another_label(connections: Connections, text: bytes) -> None:
+    """They are no stream, although some begin like one."""
+    async with (
+        Upstream(replying(text, content_type="text/plain")) as upstream,
+        post(connections, upstream.endpoint) as answer,
+    ):
+        assert not await answer.is_stream()
+        assert await answer.read_any() == text
+        assert await answer.read_any() == b""
+        assert answer.is_read
+
+
+@pytest.mark.parametrize("label", ["text/event-stream", "text/plain"])
+async def test_first_event_does_not_wait(connections: Connections, label: str) -> None:
+    """It is read before anything follows it."""
+    release = asyncio.Event()
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        stream = web.StreamResponse(headers={"Content-Type": label})
+        await stream.prepare(request)
+        await stream.write(b"data: 1\n\n")
+        await release.wait()
+        return stream
+
+    async with (
+        asyncio.timeout(60),
+        Upstream(answer) as upstream,
+        post(connections, upstream.endpoint) as opened,
+    ):
+        assert await opened.is_stream()
+        assert await opened.read_any() == b"data: 1\n\n"
+        assert not opened.is_read
+        release.set()
+        assert await opened.read_any() == b""
+        assert opened.is_read
+
+
+# ----------------------------------------------------------------- packed bodies
+
+
+def raw(body: bytes) -> bytes:
+    """Pack as deflate without the header of zlib."""
+    packer = zlib.compressobj(wbits=-15)
+    return packer.compress(body) + packer.flush()
+
+
+def plain(body: bytes) -> bytes:
+    """Pack nothing, whatever the header says."""
+    return body
+
+
+PACKERS: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
+    "gzip": ("gzip", gzip.compress),
+    "deflate": ("deflate", zlib.compress),
+    "raw deflate": ("deflate", raw),
+    "an old header": ("gzip", plain),
+    "an old header of another kind": ("br", plain),
+    "identity": ("identity", plain),
+    "none": ("none", plain),
+    "an empty header": ("", plain),
+    "an unknown kind of text": ("utf-8", plain),
+}
+each_packing = pytest.mark.parametrize("packing", PACKERS)
+
+
+def packed(body: bytes, packing: str) -> tuple[bytes, dict[str, str]]:
+    """Return a packed body with its header."""
+    encoding, pack = PACKERS[packing]
+    return pack(body), {"Content-Encoding": encoding}
+
+
+@bytewise
+@each_packing
+@pytest.mark.parametrize("body", [STREAM, WHOLE], ids=["stream", "whole"])
+async def test_packed_answer_is_read(
+    connections: Connections, packing: str, size: int, body: bytes
+) -> None:
+    """Although it was not asked for."""
+    content, headers = packed(body, packing)
+    async with serving(content, "text/plain", size, *headers.items()) as endpoint:
+        events = await report(connections, endpoint)
+    assert end_of(events).ending.kind == "completed"
+    assert answer_text(events) == ANSWER
+
+
+@each_packing
+@pytest.mark.parametrize("status", [200, 429])
+async def test_packed_refusal_is_read(
+    connections: Connections, packing: str, status: int
+) -> None:
+    """Its code decides much."""
+    content, headers = packed(ERROR, packing)
+    answer = replying(content, status, "application/json", headers)
+    async with Upstream(answer) as upstream:
+        with pytest.raises(ApiRefused, match="no credit") as refused:
+            await ask(connections, upstream.endpoint)
+    assert refused.value.error.code == "insufficient_quota"
+
+
+@each_packing
+async def test_packed_answers_to_other_requests(
+    connections: Connections, packing: str
+) -> None:
+    """The list of models, a container's file, an upload."""
+    models = b'{"data": [{"id": "gpt-5.2"}]}'
+    replies = [
+        replying(content, 200, "application/json", headers)
+        for content, headers in (
+            packed(models, packing),
+            packed(b'{"rain": 3}', packing),
+            packed(b'{"id": "file-1"}', packing),
+        )
+    ]
+    limit = Deadlines(Timeouts())
+    async with Upstream(in_turn(*replies)) as upstream:
+        endpoint = upstream.endpoint
+        assert await fetch_models(endpoint, connections) == {"gpt-5.2": ""}
+        ids = ("c", "f")
+        file = await container_file(endpoint, connections, ids, 99, limit)
+        assert file == b'{"rain": 3}'
+        upload = Upload("a.csv", b"a")
+        assert await upload_file(endpoint, connections, upload, limit) == "file-1"
+
+
+async def test_packed_event_is_shown_as_soon_as_it_is_there(
+    connections: Connections,
+) -> None:
+    """A proxy flushes behind each event."""
+    release = asyncio.Event()
+    packer = zlib.compressobj(wbits=31)
+
+    def flushed(text: bytes) -> bytes:
+        return packer.compress(text) + packer.flush(zlib.Z_SYNC_FLUSH)
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        stream = web.StreamResponse(headers={"Content-Encoding": "gzip"})
+        await stream.prepare(request)
+        await stream.write(flushed(b"data: 1\n\n"))
+        await release.wait()
+        await stream.write(flushed(b"data: 2\n\n"))
+        return stream
+
+    async with (
+        asyncio.timeout(60),
+        Upstream(answer) as upstream,
+        post(connections, upstream.endpoint) as opened,
+    ):
+        assert await opened.is_stream()
+        assert await opened.read_any() == b"data: 1\n\n"
+        release.set()
+        assert await opened.read_any() == b"data: 2\n\n"
+
+
+@pytest.mark.parametrize("status", [200, 400])
+@pytest.mark.parametrize("body", [STREAM, WHOLE, ERROR], ids=["a", "b", "c"])
+async def test_unknown_kind_of_packing(
+    connections: Connections, status: int, body: bytes
+) -> None:
+    """An answer says so, at once; a refusal has its status, and may pass once."""
+    content = gzip.compress(body)
+    answer = replying(content, status, headers={"Content-Encoding": "compress"})
+    async with Upstream(answer) as upstream:
+        events = await report(connections, upstream.endpoint, within=limits(2))
+        assert len(upstream.requests) == (1 if status == 200 else 2)
+    ending = end_of(events).ending
+    if status == 200:
+        assert ending.kind == "unreadable"
+        assert "sent a compressed answer, which cannot be read" in ending.sentence
+        assert ending.fault.settings == ("base_url", "extra_headers")
+    else:
+        assert ending.kind == "refused"
+        assert "HTTP 400" in ending.sentence
+
+
+@pytest.mark.parametrize(
+    ("beginning", "error"),
+    [([b"data: 1\n\n"], ConnectionFailed), ([], UnreadableAnswer)],
+)
+async def test_body_that_is_damaged(
+    connections: Connections, beginning: list[bytes], error: type[Exception]
+) -> None:
+    """What came before is kept: the answer counts as cut."""
+    packer = zlib.compressobj(wbits=31)
+    good = b"".join(map(packer.compress, beginning)) + packer.flush(zlib.Z_SYNC_FLUSH)
+    headers = {"Content-Encoding": "gzip"}
+    async with (
+        serving(good + b"\xff" * 20, None, 1, *headers.items()) as endpoint,
+        post(connections, endpoint) as opened,
+    ):
+        read = [(await opened.read_any())[:1] for _ in beginning]
+        assert read == [text[:1] for text in beginning]
+        with pytest.raises(error):
+            await opened.read_all(99)
+
+
+async def test_reason_of_a_packed_stream_that_was_refused(
+    connections: Connections,
+) -> None:
+    """It comes behind the last event, perhaps in the same chunk."""
+    first = wire.ended("failed", error=None)
+    error = {"type": "error", "error": {"code": "content_filter", "message": "No"}}
+    body = gzip.compress(wire.on_the_wire(first, error))
+    answer = replying(body, headers={"Content-Encoding": "gzip"})
+    events = await report_of(connections, answer)
+    assert end_of(events).ending.code == "content_filter"
+
+
+# --------------------------------------------------------------- lines of headers
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        [("Content-Security-Policy", "x" * 65_000)],
+        [(f"X-Header-{number}", "x" * 100) for number in range(490)],
+    ],
+    ids=["a long line", "many lines"],
+)
+@pytest.mark.parametrize("status", [200, 429])
+async def test_long_headers_of_a_proxy(
+    connections: Connections, headers: list[tuple[str, str]], status: int
+) -> None:
+    """Nobody reads them."""
+    given = dict(headers)
+    body = WHOLE if status == 200 else ERROR
+    async with Upstream(replying(body, status, headers=given)) as upstream:
+        events = await report(connections, upstream.endpoint)
+    kind = "completed" if status == 200 else "refused"
+    assert end_of(events).ending.kind == kind
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Content-Security-Policy": "x" * 70_000},
+        {f"X-Header-{number}": "x" for number in range(600)},
+    ],
+    ids=["a line", "lines"],
+)
+async def test_headers_without_an_end(
+    connections: Connections, headers: dict[str, Any]
+) -> None:
+    """They have a limit, as all that a server sends."""
+    answer: Answerer = replying(WHOLE, headers=headers)
+    async with Upstream(answer) as upstream:
+        events = await report(connections, upstream.endpoint)
+    assert end_of(events).ending.kind == "unreachable"
+
+
+async def test_streaming_is_the_usual_case(connections: Connections) -> None:
+    """The tests above serve by hand; a server of aiohttp is read alike."""
+    events = await report_of(connections, streaming(STREAM))
+    assert answer_text(events) == ANSWER

@@ -1,0 +1,264 @@
+"""Packed bodies become texts, piece by piece, whatever their header says."""
+
+import gzip
+import tracemalloc
+import zlib
+from base64 import b64decode
+from collections.abc import Iterator
+from importlib.util import find_spec
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from openai_responses.transport.unpacking import (
+    _PIECE_BYTES,
+    Unpacker,
+    UnpackingError,
+)
+
+MEGABYTE = 1 << 20
+TEXT = b"".join(
+    b'data: {"type": "keepalive", "n": %d}\n\n' % number for number in range(3)
+)
+
+
+def raw(text: bytes) -> bytes:
+    """Pack as deflate without the header of zlib."""
+    packer = zlib.compressobj(wbits=-15)
+    return packer.compress(text) + packer.flush()
+
+
+PACKED = {
+    "gzip": gzip.compress(TEXT),
+    "deflate": zlib.compress(TEXT),
+    "raw deflate": raw(TEXT),
+    # written by brotli 1.2.1 and zstandard 0.25.0
+    "br": b64decode(
+        "G24AAJ0HdiwYh1JCFj2+CcptqV9e2IzfmuAnQRYsYigESPTBBhwApRJhYLj6ZfFo63NfG7HtnvOL"
+        "4KBcAVcD"
+    ),
+    "zstd": b64decode(
+        "KLUv/SBvpQEApAJkYXRhOiB7InR5cGUiOiAia2VlcGFsaXZlIiwgIm4iOiAwfQoKMTJ9CgoCAAEp"
+        "ikb1BA=="
+    ),
+}
+MISSING = {
+    name
+    for name, packages in {
+        "br": ("brotli", "brotlicffi"),
+        "zstd": ("zstandard",),
+    }.items()
+    if not any(map(find_spec, packages))
+}
+"""Encodings for which this environment has no package; Open WebUI's has both."""
+
+bytewise = pytest.mark.parametrize("size", [10_000_000, 1], ids=["whole", "bytewise"])
+
+
+def chunks_of(packed: bytes, size: int) -> list[bytes]:
+    """Return what the network makes of a body, and its end."""
+    return [*(packed[at : at + size] for at in range(0, len(packed), size)), b""]
+
+
+def pieces_of(encoding: str, packed: bytes, size: int = 10_000_000) -> Iterator[bytes]:
+    """Yield the pieces that a body becomes."""
+    unpacker = Unpacker(encoding)
+    for chunk in chunks_of(packed, size):
+        yield from unpacker.feed(chunk)
+
+
+def unpacked(encoding: str, packed: bytes, size: int = 10_000_000) -> bytes:
+    """Return the text of a body."""
+    return b"".join(pieces_of(encoding, packed, size))
+
+
+@bytewise
+@pytest.mark.parametrize("kind", PACKED)
+def test_packed_text_is_read(kind: str, size: int) -> None:
+    """A kind for which no package is there is one that is not known."""
+    encoding = kind.removeprefix("raw ")
+    if kind in MISSING:
+        with pytest.raises(UnpackingError):
+            unpacked(encoding, PACKED[kind], size)
+    else:
+        assert unpacked(encoding, PACKED[kind], size) == TEXT
+
+
+@pytest.mark.parametrize(
+    "encoding",
+    ["gzip", "GZip", " gzip ", "x-gzip", "gzip, gzip", "identity, gzip", "gzip,none"],
+)
+def test_name_of_an_encoding_has_several_forms(encoding: str) -> None:
+    assert unpacked(encoding, PACKED["gzip"]) == TEXT
+
+
+@pytest.mark.parametrize("encoding", ["compress", "gzip, br", "utf-8", "aws-chunked"])
+def test_unknown_encoding_of_packed_bytes(encoding: str) -> None:
+    with pytest.raises(UnpackingError):
+        unpacked(encoding, PACKED["gzip"])
+
+
+PLAIN = {
+    "an event": TEXT,
+    "a name": b"event: x\ndata: {}\n\n",
+    "a comment": b": still here\n\n" + TEXT,
+    "an id": b"id: 1\ndata: {}\n\n",
+    "a retry": b"retry: 1000\n\n" + TEXT,
+    "a short comment": b":\n\n",
+    "JSON": b'{"output": []}',
+    "short JSON": b"{}",
+    "a page": b"<!DOCTYPE html>",
+    "a byte-order mark": b"\xef\xbb\xbf" + TEXT,
+    "white space": b"\n \r\n\t" + b" " * 50 + TEXT,
+    "nothing": b"",
+}
+
+
+@bytewise
+@pytest.mark.parametrize("text", PLAIN.values(), ids=PLAIN)
+@pytest.mark.parametrize(
+    "encoding",
+    ["", "identity", "none", "gzip", "deflate", "br", "zstd", "utf-8", "gzip, br"],
+)
+def test_text_under_a_header_that_is_not_true(
+    encoding: str, text: bytes, size: int
+) -> None:
+    """A proxy has unpacked it and left the header."""
+    assert unpacked(encoding, text, size) == text
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "zstd"])
+def test_any_bytes_without_the_mark_of_an_encoding(encoding: str) -> None:
+    """A file of a container may be anything."""
+    assert unpacked(encoding, b"city,rain\nBern,3\n") == b"city,rain\nBern,3\n"
+
+
+@given(
+    text=st.one_of(
+        st.just(TEXT),
+        st.text(max_size=40).map(
+            lambda text: f'{{"id": "{text}'.encode(errors="replace")
+        ),
+        st.binary(max_size=40).map(lambda rest: b"data: " + rest),
+        st.binary(max_size=40).map(lambda rest: b": " + rest),
+        st.binary(max_size=40).map(lambda rest: b"\n<html" + rest),
+    ),
+    level=st.integers(0, 9),
+    window=st.integers(9, 15),
+    strategy=st.integers(0, 4),
+)
+def test_packed_text_is_never_taken_for_a_text(
+    text: bytes, level: int, window: int, strategy: int
+) -> None:
+    """Deflate without a header begins with any byte."""
+    packer = zlib.compressobj(level, wbits=-window, strategy=strategy)
+    packed = packer.compress(text) + packer.flush()
+    assert unpacked("deflate", packed) == text
+
+
+@pytest.mark.parametrize("window", [31, 15, -15], ids=["gzip", "deflate", "raw"])
+def test_event_is_there_as_soon_as_its_bytes_are(window: int) -> None:
+    """Nothing waits for the next event."""
+    packer = zlib.compressobj(wbits=window)
+    unpacker = Unpacker("gzip" if window == 31 else "deflate")
+    for number in range(20):
+        event = b'data: {"type": "response.output_text.delta", "n": %d}\n\n' % number
+        packed = packer.compress(event) + packer.flush(zlib.Z_SYNC_FLUSH)
+        assert b"".join(unpacker.feed(packed)) == event
+
+
+@bytewise
+@pytest.mark.parametrize("padding", [b"", bytes(20), b"end"])
+def test_members_in_a_row(padding: bytes, size: int) -> None:
+    """Some servers pack each event on its own; what is no member is padding."""
+    members = b"".join(gzip.compress(TEXT) for _ in range(3))
+    assert unpacked("gzip", members + padding, size) == TEXT * 3
+
+
+def test_large_text_is_whole() -> None:
+    """Repetitions go over the ends of pieces."""
+    text = bytes(range(256)) * 5000
+    assert unpacked("gzip", gzip.compress(text)) == text
+    assert unpacked("gzip", gzip.compress(text), 100) == text
+
+
+def damaged(window: int) -> bytes:
+    """Return a packed text, then a block of a type that there is not."""
+    packer = zlib.compressobj(wbits=window)
+    return packer.compress(TEXT) + packer.flush(zlib.Z_SYNC_FLUSH) + b"\xff" * 20
+
+
+DAMAGED = {
+    "gzip": damaged(31),
+    "deflate": damaged(15),
+    "raw deflate": damaged(-15),
+    **{kind: PACKED[kind][:-20] + b"\xff" * 300 for kind in ("br", "zstd")},
+}
+
+
+@bytewise
+@pytest.mark.parametrize("kind", DAMAGED)
+def test_damaged_body(kind: str, size: int) -> None:
+    """What came before is there; the error has nothing of the bytes."""
+    if kind in MISSING:
+        return
+    pieces = pieces_of(kind.removeprefix("raw "), DAMAGED[kind], size)
+    texts: list[bytes] = []
+    with pytest.raises(UnpackingError) as error:
+        texts.extend(pieces)
+    assert str(error.value) == ""
+    # The packages keep back a whole chunk, and those of the last two a whole block.
+    if size == 1 and kind not in ("br", "zstd"):
+        assert b"".join(texts) == TEXT
+
+
+@pytest.mark.parametrize("packed", [b"\x1f\x8b" + b"\xff" * 20, b"\x1f\x8b"])
+def test_mere_mark_of_gzip(packed: bytes) -> None:
+    """Packed by its mark, and then nothing that can be read."""
+    if len(packed) > 2:
+        with pytest.raises(UnpackingError):
+            unpacked("gzip", packed)
+    else:
+        assert unpacked("gzip", packed) == b""
+
+
+def inflating() -> bytes:
+    """Return a hundred megabytes in a hundred kilobytes."""
+    packer = zlib.compressobj(9, wbits=31)
+    packed = [packer.compress(bytes(MEGABYTE)) for _ in range(100)]
+    return b"".join([*packed, packer.flush()])
+
+
+# Blocks of one letter, each 128 kB (RFC 8878, 3.1.1.2.2), and 30 MB of one letter.
+ZSTD_BOMB = b"\x28\xb5\x2f\xfd\x00\x58" + b"\x02\x00\x10\n" * 1000 + b"\x03\x00\x10\n"
+BROTLI_BOMB = b64decode(
+    "y///P/gnAOKxQCD3/o///3/wTwDEYRGA7v0f////4J8AiMMCAN37P/7//8E/AQ=="
+)
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "br", "zstd"])
+def test_bomb_comes_in_small_pieces(encoding: str) -> None:
+    """A reader that counts can stop at any of them."""
+    if encoding in MISSING:
+        return
+    bombs = {"gzip": inflating(), "br": BROTLI_BOMB, "zstd": ZSTD_BOMB}
+    bomb = bombs[encoding]
+    size = 0
+    tracemalloc.start()
+    for piece in pieces_of(encoding, bomb):
+        assert len(piece) <= 8 * _PIECE_BYTES
+        size += len(piece)
+        if size > 20 * MEGABYTE:
+            break
+    held = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert size > 20 * MEGABYTE
+    assert held < 16 * MEGABYTE
+
+
+def test_memory_that_a_sender_of_zstd_may_ask_for() -> None:
+    """Its header asks for 128 MB."""
+    wide = b"\x28\xb5\x2f\xfd\x00\x88" + b"\x02\x00\x10\n" * 20
+    with pytest.raises(UnpackingError):
+        unpacked("zstd", wide)
