@@ -61,7 +61,7 @@ from openai_responses.json_input import (
     json_weight,
     load_json,
 )
-from openai_responses.transport.stream import refuse_completion
+from openai_responses.transport.stream import find_error, refuse_completion
 from openai_responses.transport.unpacking import Unpacker, UnpackingError
 
 _KEEPALIVE_SECONDS = 180.0
@@ -326,8 +326,8 @@ class HttpResponse:
         text, self._begin = self._begin, b""
         if not text:
             text = next(self._pieces, b"")
-            # A packed chunk can have thousands of pieces: others run in between.
-            await asyncio.sleep(0)
+            if text:  # of a packed chunk, which can have thousands: others run, too
+                await asyncio.sleep(0)
         while not (text or self._has_arrived):
             self._pieces = self._unpack(await self._receive_chunk())
             text = next(self._pieces, b"")
@@ -433,8 +433,8 @@ class HttpResponse:
         wire = as_mapping(await self.read_json())
         if isinstance(wire.get("output"), list):
             return wire
-        if wire.get("error"):
-            error = read_api_error(wire)
+        error = find_error(wire)
+        if error is not None:
             failure = Failure(self._response.status, error)
             raise ApiRefused(
                 failure_sentence(error),
