@@ -22,7 +22,7 @@ class TimeoutSettings(BaseModel):
         default=300,
         ge=30,
         le=900,
-        description="Longest wait for an answer to begin, 30 to 900.",
+        description="Longest silence before an answer begins, 30 to 900.",
     )
     idle_timeout_seconds: float = Field(
         default=300,

@@ -1,8 +1,9 @@
 """The way to the server: certificates, proxies, silence, nonsense on the wire."""
 
 import gzip
+import zlib
 from base64 import b64encode
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from hosts.setup.pipes import install_pipe, valves_changed
 from simulator import Simulator
 from upstream.certificates import bundle_of, server_side
 from upstream.forward_proxy import ForwardProxy
+from upstream.packing import stored_brotli, stored_zstd
 from upstream.server import Answerer, Upstream, replying, started, streaming
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]
@@ -92,11 +94,13 @@ async def test_oversized_answers_are_cut_off(tab: Tab, admin: User) -> None:
     Chat and key go nowhere else, the text that came is kept, and the next answer works.
     """
     half = WIRE[: WIRE.index(b"event: response.output_text.done")]
-    bomb = gzip.compress(half + b": x\n" * 25_000_000, compresslevel=1)
+    # Each bracket may become a value of 32 bytes.
+    heavy = b": [[[[[[[[\n" * 1_100_000
+    bomb = gzip.compress(half + heavy, compresslevel=1)
     packed = {"Content-Encoding": "gzip"}
     key = {"EXTRA_HEADERS": '{"X-Gateway-Key": "canary"}'}
     async with Upstream(replying(bomb, 200, "text/event-stream", packed)) as upstream:
-        _, compressed = await answered(tab, admin, BASE_URL=upstream.base_url)
+        unpacked, bombed = await answered(tab, admin, BASE_URL=upstream.base_url)
     async with Upstream(streaming(WIRE)) as thief:
         moved = replying("", 307, headers={"Location": thief.base_url})
         async with Upstream(moved) as upstream:
@@ -107,13 +111,38 @@ async def test_oversized_answers_are_cut_off(tab: Tab, admin: User) -> None:
         kept, too_large = await answered(tab, admin, BASE_URL=upstream.base_url)
         await upstream.left.wait()
 
-    assert "sent a compressed answer" in compressed
+    assert "Turn 1." in unpacked
+    assert "more data than is accepted" in bombed
     assert "redirects requests (HTTP 307)" in refused
     assert "BASE_URL" in refused
     assert "canary" not in refused
     assert ("Turn 1." in text, none) == (True, "")
     assert "Turn 1." in kept
     assert "more data than is accepted" in too_large
+
+
+PACKERS: dict[str, Callable[[bytes], bytes]] = {
+    "gzip": gzip.compress,
+    "deflate": zlib.compress,
+    "br": stored_brotli,
+    "zstd": stored_zstd,
+}
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("encoding", PACKERS)
+async def test_compressed_answer_is_read(tab: Tab, admin: User, encoding: str) -> None:
+    """Open WebUI brings the packages for Brotli and zstd."""
+    packed = PACKERS[encoding](WIRE)
+    headers = {
+        "Content-Encoding": encoding,
+        "Content-Security-Policy": "x" * 60_000,
+    }
+    answer = replying(packed, 200, "text/plain", headers)
+    async with Upstream(answer) as upstream:
+        text, error = await answered(tab, admin, BASE_URL=upstream.base_url)
+
+    assert ("Turn 1." in text, error) == (True, "")
 
 
 SILENCES = {

@@ -34,6 +34,7 @@ from openai_responses.errors import (
     AnswerTooLarge,
     ApiError,
     ApiRefused,
+    ConnectionFailed,
     Failure,
     MalformedEvent,
     ResponseLost,
@@ -409,6 +410,8 @@ class _Background:
         """Whether the next request is for the response itself, not for its stream."""
         self._is_cancelled = False
         """Whether nothing is left to cancel, also of a response that is unknown now."""
+        self._is_ignored = False
+        """Whether the server answers as if it were asked for no background response."""
 
     def take(self, event: ServerSentEvent) -> bool:
         """Note an event that could be read; say whether it is new.
@@ -419,6 +422,9 @@ class _Background:
             return True
         wire = json.loads(event.data)
         self.note(wire.get("response"))
+        # OpenAI and Azure repeat the parameter; vLLM answers with false.
+        if as_mapping(wire.get("response")).get("background", True) is not True:
+            self._is_ignored = True
         number = wire.get("sequence_number")
         if not isinstance(number, int):
             return True
@@ -479,6 +485,11 @@ class _Background:
         """Say whether nothing more is requested; raises `error` if it is the reason."""
         if self._attempts.response.ending:
             return True
+        if self._is_ignored:
+            # The work ended with the connection, so it may be asked for again.
+            error = error or ConnectionFailed(CUT.sentence)
+            error.was_sent = False
+            raise error
         if error is None:
             return not self._response_id.done()
         if error.is_final or not self._response_id.done():
@@ -554,7 +565,7 @@ class _Background:
     def _abandon(self) -> None:
         """Cancel the response once, unless it has ended or does not exist."""
         attempts = self._attempts
-        if attempts.response.ending or self._is_cancelled:
+        if attempts.response.ending or self._is_cancelled or self._is_ignored:
             return
         if self._response_id.done():
             self._is_cancelled = True

@@ -63,7 +63,7 @@ from openai_responses.json_input import (
     load_json,
 )
 from openai_responses.retries import read_duration, wait_in_words
-from openai_responses.transport.stream import refuse_completion
+from openai_responses.transport.stream import find_error, refuse_completion
 from openai_responses.transport.unpacking import Unpacker, UnpackingError
 
 _KEEPALIVE_SECONDS = 180.0
@@ -328,8 +328,7 @@ class HttpResponse:
         text, self._begin = self._begin, b""
         if not text:
             text = next(self._pieces, b"")
-            if text:
-                # A packed chunk can have thousands of pieces: others run in between.
+            if text:  # of a packed chunk, which can have thousands: others run, too
                 await asyncio.sleep(0)
         while not (text or self._has_arrived):
             self._pieces = self._unpack(await self._receive_chunk())
@@ -436,8 +435,8 @@ class HttpResponse:
         wire = as_mapping(await self.read_json())
         if isinstance(wire.get("output"), list):
             return wire
-        if wire.get("error"):
-            error = read_api_error(wire)
+        error = find_error(wire)
+        if error is not None:
             failure = Failure(self._response.status, error)
             raise ApiRefused(
                 failure_sentence(error),

@@ -334,16 +334,35 @@ def parse_event(event: ServerSentEvent) -> StreamEvent:
 def _read_unknown(wire: JsonObject, name: str) -> StreamEvent:
     """Return the error that an event of no known type is, None for any other event.
 
-    LiteLLM, OpenRouter and other gateways send `{"error": {...}}`, vLLM up to 0.9
-    `{"object": "error", "message": ...}`. The API's own events may have an `error`, too,
-    as that of an MCP call.
+    The API's own events may have an `error`, too, as that of an MCP call.
     """
     if as_text(wire.get("type")).startswith("response."):
         return None
-    if wire.get("error") or "error" in (name, wire.get("object")):
-        return StreamError(read_api_error(wire))
+    error = find_error(wire, name)
+    if error is not None:
+        return StreamError(error)
     refuse_completion(wire)
     return None
+
+
+def find_error(wire: JsonObject, name: str = "") -> ApiError | None:
+    """Return the error that a body or an event of this name is, None if it is none.
+
+    The flat form of the event is documented (types of openai-python 3.54.0), the nested
+    one comes (openai/openai-dotnet 881, Effect-TS/effect 7262). LiteLLM, OpenRouter and
+    other gateways send `{"error": {...}}` without a type, vLLM `{"object": "error",
+    "message": ...}`.
+    """
+    if not wire.get("error") and "error" not in (
+        name,
+        wire.get("type"),
+        wire.get("object"),
+    ):
+        return None
+    # In the flat form `type` is only "error".
+    return read_api_error(
+        {key: value for key, value in wire.items() if (key, value) != ("type", "error")}
+    )
 
 
 def refuse_completion(wire: JsonObject) -> None:
@@ -459,16 +478,6 @@ def _read_final(status: str, wire: JsonObject) -> StreamEvent:
     return FinalResponse(status, _check_type(wire["response"], dict))
 
 
-def _read_error(wire: JsonObject) -> StreamEvent:
-    """Return the error; in the flat form `type` is only "error".
-
-    The flat form is documented (types of openai-python 3.54.0), the nested one comes
-    (openai/openai-dotnet 881, Effect-TS/effect 7262).
-    """
-    flat = {key: value for key, value in wire.items() if key != "type"}
-    return StreamError(read_api_error(flat))
-
-
 class _TextEvent(NamedTuple):
     """A text that grows, in the words of the wire."""
 
@@ -527,5 +536,4 @@ _READERS: Mapping[str, _Reader] = {
     "response.completed": partial(_read_final, "completed"),
     "response.incomplete": partial(_read_final, "incomplete"),
     "response.failed": partial(_read_final, "failed"),
-    "error": _read_error,
 }

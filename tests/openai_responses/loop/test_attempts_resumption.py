@@ -31,6 +31,7 @@ from upstream.server import (
     in_turn,
     replying,
     silence,
+    stalling,
     streaming,
     until,
 )
@@ -619,3 +620,93 @@ async def test_a_cancellation_without_a_server(connections: Connections) -> None
     endpoint = Endpoint("no address", "sk-upstream-1")
     connections.do_later(connections.post_quietly(endpoint, "/responses/resp_1/cancel"))
     await connections.close()
+
+
+IGNORED: list[object] = [False, None]
+"""What other servers say of `background` when they ignore it."""
+
+
+def ignoring(value: object, *events: wire.Event) -> bytes:
+    """Return the beginning of a stream whose response does not run in the background."""
+    response = {**wire.response("in_progress"), "background": value}
+    begun = {"type": "response.created", "response": response}
+    return wire.on_the_wire(*wire.numbered([begun, *events]))
+
+
+@pytest.mark.parametrize("value", IGNORED)
+@pytest.mark.parametrize("end", [breaking, streaming, stalling])
+async def test_server_that_ignores_background_is_asked_again(
+    connections: Connections, value: object, end: Callable[[bytes], Answerer]
+) -> None:
+    """As any other: its answer does not go on without a connection."""
+    whole = ignoring(value, *wire.message("Hello"), wire.completed())
+    answer = in_turn(end(ignoring(value)), streaming(whole))
+    within = HASTY._replace(timeouts=Timeouts(idle=0.2))
+    async with Upstream(answer) as upstream:
+        events = await report(connections, upstream.endpoint, background("Hi"), within)
+        asked = [(sent.method, sent.path) for sent in upstream.requests]
+    assert end_of(events).ending.kind == "completed"
+    assert asked == [("POST", "/v1/responses")] * 2
+    assert upstream.bodies[0] == upstream.bodies[1]
+    assert LOST not in notes_of(events)
+
+
+@pytest.mark.parametrize("value", IGNORED)
+@pytest.mark.parametrize(
+    ("end", "kind"),
+    [(breaking, "cut"), (streaming, "cut"), (stalling, "idle_timeout")],
+)
+async def test_text_of_a_server_that_ignores_background(
+    connections: Connections,
+    value: object,
+    end: Callable[[bytes], Answerer],
+    kind: str,
+) -> None:
+    """It is kept, and nothing is asked for that is not there."""
+    begun = ignoring(value, *wire.message("Hello", " world")[:3])
+    within = HASTY._replace(timeouts=Timeouts(idle=0.2))
+    async with Upstream(end(begun)) as upstream:
+        events = await report(connections, upstream.endpoint, background("Hi"), within)
+        await connections.close()
+        assert len(upstream.requests) == 1
+    assert end_of(events).ending.kind == kind
+    assert "Everything received so far is kept" in end_of(events).ending.sentence
+    assert answer_text(events) == "Hello"
+
+
+async def test_stop_at_a_server_that_ignores_background(
+    connections: Connections,
+) -> None:
+    """The connection is closed, which ends the work; there is nothing to cancel."""
+    begun = ignoring(False, *wire.message("Hello")[:3])
+    async with Upstream(stalling(begun)) as upstream:
+        events = run(background("Hi"), upstream.endpoint, connections, PATIENT)
+        async with aclosing(events):
+            await anext(events)
+        async with asyncio.timeout(60):
+            await upstream.left.wait()
+        await connections.close()
+        assert len(upstream.requests) == 1
+
+
+@pytest.mark.parametrize("value", IGNORED)
+async def test_refusal_of_a_server_that_ignores_background(
+    connections: Connections, value: object
+) -> None:
+    """It is told as any other, once."""
+    begun = ignoring(value, wire.error_flat("odd_code"))
+    async with Upstream(streaming(begun)) as upstream:
+        events = await report(connections, upstream.endpoint, background("Hi"), HASTY)
+        assert len(upstream.requests) == 1
+    assert end_of(events).ending.kind == "error"
+
+
+async def test_total_limit_at_a_server_that_ignores_background(
+    connections: Connections,
+) -> None:
+    """Nothing is sent again after it."""
+    within = HASTY._replace(timeouts=Timeouts(total=0.2))
+    async with Upstream(stalling(ignoring(False))) as upstream:
+        events = await report(connections, upstream.endpoint, background("Hi"), within)
+        assert len(upstream.requests) == 1
+    assert end_of(events).ending.kind == "total_timeout"

@@ -17,6 +17,7 @@ from yarl import URL
 
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import (
+    ApiError,
     ApiRefused,
     ConnectionFailed,
     InvalidRequest,
@@ -368,6 +369,25 @@ async def test_error_with_status_200(connections: Connections) -> None:
             await ask(connections, upstream.endpoint)
     assert (refused.value.status, refused.value.error.code) == (200, "server_error")
     assert CANARY not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"error": "No"},
+        {"object": "error", "message": "No"},
+        {"type": "error", "message": "No"},
+        {"object": "chat.completion", "error": {"message": "No"}},
+    ],
+)
+async def test_each_form_of_an_error_with_status_200(
+    connections: Connections, body: dict[str, object]
+) -> None:
+    """As in a stream."""
+    async with Upstream(replying(json.dumps(body))) as upstream:
+        with pytest.raises(ApiRefused) as refused:
+            await ask(connections, upstream.endpoint)
+    assert refused.value.error == ApiError(message="No")
 
 
 @pytest.mark.parametrize(

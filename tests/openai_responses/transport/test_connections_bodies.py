@@ -6,6 +6,7 @@ import json
 import zlib
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from importlib.util import find_spec
 from typing import Any
 
 import pytest
@@ -25,6 +26,7 @@ from runs.against_server import end_of, limits, report, report_of
 from runs.disturbed import ANSWER, wire_of
 from runs.log import answer_text
 from upstream import wire
+from upstream.packing import stored_brotli, stored_zstd
 from upstream.server import (
     KEY,
     Answerer,
@@ -260,6 +262,31 @@ async def test_packed_answers_to_other_requests(
         assert file == b'{"rain": 3}'
         upload = Upload("a.csv", b"a")
         assert await upload_file(endpoint, connections, upload, limit) == "file-1"
+
+
+@pytest.mark.parametrize(
+    ("encoding", "pack", "packages"),
+    [
+        ("br", stored_brotli, ("brotli", "brotlicffi")),
+        ("zstd", stored_zstd, ("zstandard",)),
+    ],
+)
+async def test_packing_that_needs_a_package(
+    connections: Connections,
+    encoding: str,
+    pack: Callable[[bytes], bytes],
+    packages: tuple[str, ...],
+) -> None:
+    """It is read where one is there, as in Open WebUI; else the answer says why not."""
+    headers = {"Content-Encoding": encoding}
+    answer = replying(pack(STREAM), headers=headers)
+    events = await report_of(connections, answer, limits(2))
+    if any(map(find_spec, packages)):
+        assert answer_text(events) == ANSWER
+        assert end_of(events).ending.kind == "completed"
+    else:
+        assert len(events) == 1
+        assert "compressed answer" in end_of(events).ending.sentence
 
 
 async def test_packed_event_is_shown_as_soon_as_it_is_there(

@@ -126,7 +126,7 @@ async def test_others_run_while_a_bomb_is_unpacked(connections: Connections) -> 
             pieces += 1
         other.cancel()
     assert pieces >= 100
-    assert turns >= pieces - 1
+    assert turns >= pieces - 5  # the first one of a chunk had to be waited for anyway
 
 
 async def test_empty_blocks_without_an_end(connections: Connections) -> None:

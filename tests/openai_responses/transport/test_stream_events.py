@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from openai.types.responses.response_stream_event import ResponseStreamEvent
 from pydantic import TypeAdapter
 
-from openai_responses.errors import ApiError, MalformedEvent
+from openai_responses.errors import ApiError, MalformedEvent, UnreadableAnswer
 from openai_responses.transport.stream import (
     AnnotationAdded,
     FinalResponse,
@@ -22,6 +22,7 @@ from openai_responses.transport.stream import (
     StreamEvent,
     TextDelta,
     TextDone,
+    describe_unreadable,
     parse_event,
 )
 from upstream import wire
@@ -123,6 +124,86 @@ def test_both_shapes_of_error() -> None:
     assert typed(type="error", error=nested) == StreamError(
         ApiError("c", "server_error", "p", "m")
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "wire_event", "error"),
+    [
+        ("", {"error": {"message": "m", "code": 502}}, ApiError("502", message="m")),
+        ("", {"error": "m"}, ApiError(message="m")),
+        ("", {"object": "error", "message": "m"}, ApiError(message="m")),
+        ("", {"type": "odd", "error": {"code": "c"}}, ApiError("c")),
+        ("error", {"type": "t", "message": "m"}, ApiError(None, "t", message="m")),
+        ("error", {"message": "m"}, ApiError(message="m")),
+        ("", {"object": "chat.completion.chunk", "error": "m"}, ApiError(message="m")),
+    ],
+)
+def test_error_of_a_gateway_has_other_names(
+    name: str, wire_event: dict[str, Any], error: ApiError
+) -> None:
+    """No type at all, one of the cause, or only that of the event."""
+    event = ServerSentEvent(name, json.dumps(wire_event))
+    assert parse_event(event) == StreamError(error)
+
+
+@pytest.mark.parametrize("text", ["Bad gateway", "null", "{cut", "[]"])
+def test_error_without_json(text: str) -> None:
+    """The name of the event says that it is one; elsewhere the text is nothing."""
+    event = ServerSentEvent("error", f" {text}\n")
+    assert parse_event(event) == StreamError(ApiError(message=text))
+    with pytest.raises(MalformedEvent):
+        parse_event(event._replace(event="message"))
+    with pytest.raises(MalformedEvent):
+        parse_event(event._replace(data=" "))
+
+
+@pytest.mark.parametrize(
+    "wire_event",
+    [
+        {"error": None},
+        {"error": {}, "message": "m"},
+        {"type": "keepalive", "error": None},
+        {"type": "response.mcp_call.failed", "error": {"message": "m"}},
+        {"type": "response.odd", "object": "chat.completion.chunk"},
+        {"object": "response"},
+        {"object": ["chat.completion.chunk"]},
+        {"message": "m", "code": "c"},
+    ],
+)
+def test_event_that_is_no_error(wire_event: dict[str, Any]) -> None:
+    assert typed(**wire_event) is None
+
+
+@pytest.mark.parametrize("kind", ["chat.completion", "chat.completion.chunk"])
+def test_event_of_chat_completions(kind: str) -> None:
+    """The address is that of another API; the sentence has nothing of the event."""
+    with pytest.raises(UnreadableAnswer) as other:
+        typed(object=kind, id="canary", choices=[])
+    assert other.value.fault.settings == ("base_url",)
+    assert "Chat Completions" in str(other.value)
+    assert "canary" not in str(other.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("", "empty"),
+        (" \n", "empty"),
+        ("null", "no object"),
+        ("[1]", "no object"),
+        ('"secret"', "no object"),
+        ("ping", "no JSON"),
+        ('{"type": "secret', "no JSON"),
+        ("[" * 100_000, "no JSON"),
+        ('{"type": "response.completed", "response": null}', "with odd fields"),
+    ],
+)
+def test_kind_of_what_cannot_be_read(text: str, kind: str) -> None:
+    """A word of ours, whatever stands there."""
+    event = ServerSentEvent("", text)
+    with pytest.raises(MalformedEvent):
+        parse_event(event)
+    assert describe_unreadable(event) == kind
 
 
 def test_annotation_has_the_place_of_its_text() -> None:

@@ -109,6 +109,20 @@ def test_close_of_a_clean_stream() -> None:
     assert [*decoder.close(), *decoder.close()] == []
 
 
+@pytest.mark.parametrize(
+    "text",
+    [b"data: a\n\n", b"data: a\r\rdata: b\r\r", b"event: x\ndata: a\n\n", b"data: a"],
+)
+def test_byte_order_mark_is_no_part_of_the_first_line(text: bytes) -> None:
+    """Of the first alone; a second mark belongs to the line."""
+    mark = b"\xef\xbb\xbf"
+    assert decoded(mark + text) == decoded(text) != []
+    assert decoded(*bytewise(mark + text)) == decoded(text)
+    assert decoded(mark + mark + b"data: a\n\n") == []
+    assert decoded(b"data: a\n\n" + mark + b"data: b\n\n") == [event("a")]
+    assert decoded(mark) == []
+
+
 _LINES = st.sampled_from(
     ["data: {}", "data:x", "data", "event: é", ": c", "", "", "id: 1", "data: 東🚀"]
 )
