@@ -121,6 +121,8 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "question.",
         "only_calls": "The model requested more tool calls than one answer may make, but "
         "gave no answer. Ask it to answer with what it has.",
+        "used_up": "The model has used up the time or the tokens of this answer, but gave "
+        "no answer. Ask it to answer with what it has.",
         "only_tokens": "The model spent all tokens of this answer on reasoning. Raise "
         "the maximum number of output tokens, or choose a lower effort.",
         "": "The answer is incomplete{code}. Ask the model to continue.",
@@ -189,6 +191,8 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "": "The model's server did not answer like the Responses API.",
         "compressed": "The model's server sent a compressed answer, which cannot be "
         "read.",
+        "queued": "The model's server has only queued the request, and sent no answer. "
+        "Try again later, or choose another model.",
     },
     "malformed": {
         "": "The model's server sent data that cannot be read. " + _CONTINUE,
@@ -262,6 +266,7 @@ def _ending_without_code(kind: str, word: str = "") -> Ending:
 COMPLETED = Ending("completed")
 CUT = _ending_without_code("cut")
 UNREADABLE = _ending_without_code("unreadable")
+QUEUED = _ending_without_code("unreadable", "queued")
 COMPRESSED = _ending_without_code("unreadable", "compressed")
 
 ASKED_MODEL = "this model"

@@ -21,6 +21,7 @@ from openai_responses.clock import random_fraction
 from openai_responses.endings import (
     CUT,
     FLEX_UNAVAILABLE,
+    QUEUED,
     UNREADABLE,
     Ending,
     ending_of_exception,
@@ -38,6 +39,7 @@ from openai_responses.errors import (
     ResponseLost,
     ResponsesError,
     TimedOut,
+    UnreadableAnswer,
 )
 from openai_responses.items import (
     Item,
@@ -64,6 +66,7 @@ from openai_responses.repairs.finding import find_repair, last_repair, may_be_re
 from openai_responses.repairs.refusal import named_subject
 from openai_responses.requests.build import ResponsesRequest, strict_payload
 from openai_responses.requests.replay import is_approval_request
+from openai_responses.requests.tools import added_tool_names
 from openai_responses.retries import RetryPolicy, retry_wait
 from openai_responses.transport.connections import (
     MAX_ANSWER_BYTES,
@@ -147,12 +150,14 @@ class Attempts:
         earlier_usages = len(self.usages)
         self.request = request
         self._call_ids |= find_call_ids(request.input)
+        tool_names = added_tool_names(request.input)
+        tool_names.update(as_text(tool.get("name")) for tool in request.tools or ())
         self._retries = 0
         self._repaired = 0
         self._thought: ItemAdded | None = None
         """The thought that is on the page before anything else of the response."""
         while True:
-            self.response = ResponseState(first_index, self._call_ids)
+            self.response = ResponseState(first_index, self._call_ids, tool_names)
             async with aclosing(self._attempt()) as events:
                 async for event in events:
                     yield event
@@ -194,7 +199,8 @@ class Attempts:
                     for shown in self._show_or_hold(event):
                         yield shown
         except ResponsesError as caught:
-            self.error = caught
+            if self.response.ending is None:  # what follows the end is not missed
+                self.error = caught
         if self.response.usage:
             self.usages.append(self.response.usage)
 
@@ -565,8 +571,12 @@ async def _stream_response(
                 yield event
             return
         reader = _StreamReader(answer, attempts, background)
-        while not (answer.is_read or state.ending):
-            events, malformed = await reader.read_batch()
+        while not (answer.is_read or state.is_over):
+            try:
+                async with asyncio.timeout(_SECOND_ANSWER if state.ending else None):
+                    events, malformed = await reader.read_batch()
+            except TimeoutError:
+                break
             for event in events:
                 yield event
             if malformed:
@@ -574,6 +584,10 @@ async def _stream_response(
             await reader.gather_deltas(events)
         for event in await reader.read_reason():
             yield event
+
+
+_SECOND_ANSWER = 10.0
+"""Seconds that a stream may be silent after the end of a response without any item."""
 
 
 class _StreamReader:
@@ -662,10 +676,15 @@ def _feed_whole(
 
     While the server is working on it, there are none.
     """
+    status = str(response.get("status") or "completed")
+    is_in_progress = status in ("queued", "in_progress")
     if background is not None:
         background.note(response)
-    status = str(response.get("status") or "completed")
-    if status in ("queued", "in_progress"):
+    elif is_in_progress:
+        # Sent again, it would be paid twice; without a background request, the server
+        # need not keep the response.
+        raise UnreadableAnswer(QUEUED.sentence)
+    if is_in_progress:
         return []
     return state.feed(FinalResponse(status, response))
 

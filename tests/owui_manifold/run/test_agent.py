@@ -2,8 +2,14 @@
 
 import pytest
 
+from openai_responses.endings import COMPLETED
 from openai_responses.items import Item, item_type, message_text
-from openai_responses.loop.events import HiddenMessage, ResponseDone, RunEvent
+from openai_responses.loop.events import (
+    HiddenMessage,
+    ResponseDone,
+    RunDone,
+    RunEvent,
+)
 from openai_responses.loop.run import RoundEvent, RoundStarted
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
 from owui_manifold.run.agent import IntermediateTexts
@@ -91,3 +97,17 @@ def test_everything_is_shown_if_wanted() -> None:
     texts = IntermediateTexts(are_shown=True)
 
     assert [e for event in events for e in texts.show(event)] == events[1:]
+
+
+def test_hidden_text_that_goes_on_after_its_end_stays_hidden() -> None:
+    """A gateway may end a message too early; what is sent again is the longer one."""
+    texts = IntermediateTexts(are_shown=False)
+    longer = model_message("Text and more.")
+    *events, end = response(PLAIN, CALL)
+    late = [TextDelta(0, "text", 0, " and more."), ItemDone(0, longer)]
+
+    shown = [e for event in (*events, *late, end) for e in texts.show(event)]
+
+    assert outline(shown) == ["(Text.)", "function_call", "(Text and more.)"]
+    ended = RunDone(COMPLETED, output=(longer, CALL))
+    assert [e.output for e in texts.show(ended) if isinstance(e, RunDone)] == [(CALL,)]
