@@ -23,9 +23,11 @@ class _Match(NamedTuple):
 
     parts: list[TextPlace]
     shown: int
-    """How many characters of `text` they account for."""
-    text: str
-    """The whole text: the one that has come to its end, or what came, if that is more."""
+    """How many characters of the text they account for."""
+    start: int = 0
+    """Where the last of them begins."""
+    is_longer: bool = False
+    """Whether the last of them goes on after the text."""
 
 
 class GrowingParts:
@@ -63,13 +65,15 @@ class GrowingParts:
             in_order = self._match(unended, text)
             if in_order.shown > match.shown:
                 match = in_order
+        unended.pop(part, None)
         for other in match.parts:
             unended.pop(other, None)
+        if match.is_longer:
+            return []
+        for other in match.parts:
             del self._deltas[other]
-        unended.pop(part, None)
-        if match.text or part not in self._deltas:
-            self._deltas[part] = [match.text]
-        return self._rest(part, match, had_deltas=had_deltas)
+        self._deltas[part] = [text]
+        return self._rest(part, text, match, had_deltas=had_deltas)
 
     def end_item(
         self, texts: Sequence[Rest]
@@ -88,8 +92,11 @@ class GrowingParts:
         whole: dict[TextPlace, str] = {}
         for part, text in texts:
             match, had_deltas = self._end_numbered(part, text, strays[part[0]])
-            whole[part] = match.text
-            rests += self._rest(part, match, had_deltas=had_deltas)
+            whole[part] = text
+            if match.is_longer:
+                last = "".join(self._deltas[match.parts[-1]])
+                whole[part] = text[: match.start] + last
+            rests += self._rest(part, text, match, had_deltas=had_deltas)
         # Some servers end a thought as another kind of text than it grew.
         own_texts = {"", *whole.values()}
         for part in chain.from_iterable(strays.values()):
@@ -120,33 +127,38 @@ class GrowingParts:
         """Return the first candidates whose deltas, joined, begin `text`.
 
         If the last of them goes on after `text`, the end is shorter than what came, and
-        takes nothing away (gateways end a message with an empty text).
+        takes nothing away (gateways end a message with an empty text). The deltas are
+        compared one by one: joined again and again, they would take the square of the
+        stream.
         """
         matched: list[TextPlace] = []
         shown = 0
+        start = 0
         for candidate in candidates:
-            grown = "".join(self._deltas[candidate])
-            self._deltas[candidate] = [grown]  # joined once, however often it is tried
-            if text.startswith(grown, shown):
-                matched.append(candidate)
-                shown += len(grown)
-            elif grown.startswith(text[shown:]):
-                matched.append(candidate)
-                text = text[:shown] + grown
-                shown = len(text)
-            else:
-                break
+            end = shown
+            for delta in self._deltas[candidate]:
+                if text.startswith(delta, end):
+                    end += len(delta)
+                elif delta.startswith(text[end:]):
+                    return _Match([*matched, candidate], len(text), shown, True)
+                else:
+                    return _Match(matched, shown, start)
+            matched.append(candidate)
+            start = shown
+            shown = end
             if shown == len(text):
                 break
-        return _Match(matched, shown, text)
+        return _Match(matched, shown, start)
 
     @staticmethod
-    def _rest(part: TextPlace, match: _Match, *, had_deltas: bool) -> list[Rest]:
+    def _rest(
+        part: TextPlace, text: str, match: _Match, *, had_deltas: bool
+    ) -> list[Rest]:
         """Return what is to be shown of a text.
 
         A text that contradicts its deltas is corrected by the finished item alone.
         """
         contradicts_deltas = had_deltas and not match.parts
-        if contradicts_deltas or match.shown == len(match.text):
+        if contradicts_deltas or match.shown == len(text):
             return []
-        return [(part, match.text[match.shown :])]
+        return [(part, text[match.shown :])]

@@ -25,26 +25,21 @@ class RepeatedMessages:
         """Start before the first item."""
         self._last: ItemDone | None = None
         """The end of the last message."""
-        self._held: list[ItemEvent] = []
+        self.held: list[ItemEvent] = []
         """The events of the next item, a message that may repeat it."""
         self._text = ""
         """The text of the last message."""
         self._length = 0
         """How much of it has been repeated."""
 
-    @property
-    def is_holding(self) -> bool:
-        """Whether a message may be a repetition."""
-        return bool(self._held)
-
     def show(self, events: Iterable[RunEvent]) -> list[RunEvent]:
         """Return what is shown of some events."""
         shown: list[RunEvent] = []
         for event in events:
-            if self._held:
+            if self.held:
                 shown += self._hold(event)
             elif isinstance(event, ItemAdded) and self._may_repeat(event):
-                self._held = [event]
+                self.held = [event]
             else:
                 shown.append(event)
             if isinstance(event, ItemDone) and item_type(event.item) == "message":
@@ -64,7 +59,7 @@ class RepeatedMessages:
 
     def _hold(self, event: RunEvent) -> list[RunEvent]:
         """Return nothing of a message while it repeats the last one, else all of it."""
-        index = self._held[0].output_index
+        index = self.held[0].output_index
         if isinstance(event, ItemEvent) and event.output_index == index:
             repeats = True
             if isinstance(event, TextDelta):
@@ -72,14 +67,14 @@ class RepeatedMessages:
                 self._length += len(event.text)
             elif isinstance(event, ItemDone):
                 if message_text(event.item) == self._text:
-                    self._held = []
+                    self.held = []
                     return [HiddenMessage(index, event.item)]
                 repeats = False
             if repeats:
-                self._held.append(event)
+                self.held.append(event)
                 return []
-        held = self._held
-        self._held = []
+        held = self.held
+        self.held = []
         return [*held, event]
 
 

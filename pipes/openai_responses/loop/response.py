@@ -137,6 +137,9 @@ class ResponseState:
         """The text that the last delta belongs to, and the position of its item."""
         self._ended: dict[int, Item] = {}
         """The final items, by position."""
+        self._ended_lengths: dict[int, int] = {}
+        """How many characters their texts have: most ends of an item that come again
+        have no more, and need no comparison."""
 
     @property
     def items(self) -> list[tuple[int, Item]]:
@@ -159,9 +162,10 @@ class ResponseState:
     def feed(self, event: StreamEvent) -> list[RunEvent]:
         """Take one event and return the run events that it causes."""
         self.event_count += 1
-        events = self._take_reason(event) if self.is_over else self._take(event)
-        if type(event) is TextDelta and not self._repeated_messages.is_holding:
-            return events  # most events
+        take = self._take_reason if self.ending and self.is_over else self._take
+        events = take(event)
+        if type(event) is TextDelta and not self._repeated_messages.held:
+            return events  # most events need no second look
         return self._repeated_messages.show(events)
 
     def _take(self, event: StreamEvent) -> list[RunEvent]:
@@ -338,6 +342,8 @@ class ResponseState:
 
         Without such an event the item ends with the deltas that came since.
         """
+        if item is not None and _text_length(item) <= self._ended_lengths[position]:
+            return []
         ended = self._ended[position]
         known = dict(_telling_texts(ended))
         grown = self._open.pop(position, None) or GrowingParts(known.items())
@@ -364,6 +370,7 @@ class ResponseState:
         """Return what the wire's own deltas did not bring of an item, then its end."""
         self._growing = _NO_TEXT
         self._ended[position] = item
+        self._ended_lengths[position] = _text_length(item)
         index = self._first + position
         events: list[RunEvent] = [
             TextDelta(index, kind, part, text) for (kind, part), text in rests
@@ -521,6 +528,11 @@ def _telling_texts(item: Item) -> list[tuple[TextPlace, str]]:
     if texts.get(_ARGUMENTS, "").strip() in ("", "{}") and _ARGUMENTS in texts:
         texts[_ARGUMENTS] = ""
     return list(texts.items())
+
+
+def _text_length(item: Item) -> int:
+    """Return how many characters the texts of an item have."""
+    return sum(len(text) for _, text in _telling_texts(item))
 
 
 def _missing_arguments(

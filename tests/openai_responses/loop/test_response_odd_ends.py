@@ -12,6 +12,7 @@ from openai_responses.transport.stream import (
     TextDelta,
     parse_event,
 )
+from runs.log import log_of
 from upstream import wire
 from upstream.odd_streams import stream_of
 
@@ -162,3 +163,83 @@ def test_parts_of_a_message_are_sound() -> None:
         "Hello ",
         "world",
     ]
+
+
+ONE = wire.message("One.", at=0, phase="final_answer")
+TWICE = wire.message("O", "ne.", at=1, phase="final_answer")
+
+
+def shown_of(*events: wire.Event) -> list[str]:
+    """What is reported of these events."""
+    state = ResponseState()
+    return log_of(e for event in events for e in state.feed(wire.parsed(event)))
+
+
+def test_repeated_message_is_hidden() -> None:
+    """A third one, too."""
+    third = wire.message("One.", at=2, phase="final_answer")
+    lines = shown_of(*ONE, *TWICE, *third)
+    assert lines == [
+        "0 started message",
+        "0 text 0: One.",
+        "0 ended message",
+        "1 hidden message",
+        "2 hidden message",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("second", "texts"),
+    [
+        (wire.message("O", "n", at=1, phase="final_answer"), ["O", "n"]),
+        (wire.message("One.", " Two", at=1, phase="final_answer"), ["One.", " Two"]),
+        (wire.message("Once", at=1, phase="final_answer"), ["Once"]),
+        (wire.message("One.", at=1, phase="commentary"), ["One."]),
+        (wire.message("One.", at=1), ["One."]),
+        (wire.message(at=1, phase="final_answer"), []),
+    ],
+    ids=["shorter", "longer", "another", "another phase", "no phase", "empty"],
+)
+def test_message_that_only_begins_like_the_last_one(
+    second: wire.Events, texts: list[str]
+) -> None:
+    """It is shown whole, as soon as it says something else."""
+    assert shown_of(*ONE, *second)[3:] == [
+        "1 started message",
+        *(f"1 text 0: {text}" for text in texts),
+        "1 ended message",
+    ]
+
+
+def test_same_words_with_something_between_are_said_twice() -> None:
+    """The model may well say the same after a search or a call."""
+    between = wire.function_call("look", "{}", at=1)
+    again = wire.message("One.", at=2, phase="final_answer")
+    assert shown_of(*ONE, *between, *again)[-1] == "2 ended message"
+
+
+def test_empty_messages_are_no_repetition() -> None:
+    """There is nothing that could be hidden."""
+    empty = [wire.message(at=at) for at in range(2)]
+    lines = shown_of(*empty[0], *empty[1])
+    assert [line for line in lines if line.endswith("ended message")] == [
+        "0 ended message",
+        "1 ended message",
+    ]
+
+
+@pytest.mark.parametrize("count", range(1, 5))
+def test_repetition_that_another_item_interrupts(count: int) -> None:
+    """What was held back is shown, in its order."""
+    call, *_ = wire.function_call("look", "{}", at=2)
+    lines = shown_of(*ONE, *TWICE[:count], call)
+    held = ["1 started message"] + ["1 text 0: O"] * (count > 2)
+    held += ["1 text 0: ne."] * (count > 3)
+    assert lines[3:] == [*held, "2 started function_call"]
+
+
+def test_repetition_that_a_failure_ends() -> None:
+    """Each item that ends has begun."""
+    failed = wire.ended("failed", error=None, output=[TWICE[-1]["item"]])
+    lines = shown_of(*ONE, *TWICE[:3], wire.error_flat("server_error"), failed)
+    assert lines[3:] == ["1 hidden message", "turn failed"]

@@ -104,7 +104,10 @@ def test_hidden_text_that_goes_on_after_its_end_stays_hidden() -> None:
     texts = IntermediateTexts(are_shown=False)
     longer = model_message("Text and more.")
     *events, end = response(PLAIN, CALL)
-    late = [TextDelta(0, "text", 0, " and more."), ItemDone(0, longer)]
+    late: list[RunEvent] = [
+        TextDelta(0, "text", 0, " and more."),
+        ItemDone(0, longer),
+    ]
 
     shown = [e for event in (*events, *late, end) for e in texts.show(event)]
 
