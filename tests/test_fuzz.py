@@ -18,7 +18,7 @@ from measures.work_count import count_work
 from openai_responses.endings import CUT
 from openai_responses.errors import InvalidRequest, MalformedEvent
 from openai_responses.items import Item, message_text
-from openai_responses.loop.events import RunDone, RunEvent
+from openai_responses.loop.events import HiddenMessage, RunDone, RunEvent
 from openai_responses.loop.response import ResponseState
 from openai_responses.transport.stream import (
     EventStreamDecoder,
@@ -76,23 +76,27 @@ def reported(pieces: Iterable[bytes]) -> list[RunEvent]:
 
 
 def assert_orderly(events: Sequence[RunEvent]) -> None:
-    """Every item starts once, grows while it is open, and ends once."""
+    """Every item starts once, grows after that, and ends; some end twice."""
     begun: set[int] = set()
     ended: set[int] = set()
+    hidden: set[int] = set()
     for event in events:
         match event:
             case ItemAdded():
                 assert event.output_index not in begun
                 begun.add(event.output_index)
             case TextDelta():
-                assert event.output_index in begun - ended
+                assert event.output_index in begun
                 assert event.text
             case ItemDone():
-                assert event.output_index in begun - ended
+                assert event.output_index in begun
                 ended.add(event.output_index)
+            case HiddenMessage():
+                hidden.add(event.output_index)
     last = events[-1]
     assert isinstance(last, RunDone)
-    assert len(last.output) == len(ended)
+    assert hidden.isdisjoint(begun)
+    assert len(last.output) == len(ended | hidden)
 
 
 def assert_shown_and_kept(events: Sequence[RunEvent]) -> None:
@@ -213,6 +217,20 @@ def _hostile_events() -> Iterator[tuple[str, list[Json]]]:
         *(wire.text_done("x" * length) for length in range(0, 600)),
     ]
     yield "the same item again", [begun, wire.done(item)] * (LARGE // 400)
+    late = wire.text_delta("x")
+    long = wire.done(wire.message_item(whole[: LARGE // 2]))
+    many = LARGE // 1000
+    yield "ends of a text that goes on", [begun, *[late, wire.text_done("")] * many]
+    yield "short ends of a long text", [
+        begun,
+        long,
+        *[late, wire.text_done("x")] * many,
+    ]
+    yield "short ends of a long item", [long, *[late, wire.done(item)] * many]
+    yield "an item that grows and ends", [
+        wire.done(wire.message_item("x" * length)) for length in range(500)
+    ]
+    yield "a message again and again", [wire.completed(*[item] * many)]
     yield "an end for each item", [
         wire.done(wire.message_item("Hi", at=at), at=at) for at in range(LARGE // 250)
     ]

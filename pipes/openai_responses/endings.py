@@ -143,6 +143,8 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "question.",
         "only_calls": "The model requested more tool calls than one answer may make, but "
         "gave no answer. Ask it to answer with what it has.",
+        "used_up": "The model has used up the time or the tokens of this answer, but gave "
+        "no answer. Ask it to answer with what it has.",
         "only_tokens": "The model spent all tokens of this answer on reasoning. Raise "
         "the maximum number of output tokens, or choose a lower effort.",
         "": "The answer is incomplete{code}. Ask the model to continue.",
@@ -254,6 +256,8 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "not like the Responses API.",
         "compressed": "The model's server sent a compressed answer, which cannot be "
         "read.",
+        "queued": "The model's server has only queued the request, and sent no answer. "
+        "Try again later, or choose another model.",
     },
     "malformed": {
         "": "The model's server sent data that cannot be read. " + _CONTINUE,
@@ -339,6 +343,7 @@ COMPLETED = Ending("completed")
 CUT = _ending_without_code("cut")
 UNREADABLE = _ending_without_code("unreadable")
 CHAT_COMPLETIONS = _ending_without_code("unreadable", "chat_completions")
+QUEUED = _ending_without_code("unreadable", "queued")
 COMPRESSED = _ending_without_code("unreadable", "compressed")
 
 ASKED_MODEL = "this model"

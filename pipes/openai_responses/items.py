@@ -400,6 +400,63 @@ def item_texts(item: JsonObject) -> Iterator[tuple[TextPlace, str]]:
         yield (text_kind, 0), as_text(item.get(field))
 
 
+_TEXT_PARTS: Mapping[str, Item] = {
+    "text": {"type": "output_text", "text": "", "annotations": []},
+    "refusal": {"type": "refusal", "refusal": ""},
+    "summary": {"type": "summary_text", "text": ""},
+    "reasoning": {"type": "reasoning_text", "text": ""},
+}
+"""The API's parts of the texts that deltas grow."""
+
+
+def text_part(kind: str, text: str) -> Item:
+    """Return a part with a text of a kind, as the API writes it."""
+    return {**_TEXT_PARTS[kind], _text_field(kind): text}
+
+
+def _text_field(kind: str) -> str:
+    return "refusal" if kind == "refusal" else "text"
+
+
+def with_texts(item: Item, texts: Mapping[TextPlace, str]) -> Item:
+    """Return an item with these texts at their places, the inverse of `item_texts`.
+
+    Those whose part it lacks become new parts at the end.
+    """
+    changed = dict(item)
+    kind = kind_of(item)
+    if kind.text:
+        text_kind, field = kind.text
+        if (text_kind, 0) in texts:
+            changed[field] = texts[text_kind, 0]
+    known_places = dict(item_texts(item))
+    for text_kind, field in kind.parts:
+        kinds = ("text", "refusal") if text_kind == "text" else (text_kind,)
+        parts = list(as_list(item.get(field)))
+        for place, text in texts.items():
+            own_kind, number = place
+            if own_kind not in kinds:
+                continue
+            if place in known_places:
+                parts[number] = {**parts[number], _text_field(own_kind): text}
+            else:
+                parts.append(text_part(own_kind, text))
+            changed[field] = parts
+    return changed
+
+
+def arguments_text(arguments: object) -> str:
+    """Return the arguments of a call as the API has them: a JSON object in a text.
+
+    Gateways give the object itself, or null for none.
+    """
+    if isinstance(arguments, str):
+        return arguments
+    if arguments is None:
+        return ""
+    return json.dumps(arguments, ensure_ascii=False)
+
+
 def is_image_call(item: JsonObject) -> bool:
     """Say whether `item` is an image that the model generated."""
     return item.get("type") == "image_generation_call"

@@ -12,7 +12,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple, Self
 
 from openai_responses.errors import InvalidRequest
-from openai_responses.items import Item, content_parts, message_text, text_message
+from openai_responses.items import (
+    Item,
+    arguments_text,
+    content_parts,
+    message_text,
+    text_message,
+)
 from openai_responses.json_input import JsonObject, as_list, as_mapping, as_text
 from openai_responses.requests.parameters import given_values
 
@@ -218,7 +224,7 @@ def _calls(tool_calls: object) -> Iterator[ToolCall]:
         function = call.get("function")
         custom = call.get("custom")
         if isinstance(function, dict):
-            arguments = str(function.get("arguments") or "{}")
+            arguments = arguments_text(function.get("arguments")) or "{}"
             yield ToolCall(call_id, str(function.get("name")), arguments)
         elif "function" not in call and isinstance(custom, dict):
             text = str(custom.get("input") or "")

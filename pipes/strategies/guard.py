@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from openai_responses.items import Item, item_type
+from openai_responses.items import Item, arguments_text, item_type
 from openai_responses.json_input import as_list, as_mapping, load_json
 from openai_responses.loop.arguments import check_arguments
 from openai_responses.loop.tools import (
@@ -121,10 +121,10 @@ def parse_arguments(call: Item) -> dict[str, Any]:
     """Return the arguments of a call; raises ValueError without a JSON object."""
     if item_type(call) == "custom_tool_call":
         return {"input": str(call.get("input") or "")}
-    text = call.get("arguments")
-    if not isinstance(text, str):
-        raise ValueError("the arguments are not a text")
-    arguments = load_json(text) if text.strip() else {}
+    text = arguments_text(call.get("arguments"))
+    arguments = load_json(text) if text.strip() else None
+    if arguments is None:
+        return {}
     if not isinstance(arguments, dict):
         raise ValueError("the arguments are not a JSON object")
     return arguments

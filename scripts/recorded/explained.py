@@ -68,6 +68,11 @@ EXPLANATIONS = (
         (615,),
     ),
     Explanation(
+        "The API sent the same message twice; it is shown once.",
+        ("pipe, page from JSON: text", "pipe, plain from JSON: text"),
+        (140,),
+    ),
+    Explanation(
         "Summaries and commentary take turns; here they are compared one after the "
         "other.",
         ("pipe, plain from JSON: thoughts",),

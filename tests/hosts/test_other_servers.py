@@ -12,7 +12,10 @@ from hosts.people.tabs import Tab
 from hosts.people.users import User
 from hosts.sent import chat_bodies, kinds
 from hosts.setup.pipes import valves_changed
+from openai_responses.items import message_text
 from simulator import Simulator
+from upstream.odd_streams import ANSWER, CITY, sending
+from upstream.server import Upstream
 
 pytestmark = [
     pytest.mark.host,
@@ -102,3 +105,56 @@ async def assert_two_cards(page: ChatPage) -> None:
         await cards.nth(number).click()
     words = (await answer.inner_text()).upper().split("\n")
     assert words.count("OUTPUT") == 2
+
+
+ODD = (
+    "empty-final-content",
+    "no-item-done-null-output",
+    "item-ends-early",
+    "item-ends-early-longer-output",
+    "message-after-empty-response",
+    "content-as-text",
+    "doubled-message",
+)
+
+
+@pytest.mark.parametrize("name", ODD)
+async def test_answer_that_ends_oddly_is_stored_whole(
+    name: str, tab: Tab, admin: User
+) -> None:
+    """What a person has read is in the row, once, and there is no error."""
+    async with (
+        Upstream(sending(name, "vllm.2")) as upstream,
+        valves_changed(admin, PIPE, BASE_URL=upstream.base_url),
+    ):
+        turn = await tab.send(MODEL, "weather?")
+        stored = await tab.message(turn)
+        await tab.send(MODEL, "and then?", chat_id=turn.chat_id)
+
+    assert turn.error is None
+    assert stored["content"].strip() == ANSWER.strip()
+    sent = [i for i in upstream.bodies[1]["input"] if i.get("role") == "assistant"]
+    assert {message_text(item).strip() for item in sent} == {ANSWER.strip()}
+    assert len(sent) == (2 if name == "doubled-message" else 1)
+
+
+@pytest.mark.parametrize("last", ["vllm.2", "empty-last-message"])
+@pytest.mark.parametrize("name", ["call-never-ended", "call-with-object-arguments"])
+async def test_call_that_ends_oddly_runs_once(
+    name: str, last: str, tab: Tab, admin: User
+) -> None:
+    """With the arguments that came; the model may have nothing to add."""
+    async with (
+        Upstream(sending(name, last)) as upstream,
+        valves_changed(admin, PIPE, BASE_URL=upstream.base_url),
+    ):
+        turn = await tab.send(MODEL, "weather?", body=USED)
+        stored = await tab.message(turn)
+
+    assert turn.error is None
+    types = [item["type"] for item in stored["output"] if ":" not in item["type"]]
+    assert types.count("function_call") == types.count("function_call_output") == 1
+    assert len(upstream.bodies) == 2
+    call, output = upstream.bodies[1]["input"][-2:]
+    assert json.loads(call["arguments"]) == json.loads(CITY)
+    assert "rich" in str(output["output"])

@@ -238,6 +238,8 @@ def test_calls_stand_after_the_text_and_before_what_they_returned() -> None:
             "tool_calls": [
                 {"id": "call_1", "type": "function", "function": function},
                 {"id": "call_2", "function": {"name": "now", "arguments": ""}},
+                {"id": "call_3", "function": {"name": "now", "arguments": None}},
+                {"id": "call_4", "function": {"name": "now", "arguments": {"a": "ü"}}},
             ],
         },
         {"role": "tool", "tool_call_id": "call_1", "content": "rain"},
@@ -250,6 +252,8 @@ def test_calls_stand_after_the_text_and_before_what_they_returned() -> None:
         AssistantText("Let me look."),
         ToolCall("call_1", "get_weather", '{"city":"Bern"}'),
         ToolCall("call_2", "now", "{}"),
+        ToolCall("call_3", "now", "{}"),
+        ToolCall("call_4", "now", '{"a": "ü"}'),
         ToolMessage("call_1", "rain"),
         ToolMessage("call_2", ""),
     ]

@@ -72,6 +72,7 @@ from runs.sample import (
     without,
 )
 from stand_in.signing import KEYS, SIGN, with_sent
+from upstream.odd_streams import ANSWER, WHOLE_ANSWERS
 
 Json = dict[str, Any]
 Round = Sequence[RunEvent]
@@ -317,6 +318,36 @@ def test_transcript_is_replayed_as_it_came(
     rounds = [run_of_transcript(name) for name in SCENARIOS[scenario]]
 
     assert sent_next(host_functions, rounds, carrier) == expected(rounds, carrier)
+
+
+@pytest.mark.parametrize("carrier", ["markers", "output"])
+@pytest.mark.parametrize("name", sorted({*WHOLE_ANSWERS} - {"server-run-custom-call"}))
+def test_answer_that_ended_oddly_is_replayed_as_it_came(
+    name: str, carrier: str, host_functions: HostFunctions
+) -> None:
+    """An item may end twice, and a message that came twice is shown once."""
+    rounds = [run_of_transcript(f"others/{name}.sse")]
+
+    sent = sent_next(host_functions, rounds, carrier)
+
+    assert sent == expected(rounds, carrier)
+    texts = [
+        message_text(item).strip() for item in sent if item_type(item) == "message"
+    ]
+    assert texts == [ANSWER.strip()] * (2 if name == "doubled-message" else 1)
+
+
+@pytest.mark.parametrize("carrier", ["markers", "output"])
+@pytest.mark.parametrize("phase", [None, "commentary", "final_answer"])
+def test_message_that_came_twice_in_front_of_others(
+    carrier: str, phase: str | None, host_functions: HostFunctions
+) -> None:
+    """The hidden one keeps its place, whatever follows it."""
+    twice = message("1", "One.", phase), message("2", "One.", phase)
+    for rest in ([message("3", "Two.", phase)], [reasoning("3"), message("4", "Two.")]):
+        rounds = [run_of(*twice, *rest)]
+        sent = sent_next(host_functions, rounds, carrier)
+        assert sent == expected(rounds, carrier)
 
 
 def test_transcripts_are_not_all_trivial() -> None:

@@ -62,15 +62,20 @@ def painted(**arguments: object) -> str | None:
     return refusal(json.dumps(arguments), "paint")
 
 
-@pytest.mark.parametrize("empty", ["", "  \n"])
-def test_r17_no_arguments_are_an_empty_object(empty: str) -> None:
-    """A tool that needs none can be called so."""
+@pytest.mark.parametrize("empty", ["", "  \n", "null", None, {}])
+def test_r17_no_arguments_are_an_empty_object(empty: object) -> None:
+    """A tool that needs none can be called so, any other says what is missing."""
     assert refusal(empty, "paint") is None
+    assert str(refusal(empty)).endswith("The argument city is missing.")
+
+
+def test_r17_object_in_place_of_its_text_is_read() -> None:
+    assert refusal({"city": "Bern"}) is None
 
 
 @pytest.mark.parametrize(
     "arguments",
-    ['{"city": "Ber', "[]", '"Bern"', "null", "7", None, {"city": "Bern"}, "[" * 99999],
+    ['{"city": "Ber', "[]", '"Bern"', "7", [], "[" * 99999],
 )
 def test_r17_arguments_that_are_no_json_object_are_refused(arguments: object) -> None:
     """The sentence says why, in its own words."""

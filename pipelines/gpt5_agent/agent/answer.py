@@ -38,6 +38,7 @@ from openai_responses.json_input import count_entries
 from openai_responses.long_work import run_work
 from openai_responses.loop.attempts import Attempts
 from openai_responses.loop.events import RunDone, RunEvent, Status, ToolOutput
+from openai_responses.loop.repeated_messages import without_repetitions
 from openai_responses.loop.run import (
     Provider,
     RoundDone,
@@ -214,7 +215,7 @@ class _Agent:
         self.is_over = not judgment.is_open
         self._round = event
         if self._model_step:
-            self.answer = [item for _, item in event.items]
+            self.answer = without_repetitions(item for _, item in event.items)
             yield self._steps.end(
                 self._model_step, usage=event.usage, failed=event.is_failure
             )

@@ -55,7 +55,8 @@ class _OfferedTools:
 
     def call_kind(self, name: str) -> CallKind:
         """Return what limits the calls of a tool: tasks have limits of their own."""
-        return "task" if name == DELEGATE else "limited"
+        is_task = self._names.own_name(name) == DELEGATE
+        return "task" if is_task else "limited"
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
         """Run a tool by its own name."""

@@ -212,6 +212,8 @@ def check_arguments(
     optional and must not be null itself; in a choice, the option that the model chose
     decides. The error is a sentence for the model.
     """
+    if arguments is None:  # some models write null for none
+        arguments = {}
     if not isinstance(arguments, Mapping):
         return {}, "The arguments must be a JSON object."
     kept = dict(arguments)

@@ -22,6 +22,7 @@ from openai_responses.clock import random_fraction
 from openai_responses.endings import (
     CUT,
     FLEX_UNAVAILABLE,
+    QUEUED,
     UNREADABLE,
     Ending,
     ending_of_exception,
@@ -67,6 +68,7 @@ from openai_responses.repairs.finding import Trial, blind_repair, find_repair
 from openai_responses.repairs.refusal import SentRequest, named_subject
 from openai_responses.requests.build import ResponsesRequest, strict_payload
 from openai_responses.requests.replay import is_approval_request
+from openai_responses.requests.tools import added_tool_names
 from openai_responses.retries import RetryPolicy, retry_wait
 from openai_responses.transport.connections import (
     MAX_ANSWER_BYTES,
@@ -153,6 +155,8 @@ class Attempts:
         earlier_usages = len(self.usages)
         self.request = request
         self._call_ids |= find_call_ids(request.input)
+        tool_names = added_tool_names(request.input)
+        tool_names.update(as_text(tool.get("name")) for tool in request.tools or ())
         self._retries = 0
         self._repaired = 0
         self._thought: ItemAdded | None = None
@@ -160,7 +164,7 @@ class Attempts:
         self._thought_parts = 0
         """How many parts of it are on the page."""
         while True:
-            self.response = ResponseState(first_index, self._call_ids)
+            self.response = ResponseState(first_index, self._call_ids, tool_names)
             async with aclosing(self._attempt()) as events:
                 async for event in events:
                     yield event
@@ -204,7 +208,8 @@ class Attempts:
                     for shown in self._show_or_hold(event):
                         yield shown
         except ResponsesError as caught:
-            self.error = caught
+            if self.response.ending is None:  # what follows the end is not missed
+                self.error = caught
         if self.response.usage:
             self.usages.append(self.response.usage)
 
@@ -600,8 +605,12 @@ async def _stream_response(
             return
         reader = _StreamReader(answer, attempts, background)
         earlier_events = state.event_count
-        while not (answer.is_read or state.ending):
-            events, unreadable = await reader.read_batch()
+        while not (answer.is_read or state.is_over):
+            try:
+                async with asyncio.timeout(_SECOND_ANSWER if state.ending else None):
+                    events, unreadable = await reader.read_batch()
+            except TimeoutError:
+                break
             for event in events:
                 yield event
             if unreadable:
@@ -611,6 +620,10 @@ async def _stream_response(
             raise MalformedEvent
         for event in await reader.read_reason():
             yield event
+
+
+_SECOND_ANSWER = 10.0
+"""Seconds that a stream may be silent after the end of a response without any item."""
 
 
 class _StreamReader:
@@ -712,10 +725,15 @@ def _feed_whole(
 
     While the server is working on it, there are none.
     """
+    status = str(response.get("status") or "completed")
+    is_in_progress = status in ("queued", "in_progress")
     if background is not None:
         background.note(response)
-    status = str(response.get("status") or "completed")
-    if status in ("queued", "in_progress"):
+    elif is_in_progress:
+        # Sent again, it would be paid twice; without a background request, the server
+        # need not keep the response.
+        raise UnreadableAnswer(QUEUED.sentence)
+    if is_in_progress:
         return []
     return state.feed(FinalResponse(status, response))
 

@@ -5,7 +5,7 @@ The events of output items are those of the stream, renumbered over the whole ru
 
 from collections.abc import AsyncGenerator, Mapping
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from openai_responses.endings import Ending
 from openai_responses.errors import ApiError
@@ -92,6 +92,10 @@ class RunWork(NamedTuple):
     seconds: float
 
 
+SpentLimit = Literal["rounds", "calls", "seconds", "tokens"]
+"""The limit of a run that is reached."""
+
+
 class RunDone(NamedTuple):
     """The last event of every run, however it ended."""
 
@@ -115,6 +119,8 @@ class RunDone(NamedTuple):
     """Of an agent."""
     metadata: JsonObject = MappingProxyType({})
     """What a host stores with the last line."""
+    limit: SpentLimit | None = None
+    """What kept the model from calling more tools."""
 
 
 class ModelAnswer(NamedTuple):

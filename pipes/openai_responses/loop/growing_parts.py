@@ -10,6 +10,7 @@ finished item does not have is matched by its order and by its text.
 from collections import defaultdict, deque
 from collections.abc import Iterable, Sequence
 from itertools import chain
+from typing import NamedTuple
 
 from openai_responses.items import TextPlace
 
@@ -17,14 +18,33 @@ Rest = tuple[TextPlace, str]
 """A part, and the text of it that no delta brought."""
 
 
+class _Match(NamedTuple):
+    """Parts whose deltas begin a text."""
+
+    parts: list[TextPlace]
+    shown: int
+    """How many characters of the text they account for."""
+    start: int = 0
+    """Where the last of them begins."""
+    is_longer: bool = False
+    """Whether the last of them goes on after the text."""
+
+
 class GrowingParts:
     """What the deltas of one item have brought so far."""
 
-    def __init__(self) -> None:
-        """Start with no text."""
-        self._deltas: dict[TextPlace, list[str]] = {}
+    def __init__(self, texts: Iterable[Rest] = ()) -> None:
+        """Start with the texts that have ended before, if there are any."""
+        self._deltas: dict[TextPlace, list[str]] = {
+            part: [text] for part, text in texts if text
+        }
         self._unended: dict[str, dict[TextPlace, None]] = defaultdict(dict)
         """The parts of each kind whose end has not come, in their order."""
+
+    @property
+    def has_text(self) -> bool:
+        """Whether anything has come."""
+        return any(any(deltas) for deltas in self._deltas.values())
 
     def grow(self, part: TextPlace, text: str) -> None:
         """Take one delta."""
@@ -38,80 +58,107 @@ class GrowingParts:
     def end_part(self, part: TextPlace, text: str) -> list[Rest]:
         """Take the whole text of one part; return what is still to be shown of it."""
         unended = self._unended[part[0]]
-        had_deltas = bool(unended)
-        own = [part] if part in unended else []
-        matched, shown = self._match(own, text)
-        if shown < len(text):
-            in_order, shown_in_order = self._match(unended, text)
-            if shown_in_order > shown:
-                matched = in_order
-                shown = shown_in_order
-        for other in matched:
-            del unended[other]
-            del self._deltas[other]
+        own = [part] if part in self._deltas else []
+        had_deltas = bool(own or unended)
+        match = self._match(own, text)
+        if match.shown < len(text):
+            in_order = self._match(unended, text)
+            if in_order.shown > match.shown:
+                match = in_order
         unended.pop(part, None)
+        for other in match.parts:
+            unended.pop(other, None)
+        if match.is_longer:
+            return []
+        for other in match.parts:
+            del self._deltas[other]
         self._deltas[part] = [text]
-        return self._rest(part, text, shown, had_deltas=had_deltas)
+        return self._rest(part, text, match, had_deltas=had_deltas)
 
-    def end_item(self, texts: Sequence[Rest]) -> list[Rest]:
-        """Take all parts of the finished item; return what is still to be shown."""
+    def end_item(
+        self, texts: Sequence[Rest]
+    ) -> tuple[list[Rest], dict[TextPlace, str]]:
+        """Take all parts of the finished item.
+
+        Returns what is still to be shown, and the whole texts: those of the item, longer
+        where more came, and those that only deltas brought.
+        """
         numbered = {part for part, _ in texts}
         strays: dict[str, deque[TextPlace]] = defaultdict(deque)
         for part in self._deltas:
             if part not in numbered:
                 strays[part[0]].append(part)
         rests: list[Rest] = []
+        whole: dict[TextPlace, str] = {}
         for part, text in texts:
-            rests += self._end_numbered(part, text, strays[part[0]])
-        return rests
+            match, had_deltas = self._end_numbered(part, text, strays[part[0]])
+            whole[part] = text
+            if match.is_longer:
+                last = "".join(self._deltas[match.parts[-1]])
+                whole[part] = text[: match.start] + last
+            rests += self._rest(part, text, match, had_deltas=had_deltas)
+        # Some servers end a thought as another kind of text than it grew.
+        own_texts = {"", *whole.values()}
+        for part in chain.from_iterable(strays.values()):
+            text = "".join(self._deltas[part])
+            if text not in own_texts:
+                whole[part] = text
+        return rests, whole
 
     def _end_numbered(
         self, part: TextPlace, text: str, strays: deque[TextPlace]
-    ) -> list[Rest]:
-        """Return what is still to be shown of one part of the finished item.
+    ) -> tuple[_Match, bool]:
+        """Return what came of one part of the finished item, and whether anything did.
 
         `strays` are parts of its kind whose numbers the item does not have, in their
         order. Those that this text accounts for are removed.
         """
         own = [part] if part in self._deltas else []
         had_deltas = bool(own or strays)
-        matched, shown = self._match(chain(own, strays), text)
-        for matched_part in matched:
+        match = self._match(chain(own, strays), text)
+        for matched_part in match.parts:
             if matched_part != part:
                 strays.popleft()  # they match in their order
-        if strays and not own and not matched:
+        if strays and not own and not match.parts:
             strays.popleft()  # it contradicts this text, and belongs to no other
-        return self._rest(part, text, shown, had_deltas=had_deltas)
+        return match, had_deltas
 
-    def _match(
-        self, candidates: Iterable[TextPlace], text: str
-    ) -> tuple[list[TextPlace], int]:
+    def _match(self, candidates: Iterable[TextPlace], text: str) -> _Match:
         """Return the first candidates whose deltas, joined, begin `text`.
 
-        Returns with them how many characters of `text` they account for.
+        If the last of them goes on after `text`, the end is shorter than what came, and
+        takes nothing away (gateways end a message with an empty text). The deltas are
+        compared one by one: joined again and again, they would take the square of the
+        stream.
         """
         matched: list[TextPlace] = []
         shown = 0
+        start = 0
         for candidate in candidates:
-            grown = "".join(self._deltas[candidate])
-            self._deltas[candidate] = [grown]  # joined once, however often it is tried
-            if not text.startswith(grown, shown):
-                break
+            end = shown
+            for delta in self._deltas[candidate]:
+                if text.startswith(delta, end):
+                    end += len(delta)
+                elif delta.startswith(text[end:]):
+                    return _Match([*matched, candidate], len(text), shown, True)
+                else:
+                    return _Match(matched, shown, start)
             matched.append(candidate)
-            shown += len(grown)
+            start = shown
+            shown = end
             if shown == len(text):
                 break
-        return matched, shown
+        return _Match(matched, shown, start)
 
     @staticmethod
     def _rest(
-        part: TextPlace, text: str, shown: int, *, had_deltas: bool
+        part: TextPlace, text: str, match: _Match, *, had_deltas: bool
     ) -> list[Rest]:
-        """Return what is to be shown of a text of which `shown` characters are.
+        """Return what is to be shown of a text.
 
         A text that contradicts its deltas is corrected by the finished item alone.
         """
-        contradicts_deltas = had_deltas and shown == 0
-        if contradicts_deltas or shown == len(text):
+        contradicts_deltas = had_deltas and not match.parts
+        if contradicts_deltas or match.shown == len(text):
             return []
-        return [(part, text[shown:])]
+        return [(part, text[match.shown :])]

@@ -4,18 +4,25 @@ Events in, run events out, no side effects. An item is *unknown* until an event 
 it, then *open*, and *ended* from its `output_item.done` on:
 
     event \ state    unknown            open              ended
-    delta            opens, shown (1)   shown             ignored
-    whole text       opens, shown (1)   the rest shown    ignored
+    delta            opens, shown (1)   shown             shown (2)
+    whole text       opens, shown (1)   the rest shown    the rest shown (2)
     added            opened             ignored           ignored
-    done             opened and ended   ended             ignored
-    final snapshot   opened and ended   ended             ignored
+    done             opened and ended   ended             the rest shown (2)
+    final snapshot   opened and ended   ended             the rest shown (2)
     citation, sketch ignored            shown             ignored
 
 (1) Text opens a message, reasoning a reasoning item. Arguments and code are kept until
 the item is known: only the item has the name of a call (docs/reference/responses-api.md,
-"Stream events"). Events after the end of the response are ignored. A text that has
-ended is authoritative: the part that was not shown yet is shown, and the final item is
-the wire's own dict.
+"Stream events").
+(2) The item then ends a second time, with the longer text. Some gateways end a message
+after its first character, and go on (diegosouzapw/OmniRoute 13693).
+
+Nothing that came is taken away. A text that has ended is authoritative where it says
+something else than its deltas: the part that was not shown yet is shown, and the final
+item is the wire's own dict. An end that is shorter than what came, or that has no text
+at all, keeps the longer text, in the final item too. Items that only deltas brought end
+with the response, unless it failed. Events after the end of the response are ignored,
+unless it had no items: a gateway may ask its model once more, in the same stream.
 
 An item is found by its ids: `item_id` of a part, `id` and `call_id` of an item. Where
 they are unknown, it is the last item that came with the same `output_index`, if the
@@ -49,17 +56,23 @@ from openai_responses.errors import ApiError, read_api_error
 from openai_responses.items import (
     Item,
     TextPlace,
+    arguments_text,
     content_parts,
     distinct_call_id,
     is_call,
+    is_hosted,
     item_texts,
     item_type,
     kind_of,
+    text_part,
+    with_texts,
 )
-from openai_responses.json_input import JsonObject, as_mapping, as_text
+from openai_responses.json_input import JsonObject, as_list, as_mapping, as_text
 from openai_responses.loop.events import NO_THOUGHT, ResponseDone, RunEvent, Trace
 from openai_responses.loop.growing_parts import GrowingParts
+from openai_responses.loop.repeated_messages import RepeatedMessages
 from openai_responses.models.usage import Usage, read_usage
+from openai_responses.requests.tools import ToolNames
 from openai_responses.transport.stream import (
     AnnotationAdded,
     FinalResponse,
@@ -81,11 +94,15 @@ class ResponseState:
     """
 
     def __init__(
-        self, first_index: int = 0, taken_call_ids: Collection[str] = ()
+        self,
+        first_index: int = 0,
+        taken_call_ids: Collection[str] = (),
+        tool_names: Collection[str] | None = None,
     ) -> None:
         """Number items from `first_index` on.
 
-        `taken_call_ids` are those of the calls of earlier responses.
+        `taken_call_ids` are those of the calls of earlier responses, `tool_names` those
+        of the tools that the request declares; None if they are not known.
         """
         self.ending: Ending | None = None
         self.usage: Usage | None = None
@@ -96,6 +113,13 @@ class ResponseState:
         self._first = first_index
         self._known_call_ids = set(taken_call_ids)
         """Those of all calls so far, earlier responses included."""
+        self._ended_empty = False
+        """Whether it was complete without any item: another one may follow."""
+        self._tool_names: ToolNames | None = None
+        """Those of the tools that our side runs."""
+        if tool_names is not None:
+            self._tool_names = ToolNames(tuple(tool_names))
+        self._repeated_messages = RepeatedMessages()
         self._own_call_ids: dict[str, str] = {}
         """The ids that calls leave with, by those of the wire."""
         self._items: list[Item] = []
@@ -113,6 +137,9 @@ class ResponseState:
         """The text that the last delta belongs to, and the position of its item."""
         self._ended: dict[int, Item] = {}
         """The final items, by position."""
+        self._ended_lengths: dict[int, int] = {}
+        """How many characters their texts have: most ends of an item that come again
+        have no more, and need no comparison."""
 
     @property
     def items(self) -> list[tuple[int, Item]]:
@@ -127,12 +154,19 @@ class ResponseState:
         """The finished items, in the order of the API."""
         return [item for _, item in self.items]
 
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more of the response is read."""
+        return self.ending is not None and not self._ended_empty
+
     def feed(self, event: StreamEvent) -> list[RunEvent]:
         """Take one event and return the run events that it causes."""
         self.event_count += 1
-        if self.ending:
-            return self._take_reason(event)
-        return self._take(event)
+        take = self._take_reason if self.ending and self.is_over else self._take
+        events = take(event)
+        if type(event) is TextDelta and not self._repeated_messages.held:
+            return events  # most events need no second look
+        return self._repeated_messages.show(events)
 
     def _take(self, event: StreamEvent) -> list[RunEvent]:
         match event:
@@ -144,10 +178,15 @@ class ResponseState:
                     index = self._first + position
                     return [event._replace(output_index=index, item_id="")]
             case ItemAdded(index, item):
-                if not _lacks_call_id(item) and self._find_item(index, item) is None:
+                item = _in_api_form(item)
+                if _lacks_call_id(item) or self._is_of_server(item):
+                    return []
+                if self._find_item(index, item) is None:
                     return self._start(index, item, _ids(item))
             case ItemDone(index, item):
-                return self._end(self._find_item(index, item), index, item)
+                item = _in_api_form(item)
+                if not self._is_of_server(item):
+                    return self._end(self._find_item(index, item), index, item)
             case FinalResponse():
                 return self._finish(event)
             case StreamError():
@@ -177,6 +216,17 @@ class ResponseState:
         self.refusal = error
         self.trace = self.trace._replace(error=error)
         self.ending = ending_of_failure(kind, error)
+
+    def _is_of_server(self, item: Item) -> bool:
+        """Say whether the server has run a call itself: the request has no such tool.
+
+        xAI reports its searches as custom calls, `x_keyword_search` for one, and goes on
+        to the answer. With an output for each, it would answer once more.
+        """
+        if item_type(item) != "custom_tool_call" or self._tool_names is None:
+            return False
+        own_name = self._tool_names.own_name(as_text(item.get("name")))
+        return own_name not in self._tool_names.known
 
     def _find(
         self, index: int, ids: Sequence[str], fits: Callable[[Item], bool]
@@ -253,12 +303,16 @@ class ResponseState:
             item = {**_OPENED_BY[kind], "id": item_id or f"item_{position}"}
             events = self._start(index, item, [item_id])
         if position not in self._open:
-            return events
+            ended = item_texts(self._ended[position])
+            self._open[position] = GrowingParts(ended)
         self._growing = ((index, kind, item_id), position)
         text_place = (kind, event.part)
         if isinstance(event, TextDone):
             rest = self._open[position].end_part(text_place, event.text)
-            return events + self._deltas(position, rest)
+            own_index = self._first + position
+            return events + [
+                TextDelta(own_index, kind, event.part, text) for _, text in rest
+            ]
         self._open[position].grow(text_place, event.text)
         shown = TextDelta(self._first + position, kind, event.part, event.text)
         return [*events, shown]
@@ -266,22 +320,62 @@ class ResponseState:
     def _end(self, position: int | None, index: int, item: Item) -> list[RunEvent]:
         """Take the final form of an item, and show what its deltas left out."""
         if position in self._ended:
-            return []
+            return self._end_again(position, item)
         if _lacks_call_id(item):
             item = {**item, "call_id": f"call_{new_ulid()}"}
-        item = _drop_malformed_ids(item)
         events: list[RunEvent] = []
         if position is None:
             position = len(self._items)
             events = self._start(index, item, _ids(item))
         for item_id in _ids(item):
             self._ids[item_id] = position
-        rests = self._open.pop(position).end_item(list(item_texts(item)))
-        events += self._deltas(position, rests)
+        rests, whole = self._open.pop(position).end_item(_telling_texts(item))
+        missing = _missing_arguments(item, whole)
+        rests += missing.items()
+        longer = _changed_texts(dict(item_texts(item)), {**whole, **missing})
+        if longer:
+            item = with_texts(item, longer)
+        return events + self._tell_end(position, rests, self._with_own_call_id(item))
+
+    def _end_again(self, position: int, item: Item | None) -> list[RunEvent]:
+        """Take what a later event has more of an item that has ended.
+
+        Without such an event the item ends with the deltas that came since.
+        """
+        if item is not None and _text_length(item) <= self._ended_lengths[position]:
+            return []
+        ended = self._ended[position]
+        known = dict(_telling_texts(ended))
+        grown = self._open.pop(position, None) or GrowingParts(known.items())
+        rests, whole = grown.end_item(_telling_texts(item) if item else [])
+        # LiteLLM ends a thought with a summary, and repeats it as another kind of text.
+        kinds = {kind for (kind, _), text in known.items() if text}
+        longer: dict[TextPlace, str] = {}
+        for place, text in whole.items():
+            before = known.get(place, "")
+            is_more = text != before and text.startswith(before)
+            if is_more and (not kinds or place[0] in kinds):
+                longer[place] = text
+        if not longer:
+            return []
+        newer = {} if item is None else _text_fields(item, longer)
+        longest = {**dict(item_texts(ended)), **longer}
+        rests = [rest for rest in rests if rest[0] in longer]
+        whole_item = with_texts({**ended, **newer}, longest)
+        return self._tell_end(position, rests, whole_item)
+
+    def _tell_end(
+        self, position: int, rests: Iterable[tuple[TextPlace, str]], item: Item
+    ) -> list[RunEvent]:
+        """Return what the wire's own deltas did not bring of an item, then its end."""
         self._growing = _NO_TEXT
-        item = self._with_own_call_id(item)
         self._ended[position] = item
-        return [*events, ItemDone(self._first + position, item)]
+        self._ended_lengths[position] = _text_length(item)
+        index = self._first + position
+        events: list[RunEvent] = [
+            TextDelta(index, kind, part, text) for (kind, part), text in rests
+        ]
+        return [*events, ItemDone(index, item)]
 
     def _with_own_call_id(self, item: Item) -> Item:
         """Return a call under an id that no earlier response has.
@@ -301,15 +395,10 @@ class ResponseState:
             self._own_call_ids[call_id] = own_id
         return item if own_id == call_id else {**item, "call_id": own_id}
 
-    def _deltas(
-        self, position: int, rests: Iterable[tuple[TextPlace, str]]
-    ) -> list[RunEvent]:
-        """Return the deltas that show what the wire's own deltas did not bring."""
-        index = self._first + position
-        return [TextDelta(index, kind, part, text) for (kind, part), text in rests]
-
     def _finish(self, event: FinalResponse) -> list[RunEvent]:
         response = event.response
+        if not response and not self._items and event.status != "failed":
+            return []  # an end that says nothing of a response that has brought nothing
         self.usage = read_usage(response.get("usage"), response.get("service_tier"))
         self.trace = self.trace._replace(
             model=str(response.get("model") or ""),
@@ -318,13 +407,44 @@ class ResponseState:
             cache=as_mapping(response.get("prompt_cache_diagnostics")),
         )
         if event.status == "failed":
-            self._fail("failed", read_api_error(response.get("error")))
+            # Azure has the reason in `status_details` (can1357/oh-my-pi 907).
+            details = as_mapping(response.get("status_details"))
+            error = response.get("error") or details.get("error")
+            self._fail("failed", read_api_error(error))
         else:
             self.ending = _ending_of(event.status, response)
         events: list[RunEvent] = []
-        for position, item in self._match(content_parts(response.get("output"))):
+        output: list[Item] = []
+        for item in map(_in_api_form, content_parts(response.get("output"))):
+            if not self._is_of_server(item):
+                output.append(item)
+        for position, item in self._match(output):
             events += self._end(position, _NOWHERE, item)
+        if event.status != "failed":
+            events += self._end_open(event.status, has_snapshot=bool(output))
+        self._ended_empty = self.ending == COMPLETED and not self._items
         return [*events, ResponseDone(event.status)]
+
+    def _end_open(self, status: str, *, has_snapshot: bool) -> list[RunEvent]:
+        """End the items that neither an event nor the final snapshot has ended.
+
+        A call without arguments counts only where there is no snapshot to name it. Of
+        reasoning that was only announced, the encrypted content may not be whole.
+        """
+        events: list[RunEvent] = []
+        for position, grown in sorted(self._open.items()):
+            if position in self._ended:
+                events += self._end_again(position, None)
+                continue
+            item = self._items[position]
+            has_come = grown.has_text or any(text for _, text in _telling_texts(item))
+            if is_call(item):
+                has_come = bool(item.get("name")) and (has_come or not has_snapshot)
+            if has_come and not is_hosted(item):
+                final = {**item, "status": _STATUS_OF_ITEMS.get(status, "completed")}
+                final.pop("encrypted_content", None)
+                events += self._end(position, _NOWHERE, final)
+        return events
 
     def _match(self, items: Sequence[Item]) -> Iterator[tuple[int | None, Item]]:
         """Yield the positions of the items of the final snapshot, if they are known."""
@@ -362,15 +482,86 @@ def _has_fields(item: Item) -> bool:
     return bool(item)
 
 
-def _drop_malformed_ids(item: Item) -> Item:
-    """Return an item without ids that are not texts, because ids are keys here."""
+_STATUS_OF_ITEMS = {"incomplete": "incomplete", "cancelled": "incomplete"}
+"""The status of items that a response has not ended, by its own."""
+
+
+def _in_api_form(item: Item) -> Item:
+    """Return an item as the API writes it; other servers write some fields otherwise.
+
+    Texts may have no part around them, arguments may be an object or null, and the name
+    of a call may have spaces around it. Ids are keys here, so those that are not texts
+    go.
+    """
+    changed: Item = {}
+    for kind, field in kind_of(item).parts:
+        content = item.get(field)
+        rows = [content] if isinstance(content, str) else as_list(content)
+        if any(isinstance(row, str) for row in rows):
+            changed[field] = [
+                text_part(kind, row) if isinstance(row, str) else row
+                for row in rows
+                if row != ""
+            ]
+    if not isinstance(item.get("arguments", ""), str):
+        changed["arguments"] = arguments_text(item["arguments"])
+    if is_call(item) and as_text(item.get("name")):
+        changed["name"] = item["name"].strip()
     kept: Item = {}
     for key, value in item.items():
         is_malformed = value is not None and not as_text(value)
         if is_malformed and key.endswith("id"):
             continue
-        kept[key] = value
+        kept[key] = changed.get(key, value)
     return kept
+
+
+_ARGUMENTS: TextPlace = ("arguments", 0)
+
+
+def _telling_texts(item: Item) -> list[tuple[TextPlace, str]]:
+    """Return the texts of an item; arguments that say nothing as no text.
+
+    Gateways write `{}` in a call whose arguments come as deltas.
+    """
+    texts = dict(item_texts(item))
+    if texts.get(_ARGUMENTS, "").strip() in ("", "{}") and _ARGUMENTS in texts:
+        texts[_ARGUMENTS] = ""
+    return list(texts.items())
+
+
+def _text_length(item: Item) -> int:
+    """Return how many characters the texts of an item have."""
+    return sum(len(text) for _, text in _telling_texts(item))
+
+
+def _missing_arguments(
+    item: Item, whole: Mapping[TextPlace, str]
+) -> dict[TextPlace, str]:
+    """Return the arguments of a call of which none came: those of a function are `{}`.
+
+    A call that was cut off has none yet.
+    """
+    if whole.get(_ARGUMENTS) != "":
+        return {}
+    text = dict(item_texts(item))[_ARGUMENTS]
+    if item_type(item) == "function_call" and item.get("status") != "incomplete":
+        text = text.strip() or "{}"
+    return {_ARGUMENTS: text} if text else {}
+
+
+def _changed_texts(
+    texts: Mapping[TextPlace, str], whole: Mapping[TextPlace, str]
+) -> dict[TextPlace, str]:
+    """Return the texts of `whole` that are others than in `texts`."""
+    return {place: text for place, text in whole.items() if text != texts.get(place)}
+
+
+def _text_fields(item: Item, places: Iterable[TextPlace]) -> Item:
+    """Return the fields of an item that hold the texts at these places."""
+    texts = kind_of(item).parts
+    kinds = {"text" if kind == "refusal" else kind for kind, _ in places}
+    return {field: item[field] for kind, field in texts if kind in kinds}
 
 
 def _can_grow(item: Item, kind: str) -> bool:
@@ -407,9 +598,11 @@ def _ending_of(status: str, response: JsonObject) -> Ending:
     One that is `cancelled` was cancelled by another client: after our own cancellation
     no answer is read.
     """
-    details = as_mapping(response.get("incomplete_details"))
     if status == "incomplete":
-        return ending_of_incomplete(as_text(details.get("reason")))
+        details = as_mapping(response.get("incomplete_details"))
+        other_details = as_mapping(response.get("status_details"))
+        reason = details.get("reason") or other_details.get("reason")
+        return ending_of_incomplete(as_text(reason))
     if status == "cancelled":
         return ending_of_incomplete(status)
     return COMPLETED

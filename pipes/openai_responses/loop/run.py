@@ -20,7 +20,7 @@ from typing import NamedTuple, Protocol
 
 from openai_responses.endings import COMPLETED
 from openai_responses.endpoint import Endpoint
-from openai_responses.items import Item, is_call, since_compaction
+from openai_responses.items import Item, arguments_text, is_call, since_compaction
 from openai_responses.json_input import parse_json_object
 from openai_responses.loop.attempts import Attempts, Limits
 from openai_responses.loop.events import (
@@ -29,9 +29,11 @@ from openai_responses.loop.events import (
     RunDone,
     RunEvent,
     RunEvents,
+    SpentLimit,
     ToolOutput,
 )
-from openai_responses.loop.spending import Budget, Spending, SpentLimit
+from openai_responses.loop.repeated_messages import without_repetitions
+from openai_responses.loop.spending import Budget, Spending
 from openai_responses.loop.tools import (
     CallLimits,
     CallTexts,
@@ -177,8 +179,8 @@ class _Rounds:
         """Whether the run had items before the last response."""
         self._may_call = True
         """Whether the last response was allowed to call tools."""
-        self._was_limited = False
-        """Whether a limit has kept a call from being made."""
+        self._limit: SpentLimit | None = None
+        """The limit that keeps the model from calling tools."""
         self._held: list[RunEvent] = []
         """Events of calls that wait for the judgment."""
 
@@ -191,7 +193,8 @@ class _Rounds:
         self.request = None
         number = self._spending.begin_round()
         limit = self._spending.limit_of_round()
-        self._may_call = limit is None and not self._was_limited
+        self._limit = self._limit or limit
+        self._may_call = self._limit is None
         if request.tools and not self._may_call:
             request = request.model_copy(update={"tool_choice": "none"})
         may_call = bool(request.tools) and self._may_call
@@ -303,7 +306,7 @@ class _Rounds:
         self, calls: Sequence[Item], limit: SpentLimit | None, toolset: Toolset
     ) -> Judgment:
         """Return what happens to the calls; the judge decides within the budget."""
-        self._was_limited = self._was_limited or limit is not None
+        self._limit = self._limit or limit
         if not toolset.runs_calls:
             return Judgment([Verdict(call, is_left=True) for call in calls])
         verdicts = self._apply_budget(calls, limit, toolset.texts)
@@ -329,7 +332,7 @@ class _Rounds:
                 allowed_ids.add(call["call_id"])
             else:
                 refusal = texts.refuse(call, limit or "calls")
-                self._was_limited = True
+                self._limit = self._limit or "calls"
             verdicts.append(Verdict(call, refusal))
         return verdicts
 
@@ -451,9 +454,10 @@ class _Rounds:
             ending=ending,
             usage=sum_usages(self._usages),
             last_usage=answer.last_usage,
-            output=tuple(self._output),
+            output=tuple(without_repetitions(self._output)),
             trace=trace,
             usages=tuple(self._usages),
+            limit=self._limit,
         )
 
 
@@ -501,7 +505,7 @@ async def _remote_refusal(
     name = remote_name(request)
     if limit:
         return toolset.texts.describe(name, limit).removeprefix("Error: ")
-    text = str(request.get("arguments") or "{}")
+    text = arguments_text(request.get("arguments")) or "{}"
     arguments = parse_json_object(text)
     if arguments is None:  # the person who decides sees what is not JSON as it is
         arguments = {"arguments": text}

@@ -9,13 +9,10 @@ import asyncio
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, Self
+from typing import NamedTuple, Self
 
-from openai_responses.loop.events import RunDone
+from openai_responses.loop.events import RunDone, SpentLimit
 from openai_responses.models.usage import Usage, add_usage
-
-SpentLimit = Literal["rounds", "calls", "seconds", "tokens"]
-"""The limit that is reached."""
 
 
 @dataclass(frozen=True, slots=True)

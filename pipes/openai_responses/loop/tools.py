@@ -23,10 +23,11 @@ from fnmatch import fnmatchcase
 from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 from openai_responses.callbacks import ignore_report
-from openai_responses.items import CALL_OUTPUTS, Item, item_type
+from openai_responses.items import CALL_OUTPUTS, Item, arguments_text, item_type
 from openai_responses.json_input import JsonObject, load_json
 from openai_responses.loop.arguments import check_arguments
-from openai_responses.loop.spending import Budget, SpentLimit
+from openai_responses.loop.events import SpentLimit
+from openai_responses.loop.spending import Budget
 from openai_responses.redaction import describe_exception
 from openai_responses.transport.stream import NO_CARD
 
@@ -448,10 +449,8 @@ def _read_arguments(call: Item) -> object:
     """Return the arguments of a call; raises ValueError for invalid JSON."""
     if item_type(call) == "custom_tool_call":
         return {"input": call.get("input") or ""}
-    text = call.get("arguments")
-    if not isinstance(text, str) or not text.strip():
-        return {}
-    return load_json(text)
+    text = arguments_text(call.get("arguments"))
+    return load_json(text) if text.strip() else {}
 
 
 async def _call_tool(ready: _ReadyCall, toolset: Toolset) -> ToolResult:

@@ -9,7 +9,7 @@ estimated.
 from collections.abc import Iterable, Mapping
 from datetime import date
 from decimal import Decimal
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from openai_responses.items import Item, call_fee, container_fees
 from openai_responses.json_input import as_mapping, as_text
@@ -78,10 +78,13 @@ _MAX_TOKENS = 10**12
 """A count above that is none."""
 
 
-def _read_count(value: object) -> int:
-    if isinstance(value, int) and 0 < value < _MAX_TOKENS:
-        return value
-    return 0
+def _read_count(value: Any) -> int:
+    """Return a count of tokens; gateways write `3.0` and `"3"` as well."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        return 0
+    return int(number) if 0 < number < _MAX_TOKENS and number.is_integer() else 0
 
 
 def window_share(last: Usage | None, facts: ModelFacts) -> int:

@@ -27,6 +27,7 @@ from openai_responses.digest import hex_digest
 from openai_responses.endpoint import Endpoint
 from openai_responses.items import (
     Item,
+    arguments_text,
     code_output,
     content_parts,
     has_encrypted_reasoning,
@@ -117,7 +118,7 @@ def refused_pair(request: JsonObject, why: str) -> list[Item]:
 
 def _remote_call_pair(item: JsonObject, output: str) -> list[Item]:
     """Return the call that `item` made or requested, with an output."""
-    arguments = str(item.get("arguments") or "{}")
+    arguments = arguments_text(item.get("arguments")) or "{}"
     return _call_pair(_remote_call_id(item), remote_name(item), arguments, output)
 
 

@@ -12,6 +12,7 @@ from openai_responses.errors import InvalidRequest
 from openai_responses.items import (
     ADDED_TOOLS,
     Item,
+    arguments_text,
     content_parts,
     is_call,
     item_type,
@@ -119,7 +120,22 @@ _MAX_CALL_ID = 64
 
 def _normalize_spelling(name: str) -> str:
     """Return what two spellings of a name have in common: case and signs do not count."""
-    return _FORBIDDEN.sub("_", name.removeprefix(_MODELS_PREFIX)).lower()
+    return _FORBIDDEN.sub("_", _bare_name(name)).lower()
+
+
+def _bare_name(name: str) -> str:
+    """Return the name of a tool without what models write around it."""
+    return name.strip().removeprefix(_MODELS_PREFIX)
+
+
+def added_tool_names(items: Iterable[Item]) -> set[str]:
+    """Return the names of the tools that items of the input declare."""
+    names: set[str] = set()
+    for item in items:
+        if item_type(item) == ADDED_TOOLS:
+            tools = content_parts(item.get("tools"))
+            names.update(as_text(tool.get("name")) for tool in tools)
+    return names
 
 
 def fit_calls(items: Sequence[Item]) -> list[Item]:
@@ -130,11 +146,7 @@ def fit_calls(items: Sequence[Item]) -> list[Item]:
     accepted is the call with it (recordings of pydantic-ai). Any other namespace is of
     an earlier answer: tools lay in namespaces once, and are now declared without.
     """
-    added: set[str] = set()
-    for item in items:
-        if item_type(item) == ADDED_TOOLS:
-            tools = content_parts(item.get("tools"))
-            added.update(as_text(tool.get("name")) for tool in tools)
+    added = added_tool_names(items)
     return [clean_call(_with_own_namespace(item, added)) for item in items]
 
 
@@ -153,16 +165,19 @@ def _with_own_namespace(item: Item, added: Collection[str]) -> Item:
 
 
 def clean_call(item: Item) -> Item:
-    """Return an item with a name and a `call_id` that the API takes.
+    """Return an item with a name, a `call_id` and arguments that the API takes.
 
     Calls of other servers and models can have any. The same ones always become the
     same, so that a call, its output and its tool still fit.
     """
     name = item.get("name")
     call_id = item.get("call_id")
+    arguments = item.get("arguments")
     changed: Item = {}
+    if item_type(item) == "function_call" and not isinstance(arguments, str):
+        changed["arguments"] = arguments_text(arguments) or "{}"
     if is_call(item) and isinstance(name, str) and not _ALLOWED.fullmatch(name):
-        changed["name"] = ToolNames().sent_name(name.removeprefix(_MODELS_PREFIX))
+        changed["name"] = ToolNames().sent_name(_bare_name(name))
     if isinstance(call_id, str) and not 0 < len(call_id) <= _MAX_CALL_ID:
         changed["call_id"] = f"call_{hex_digest(call_id)[:32]}"
     return {**item, **changed} if changed else item

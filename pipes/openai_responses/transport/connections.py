@@ -52,7 +52,6 @@ from openai_responses.errors import (
     TimedOut,
     TimeoutKind,
     UnreadableAnswer,
-    read_api_error,
     read_error_body,
 )
 from openai_responses.json_input import (

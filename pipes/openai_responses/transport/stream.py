@@ -24,11 +24,12 @@ from openai_responses.errors import (
     UnreadableAnswer,
     read_api_error,
 )
-from openai_responses.items import ITEM_KINDS, Item
+from openai_responses.items import ITEM_KINDS, Item, arguments_text
 from openai_responses.json_input import (
     MAX_JSON_BYTES,
     MAX_JSON_DEPTH,
     JsonObject,
+    as_mapping,
     as_text,
     is_too_deep,
     load_json,
@@ -438,7 +439,11 @@ def _text_reader(event: type[TextDelta], kind: str, part: str, field: str) -> _R
         if index is None:
             index = _NO_INDEX
         if not isinstance(text, str):
-            raise TypeError
+            if text is None:
+                return None  # the item, or the deltas, have the text
+            if kind != "arguments":
+                raise TypeError
+            text = arguments_text(text)
         if not isinstance(part_index, int) or not isinstance(index, int):
             raise TypeError
         if not isinstance(item_id, str):
@@ -475,7 +480,8 @@ def _read_item_done(wire: JsonObject) -> StreamEvent:
 
 
 def _read_final(status: str, wire: JsonObject) -> StreamEvent:
-    return FinalResponse(status, _check_type(wire["response"], dict))
+    """Return the end of a response; some gateways leave the response itself out."""
+    return FinalResponse(status, as_mapping(wire.get("response")))
 
 
 class _TextEvent(NamedTuple):

@@ -294,7 +294,7 @@ class _RunHistory:
         message: Item | None = None
         if items and item_type(items[-1]) == "message":
             shown = self._shown[piece.ulid]
-            if piece.text and shown and shown == text_digest(piece.text):
+            if shown and shown == text_digest(piece.text):
                 return items
             # Open WebUI joins neighboring messages and drops `phase`
             # (utils/misc.py:408). It does not return the text of commentary, so the text

@@ -40,7 +40,13 @@ from owui_chat.render.chunks import (
 )
 
 _GAP = "\n\n"
-_FINISH_REASONS = {"max_output_tokens": "length", "content_filter": "content_filter"}
+_FINISH_REASONS = {
+    "max_output_tokens": "length",
+    "max_messages": "length",
+    "content_filter": "content_filter",
+}
+_BROKEN_OFF = ("cancelled", "steered")
+"""Reasons for which an answer is incomplete that no finish reason tells."""
 
 
 class ChunkRenderer:
@@ -165,7 +171,8 @@ def chat_tool_call(item: dict[str, Any]) -> dict[str, Any]:
 
 def _error(ending: Ending) -> Chunk:
     """Return the chunk of an error; empty if an answer has a finish reason."""
-    if not ending.is_failure or ending.kind == "incomplete":
+    has_reason = ending.kind == "incomplete" and ending.code not in _BROKEN_OFF
+    if not ending.is_failure or has_reason:
         return {}
     return error_chunk(ending.sentence)
 

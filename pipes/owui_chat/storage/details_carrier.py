@@ -26,6 +26,7 @@ from openai_responses.items import (
     has_plain_reasoning,
     is_reasoning,
     item_type,
+    message_text,
 )
 from openai_responses.json_input import as_mapping
 from openai_responses.requests.replay import Origin, read_origin, replay_output
@@ -237,7 +238,11 @@ def _payloads_of(turn: DetailTurn) -> Iterator[tuple[list[Item], str | int]]:
 def _numbered_record(
     number: int, payload: Sequence[Item], origin: Origin, shown: str | int
 ) -> Record:
-    """Return a record of a request's own, with its number as the id."""
+    """Return a record of a request's own, with its number as the id.
+
+    A message of which nothing is shown is the model's own form of no text at all.
+    """
+    is_known = isinstance(shown, str) and bool(shown or message_text(payload[-1]))
     return Record(
         ulid=f"{number:026d}",
         model="",
@@ -245,7 +250,7 @@ def _numbered_record(
         payload=tuple(payload),
         message_id="",
         origin=origin,
-        shown=text_digest(shown) if shown and isinstance(shown, str) else "",
+        shown=text_digest(str(shown)) if is_known else "",
     )
 
 

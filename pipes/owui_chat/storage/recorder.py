@@ -86,7 +86,10 @@ class Recorder:
         self._messages: dict[int, Item] = {}
         """Messages whose text has not begun, by output index."""
         self._records: dict[int, Record] = {}
-        """The records of messages that have begun, by output index."""
+        """The records of messages, by output index, as they were at the beginning: a
+        message can end twice (`loop/response.py`)."""
+        self._ended: set[int] = set()
+        """The output indexes of items that have waited for a record."""
         self._after_message = False
         """Whether the answer has a message already: a later one needs a marker, because
         the host joins the texts of neighboring messages (utils/misc.py:408)."""
@@ -127,10 +130,9 @@ class Recorder:
                 self._after_message = True
                 yield from self._amend(event)
             case HiddenMessage():
-                message = _stored_message(event.item)
-                insort(self._pending, (event.output_index, message), key=itemgetter(0))
+                self._wait(event.output_index, [_stored_message(event.item)])
             case ItemDone():
-                self._wait(event.output_index, stored_item(event))
+                self._wait(event.output_index, self._kept_rows(stored_item(event)))
             case RunDone():
                 yield from self._close(event)
 
@@ -174,7 +176,11 @@ class Recorder:
                 yield NewRecord(record._replace(shown=shown), None)
         self._drop_trailing_reasoning()
         if self._pending:
-            yield from self._with_marker(self._take_record(), None)
+            record = self._take_record()
+            if item_type(record.payload[-1]) == "message":
+                # A hidden one is the model's own form of no text at all.
+                record = record._replace(shown=text_digest(""))
+            yield from self._with_marker(record, None)
 
     def _drop_trailing_reasoning(self) -> None:
         """Drop reasoning that nothing followed: the API would refuse it alone."""
@@ -184,16 +190,28 @@ class Recorder:
                 return
             self._pending.pop()
 
-    def _wait(self, index: int, item: Item) -> None:
+    def _wait(self, index: int, rows: Iterable[Item]) -> None:
         """Insert an item at its place; parallel calls may end in another order.
+
+        One that ends again takes the place of the shorter one.
+        """
+        if index in self._ended:
+            others = [row for row in self._pending if row[0] != index]
+            if len(others) == len(self._pending):
+                return  # its record has been written
+            self._pending = others
+        self._ended.add(index)
+        for row in rows:
+            insort(self._pending, (index, row), key=itemgetter(0))
+
+    def _kept_rows(self, item: Item) -> list[Item]:
+        """Return what is recorded of an item, which the chat does not show as it is.
 
         The chat returns what a remote server said: its card has it.
         """
         if not self._is_kept(item):
-            return
-        for replayed in replay_items(item):
-            if not is_call_output(replayed):
-                insort(self._pending, (index, replayed), key=itemgetter(0))
+            return []
+        return [row for row in replay_items(item) if not is_call_output(row)]
 
     def _is_kept(self, item: Item) -> bool:
         """Say whether an item is recorded, which the chat does not show as it is."""
@@ -213,7 +231,8 @@ class Recorder:
         is_marked = self._scope.cites or has_phase or self._after_message
         if not self._pending and not is_marked and kind != "refusal":
             return
-        if self._pending and not has_phase:
+        follows_message = self._pending and item_type(self._pending[-1][1]) == "message"
+        if self._pending and not has_phase and not follows_message:
             record = self._take_record()
         else:
             unshown = {**_stored_message(item), "content": [UNSHOWN_TEXT]}
@@ -226,7 +245,7 @@ class Recorder:
 
         The host strips texts. A marker would have to stand in front of this one.
         """
-        record = self._records.pop(ended.output_index, None)
+        record = self._records.get(ended.output_index)
         text = message_text(ended.item)
         if record is None:
             # Before Open WebUI stores an answer it strips its last message
@@ -236,17 +255,27 @@ class Recorder:
             if not host_strips or not can_record:
                 return
             record = self._take_record()
+            self._records[ended.output_index] = record
         amended = _with_ended_message(record, ended, text)
         if amended != record:
             yield NewRecord(amended, ended.output_index)
 
     def _add_commentary(self, ended: ItemDone) -> Iterator[_RecorderEvent]:
         """Yield the record of commentary, whose text the host does not return."""
-        if message_text(ended.item).strip():
+        if not message_text(ended.item).strip():
+            return
+        index = ended.output_index
+        message = _stored_message(ended.item)
+        first = self._records.get(index)
+        if first:
+            record = first._replace(payload=(*first.payload[:-1], message))
+            yield NewRecord(record, index)
+        else:
             self._after_message = True
-            record = self._take_record(_stored_message(ended.item))
-            self._last_commentary = (ended, record)
-            yield from self._with_marker(record, ended.output_index)
+            record = self._take_record(message)
+            self._records[index] = record
+            yield from self._with_marker(record, index)
+        self._last_commentary = (ended, record)
 
     def _with_marker(
         self, record: Record, index: int | None
@@ -281,7 +310,7 @@ def _with_ended_message(record: Record, ended: ItemDone, text: str) -> Record:
     payload = [item for item in record.payload if not _is_placeholder(item)]
     kept = omit_shown_text(_stored_message(ended.item), ended.shown)
     is_plain = kept.get("content") == [UNSHOWN_TEXT] and not kept.get("phase")
-    if not payload or not is_plain:
+    if not payload or not is_plain or item_type(payload[-1]) == "message":
         payload.append(kept)
     shown = "" if ended.shown == text else text_digest(ended.shown)
     return record._replace(payload=tuple(payload), shown=shown)

@@ -70,7 +70,7 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     trace = ended.trace
     facts = call.resolve(prepared.request.model).facts
     ended = ended._replace(
-        ending=_explain_ending(ended),
+        ending=_explain_ending(prepared, ended),
         usage_note=_usage_note(prepared, ended),
         window_share=window_share(ended.last_usage, facts),
     )
@@ -149,22 +149,35 @@ def _usage_note(prepared: PreparedRequest, ended: RunDone) -> str:
     return f"about {count} tokens describe {len(tools)} tools"
 
 
-def _explain_ending(ended: RunDone) -> Ending:
-    """Return how a run ended; if nothing is shown of its answer, with the reason."""
+def _explain_ending(prepared: PreparedRequest, ended: RunDone) -> Ending:
+    """Return how a run ended; if nothing is shown of its answer, with the reason.
+
+    After tools have run, a model may have nothing to add (gpt-5.4-nano and gpt-5-mini
+    end with an empty message). That is no failure: a person who regenerates the
+    answer would run the tools once more.
+    """
     ending = ended.ending
     output = ended.output
     is_seen = any(_is_seen(item) for item in output)
     if is_seen or open_calls(output) or closing_commentary(output):
         return ending
     if ending.kind == "completed":
-        ends_with_call = output and is_call_output(output[-1])
-        reason = "only_calls" if ends_with_call else "no_answer"
-        return ending_of_incomplete(reason)
+        if ended.limit:
+            is_of_calls = ended.limit in ("rounds", "calls")
+            return ending_of_incomplete("only_calls" if is_of_calls else "used_up")
+        earlier = prepared.request.input[-1:]  # the outputs of a client's own tools
+        has_run = any(map(_is_of_run_tool, (*earlier, *output)))
+        return ending if has_run else ending_of_incomplete("no_answer")
     has_reasoning = any(is_reasoning(item) for item in output)
     if ending.code == "max_output_tokens" and has_reasoning:
         sentence = ending_of_incomplete("only_tokens").sentence
         return ending._replace(sentence=sentence)
     return ending
+
+
+def _is_of_run_tool(item: Item) -> bool:
+    """Say whether a tool has run, here or at a remote server."""
+    return is_call_output(item) or item_type(item) == "mcp_call"
 
 
 def _is_seen(item: Item) -> bool:

@@ -71,6 +71,7 @@ class IntermediateTexts:
         self._held: dict[int, list[RunEvent]] = {}
         """The events of each message that is held back, by its index."""
         self._hidden: list[Item] = []
+        self._hidden_indexes: set[int] = set()
 
     def show(self, event: RunEvent | RoundEvent) -> Iterator[RunEvent]:
         """Yield what is shown of an event; rounds themselves are not."""
@@ -97,6 +98,9 @@ class IntermediateTexts:
             case RunDone():
                 yield from self._release()
                 yield event._replace(output=self._shown_items(event.output))
+            case ItemDone() if event.output_index in self._hidden_indexes:
+                self._hidden.append(event.item)  # it went on, and ends again
+                yield HiddenMessage(event.output_index, event.item)
             case _:
                 is_held = self._hold(event)
                 if not is_held:
@@ -109,6 +113,8 @@ class IntermediateTexts:
         """
         if not isinstance(event, ItemEvent):
             return False
+        if event.output_index in self._hidden_indexes:
+            return True
         begins = isinstance(event, ItemAdded) and item_type(event.item) == "message"
         if begins and self._may_call:
             self._held[event.output_index] = []
@@ -140,6 +146,7 @@ class IntermediateTexts:
             if isinstance(last, ItemDone):
                 del self._held[index]
                 self._hidden.append(last.item)
+                self._hidden_indexes.add(index)
                 yield HiddenMessage(index, last.item)
 
     def _shown_items(self, output: Sequence[Item]) -> tuple[Item, ...]:

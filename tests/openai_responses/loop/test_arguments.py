@@ -36,7 +36,7 @@ NESTED: Schema = {
     ("arguments", "complaint"),
     [
         ([], "must be a JSON object"),
-        (None, "must be a JSON object"),
+        (None, "city is missing"),
         ({}, "city is missing"),
         ({"city": 1}, "city must be string"),
         ({"city": None}, "city must be string"),

@@ -694,7 +694,7 @@ async def test_refusal_of_a_server_that_ignores_background(
     connections: Connections, value: object
 ) -> None:
     """It is told as any other, once."""
-    begun = ignoring(value, wire.error_flat("odd_code"))
+    begun = ignoring(value, wire.error_flat("context_length_exceeded"))
     async with Upstream(streaming(begun)) as upstream:
         events = await report(connections, upstream.endpoint, background("Hi"), HASTY)
         assert len(upstream.requests) == 1

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from openai_responses.endings import COMPLETED, ending_of_failure
-from openai_responses.items import Item, item_texts
+from openai_responses.items import Item, item_texts, message_text
 from openai_responses.loop.events import ResponseDone, RunEvent
 from openai_responses.loop.response import ResponseState
 from openai_responses.models.usage import Usage
@@ -133,9 +133,12 @@ def test_text_without_deltas() -> None:
     ]
 
 
-@pytest.mark.parametrize("whole", ["Goodbye", "Hell", ""])
-def test_final_text_overrides_contradicting_deltas(whole: str) -> None:
-    """The whole text counts; what was shown is not shown again."""
+@pytest.mark.parametrize(
+    ("whole", "kept"),
+    [("Goodbye", "Goodbye"), ("Hell", "Hello"), ("", "Hello"), ("hello", "hello")],
+)
+def test_final_text_overrides_contradicting_deltas(whole: str, kept: str) -> None:
+    """The whole text counts, unless it only ends too early; nothing is shown again."""
     turn = ResponseState()
     item = wire.message_item(whole)
     events = reported(
@@ -150,7 +153,7 @@ def test_final_text_overrides_contradicting_deltas(whole: str) -> None:
         "0 text 0: Hello",
         "0 ended message",
     ]
-    assert turn.output == [item]
+    assert turn.output == [wire.message_item(kept)]
 
 
 def test_growth_after_the_whole_text() -> None:
@@ -285,13 +288,15 @@ def test_call_that_is_never_announced(end: Callable[[Item], wire.Event]) -> None
     ],
 )
 def test_message_that_is_never_announced(events: wire.Events, shown: list[str]) -> None:
-    """What it says is shown at once, as a message; no last event is needed."""
+    """What it says is shown at once, as a message, which ends with the response."""
     turn = ResponseState()
     started, *grown = reported(turn, *events)
     assert log_of([started]) == ["0 started message"]
     assert [event.text for event in grown if isinstance(event, TextDelta)] == shown
-    assert [type(event) for event in reported(turn, wire.completed())] == [ResponseDone]
-    assert turn.output == []
+    ends = [type(event) for event in reported(turn, wire.completed())]
+    assert ends == [ItemDone, ResponseDone]
+    [item] = turn.output
+    assert (item["role"], message_text(item)) == ("assistant", "".join(shown))
 
 
 def test_message_that_is_announced_late() -> None:
@@ -556,11 +561,13 @@ def test_indexes_go_on_after_earlier_turns() -> None:
 
 @pytest.mark.parametrize("late", range(6))
 def test_events_of_an_ended_item(late: int) -> None:
-    """An item that ended neither grows nor starts again."""
+    """An item that ended does not start again; a delta is one more of its text."""
     events = wire.message("Hello")
     turn = ResponseState()
     reported(turn, *events)
-    assert reported(turn, events[late]) == []
+    is_delta = events[late]["type"] == "response.output_text.delta"
+    expected = ["0 text 0: Hello"] * is_delta
+    assert log_of(reported(turn, events[late])) == expected
     assert len(turn.output) == 1
 
 

@@ -251,7 +251,7 @@ async def test_last_event_without_a_blank_line(connections: Connections) -> None
 
 
 @pytest.mark.parametrize(
-    "broken", [b"data: {no json\n\n", b'data: {"type":"response.completed"}\n\n']
+    "broken", [b"data: {no json\n\n", b'data: {"type":"response.output_item.done"}\n\n']
 )
 @pytest.mark.parametrize("together", [True, False])
 @pytest.mark.parametrize(

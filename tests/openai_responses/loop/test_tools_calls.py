@@ -132,6 +132,23 @@ def test_call_of_a_stand_in_is_checked_as_the_tool_it_names() -> None:
     assert tools.called == [("delete_all", {"city": "Bern"})]
 
 
+@pytest.mark.parametrize("given", [{"city": "Bern"}, '{"city": "Bern"}'])
+def test_arguments_that_are_an_object_are_used(given: Any) -> None:
+    """As their text would be."""
+    tools = MemoryTools()
+    assert answer(tools, calling("get_weather", arguments=given)) == RAIN
+    assert tools.called == [("get_weather", {"city": "Bern"})]
+
+
+@pytest.mark.parametrize("given", [None, "", " ", "null", {}])
+def test_null_is_no_argument(given: Any) -> None:
+    """A tool without parameters is called with none."""
+    tools = MemoryTools()
+    tools.schemas["get_weather"] = {"type": "object", "properties": {}}
+    answer(tools, calling("get_weather", arguments=given))
+    assert tools.called == [("get_weather", {})]
+
+
 # ---------------------------------------------------------------- what is refused
 
 

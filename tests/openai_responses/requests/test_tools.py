@@ -205,6 +205,9 @@ def test_own_name_wins_over_what_another_becomes() -> None:
         ("LOOK_UP", "LOOK_UP"),
         ("weather", "weather"),
         ("Other", "Other"),
+        (" get_weather", "get_weather"),
+        ("\tfunctions.get_weather\n", "get_weather"),
+        ("get _weather", "get _weather"),
         ("", ""),
     ],
 )
@@ -225,7 +228,8 @@ def test_calls_of_a_history_get_allowed_names_and_ids() -> None:
 
     for name in ("users.list", "functions.users.list"):
         assert clean_call({**call, "name": name})["name"] == tool
-    assert clean_call({**call, "name": "functions.look"})["name"] == "look"
+    for name in ("functions.look", " look", "look\n", " functions.look "):
+        assert clean_call({**call, "name": name})["name"] == "look"
     assert re.fullmatch(r"_{50,}\w+", clean_call({**call, "name": "ä" * 70})["name"])
     for own in ("", "c" * 65, "\ud800" * 70):
         ids = [
@@ -233,6 +237,27 @@ def test_calls_of_a_history_get_allowed_names_and_ids() -> None:
         ]
         assert ids[0] == ids[1]
         assert re.fullmatch(r"call_[0-9a-f]{32}", ids[0])
+
+
+@pytest.mark.parametrize(
+    ("given", "sent"),
+    [
+        ({"arguments": '{"a": 1}'}, '{"a": 1}'),
+        ({"arguments": ""}, ""),
+        ({"arguments": None}, "{}"),
+        ({}, "{}"),
+        ({"arguments": {"city": "Zürich"}}, '{"city": "Zürich"}'),
+        ({"arguments": {}}, "{}"),
+        ({"arguments": ["Bern"]}, '["Bern"]'),
+    ],
+)
+def test_arguments_go_back_as_a_text(given: Item, sent: str) -> None:
+    """Earlier versions stored what gateways sent; a custom call has an input instead."""
+    call = {"type": "function_call", "name": "look", "call_id": "call_1", **given}
+    custom = {**call, "type": "custom_tool_call"}
+
+    assert clean_call(call)["arguments"] == sent
+    assert clean_call(custom) is custom
 
 
 def test_no_name_is_sent_twice() -> None:
@@ -344,7 +369,12 @@ def test_choice_by_a_forbidden_name() -> None:
     assert responses_tool_choice(nested, tools, names) == expected
 
 
-CALLED: Item = {"type": "function_call", "name": "list_ships", "call_id": "call_1"}
+CALLED: Item = {
+    "type": "function_call",
+    "name": "list_ships",
+    "call_id": "call_1",
+    "arguments": "{}",
+}
 RETURNED: Item = {"type": "function_call_output", "call_id": "call_1", "output": "[]"}
 
 

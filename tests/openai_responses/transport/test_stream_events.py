@@ -51,12 +51,13 @@ def test_all_types_are_known() -> None:
 
 
 def test_known_event_needs_its_fields_or_none() -> None:
-    """An event without fields is unknown to us, an empty error, or malformed."""
+    """An event without fields is unknown to us, an empty error or end, or malformed."""
     for name in KNOWN_TYPES:
         event = None
         with suppress(MalformedEvent):
             event = typed(type=name)
-        assert event in (None, StreamError(ApiError())), name
+        end = FinalResponse(name.partition(".")[2], {})
+        assert event in (None, StreamError(ApiError()), end), name
 
 
 def test_builders_make_events_of_the_api() -> None:
@@ -100,6 +101,29 @@ def test_text_grows_by_deltas_and_ends_whole(
 
     assert delta == TextDelta(3, kind, number, "é")
     assert done == TextDone(3, kind, number, "all")
+
+
+@pytest.mark.parametrize("name", ["output_text", "function_call_arguments"])
+def test_text_that_is_null_is_none(name: str) -> None:
+    """A gateway leaves the text to the deltas or to the item."""
+    field = "text" if name == "output_text" else "arguments"
+    assert typed(**{"type": f"response.{name}.done", field: None}) is None
+    assert typed(type=f"response.{name}.delta", delta=None) is None
+
+
+def test_arguments_that_are_an_object() -> None:
+    """They become the text of it; no other text may be one."""
+    ended = {"type": "response.function_call_arguments.done", "output_index": 0}
+    event = typed(**ended, arguments={"city": "Zürich"})
+    assert event == TextDone(0, "arguments", 0, '{"city": "Zürich"}')
+    with pytest.raises(MalformedEvent):
+        typed(type="response.output_text.done", text={"city": "Zürich"})
+
+
+@pytest.mark.parametrize("body", [None, [], "done"])
+@pytest.mark.parametrize("status", ["completed", "incomplete", "failed"])
+def test_end_without_a_response(status: str, body: object) -> None:
+    assert typed(type=f"response.{status}", response=body) == FinalResponse(status, {})
 
 
 @pytest.mark.parametrize(("word", "made"), [("added", ItemAdded), ("done", ItemDone)])
@@ -195,7 +219,7 @@ def test_event_of_chat_completions(kind: str) -> None:
         ("ping", "no JSON"),
         ('{"type": "secret', "no JSON"),
         ("[" * 100_000, "no JSON"),
-        ('{"type": "response.completed", "response": null}', "with odd fields"),
+        ('{"type": "response.output_item.done", "item": 1}', "with odd fields"),
     ],
 )
 def test_kind_of_what_cannot_be_read(text: str, kind: str) -> None:
@@ -265,7 +289,6 @@ def test_name_on_the_event_line() -> None:
         '{"type": "response.output_text.delta", "output_index": "0", "delta": ""}',
         '{"type": "response.output_text.delta", "output_index": 1e9, "delta": ""}',
         '{"type": "response.output_item.done", "output_index": 0, "item": []}',
-        '{"type": "response.completed", "response": null}',
     ],
 )
 def test_unreadable_event_is_refused_without_a_quotation(text: str) -> None:

@@ -375,3 +375,46 @@ def test_compaction_is_kept_as_reasoning_is() -> None:
 
     assert record.payload[0] == without(item, "id")
     assert forgetful.written == []
+
+
+def ends_early(short: Item, longer: Item, *rest: Item) -> list[RunEvent]:
+    """A run whose first item, behind reasoning, goes on after its end."""
+    *events, done, ended = run_of(reasoning("1"), short, *rest)
+    assert isinstance(ended, RunDone)
+    output = (*ended.output[:1], longer, *ended.output[2:])
+    return [*events, ItemDone(1, longer), done, ended._replace(output=output)]
+
+
+@pytest.mark.parametrize(
+    ("short", "longer", "kept"),
+    [
+        (call("1", "{"), call("1", "{}"), strip_for_replay(call("1", "{}"))),
+        (
+            message("1", "R", "commentary"),
+            message("1", "Rain.", "commentary"),
+            strip_for_replay(message("1", "Rain.", "commentary")),
+        ),
+        (
+            message("1", "R", "final_answer"),
+            message("1", "Rain.", "final_answer"),
+            stub("final_answer"),
+        ),
+    ],
+    ids=["call", "commentary", "answer"],
+)
+def test_item_that_ends_twice_is_recorded_once(
+    short: Item, longer: Item, kept: Item
+) -> None:
+    """In its longer form."""
+    [record] = tell(ends_early(short, longer)).records.values()
+
+    assert record.payload == (SEALED, kept)
+
+
+def test_call_that_was_recorded_is_not_recorded_again() -> None:
+    """Its record belongs to the text after it, and two calls of one id are refused."""
+    events = ends_early(call("1", "{"), call("1", "{}"), message("2", "Rain."))
+
+    items = [i for record in tell(events).records.values() for i in record.payload]
+
+    assert [item["type"] for item in items] == ["reasoning", "function_call"]

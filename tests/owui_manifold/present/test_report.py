@@ -11,7 +11,8 @@ from calls.sample import MODEL, RUN_ID, TOOL, call_of, chat
 from calls.valves import expert
 from openai_responses.endings import COMPLETED, CUT, ending_of_failure
 from openai_responses.errors import ApiError
-from openai_responses.loop.events import RunDone, Trace
+from openai_responses.items import Item
+from openai_responses.loop.events import RunDone, SpentLimit, Trace
 from openai_responses.models.usage import Usage
 from owui_manifold.call.capabilities import AccountCapabilities
 from owui_manifold.call.context import Caller, CheckedCall
@@ -22,7 +23,7 @@ from owui_manifold.present.report import (
     report_end,
     report_request,
 )
-from runs.sample import message
+from runs.sample import call, message, output, search
 from stand_in.host import StandInHost
 
 pytestmark = pytest.mark.asyncio
@@ -340,3 +341,48 @@ async def test_audit_lines_are_not_shown_to_anybody(host: StandInHost) -> None:
     report_request(prepared)
 
     assert "responses_api_request" not in prepared.call.log.text()
+
+
+# ---------------------------------------------------------------- no answer
+
+RAN = (call("1"), output("1"))
+REMOTE: Item = {"type": "mcp_call", "name": "now", "server_label": "clocks"}
+
+
+@pytest.mark.parametrize(
+    ("items", "limit", "words"),
+    [
+        pytest.param((), None, "ended without an answer", id="nothing"),
+        pytest.param((search("1"),), None, "ended without an answer", id="a search"),
+        pytest.param(RAN, None, "", id="a tool ran"),
+        pytest.param((*RAN, message("1", "")), None, "", id="then an empty message"),
+        pytest.param((REMOTE,), None, "", id="a tool of a remote server ran"),
+        pytest.param((*RAN, message("1", "")), "calls", "more tool calls", id="calls"),
+        pytest.param(RAN, "rounds", "more tool calls", id="rounds"),
+        pytest.param((), "seconds", "the time or the tokens", id="seconds"),
+        pytest.param(RAN, "tokens", "the time or the tokens", id="tokens"),
+        pytest.param((*RAN, message("1", "Rain.")), "calls", "", id="an answer"),
+    ],
+)
+async def test_complete_response_without_an_answer(
+    items: tuple[Item, ...], limit: SpentLimit | None, words: str, host: StandInHost
+) -> None:
+    """What limited the run is the reason; after tools there may be nothing to add."""
+    prepared = await job_of()
+
+    ended = report_end(prepared, RunDone(COMPLETED, output=items, limit=limit))
+
+    assert ended.ending.is_failure == bool(words)
+    assert words in ended.ending.sentence
+
+
+async def test_outputs_of_a_clients_tools_are_tools_that_ran(host: StandInHost) -> None:
+    """Only if they are what the model answers."""
+    prepared = await job_of()
+    for rest in ((), (prepared.request.input[-1],)):
+        items = [*prepared.request.input, *RAN, *rest]
+        request = prepared.request.model_copy(update={"input": items})
+
+        ended = report_end(prepared._replace(request=request), RunDone(COMPLETED))
+
+        assert ended.ending.is_failure == bool(rest)

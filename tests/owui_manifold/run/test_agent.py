@@ -6,8 +6,14 @@ from typing import Any
 import pytest
 
 from calls.sample import call_of, chat, host_context, valves_for
+from openai_responses.endings import COMPLETED
 from openai_responses.items import Item, item_type, message_text
-from openai_responses.loop.events import HiddenMessage, ResponseDone, RunDone, RunEvent
+from openai_responses.loop.events import (
+    HiddenMessage,
+    ResponseDone,
+    RunDone,
+    RunEvent,
+)
 from openai_responses.loop.run import RoundEvent, RoundStarted
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
@@ -139,3 +145,20 @@ async def test_only_a_stopped_run_reports_itself_to_the_page(
     assert len(told) == is_stopped
     works = [event.work for event in ended if isinstance(event, RunDone)]
     assert [work is not None for work in works] == [True] * (not is_stopped)
+
+
+def test_hidden_text_that_goes_on_after_its_end_stays_hidden() -> None:
+    """A gateway may end a message too early; what is sent again is the longer one."""
+    texts = IntermediateTexts(are_shown=False)
+    longer = model_message("Text and more.")
+    *events, end = response(PLAIN, CALL)
+    late: list[RunEvent] = [
+        TextDelta(0, "text", 0, " and more."),
+        ItemDone(0, longer),
+    ]
+
+    shown = [e for event in (*events, *late, end) for e in texts.show(event)]
+
+    assert outline(shown) == ["(Text.)", "function_call", "(Text and more.)"]
+    ended = RunDone(COMPLETED, output=(longer, CALL))
+    assert [e.output for e in texts.show(ended) if isinstance(e, RunDone)] == [(CALL,)]

@@ -1,0 +1,161 @@
+"""Streams that end in odd ways, through the agents of the Pipelines server."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from agents.sample import called_by_the_host, host_tool
+from calls.outcomes import errors, plain_text
+from gpt5_agent.pipeline import Pipeline
+from hosts.servers.functions import HostFunctions
+from openai_responses.items import message_text
+from runs.tools import calling
+from upstream import wire
+from upstream.odd_streams import ANSWER, CALLS, CITY, WHOLE_ANSWERS, sending
+from upstream.server import Answerer, Upstream, in_turn, streaming
+
+pytestmark = pytest.mark.asyncio
+
+Json = dict[str, Any]
+Ask = Callable[..., Any]
+METADATA = {"chat_id": "c-1", "message_id": "m-1"}
+AGENT = "gpt5_function_calling"
+QUESTION: Json = {"role": "user", "content": "Rain?"}
+each_size = pytest.mark.parametrize("size", [None, 1], ids=["whole", "bytewise"])
+
+
+@asynccontextmanager
+async def agent_at(answer: Answerer) -> AsyncIterator[tuple[Ask, list[Any]]]:
+    """What asks an agent of this server, and the bodies that arrive there."""
+    async with Upstream(answer) as server:
+        pipeline = Pipeline()
+        pipeline.valves = pipeline.Valves(
+            BASE_URL=server.base_url, API_KEY="sk-upstream-1"
+        )
+
+        async def ask(
+            messages: list[Json], *, is_page: bool = True, streams: bool = True
+        ) -> Any:
+            model = f"agents.{AGENT}"
+            tools = [host_tool("get_weather"), host_tool("list_ships")]
+            body: Json = {"model": model, "messages": messages, "tools": tools}
+            if is_page:
+                body = await pipeline.inlet({**body, "metadata": METADATA}, None)
+                del body["metadata"]
+            given = {"stream": streams, **body}
+            answer = await asyncio.to_thread(
+                pipeline.pipe, "", AGENT, body["messages"], given
+            )
+            if not streams:
+                return answer
+            chunks = await asyncio.to_thread(list, answer)
+            return [chunk for chunk in chunks if isinstance(chunk, dict)]
+
+        try:
+            yield ask, server.bodies
+        finally:
+            await pipeline.on_shutdown()
+
+
+def stored(host: HostFunctions, chunks: list[Json]) -> list[Json]:
+    """The items that the host has stored of an answer."""
+    return host.reduce([c for c in chunks if str(c.get("type")).startswith("response")])
+
+
+@each_size
+@pytest.mark.parametrize("name", WHOLE_ANSWERS)
+async def test_answer_on_the_page(
+    name: str, size: int | None, host_functions: HostFunctions
+) -> None:
+    async with agent_at(sending(name, size=size)) as (ask, bodies):
+        chunks = await ask([QUESTION])
+
+    assert errors(chunks) == []
+    items = stored(host_functions, chunks)
+    texts = [message_text(item) for item in items if item["type"] == "message"]
+    assert [text.strip() for text in texts] == [ANSWER.strip()]
+    assert "function_call" not in [item["type"] for item in items]
+    assert len(bodies) == 1
+    listeners = [c["event"] for c in chunks if "event" in c]
+    [told] = [e["data"] for e in listeners if e["type"] == "agent:new_message"]
+    assert told["content"].strip() == ANSWER.strip()
+
+
+@pytest.mark.parametrize("name", WHOLE_ANSWERS)
+async def test_answer_of_a_plain_client(name: str) -> None:
+    async with agent_at(sending(name, name)) as (ask, _):
+        chunks = await ask([QUESTION], is_page=False)
+        result = await ask([QUESTION], is_page=False, streams=False)
+
+    assert errors([*chunks, result]) == []
+    assert plain_text(chunks).strip() == ANSWER.strip()
+    assert result["choices"][0]["message"]["content"].strip() == ANSWER.strip()
+
+
+@each_size
+@pytest.mark.parametrize("name", CALLS)
+async def test_host_gets_the_call_with_what_came(
+    name: str, size: int | None, host_functions: HostFunctions
+) -> None:
+    """Open WebUI runs what the stored item says."""
+    async with agent_at(sending(name, size=size)) as (ask, _):
+        chunks = await ask([QUESTION])
+
+    assert errors(chunks) == []
+    items = stored(host_functions, chunks)
+    [call] = [item for item in items if item["type"] == "function_call"]
+    assert call["name"] == "get_weather"
+    assert json.loads(call["arguments"]) == json.loads(CITY)
+
+
+@pytest.mark.parametrize("is_page", [True, False])
+async def test_nothing_to_add_after_tools_is_no_error(is_page: bool) -> None:
+    """The answer that is regenerated would run the tools again."""
+    call = calling("get_weather", arguments=CITY)
+    ran = called_by_the_host(call, output="Rain.")
+    async with agent_at(sending(*["empty-last-message"] * 2)) as (ask, bodies):
+        chunks = await ask([QUESTION, *ran], is_page=is_page)
+        result = await ask([QUESTION, *ran], is_page=is_page, streams=False)
+
+    assert errors([*chunks, result]) == []
+    assert len(bodies) == 2
+    assert bodies[0]["input"][-1]["output"] == "Rain."
+
+
+@pytest.mark.parametrize(
+    ("given", "sent"), [(None, "{}"), ({"city": "Zürich"}, '{"city": "Zürich"}')]
+)
+async def test_calls_of_a_client_go_back_as_the_api_takes_them(
+    given: Json | None, sent: str
+) -> None:
+    """Some clients give the arguments as an object, or null for none."""
+    ran = called_by_the_host(calling("get_weather"), output="Rain.")
+    ran[0]["tool_calls"][0]["function"]["arguments"] = given
+
+    async with agent_at(sending("empty-last-message")) as (ask, bodies):
+        await ask([QUESTION, *ran], is_page=False)
+
+    assert bodies[0]["input"][-2]["arguments"] == sent
+
+
+async def test_message_that_came_twice_goes_back_twice(
+    host_functions: HostFunctions,
+) -> None:
+    """The page has it once; its thought carries the bytes that the API sent."""
+    twice = [wire.message("Rain.", at=at, phase="final_answer") for at in (1, 2)]
+    events = wire.whole_stream(wire.reasoning(["hm"]), *twice)
+    answer = in_turn(streaming(wire.on_the_wire(*events)), sending("vllm.2"))
+    async with agent_at(answer) as (ask, bodies):
+        chunks = await ask([QUESTION])
+        given = host_functions.convert(stored(host_functions, chunks))
+        await ask([QUESTION, *given, QUESTION])
+
+    assert [message["content"] for message in given] == ["Rain."]
+    answers = [i for i in bodies[1]["input"] if i.get("role") == "assistant"]
+    assert [message_text(item) for item in answers] == ["Rain.", "Rain."]
+    assert answers[0] == answers[1]
+    assert answers[0]["phase"] == "final_answer"

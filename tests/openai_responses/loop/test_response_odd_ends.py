@@ -1,0 +1,245 @@
+"""Items and responses that end in odd ways: an end takes nothing away."""
+
+import pytest
+
+from openai_responses.items import Item, content_parts, is_call, message_text
+from openai_responses.loop.events import ResponseDone
+from openai_responses.loop.response import ResponseState
+from openai_responses.transport.stream import (
+    EventStreamDecoder,
+    FinalResponse,
+    ItemDone,
+    TextDelta,
+    parse_event,
+)
+from runs.log import log_of
+from upstream import wire
+from upstream.odd_streams import stream_of
+
+
+@pytest.mark.parametrize(
+    ("status", "kept"),
+    [("completed", True), ("incomplete", True), ("cancelled", True), ("failed", False)],
+)
+def test_items_that_only_deltas_brought_end_with_the_response(
+    status: str, kept: bool
+) -> None:
+    """A response that failed may be asked for once more, so nothing of it ends."""
+    state = ResponseState()
+    began = wire.message("Hello")[:3]
+
+    for event in began:
+        state.feed(wire.parsed(event))
+    state.feed(FinalResponse(status, {"id": "resp_1", "output": []}))
+
+    assert [message_text(item) for item in state.output] == ["Hello"] * kept
+
+
+def open_items_of(*events: wire.Event) -> list[Item]:
+    """The output of a response in which nothing ends these items."""
+    state = ResponseState()
+    for event in [*events, wire.ended("completed", output=[])]:
+        state.feed(wire.parsed(event))
+    return state.output
+
+
+def test_only_what_has_come_is_an_item() -> None:
+    """Neither an empty message, nor a call without a name, nor a search of the API."""
+    search = {"type": "web_search_call", "id": "ws_1", "action": {"type": "search"}}
+    code = {"type": "code_interpreter_call", "id": "ci_1", "code": "1"}
+    nameless = {**wire.call_item("", '{"a":1}'), "id": "fc_9"}
+    for item in (wire.message_item(), search, code, nameless):
+        assert open_items_of(wire.added(item)) == []
+
+
+def test_call_without_arguments_that_nothing_ends() -> None:
+    """It counts where no snapshot says what the response consists of."""
+    begun = wire.added({**wire.call_item("look", ""), "status": "in_progress"})
+
+    [call] = open_items_of(begun)
+
+    assert (call["arguments"], call["status"]) == ("{}", "completed")
+    state = ResponseState()
+    for event in (begun, wire.completed(wire.message_item("Hi", at=1))):
+        state.feed(wire.parsed(event))
+    assert [item["type"] for item in state.output] == ["message"]
+
+
+def test_sealed_reasoning_that_nothing_ends_is_plain() -> None:
+    """What was announced of its encrypted content may be a part of it."""
+    *grown, _ = wire.reasoning(["hm"])
+
+    [thought] = open_items_of(*grown)
+
+    assert "encrypted_content" not in thought
+    assert thought["summary"] == [{"type": "summary_text", "text": "hm"}]
+
+
+def test_summary_that_only_deltas_brought_stays_with_the_sealed_reasoning() -> None:
+    state = ResponseState()
+    decoder = EventStreamDecoder()
+    for event in decoder.feed(stream_of("summary-only-in-deltas")):
+        state.feed(parse_event(event))
+
+    thought = state.output[0]
+
+    assert thought["encrypted_content"] == "gAAAAB-sealed"
+    assert thought["summary"] == [
+        {"type": "summary_text", "text": "The user asks for weather."}
+    ]
+
+
+def test_item_that_goes_on_after_its_end_is_shown_at_once() -> None:
+    """Each delta when it comes; the item ends once more with the response."""
+    state = ResponseState()
+    events = [
+        state.feed(parse_event(event))
+        for event in EventStreamDecoder().feed(stream_of("item-ends-early"))
+    ]
+
+    ended = [n for n, group in enumerate(events) for e in group if type(e) is ItemDone]
+    grown = [n for n, group in enumerate(events) for e in group if type(e) is TextDelta]
+    assert len(ended) == 2
+    assert len(grown) == 4
+    assert [n for n in grown if ended[0] < n < ended[1]] == grown[1:]
+
+
+def test_snapshot_that_says_something_else_changes_nothing() -> None:
+    """Of an item that ended only more of the same text is believed."""
+    state = ResponseState()
+    events = [*wire.message("Hello"), wire.completed(wire.message_item("Help me"))]
+    reported = [state.feed(wire.parsed(event)) for event in events]
+    assert [message_text(item) for item in state.output] == ["Hello"]
+    assert [type(event) for event in reported[-1]] == [ResponseDone]
+
+
+def test_longer_snapshot_keeps_the_rest_of_the_item() -> None:
+    """Its citations come with the text, its sealed content from the item's own end."""
+    cited = wire.message_item("Hello world")
+    cited["content"][0]["annotations"] = [{"type": "url_citation", "url": "u"}]
+    ended = {**wire.message_item("Hello"), "phase": "final_answer"}
+    state = ResponseState()
+    for event in (wire.done(ended), wire.completed(cited)):
+        state.feed(wire.parsed(event))
+    assert state.output == [{**cited, "phase": "final_answer"}]
+
+
+@pytest.mark.parametrize("body", ["", "null"])
+def test_end_without_a_body_of_a_response_that_brought_nothing(body: str) -> None:
+    """It is no end: the request is sent again."""
+    state = ResponseState()
+    fields = {"response": None} if body else {}
+    assert state.feed(wire.parsed({"type": "response.completed", **fields})) == []
+    assert state.ending is None
+
+
+@pytest.mark.parametrize(
+    ("names", "is_ours"),
+    [
+        (None, True),
+        (("x_keyword_search",), True),
+        (("X.Keyword.Search",), True),
+        (("get_weather",), False),
+        ((), False),
+    ],
+)
+def test_custom_call_of_a_declared_tool_is_ours(
+    names: tuple[str, ...] | None, is_ours: bool
+) -> None:
+    """Also if its name is spelled in another way, or nobody knows the tools."""
+    state = ResponseState(tool_names=names)
+    for event in EventStreamDecoder().feed(stream_of("server-run-custom-call")):
+        state.feed(parse_event(event))
+    assert any(is_call(item) for item in state.output) == is_ours
+
+
+def test_parts_of_a_message_are_sound() -> None:
+    """A text without a part around it gets one, also inside of a list."""
+    item = {**wire.message_item(), "content": ["Hello ", "", {"text": "world"}]}
+    state = ResponseState()
+    state.feed(wire.parsed(wire.done(item)))
+    [message] = state.output
+    assert [part["text"] for part in content_parts(message["content"])] == [
+        "Hello ",
+        "world",
+    ]
+
+
+ONE = wire.message("One.", at=0, phase="final_answer")
+TWICE = wire.message("O", "ne.", at=1, phase="final_answer")
+
+
+def shown_of(*events: wire.Event) -> list[str]:
+    """What is reported of these events."""
+    state = ResponseState()
+    return log_of(e for event in events for e in state.feed(wire.parsed(event)))
+
+
+def test_repeated_message_is_hidden() -> None:
+    """A third one, too."""
+    third = wire.message("One.", at=2, phase="final_answer")
+    lines = shown_of(*ONE, *TWICE, *third)
+    assert lines == [
+        "0 started message",
+        "0 text 0: One.",
+        "0 ended message",
+        "1 hidden message",
+        "2 hidden message",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("second", "texts"),
+    [
+        (wire.message("O", "n", at=1, phase="final_answer"), ["O", "n"]),
+        (wire.message("One.", " Two", at=1, phase="final_answer"), ["One.", " Two"]),
+        (wire.message("Once", at=1, phase="final_answer"), ["Once"]),
+        (wire.message("One.", at=1, phase="commentary"), ["One."]),
+        (wire.message("One.", at=1), ["One."]),
+        (wire.message(at=1, phase="final_answer"), []),
+    ],
+    ids=["shorter", "longer", "another", "another phase", "no phase", "empty"],
+)
+def test_message_that_only_begins_like_the_last_one(
+    second: wire.Events, texts: list[str]
+) -> None:
+    """It is shown whole, as soon as it says something else."""
+    assert shown_of(*ONE, *second)[3:] == [
+        "1 started message",
+        *(f"1 text 0: {text}" for text in texts),
+        "1 ended message",
+    ]
+
+
+def test_same_words_with_something_between_are_said_twice() -> None:
+    """The model may well say the same after a search or a call."""
+    between = wire.function_call("look", "{}", at=1)
+    again = wire.message("One.", at=2, phase="final_answer")
+    assert shown_of(*ONE, *between, *again)[-1] == "2 ended message"
+
+
+def test_empty_messages_are_no_repetition() -> None:
+    """There is nothing that could be hidden."""
+    empty = [wire.message(at=at) for at in range(2)]
+    lines = shown_of(*empty[0], *empty[1])
+    assert [line for line in lines if line.endswith("ended message")] == [
+        "0 ended message",
+        "1 ended message",
+    ]
+
+
+@pytest.mark.parametrize("count", range(1, 5))
+def test_repetition_that_another_item_interrupts(count: int) -> None:
+    """What was held back is shown, in its order."""
+    call, *_ = wire.function_call("look", "{}", at=2)
+    lines = shown_of(*ONE, *TWICE[:count], call)
+    held = ["1 started message"] + ["1 text 0: O"] * (count > 2)
+    held += ["1 text 0: ne."] * (count > 3)
+    assert lines[3:] == [*held, "2 started function_call"]
+
+
+def test_repetition_that_a_failure_ends() -> None:
+    """Each item that ends has begun."""
+    failed = wire.ended("failed", error=None, output=[TWICE[-1]["item"]])
+    lines = shown_of(*ONE, *TWICE[:3], wire.error_flat("server_error"), failed)
+    assert lines[3:] == ["1 hidden message", "turn failed"]

@@ -1,0 +1,296 @@
+"""Streams that end in odd ways: nothing that arrived is lost, and no call runs twice."""
+
+import json
+from typing import Any
+
+import pytest
+
+from openai_responses.items import Item, is_call, message_text
+from openai_responses.loop.events import HiddenMessage, RunEvent, Status, ToolOutput
+from openai_responses.loop.response import ResponseState
+from openai_responses.loop.run import run
+from openai_responses.loop.tools import Toolset
+from openai_responses.models.usage import Usage
+from openai_responses.requests.build import ResponsesRequest
+from openai_responses.transport.connections import Connections
+from openai_responses.transport.stream import (
+    EventStreamDecoder,
+    ItemAdded,
+    ItemDone,
+    parse_event,
+)
+from runs.against_server import asking, end_of, limits
+from runs.disturbed import NOTHING_READABLE, STREAMS
+from runs.joining import grown_texts, joined
+from runs.tools import MemoryTools
+from upstream import wire
+from upstream.odd_streams import (
+    ANSWER,
+    CALLS,
+    CITY,
+    FOLDER,
+    OTHERS,
+    WHOLE_ANSWERS,
+    sending,
+    stream_of,
+)
+from upstream.server import (
+    Answerer,
+    Upstream,
+    breaking,
+    in_turn,
+    replying,
+    stalling,
+    streaming,
+)
+
+pytestmark = pytest.mark.asyncio
+
+each_size = pytest.mark.parametrize("size", [None, 1], ids=["whole", "bytewise"])
+LAST = "vllm.2"
+"""The answer after a call."""
+EMPTY = wire.on_the_wire(wire.created(), wire.completed())
+TOOLS: list[Item] = [
+    {"type": "function", "name": name, "parameters": {}, "strict": False}
+    for name in ("get_weather", "list_ships")
+]
+
+
+async def list_ships(_: Any) -> str:
+    """A tool that takes no arguments."""
+    return "Two."
+
+
+async def events_of(
+    connections: Connections, answer: Answerer, request: ResponsesRequest | None = None
+) -> tuple[list[RunEvent], MemoryTools, list[Any]]:
+    """What a run reports, which tools it called, and what it sent."""
+    tools = MemoryTools(list_ships=list_ships)
+    tools.schemas["list_ships"] = {"type": "object", "properties": {}}
+    asked = request or asking().model_copy(update={"tools": TOOLS})
+    async with Upstream(answer) as upstream:
+        sent = run(asked, upstream.endpoint, connections, limits(2), Toolset(tools))
+        return [event async for event in sent], tools, upstream.bodies
+
+
+def shown_answer(events: list[RunEvent]) -> str:
+    """The text that grew in front of a person."""
+    texts = grown_texts(events).items()
+    return "".join(text for place, text in texts if place[1] == "text")
+
+
+def last_ends(events: list[RunEvent]) -> dict[int, Item]:
+    """The items as they ended last, by their indexes."""
+    ends = [e for e in events if isinstance(e, ItemDone | HiddenMessage)]
+    return {event.output_index: event.item for event in ends}
+
+
+async def test_every_transcript_of_one_response_is_read_here() -> None:
+    """Those of whole servers have a number."""
+    names = {path.stem for path in FOLDER.glob("*.sse")}
+    pairs = {name for name in names if name.endswith((".1", ".2"))}
+    disturbed = {*STREAMS, NOTHING_READABLE}
+    assert names - pairs - disturbed == {*WHOLE_ANSWERS, *CALLS, *OTHERS}
+
+
+@each_size
+@pytest.mark.parametrize("name", WHOLE_ANSWERS)
+async def test_answer_that_arrived_is_shown_and_kept(
+    name: str, size: int | None, connections: Connections
+) -> None:
+    """It is asked for once, and the item that goes back to the API has its text."""
+    events, tools, bodies = await events_of(connections, sending(name, size=size))
+
+    end = end_of(events)
+    assert (end.ending.kind, len(bodies)) == ("completed", 1)
+    assert shown_answer(events) == ANSWER
+    messages = [item for item in end.output if item["type"] == "message"]
+    assert [message_text(item) for item in messages] == [ANSWER]
+    [part] = messages[0]["content"]
+    assert part == {"type": "output_text", "text": ANSWER, "annotations": []}
+    assert messages[0]["role"] == "assistant"
+    assert messages[0]["status"] == "completed"
+    begun = [event.output_index for event in events if isinstance(event, ItemAdded)]
+    assert len(begun) == len({*begun})
+    assert not any(is_call(item) for item in end.output)
+    assert tools.called == []
+
+
+@pytest.mark.parametrize("name", [*WHOLE_ANSWERS, *CALLS, *OTHERS])
+async def test_stream_byte_by_byte_is_the_same_response(name: str) -> None:
+    def read(step: int) -> tuple[list[RunEvent], Any]:
+        text = stream_of(name)
+        decoder = EventStreamDecoder(joins_deltas=True)
+        state = ResponseState(tool_names=("get_weather",))
+        events: list[RunEvent] = []
+        for offset in range(0, len(text), step):
+            for event in decoder.feed(text[offset : offset + step]):
+                events += state.feed(parse_event(event))
+        return joined(events), (state.ending, state.usage, state.output)
+
+    whole = read(1_000_000)
+    assert whole[1][0] is not None
+    assert read(1) == whole
+
+
+@each_size
+@pytest.mark.parametrize("name", CALLS)
+async def test_call_runs_once_with_the_arguments_that_came(
+    name: str, size: int | None, connections: Connections
+) -> None:
+    answer = sending(name, LAST, size=size)
+
+    events, tools, bodies = await events_of(connections, answer)
+
+    assert tools.called == [("get_weather", json.loads(CITY))]
+    assert shown_answer(events) == ANSWER
+    assert end_of(events).ending.kind == "completed"
+    assert len(bodies) == 2
+    call, output = bodies[1]["input"][-2:]
+    assert json.loads(call["arguments"]) == json.loads(CITY)
+    assert (call["name"], call["call_id"]) == ("get_weather", output["call_id"])
+    ended = last_ends(events)
+    [index] = [index for index, item in ended.items() if is_call(item)]
+    assert ended[index]["arguments"] == call["arguments"]
+    assert ended[index]["name"] == "get_weather"
+
+
+async def test_null_is_no_argument(connections: Connections) -> None:
+    """A tool without parameters gets an empty object, and so does the API."""
+    answer = sending("call-with-null-arguments", LAST)
+
+    events, tools, bodies = await events_of(connections, answer)
+
+    assert tools.called == [("list_ships", {})]
+    assert bodies[1]["input"][-2]["arguments"] == "{}"
+    assert grown_texts(events)[0, "arguments", 0] == "{}"
+
+
+async def test_text_of_an_incomplete_response(connections: Connections) -> None:
+    """The item that nothing ended is incomplete as well."""
+    answer = sending("no-item-done-incomplete")
+
+    events, _, _ = await events_of(connections, answer)
+
+    end = end_of(events)
+    assert (end.ending.kind, end.ending.code) == ("incomplete", "max_output_tokens")
+    [message] = end.output
+    assert (message_text(message), message["status"]) == (ANSWER, "incomplete")
+
+
+async def test_silence_after_an_empty_response(connections: Connections) -> None:
+    """A server that keeps the connection open is waited for some seconds."""
+    events, _, bodies = await events_of(connections, stalling(EMPTY))
+
+    assert (end_of(events).ending.kind, len(bodies)) == ("completed", 1)
+
+
+async def test_connection_that_breaks_after_the_end(connections: Connections) -> None:
+    """The response is over; nothing is asked for again."""
+    events, _, bodies = await events_of(connections, breaking(EMPTY))
+
+    assert (end_of(events).ending.kind, len(bodies)) == ("completed", 1)
+
+
+async def test_azure_says_why_in_the_details_of_the_status(
+    connections: Connections,
+) -> None:
+    """A limit of the rate is waited for."""
+    answer = sending(*["azure-status-details"] * 2, LAST)
+
+    events, _, bodies = await events_of(connections, answer)
+
+    waits = [event for event in events if isinstance(event, Status)]
+    assert [wait.is_retry for wait in waits] == [True, True]
+    assert (end_of(events).ending.kind, len(bodies)) == ("completed", 3)
+
+
+async def test_azure_is_quoted_where_it_is_not_asked_again(
+    connections: Connections,
+) -> None:
+    answer = sending(*["azure-status-details"] * 3)
+
+    events, _, _ = await events_of(connections, answer)
+
+    ending = end_of(events).ending
+    assert (ending.kind, ending.code) == ("failed", "rate_limit_exceeded")
+    assert "rate limit" in ending.sentence
+
+
+@pytest.mark.parametrize("name", ["numbers-with-fraction", "texts"])
+async def test_tokens_are_counted_however_they_are_written(
+    name: str, connections: Connections
+) -> None:
+    answer = sending(f"token-counts-as-{name}")
+    events, _, _ = await events_of(connections, answer)
+    assert end_of(events).usage == Usage(61, 17, 78)
+
+
+async def test_message_that_comes_twice_is_shown_once_and_sent_again(
+    connections: Connections,
+) -> None:
+    """The second one is hidden; with a call after it, both go back to the API."""
+    doubled = wire.whole_stream(
+        wire.message("One.", at=0, phase="commentary"),
+        wire.message("One.", at=1, phase="commentary"),
+        wire.function_call("get_weather", CITY, at=2),
+    )
+    events, tools, bodies = await events_of(
+        connections, in_turn(streaming(wire.on_the_wire(*doubled)), sending(LAST))
+    )
+
+    assert shown_answer(events) == f"One.{ANSWER}"
+    assert len([e for e in events if isinstance(e, HiddenMessage)]) == 1
+    assert len(tools.called) == 1
+    sent = [item for item in bodies[1]["input"] if item.get("role") == "assistant"]
+    assert sent[0] == sent[1]
+    assert [message_text(item) for item in sent] == ["One.", "One."]
+    kept = [message_text(i) for i in end_of(events).output if i["type"] == "message"]
+    assert kept == ["One.", ANSWER]
+
+
+async def test_call_that_the_server_ran_is_not_answered(
+    connections: Connections,
+) -> None:
+    """Nothing of it is shown or sent; the tool that was declared is called as ever."""
+    begun, _, _ = stream_of("server-run-custom-call").rpartition(b"event: ")
+    call = wire.function_call("get_weather", CITY, at=2)
+    rest = wire.on_the_wire(*call, wire.completed())
+    answer = in_turn(streaming(begun + rest), sending(LAST))
+
+    events, tools, bodies = await events_of(connections, answer)
+
+    assert tools.called == [("get_weather", json.loads(CITY))]
+    types = [item["type"] for item in bodies[1]["input"]]
+    assert types.count("custom_tool_call") == 0
+    assert types.count("function_call") == types.count("function_call_output") == 1
+    assert len([event for event in events if isinstance(event, ToolOutput)]) == 1
+
+
+async def test_tools_that_items_declare_are_ours(connections: Connections) -> None:
+    """A custom tool that was added in the middle of a chat."""
+    tool = {"type": "custom", "name": "x_keyword_search"}
+    added = {"type": "additional_tools", "role": "developer", "tools": [tool]}
+    request = asking()
+    request = request.model_copy(update={"input": [*request.input, added]})
+    answer = sending("server-run-custom-call", LAST)
+
+    events, _, bodies = await events_of(connections, answer, request)
+
+    assert len(bodies) == 2
+    assert [e.failed for e in events if isinstance(e, ToolOutput)] == [True]
+
+
+@pytest.mark.parametrize("status", ["queued", "in_progress"])
+async def test_queued_answer_does_not_blame_the_stream(
+    status: str, connections: Connections
+) -> None:
+    """It is not asked for again: the server may be working on it."""
+    body = json.dumps({"id": "resp_1", "status": status, "output": []})
+
+    events, _, bodies = await events_of(connections, replying(body))
+
+    ending = end_of(events).ending
+    assert (ending.kind, len(bodies)) == ("unreadable", 1)
+    assert "only queued the request" in ending.sentence
+    assert len(events) == 1
