@@ -313,7 +313,7 @@ class HttpResponse:
             if size > MAX_JSON_BYTES:
                 raise AnswerTooLarge
             begin = (begin + text).lstrip(_BEFORE_TEXT)
-            if not text or begin.startswith(_FIELDS):
+            if not text:
                 break
         self._begin = begin
         self.is_read = self.is_read and not begin

@@ -147,6 +147,7 @@ async def test_words_under_another_label(connections: Connections, text: bytes) 
         post(connections, upstream.endpoint) as answer,
     ):
         assert not await answer.is_stream()
+        assert not answer.is_read
         assert await answer.read_any() == text
         assert await answer.read_any() == b""
         assert answer.is_read

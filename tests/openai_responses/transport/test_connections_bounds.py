@@ -77,6 +77,19 @@ async def test_packed_object_stops_at_its_limit(connections: Connections) -> Non
     assert held < 2 * MAX_JSON_BYTES
 
 
+async def test_packed_white_space_stops_at_its_limit(connections: Connections) -> None:
+    """It is read until the first letter says what the body is."""
+    packed = bomb(100, b" \n")
+    async with Upstream(replying(packed, headers=GZIP)) as upstream:
+        tracemalloc.start()
+        async with post(connections, upstream.endpoint) as answer:
+            with pytest.raises(AnswerTooLarge):
+                await answer.is_stream()
+        held = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    assert held < 4 * MEGABYTE
+
+
 async def test_packed_refusal_stops_at_its_limit(connections: Connections) -> None:
     """Its status says enough."""
     packed = bomb(100, b'{"error": "')

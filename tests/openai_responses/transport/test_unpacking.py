@@ -168,6 +168,17 @@ def test_event_is_there_as_soon_as_its_bytes_are(window: int) -> None:
         assert b"".join(unpacker.feed(packed)) == event
 
 
+@pytest.mark.parametrize("more", [-1, 0, 1, 2, 9])
+def test_whole_text_of_a_chunk_is_there(more: int) -> None:
+    """Also where a few bits stand for the rest of it, behind a full piece."""
+    text = b"x" * (_PIECE_BYTES + more)
+    packer = zlib.compressobj(wbits=31)
+    packed = packer.compress(text) + packer.flush(zlib.Z_SYNC_FLUSH)
+    assert b"".join(Unpacker("gzip").feed(packed)) == text
+    without_flush = packed[:-5]
+    assert b"".join(Unpacker("gzip").feed(without_flush)) == text
+
+
 @bytewise
 @pytest.mark.parametrize("padding", [b"", bytes(20), b"end"])
 def test_members_in_a_row(padding: bytes, size: int) -> None:
