@@ -159,3 +159,18 @@ async def test_message_that_came_twice_goes_back_twice(
     assert [message_text(item) for item in answers] == ["Rain.", "Rain."]
     assert answers[0] == answers[1]
     assert answers[0]["phase"] == "final_answer"
+
+
+async def test_empty_message_does_not_go_back(host_functions: HostFunctions) -> None:
+    """The API refuses an assistant's message without a text."""
+    events = wire.whole_stream(
+        wire.reasoning(["hm"]), wire.message("Rain.", at=1), wire.message(at=2)
+    )
+    answer = in_turn(streaming(wire.on_the_wire(*events)), sending("vllm.2"))
+    async with agent_at(answer) as (ask, bodies):
+        chunks = await ask([QUESTION])
+        given = host_functions.convert(stored(host_functions, chunks))
+        await ask([QUESTION, *given, QUESTION])
+
+    answers = [i for i in bodies[1]["input"] if i.get("role") == "assistant"]
+    assert [message_text(item) for item in answers] == ["Rain."]

@@ -137,6 +137,19 @@ def test_task_is_a_run_of_its_own() -> None:
     assert ending_of(events).kind == "completed"
 
 
+@pytest.mark.parametrize("name", ["delegate", "functions.delegate"])
+def test_task_may_take_longer_than_a_call(name: str) -> None:
+    """However the model spells the name of the tool."""
+    twice = [[calls("get_weather", number)] for number in (1, 2)]
+    [given] = delegating(NORTH)
+    answers = [[{**given, "name": name}], [SAID]]
+    crew = Crew(*answers, north=[*twice, [message("3", "It rains.")]])
+
+    events = crew.run(Slow(100))
+
+    assert answered(events) == ["It rains."]
+
+
 def test_steps_of_a_task_are_shown_below_its_round() -> None:
     """While it runs, and under its number; of nothing else of it anybody hears."""
     crew = Crew(delegating(NORTH), [SAID], north=looking_then("It rains."))

@@ -2,14 +2,17 @@
 
 import pytest
 
+from measures.work_count import count_joins
 from openai_responses.items import Item, content_parts, is_call, message_text
 from openai_responses.loop.events import ResponseDone
+from openai_responses.loop.repeated_messages import without_repetitions
 from openai_responses.loop.response import ResponseState
 from openai_responses.transport.stream import (
     EventStreamDecoder,
     FinalResponse,
     ItemDone,
     TextDelta,
+    TextDone,
     parse_event,
 )
 from runs.log import log_of
@@ -243,3 +246,97 @@ def test_repetition_that_a_failure_ends() -> None:
     failed = wire.ended("failed", error=None, output=[TWICE[-1]["item"]])
     lines = shown_of(*ONE, *TWICE[:3], wire.error_flat("server_error"), failed)
     assert lines[3:] == ["1 hidden message", "turn failed"]
+
+
+def test_short_ends_of_a_long_item_join_nothing() -> None:
+    """Else a server could make the work grow with the square of its stream."""
+
+    def joins(count: int) -> int:
+        state = ResponseState()
+        state.feed(ItemDone(0, wire.message_item("x" * 1000)))
+        short = ItemDone(0, wire.message_item("x"))
+        ended = TextDone(0, "text", 0, "", "msg_0")
+
+        def work() -> None:
+            for _ in range(count):
+                state.feed(TextDelta(0, "text", 0, "x", "msg_0"))
+                state.feed(ended)
+                state.feed(short)
+
+        return count_joins(work)
+
+    assert joins(200) == joins(100)
+
+
+def test_thought_that_a_snapshot_repeats_as_another_text() -> None:
+    """LiteLLM gives the summary once more as content; it is one thought."""
+    text = [{"type": "reasoning_text", "text": "hm"}]
+    item = wire.reasoning_item("hm")
+    state = ResponseState()
+    for event in (wire.done(item), wire.completed({**item, "content": text})):
+        state.feed(wire.parsed(event))
+    assert state.output == [item]
+
+
+def test_thought_that_ends_as_another_text_than_it_grew() -> None:
+    """The deltas of the one are the text of the other."""
+    [*grown, _] = wire.reasoning_text("hm")
+    item = wire.reasoning_item("hm")
+    state = ResponseState()
+    for event in (*grown, wire.done(item)):
+        state.feed(wire.parsed(event))
+    assert state.output == [item]
+
+
+def test_last_of_two_parts_that_ends_too_early() -> None:
+    """What is kept is the whole text, under the number of the item's part."""
+    numbered = [{**wire.text_delta(text), "content_index": n} for n, text in PARTS]
+    state = ResponseState()
+    for event in (wire.added(wire.message_item()), *numbered):
+        state.feed(wire.parsed(event))
+    [end] = state.feed(wire.parsed(wire.done(wire.message_item("One tw"))))
+    assert isinstance(end, ItemDone)
+    assert state.output == [wire.message_item("One two")]
+
+
+PARTS = ((0, "One "), (1, "two"))
+
+
+def test_text_that_an_empty_end_precedes_is_shown() -> None:
+    """The first end says nothing, also not that the text is another one."""
+    lines = shown_of(
+        wire.added(wire.message_item()),
+        wire.text_done(""),
+        wire.done(wire.message_item("Hello")),
+    )
+    assert lines[1:] == ["0 text 0: Hello", "0 ended message"]
+
+
+def test_call_that_was_cut_off_has_no_arguments_yet() -> None:
+    call = {**wire.call_item("look", ""), "status": "incomplete"}
+    state = ResponseState()
+    for event in (wire.done(call), wire.ended("incomplete")):
+        state.feed(wire.parsed(event))
+    assert state.output == [call]
+
+
+def test_details_of_the_status_say_why_a_response_is_incomplete() -> None:
+    details = {"type": "incomplete", "reason": "content_filter"}
+    state = ResponseState()
+    end = wire.ended("incomplete", incomplete_details=None, status_details=details)
+    state.feed(wire.parsed(end))
+    assert state.ending
+    assert state.ending.code == "content_filter"
+
+
+def test_output_without_repetitions() -> None:
+    """Each message that repeats the one directly before it is left out."""
+    one = wire.message_item("One.", phase="commentary")
+    other = {**one, "phase": "final_answer"}
+    call = wire.call_item("look", "{}")
+    empty = wire.message_item()
+    assert without_repetitions([one, one, one, other]) == [one, other]
+    assert without_repetitions([one, call, one, call, call]) == [
+        *(one, call, one, call, call)
+    ]
+    assert without_repetitions([empty, empty]) == [empty, empty]

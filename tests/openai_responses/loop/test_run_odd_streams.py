@@ -1,5 +1,6 @@
 """Streams that end in odd ways: nothing that arrived is lost, and no call runs twice."""
 
+import asyncio
 import json
 from typing import Any
 
@@ -180,7 +181,12 @@ async def test_text_of_an_incomplete_response(connections: Connections) -> None:
 
 async def test_silence_after_an_empty_response(connections: Connections) -> None:
     """A server that keeps the connection open is waited for some seconds."""
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+
     events, _, bodies = await events_of(connections, stalling(EMPTY))
+
+    assert loop.time() - began < 30
 
     assert (end_of(events).ending.kind, len(bodies)) == ("completed", 1)
 
@@ -265,6 +271,17 @@ async def test_call_that_the_server_ran_is_not_answered(
     assert types.count("custom_tool_call") == 0
     assert types.count("function_call") == types.count("function_call_output") == 1
     assert len([event for event in events if isinstance(event, ToolOutput)]) == 1
+
+
+async def test_custom_tool_of_the_request_is_ours(connections: Connections) -> None:
+    tool = {"type": "custom", "name": "x_keyword_search"}
+    request = asking().model_copy(update={"tools": [tool]})
+    answer = sending("server-run-custom-call", LAST)
+
+    events, _, bodies = await events_of(connections, answer, request)
+
+    assert len(bodies) == 2
+    assert [e.failed for e in events if isinstance(e, ToolOutput)] == [True]
 
 
 async def test_tools_that_items_declare_are_ours(connections: Connections) -> None:

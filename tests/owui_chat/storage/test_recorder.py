@@ -418,3 +418,12 @@ def test_call_that_was_recorded_is_not_recorded_again() -> None:
     items = [i for record in tell(events).records.values() for i in record.payload]
 
     assert [item["type"] for item in items] == ["reasoning", "function_call"]
+
+
+def test_text_after_a_hidden_message_that_breaks_off() -> None:
+    """The hidden one is not taken for the form of that text."""
+    *events, _, _, ended = run_of(RAIN, message("3", "Rain."), message("4", "Snow."))
+
+    [record] = tell([*events, ended]).records.values()
+
+    assert record.payload == (strip_for_replay(message("3", "Rain.")), STUB)
