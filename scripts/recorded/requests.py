@@ -31,7 +31,7 @@ def compare_requests(recordings: Iterable[Recording]) -> list[Difference]:
             continue
         compared += 1
         differences += _compare_further(recording, recording.request)
-    differing = {difference.recording.number for difference in differences}
+    differing = {(row.recording.file, row.recording.number) for row in differences}
     print(f"requests: {compared} compared, {len(differing)} differ")
     return differences
 

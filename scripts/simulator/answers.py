@@ -10,8 +10,13 @@ from typing import Any
 from simulator.accounts import Account, Profile
 from simulator.checks.configuration import check_configuration
 from simulator.checks.items import check_items
-from simulator.checks.limits import check_limits
-from simulator.checks.model import check_model, find_model, is_broken_by
+from simulator.checks.limits import check_limits, check_ranges
+from simulator.checks.model import (
+    check_model,
+    check_research_tools,
+    find_model,
+    is_broken_by,
+)
 from simulator.checks.namespaces import check_namespaces
 from simulator.checks.parts import check_parts
 from simulator.checks.replay import Replay, ReplayReader, read_replay
@@ -280,6 +285,8 @@ class Responder:
 def validate_request(body: Body, origin: RequestOrigin) -> tuple[ValidRequest, Replay]:
     """Return the valid request of a body, or raise its first refusal."""
     check_body(body)
+    check_ranges(body)
+    check_research_tools(body)
     model = find_model(body.get("model", STORED_PROMPT_MODEL))
     if not origin.account.may_use(model.id):
         raise refuse_forbidden_model(origin.account.project, model.id)

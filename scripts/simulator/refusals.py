@@ -84,6 +84,15 @@ def refuse_unknown_model(model: str) -> Refusal:
     )
 
 
+def refuse_chat_model(model: str) -> Refusal:
+    """Refuse a model that only Chat Completions had (recorded)."""
+    return Refusal(
+        f"The requested model '{model}' is not supported with the Responses API.",
+        code="model_not_found",
+        param="model",
+    )
+
+
 def refuse_retired_model(model: str) -> Refusal:
     """Refuse an id whose model has been shut down."""
     return Refusal(

@@ -20,7 +20,12 @@ from simulator.tokens import check_compaction
 Body = Mapping[str, Any]
 MAX_LENGTHS = {"prompt_cache_key": 64, "safety_identifier": 128, "user": 128}
 Ranges = Mapping[str, tuple[int, int | None]]
-REQUEST_RANGES: Ranges = {"temperature": (0, 2), "top_p": (0, 1)}
+DECIMAL_RANGES: Ranges = {"temperature": (0, 2), "top_p": (0, 1)}
+INTEGER_RANGES: Ranges = {
+    "max_output_tokens": (16, None),
+    "top_logprobs": (0, 20),
+    "max_tool_calls": (1, None),
+}
 MAX_TEXT_CHARACTERS = 10_485_760
 MAX_ARGUMENTS_CHARACTERS = 1_048_576
 MAX_INPUT_ITEMS = 16_384
@@ -29,6 +34,18 @@ ITEM_TEXTS = {
     **dict.fromkeys(("arguments", "input"), MAX_ARGUMENTS_CHARACTERS),
 }
 JSON_WORD = re.compile("json", re.IGNORECASE)
+
+
+def check_ranges(body: Body) -> None:
+    """Refuse the first number outside its range, whatever the model.
+
+    Recorded: too few output tokens are refused before the model is looked up; of the
+    other numbers it is assumed. Source: reports of OpenAI's users; the ends of
+    `max_output_tokens`, `max_tool_calls` and `top_logprobs` are assumed.
+    """
+    for kind, ranges in (("decimal", DECIMAL_RANGES), ("integer", INTEGER_RANGES)):
+        for name, (low, high) in ranges.items():
+            check_range(name, kind, body.get(name), low, high)
 
 
 def check_limits(body: Body, model: ModelFacts) -> None:
@@ -40,8 +57,8 @@ def check_limits(body: Body, model: ModelFacts) -> None:
         length = len(body.get(name) or "")
         if length > limit:
             raise refuse_length(name, limit, length)
-    _check_ranges(body, "decimal", REQUEST_RANGES)
-    _check_ranges(body, "integer", _integer_ranges(model))
+    wanted = body.get("max_output_tokens")
+    check_range("max_output_tokens", "integer", wanted, 0, model.max_output)
     _check_metadata(body.get("metadata") or {})
     _check_input_length(body)
     _check_texts(body)
@@ -54,24 +71,6 @@ def check_limits(body: Body, model: ModelFacts) -> None:
     if body.get("background") and body.get("store") is False:
         # The guide says that it is refused; the wording is assumed.
         raise Refusal("Background mode requires 'store' to be true.", param="store")
-
-
-def _integer_ranges(model: ModelFacts) -> Ranges:
-    return {
-        "max_output_tokens": (16, model.max_output),
-        "top_logprobs": (0, 20),
-        "max_tool_calls": (1, None),
-    }
-
-
-def _check_ranges(body: Body, kind: str, ranges: Ranges) -> None:
-    """Refuse the first number outside its range.
-
-    Source: reports of OpenAI's users; the ends of `max_output_tokens`, `max_tool_calls`
-    and `top_logprobs` are assumed.
-    """
-    for name, (low, high) in ranges.items():
-        check_range(name, kind, body.get(name), low, high)
 
 
 def _check_metadata(metadata: Mapping[str, str]) -> None:

@@ -6,9 +6,11 @@ from typing import Any
 from simulator.accounts import Profile
 from simulator.checks.schemas import find_lookaround
 from simulator.configuration import Configuration, Tool
-from simulator.models import MODELS, ModelFacts, is_retired
+from simulator.models import MODELS, ONLY_CHAT, ModelFacts, is_retired
 from simulator.refusals import (
     Refusal,
+    enumerate_values,
+    refuse_chat_model,
     refuse_retired_model,
     refuse_unknown_model,
     refuse_unsupported_parameter,
@@ -25,6 +27,8 @@ HOSTED_TOOLS_LACKING = {
     "gpt-5-pro": ("code_interpreter",),
     "o3-pro": ("code_interpreter",),
 }
+DEEP_RESEARCH = "-deep-research"
+RESEARCH_TOOLS = ("web_search_preview", "code_interpreter", "mcp", "file_search")
 WITHOUT_SCHEMAS = ("gpt-5.2-pro",)
 ULTRAFAST = ("gpt-6-astra", "gpt-6.1-sol", "gpt-6.2-sol", "gpt-6.2-astra")
 REFUSED_AT_MINIMAL = ("web_search", "file_search", "image_generation")
@@ -37,9 +41,27 @@ def find_model(id: str) -> ModelFacts:
     """
     if id in MODELS:
         return MODELS[id]
+    if id.startswith(ONLY_CHAT):
+        raise refuse_chat_model(id)
     if is_retired(id):
         raise refuse_retired_model(id)
     raise refuse_unknown_model(id)
+
+
+def check_research_tools(body: Body) -> None:
+    """Raise the refusal of tools that models for deep research do not have.
+
+    Source: recorded. Assumed: that it still comes before the refusal of these models,
+    which were shut down in July 2026.
+    """
+    if DEEP_RESEARCH not in (body.get("model") or ""):
+        return
+    kinds = {tool["type"] for tool in body.get("tools") or []}
+    if kinds - set(RESEARCH_TOOLS):
+        names = enumerate_values(RESEARCH_TOOLS)
+        raise Refusal(
+            f"Deep research models only support the {names} tools.", param="tools"
+        )
 
 
 def check_model(

@@ -2,9 +2,11 @@
 
 Recorded: calls go back with their tool's name as their namespace if a search found the
 tool, on gpt-5.4 and gpt-5.6, or an `additional_tools` item has it, on gpt-5.6, although
-calls come without one there. Without a namespace the former are refused (reports:
-vercel/ai 15193, pi 7709, copilot-cli 4519; vendors: pydantic-ai 2.68.0). Assumed: that
-the latter are refused like them; that a namespace which no tool has is refused.
+calls come without one there. A search of the client finds tools that the request does
+not declare, in a namespace or alone; their calls go back with that (read). Without a
+namespace those of declared tools are refused (reports: vercel/ai 15193, pi 7709,
+copilot-cli 4519; vendors: pydantic-ai 2.68.0). Assumed: that those of appended tools are
+refused like them; that a namespace which no tool has is refused.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,6 +24,7 @@ def check_namespaces(body: Item, items: Sequence[Item]) -> None:
     deferred = {tool["name"] for tool in declared if tool.get("defer_loading")}
     flat = {tool.get("name") for tool in declared} - deferred
     with_namespace = deferred | _added_names(items)
+    known = with_namespace | _found_names(items) | _namespace_names(declared)
     for index, item in enumerate(items):
         if item.get("type") not in ("function_call", "custom_tool_call"):
             continue
@@ -35,11 +38,25 @@ def check_namespaces(body: Item, items: Sequence[Item]) -> None:
                 "its namespace field included.",
                 param=path,
             )
-        if namespace is not None and namespace not in with_namespace:
+        if namespace is not None and namespace not in known:
             raise Refusal(
                 f"Unknown namespace '{namespace}' for {item['type']} '{name}'.",
                 param=path,
             )
+
+
+def _found_names(items: Sequence[Item]) -> set[str]:
+    """Return the namespaces of the tools that searches of a client found."""
+    names: set[str] = set()
+    for item in items:
+        if item.get("type") == "tool_search_output":
+            tools = item["tools"]
+            names |= {tool["name"] for tool in tools if "name" in tool}
+    return names
+
+
+def _namespace_names(tools: Sequence[Item]) -> set[str]:
+    return {tool["name"] for tool in tools if tool["type"] == "namespace"}
 
 
 def _added_names(items: Sequence[Item]) -> set[str]:

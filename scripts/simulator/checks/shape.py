@@ -22,6 +22,7 @@ from openai.types.responses import (
     response_create_params,
     response_input_item_param,
 )
+from openai.types.responses.response_reasoning_item_param import Content
 
 from simulator.fields import without_fields
 from simulator.refusals import (
@@ -106,7 +107,7 @@ def is_array(hint: TypeHint) -> bool:
 
 OPTIONAL_FIELDS: Mapping[str, frozenset[str]] = {
     # Strict if the schema allows it: see `simulator.strictness`.
-    "FunctionToolParam": frozenset({"strict"}),
+    "FunctionToolParam": frozenset({"parameters", "strict"}),
     "ResponseInputImageParam": frozenset({"detail"}),
     "ResponseCodeInterpreterToolCallParam": frozenset({"outputs"}),
     # The server looks a drawn picture up by its id.
@@ -119,6 +120,8 @@ EXTRA_FIELDS: Mapping[str, Mapping[str, TypeHint]] = {
     # The API's own calls have them, and they may come back: read, not recorded.
     "ResponseCustomToolCallParam": {"status": str | None},
     "ResponseFunctionToolCallParam": {"status": str | None},
+    # Codex sends its reasoning back with null (recorded).
+    "ResponseReasoningItemParam": {"content": Iterable[Content] | None},
     # Guide "Web search" and changelog of 2026-05-11; responses echo the budget
     # (recorded, of gpt-4.1 to gpt-5.6).
     "WebSearchToolParam": {
@@ -127,6 +130,9 @@ EXTRA_FIELDS: Mapping[str, Mapping[str, TypeHint]] = {
     "Filters": {"blocked_domains": list[str] | None},
 }
 """Fields by type that `openai` does not know, or of which it knows fewer values."""
+OPEN_TYPES = frozenset({"FunctionToolParam"})
+"""Types whose unknown fields are ignored: `function` beside a name, as Chat Completions
+has it (recorded, 25 requests)."""
 
 
 def check_shape(
@@ -145,9 +151,10 @@ def check_shape(
         if name not in value and is_required and name not in optional:
             raise refuse_missing_parameter(join_path(path, name))
     for name, inner in value.items():
-        if name not in fields:
+        if name in fields:
+            check_value(inner, fields[name], join_path(path, name))
+        elif shape.__name__ not in OPEN_TYPES:
             raise refuse_unknown_parameter(join_path(path, name))
-        check_value(inner, fields[name], join_path(path, name))
 
 
 def join_path(path: str, name: str) -> str:
@@ -279,6 +286,8 @@ def read_tags(shape: type) -> tuple[str, ...]:
 
 Body = Mapping[str, Any]
 ROLES = ("assistant", "system", "developer", "user")
+ROLES_WITH_ID = ("developer", "user")
+"""The messages of a client that may have an id although the types say otherwise."""
 USER_PARTS = ("input_text", "input_image", "input_file")
 
 UNDOCUMENTED_PARAMETERS = ("stream", "client_metadata")
@@ -390,7 +399,11 @@ def _check_message(item: Body, path: str) -> None:
     if role is None:
         raise refuse_missing_parameter(join_path(path, "role"))
     if role not in ROLES:
-        raise refuse_value(join_path(path, "role"), role, ROLES)
+        # The param is the message itself (reports: openai-python 2677).
+        raise refuse_value(path, role, ROLES)
+    if role in ROLES_WITH_ID and "id" in item:
+        check_value(item["id"], str, join_path(path, "id"))
+        item = without_fields(item, "id")
     content = item.get("content")
     if not isinstance(content, list):
         check_shape(item, EasyInputMessageParam, path)
