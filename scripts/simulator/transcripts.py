@@ -148,7 +148,7 @@ def play_scenario(spec: str, request: dict[str, Any] = BODY) -> Iterator[Planned
     hosted = HOSTED_TOOLS.get(spec) or HOSTED_TOOLS.get(spec.split("-", 1)[0], [])
     tools = [*hosted, *request["tools"]]
     include = list(request["include"])
-    if hosted:
+    if hosted and include:
         include.append("code_interpreter_call.outputs")
     items: list[dict[str, Any]] = [{"role": "user", "content": "Wie geht's, 世界?"}]
     while True:
