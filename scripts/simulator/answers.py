@@ -31,7 +31,7 @@ from simulator.diagnostics import (
 from simulator.faults import FailedStart, RefusedPart
 from simulator.options import Options, UnknownOption, find_spec, parse_spec
 from simulator.prefix import Prompt, build_prompt
-from simulator.refusals import Refusal, refuse_forbidden_model
+from simulator.refusals import Refusal, refuse
 from simulator.request import ValidRequest, parse_input
 from simulator.scenarios.catalog import SCENARIOS, find_task_field
 from simulator.scenarios.http import build_http_error
@@ -289,7 +289,7 @@ def validate_request(body: Body, origin: RequestOrigin) -> tuple[ValidRequest, R
     check_research_tools(body)
     model = find_model(body.get("model", STORED_PROMPT_MODEL))
     if not origin.account.may_use(model.id):
-        raise refuse_forbidden_model(origin.account.project, model.id)
+        raise refuse("forbidden_model", project=origin.account.project, model=model.id)
     check_limits(body, model)
     configuration = read_configuration(body, model)
     check_configuration(body, model, origin.profile)
@@ -312,12 +312,7 @@ def validate_request(body: Body, origin: RequestOrigin) -> tuple[ValidRequest, R
     )
     replay = read_replay(body, items, reader)
     if build_prompt(body, model, replay.items, 0).tokens > model.max_input:
-        raise Refusal(
-            "Your input exceeds the context window of this model. Please adjust your "
-            "input and try again.",
-            code="context_length_exceeded",
-            param="input",
-        )
+        raise refuse("full_context")
     request = ValidRequest(
         body=body,
         items=items,

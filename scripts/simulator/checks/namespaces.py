@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from simulator.configuration import list_appended
-from simulator.refusals import Refusal
+from simulator.refusals import refuse
 
 Item = Mapping[str, Any]
 
@@ -32,16 +32,14 @@ def check_namespaces(body: Item, items: Sequence[Item]) -> None:
         name = item["name"]
         namespace = item.get("namespace")
         if namespace is None and name in with_namespace - flat:
-            raise Refusal(
-                f"Missing namespace for {item['type']} '{name}'. It does not exist in "
-                "the default namespace. Round-trip the model's function_call item with "
-                "its namespace field included.",
-                param=path,
-            )
+            raise refuse("missing_namespace", type=item["type"], name=name, path=path)
         if namespace is not None and namespace not in known:
-            raise Refusal(
-                f"Unknown namespace '{namespace}' for {item['type']} '{name}'.",
-                param=path,
+            raise refuse(
+                "unknown_namespace",
+                namespace=namespace,
+                type=item["type"],
+                name=name,
+                path=path,
             )
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from jsonschema import Draft202012Validator
 
-from simulator.refusals import Refusal
+from simulator.refusals import refuse
 
 Context = tuple[str, ...]
 SchemaProblem = str | None
@@ -79,10 +79,12 @@ def check_schemas(tools: Sequence[Mapping[str, Any]], path: str = "tools") -> No
             continue  # recorded: it becomes an empty object
         complaint = find_problem(tool["parameters"], tool.get("strict") is True)
         if complaint:
-            raise Refusal(
-                f"Invalid schema for function '{tool['name']}': {complaint}",
-                code="invalid_function_parameters",
-                param=f"{path}[{index}].parameters",
+            raise refuse(
+                "function_schema",
+                name=tool["name"],
+                complaint=complaint,
+                path=path,
+                index=index,
             )
 
 
@@ -92,10 +94,8 @@ def check_format(format: Mapping[str, Any], path: str) -> None:
         return
     complaint = find_problem(format["schema"], bool(format.get("strict")))
     if complaint:
-        raise Refusal(
-            f"Invalid schema for response_format '{format['name']}': {complaint}",
-            code="invalid_json_schema",
-            param=f"{path}.schema",
+        raise refuse(
+            "format_schema", name=format["name"], complaint=complaint, path=path
         )
 
 
