@@ -71,6 +71,12 @@ FOUND_BY_CLIENT = {
     "execution": "client",
     "status": "completed",
 }
+NAMESPACE = {
+    "type": "namespace",
+    "name": "weather",
+    "description": "Weather.",
+    "tools": [DEFERRED],
+}
 SEARCHES = {"tools": [{"type": "tool_search", "execution": "client"}]}
 PICTURE = {"type": "input_image", "image_url": PIXEL}
 ACCEPTED: dict[str, dict[str, Any]] = {
@@ -142,20 +148,15 @@ ACCEPTED: dict[str, dict[str, Any]] = {
         "input": [
             USER,
             SEARCHED,
-            {
-                **FOUND_BY_CLIENT,
-                "tools": [
-                    {
-                        "type": "namespace",
-                        "name": "weather",
-                        "description": "Weather.",
-                        "tools": [DEFERRED],
-                    }
-                ],
-            },
+            {**FOUND_BY_CLIENT, "tools": [NAMESPACE]},
             {**CALL, "namespace": "weather"},
-            OUTPUT,
+            {**OUTPUT, "namespace": "weather"},
         ],
+    },
+    "a call of a tool in a namespace of the request (types)": {
+        "tools": [NAMESPACE, {"type": "tool_search"}],
+        "model": "gpt-5.4",
+        "input": [USER, {**CALL, "namespace": "weather"}, OUTPUT],
     },
 }
 
@@ -166,6 +167,22 @@ async def test_recorded_request_is_accepted(client: Client, case: str) -> None:
     reply = await client.post({**client.body(), **ACCEPTED[case]})
 
     assert reply.status == 200, reply.raw
+
+
+@pytest.mark.parametrize("call", [CALL, NOTE])
+async def test_a_namespace_that_nothing_has(
+    client: Client, call: dict[str, Any]
+) -> None:
+    """A search of the client lets in what it found, and nothing else."""
+    found = {**FOUND_BY_CLIENT, "tools": [NAMESPACE, DEFERRED]}
+    items = [USER, SEARCHED, found, {**call, "namespace": "other"}]
+    items.append(
+        {**NOTED, "type": f"{call['type']}_output", "call_id": call["call_id"]}
+    )
+    reply = await client.post(client.body(items, **{**SEARCHES, "model": "gpt-5.4"}))
+
+    assert reply.status == 400
+    assert reply.error["param"] == "input[3].namespace"
 
 
 async def test_a_prompt_brings_its_model(client: Client) -> None:

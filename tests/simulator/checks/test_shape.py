@@ -104,6 +104,11 @@ INVALID = [
 ]
 LIMITS = [
     ({"top_p": -1}, "decimal_below_min_value", "top_p"),
+    (
+        {"max_output_tokens": 128_001},
+        "integer_above_max_value",
+        "max_output_tokens",
+    ),
     ({"metadata": {"k": "v" * 513}}, "string_above_max_length", "metadata.k"),
     ({"metadata": {LONG: "v"}}, "string_above_max_length", "metadata"),
     ({"tools": [{**FUNCTION, "name": "ab\n"}]}, "invalid_value", "tools[0].name"),
