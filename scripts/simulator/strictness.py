@@ -8,7 +8,7 @@ like the outermost one. A format comes back without its `$schema`.
 
 A function without parameters takes an empty object, a strict one if it does not say
 otherwise; so does one with `{}` that is not strict (recorded). Fields that the API does
-not know are gone, and a description that is missing is null (70 of 70).
+not know are gone, and a description that is missing or empty is null (70 of 70).
 """
 
 from collections.abc import Mapping
@@ -33,7 +33,8 @@ def settle_tool(tool: Mapping[str, Any]) -> dict[str, Any]:
     known = {name: tool[name] for name in tool if name in FUNCTION_FIELDS}
     if not known.get("parameters"):
         known["parameters"] = EMPTY_OBJECT
-    return _settle({"description": None, **known}, "parameters")
+    description = known.get("description") or None
+    return _settle({**known, "description": description}, "parameters")
 
 
 def settle_format(format: Mapping[str, Any]) -> dict[str, Any]:

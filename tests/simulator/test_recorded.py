@@ -223,7 +223,10 @@ async def test_a_schema_that_cannot_be_strict_stays_as_it_is(client: Client) -> 
     assert reply.body["tools"] == [{**FUNCTION, **expected}]
 
 
-@pytest.mark.parametrize("more", [{}, {"function": FUNCTION}, {"parameters": None}])
+@pytest.mark.parametrize(
+    "more",
+    [{}, {"function": FUNCTION}, {"parameters": None}, {"description": ""}],
+)
 async def test_a_function_without_parameters_takes_an_empty_object(
     client: Client, more: dict[str, Any]
 ) -> None:

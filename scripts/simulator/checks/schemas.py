@@ -89,9 +89,7 @@ def check_schemas(tools: Sequence[Mapping[str, Any]], path: str = "tools") -> No
 
 
 def check_format(format: Mapping[str, Any], path: str) -> None:
-    """Raise the refusal for an invalid schema of a format."""
-    if format.get("type") != "json_schema":
-        return
+    """Raise the refusal for an invalid schema of a `json_schema`."""
     complaint = find_problem(format["schema"], bool(format.get("strict")))
     if complaint:
         raise refuse(
