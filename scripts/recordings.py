@@ -14,7 +14,8 @@ the same status, code and param.
 Differences whose reason is known (`recorded/explained.py`) are counted apart.
 
 The recordings are no part of the project: they lie beside the checkout, in
-`../shared/recordings/responses.jsonl.gz`. Without them there is nothing to do.
+`../shared/recordings`, or where `--from` says, which takes folders and files. Without
+them there is nothing to do.
 """
 
 import argparse
@@ -30,10 +31,10 @@ sys.path[:0] = [str(ROOT / folder) for folder in ("pipes", "tests", "scripts")]
 from recorded.explained import split_explained  # noqa: E402 - the path first
 from recorded.pipe_replay import replay_through_pipe  # noqa: E402
 from recorded.requests import compare_requests  # noqa: E402
-from recorded.rows import Difference, read_recordings  # noqa: E402
+from recorded.rows import Difference, find_files, read_recordings  # noqa: E402
 from recorded.streams import compare_streams  # noqa: E402
 
-RECORDINGS = ROOT.parent / "shared/recordings/responses.jsonl.gz"
+RECORDINGS = ROOT.parent / "shared/recordings"
 MAX_SHOWN_CHARACTERS = 600
 
 
@@ -42,13 +43,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Run against recorded exchanges.")
     parser.add_argument("--only", choices=["streams", "pipe", "requests"])
     parser.add_argument("--show", default="", help="a group, with all of its rows")
-    parser.add_argument("--file", type=Path, default=RECORDINGS)
+    parser.add_argument(
+        "--from", dest="paths", type=Path, nargs="+", default=[RECORDINGS]
+    )
     options = parser.parse_args(arguments)
-    if not options.file.exists():
-        print(f"No recordings at {options.file}: nothing is compared.")
+    files = find_files(options.paths)
+    if not files:
+        print(f"No recordings at {options.paths[0]}: nothing is compared.")
         return 0
-    recordings = read_recordings(options.file)
-    print(f"{len(recordings)} recorded exchanges")
+    recordings = [row for path in files for row in read_recordings(path)]
+    print(f"{len(recordings)} recorded exchanges in {len(files)} files")
     differences: list[Difference] = []
     if options.only in (None, "streams"):
         differences += compare_streams(recordings)
@@ -69,7 +73,7 @@ def print_explained(explained: Mapping[str, Sequence[Difference]]) -> None:
     """Print how many differences have each reason, and in how many recordings."""
     print("\nexplained differences")
     for reason, rows in explained.items():
-        recordings = {row.recording.number for row in rows}
+        recordings = {(row.recording.file, row.recording.number) for row in rows}
         print(f"{len(rows):5}  in {len(recordings)} recordings: {reason}")
 
 

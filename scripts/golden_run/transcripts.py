@@ -1,10 +1,15 @@
-"""The wire transcripts of `tests/streams`, by the run that each belongs to."""
+"""The wire transcripts, by the run that each belongs to.
+
+Those of the simulator are made here; those of other servers are in `tests/streams`.
+"""
 
 import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from simulator.transcripts import build_transcripts
 
 Json = dict[str, Any]
 
@@ -32,18 +37,19 @@ class Transcript:
 
 def read_transcripts(folder: Path) -> list[Transcript]:
     """Return all runs, in the order of their names."""
-    responses: dict[str, list[tuple[int, bytes]]] = {}
+    files = dict(build_transcripts())
     for path in folder.rglob("*.sse"):
-        name = path.relative_to(folder).with_suffix("").as_posix()
+        files[path.relative_to(folder).as_posix()] = path.read_bytes()
+    responses: dict[str, list[tuple[int, bytes]]] = {}
+    for name, body in files.items():
         if name.startswith("resumed/"):
             continue
-        run_name, number = _split_number(name)
-        responses.setdefault(run_name, []).append((number, path.read_bytes()))
+        run_name, number = _split_number(name.removesuffix(".sse"))
+        responses.setdefault(run_name, []).append((number, body))
     transcripts = []
     for name in sorted(responses):
         bodies = tuple(body for _, body in sorted(responses[name]))
-        resumed = folder / "resumed" / f"{name}.sse"
-        rest = resumed.read_bytes() if resumed.exists() else b""
+        rest = files.get(f"resumed/{name}.sse", b"")
         transcripts.append(Transcript(name, bodies, rest))
     return transcripts
 

@@ -18,13 +18,17 @@ class Explanation:
     groups: tuple[str, ...]
     """How the names of the groups begin."""
     lines: tuple[int, ...] = ()
-    """The lines of the recordings that it holds for; empty for all."""
+    """The lines of the file that it holds for; empty for all of all files."""
     details: tuple[str, ...] = ()
     """How the details begin; empty for any."""
+    file: str = "responses"
+    """The file of the lines."""
 
     def explains(self, difference: Difference) -> bool:
         """Tell whether a difference has this reason."""
-        if self.lines and difference.recording.number not in self.lines:
+        recording = difference.recording
+        is_line = recording.file == self.file and recording.number in self.lines
+        if self.lines and not is_line:
             return False
         if self.details and not difference.detail.startswith(self.details):
             return False
@@ -32,10 +36,16 @@ class Explanation:
 
 
 ACCEPTED = "accepted by the API, refused here: "
+AUTUMN = "responses-2026-11-28"
+THOUGHT = "llama.cpp-b11434-think-text"
 EXPLANATIONS = (
     Explanation(
         "The model was shut down after it was recorded.",
-        (f"{ACCEPTED}model_not_found None",),
+        (
+            f"{ACCEPTED}model_not_found None",
+            "refused in another way: (400, 'unsupported_parameter', "
+            "'reasoning.effort') recorded, (404, 'model_not_found', None) here",
+        ),
     ),
     Explanation(
         "The request names items or a response that that account had stored; the "
@@ -44,7 +54,12 @@ EXPLANATIONS = (
             f"{ACCEPTED}None input",
             f"{ACCEPTED}previous_response_not_found previous_response_id",
         ),
-        details=("Item with id", "Previous response with id", "No tool call found for"),
+        details=(
+            "Item with id",
+            "Previous response with id",
+            "No tool call found for",
+            "No open MCP approval request found for",
+        ),
     ),
     Explanation(
         "Whoever published it wrote <MASSIVE_TEXT> in place of the text.",
@@ -60,6 +75,24 @@ EXPLANATIONS = (
         "Made by hand: an item or an ending that the API does not send.",
         ("pipe, page from JSON: ending", "pipe, plain from JSON: ending"),
         (831, 833, 938, 990),
+    ),
+    Explanation(
+        "Made by hand, or by another server under OpenAI's address.",
+        (ACCEPTED, "pipe, plain: text"),
+        (48, 49, 105, 153, 154, 155, 167, 170),
+        file=AUTUMN,
+    ),
+    Explanation(
+        "The answer to a request that cancels; the pipe does not read it as an answer.",
+        ("pipe, plain from JSON: ending",),
+        (213,),
+        file=AUTUMN,
+    ),
+    Explanation(
+        "The model only thought, and the pipe says so.",
+        ("pipe, page: ending",),
+        (1,),
+        file=THOUGHT,
     ),
     Explanation(
         "The API's own deltas of the summary are not those of the finished item. Chunks "

@@ -12,7 +12,13 @@ from simulator.refusals import Refusal
 Body = Mapping[str, Any]
 FOREIGN_CONTENT = "invalid_encrypted_content"
 """The refusal of reasoning that the real API encrypted: the simulator cannot read it."""
-REPLACEMENT_MODELS = {"o": "o3", "gpt-5": "gpt-5-mini", "gpt-4": "gpt-4.1-mini"}
+GONE = ("refused here: model_not_found None", "(404, 'model_not_found', None) here")
+REPLACEMENT_MODELS = {
+    "o": "o3",
+    "gpt-5-chat": "gpt-4.1-mini",
+    "gpt-5": "gpt-5-mini",
+    "gpt-4": "gpt-4.1-mini",
+}
 """A current model for one that was shut down, by the beginning of its id."""
 
 
@@ -31,7 +37,7 @@ def compare_requests(recordings: Iterable[Recording]) -> list[Difference]:
             continue
         compared += 1
         differences += _compare_further(recording, recording.request)
-    differing = {difference.recording.number for difference in differences}
+    differing = {(row.recording.file, row.recording.number) for row in differences}
     print(f"requests: {compared} compared, {len(differing)} differ")
     return differences
 
@@ -49,7 +55,7 @@ def _compare_further(recording: Recording, body: Body) -> Iterator[Difference]:
 
 def _without_known_refusal(difference: Difference, body: Body) -> Body:
     """Return a request without what the simulator refuses for a known reason."""
-    if "model_not_found None" in difference.group:
+    if difference.group.endswith(GONE):
         for prefix, model in REPLACEMENT_MODELS.items():
             if body["model"].startswith(prefix):
                 return {**body, "model": model}

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from simulator.refusals import refuse_missing_key, refuse_wrong_key
+from simulator.refusals import refuse, refuse_wrong_key
 from simulator.wire.servers import IMITATIONS
 
 
@@ -39,7 +39,7 @@ def find_account(headers: Mapping[str, str]) -> Account:
     scheme, _, token = headers.get("Authorization", "").partition(" ")
     key = token.strip() if scheme.lower() == "bearer" else headers.get("api-key", "")
     if not key:
-        raise refuse_missing_key()
+        raise refuse("missing_key")
     if key not in ACCOUNTS:
         raise refuse_wrong_key(key)
     return ACCOUNTS[key]

@@ -10,8 +10,13 @@ from typing import Any
 from simulator.accounts import Account, Profile
 from simulator.checks.configuration import check_configuration
 from simulator.checks.items import check_items
-from simulator.checks.limits import check_limits
-from simulator.checks.model import check_model, find_model, is_broken_by
+from simulator.checks.limits import check_limits, check_ranges
+from simulator.checks.model import (
+    check_model,
+    check_research_tools,
+    find_model,
+    is_broken_by,
+)
 from simulator.checks.namespaces import check_namespaces
 from simulator.checks.parts import check_parts
 from simulator.checks.replay import Replay, ReplayReader, read_replay
@@ -26,7 +31,7 @@ from simulator.diagnostics import (
 from simulator.faults import FailedStart, RefusedPart
 from simulator.options import Options, UnknownOption, find_spec, parse_spec
 from simulator.prefix import Prompt, build_prompt
-from simulator.refusals import Refusal, refuse_forbidden_model
+from simulator.refusals import Refusal, refuse
 from simulator.request import ValidRequest, parse_input
 from simulator.scenarios.catalog import SCENARIOS, find_task_field
 from simulator.scenarios.http import build_http_error
@@ -280,9 +285,11 @@ class Responder:
 def validate_request(body: Body, origin: RequestOrigin) -> tuple[ValidRequest, Replay]:
     """Return the valid request of a body, or raise its first refusal."""
     check_body(body)
+    check_ranges(body)
+    check_research_tools(body)
     model = find_model(body.get("model", STORED_PROMPT_MODEL))
     if not origin.account.may_use(model.id):
-        raise refuse_forbidden_model(origin.account.project, model.id)
+        raise refuse("forbidden_model", project=origin.account.project, model=model.id)
     check_limits(body, model)
     configuration = read_configuration(body, model)
     check_configuration(body, model, origin.profile)
@@ -305,12 +312,7 @@ def validate_request(body: Body, origin: RequestOrigin) -> tuple[ValidRequest, R
     )
     replay = read_replay(body, items, reader)
     if build_prompt(body, model, replay.items, 0).tokens > model.max_input:
-        raise Refusal(
-            "Your input exceeds the context window of this model. Please adjust your "
-            "input and try again.",
-            code="context_length_exceeded",
-            param="input",
-        )
+        raise refuse("full_context")
     request = ValidRequest(
         body=body,
         items=items,

@@ -158,7 +158,11 @@ def _find_compaction(items: Sequence[Item]) -> int:
 
 def is_chosen(tool: Tool, choice: Tool) -> bool:
     """Tell whether an entry of a tool choice names a tool."""
-    same = all(tool.get(key) == choice.get(key) for key in ("type", "server_label"))
+    kind = choice["type"]
+    # The older name chooses the newer search, too: recorded of a single choice.
+    kinds = ("web_search", kind) if kind == "web_search_preview" else (kind,)
+    same_label = tool.get("server_label") == choice.get("server_label")
+    same = tool["type"] in kinds and same_label
     if choice["type"] == "mcp":
         return same  # its name is a tool of the server
     return same and tool.get("name") == choice.get("name")

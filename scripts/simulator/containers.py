@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from simulator.files import EXPIRED
-from simulator.refusals import Refusal
+from simulator.refusals import refuse
 
 Item = Mapping[str, Any]
 MAX_IDLE_SECONDS = 20 * 60.0
@@ -39,12 +39,10 @@ class ContainerClock:
         for tool in body.get("tools") or []:
             container = tool.get("container")
             if isinstance(container, str) and self.has_expired(container, now):
-                raise Refusal("Container is expired.")
+                raise refuse("expired_container")
         for container in _containers_of(items):
             if self.has_expired(container, now):
-                raise Refusal(
-                    f"Container is expired. Expected container_id: {container}."
-                )
+                raise refuse("expired_container_of_item", id=container)
         self.note_use(items, now)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from simulator.models import ModelFacts
 from simulator.prefix import Prompt
-from simulator.refusals import Refusal
+from simulator.refusals import refuse
 from simulator.tokens import MIN_CACHED_TOKENS, count_common_prefix, count_prefix
 
 Body = Mapping[str, Any]
@@ -108,9 +108,5 @@ def read_comparison(body: Body) -> str | None:
     earlier: str | None = options.get("comparison_response_id")
     if earlier is not None and not earlier.startswith("resp"):
         path = "prompt_cache_options.comparison_response_id"
-        raise Refusal(
-            f"Invalid '{path}': '{earlier}'. Expected an ID that begins with 'resp'.",
-            code="invalid_value",
-            param=path,
-        )
+        raise refuse("response_id", path=path, id=earlier)
     return earlier

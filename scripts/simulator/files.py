@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from simulator.accounts import Account
-from simulator.refusals import Refusal
+from simulator.refusals import refuse
 
 PICTURES = Path(__file__).with_name("pictures")
 SIDE_PIXELS = 64
@@ -83,9 +83,9 @@ def container_file(account: Account, container: str, file: str) -> bytes:
     assumed.
     """
     if container == EXPIRED:
-        raise Refusal("Container is expired.", status=404)
+        raise refuse("expired_file_container")
     if container != CONTAINER or account.organization != ORGANIZATION:
-        raise Refusal(f"Container with id '{container}' not found.", status=404)
+        raise refuse("unknown_container", id=container)
     if file not in FILES:
-        raise Refusal(f"File with id '{file}' not found.", status=404)
+        raise refuse("unknown_file", id=file)
     return FILES[file]

@@ -260,6 +260,10 @@ RETIRED = frozenset(
 )
 
 
+ONLY_CHAT = ("o1-mini", "o1-preview")
+"""Models of which the Responses API said that it does not have them."""
+
+
 def _build_table() -> dict[str, ModelFacts]:
     """Return all models by their ids, each before its dated snapshot."""
     table: dict[str, ModelFacts] = {}

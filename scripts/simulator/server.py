@@ -17,7 +17,7 @@ from simulator.delivery import AnswerDelivery, RecordedRequest, mask_headers
 from simulator.faults import FailedStart, RefusedPart
 from simulator.files import container_file
 from simulator.models import MODELS
-from simulator.refusals import Refusal, refuse_overload
+from simulator.refusals import Refusal, refuse
 from simulator.storage import ResponseStore, StoredResponse, read_start_position
 from simulator.uploads import UploadStore
 
@@ -25,11 +25,6 @@ WAIT_SECONDS = 60.0
 """How long a test waits for something that must happen, on a busy machine too."""
 AnswerRequest = Callable[[web.Request, RecordedRequest], Awaitable[web.StreamResponse]]
 MAX_BODY_BYTES = 64 * 1024 * 1024
-NOT_JSON_TEXT = (
-    "We could not parse the JSON body of your request. (HINT: This likely means you "
-    "aren't using your HTTP library correctly. The OpenAI API expects a JSON payload, "
-    "but what was sent was not valid JSON.)"
-)
 
 
 class Simulator:
@@ -182,7 +177,7 @@ class Simulator:
         try:
             account = find_account(request.headers)
             if self._responder.containers.has_expired(container, self._clock()):
-                raise Refusal("Container is expired.", status=404)
+                raise refuse("expired_file_container")
             content = container_file(account, container, request.match_info["file"])
             reply = web.Response(body=content, content_type="application/octet-stream")
         except Refusal as refusal:
@@ -200,7 +195,7 @@ class Simulator:
         try:
             account = find_account(request.headers)
             if not isinstance(file, web.FileField):
-                raise Refusal("Missing required parameter: 'file'.", param="file")
+                raise refuse("missing_file")
             content = file.file.read()
             now = self._clock()
             kept = self.uploads.add(account, file.filename, content, fields, now)
@@ -209,8 +204,8 @@ class Simulator:
         return web.json_response(kept.wire())
 
     async def _refuse_url(self, request: web.Request) -> web.Response:
-        text = f"Invalid URL ({request.method} {request.path})"
-        return web.json_response(Refusal(text).body(), status=404)
+        refusal = refuse("unknown_url", method=request.method, path=request.path)
+        return web.json_response(refusal.body(), status=refusal.status)
 
     async def _post_response(self, request: web.Request) -> web.StreamResponse:
         return await self._record_answer(request, self._create)
@@ -272,7 +267,7 @@ class Simulator:
     ) -> web.StreamResponse:
         account = find_account(request.headers)
         if not record.body and (await request.read()).strip() != b"{}":
-            raise Refusal(NOT_JSON_TEXT)
+            raise refuse("not_json")
         answer = self._responder.answer(record.body, self._origin(request, account))
         record.scenario = answer.scenario
         count = answer.options.number("together")
@@ -290,7 +285,7 @@ class Simulator:
         stored.retrievals += 1
         record.scenario = stored.answer.scenario
         if stored.retrievals <= (stored.answer.options.number("busy") or 0):
-            raise refuse_overload()
+            raise refuse("overload")
         delivery = self._delivery(request, record, stored, start or 0)
         if start is None:
             return delivery.send_object(stored.snapshot())

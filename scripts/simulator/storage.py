@@ -12,7 +12,7 @@ from typing import Any
 from simulator.accounts import Account
 from simulator.answers import PlannedAnswer
 from simulator.fields import without_fields
-from simulator.refusals import Refusal, refuse_unknown_parameter
+from simulator.refusals import Refusal, refuse
 
 Event = dict[str, Any]
 MAX_RESUMABLE_SECONDS = 300.0
@@ -98,7 +98,7 @@ class StoredResponse:
     def cancel(self) -> Event:
         """Stop the model if it still works; return the response as it is now."""
         if not self.background:
-            raise Refusal("Cannot cancel a synchronous response.")
+            raise refuse("cancel_of_synchronous")
         if self.is_running:
             self.cancelled = True
             self.ended.set()
@@ -172,21 +172,16 @@ def read_start_position(
     """Return the number of a stream's first event; None if no stream is requested."""
     for name in query:
         if name.removesuffix("[]") not in QUERY_PARAMETERS:
-            raise refuse_unknown_parameter(name)
+            raise refuse("unknown_parameter", path=name)
     if "reasoning.encrypted_content" in query.values():
-        message = "Encrypted content cannot be retrieved."  # assumed
-        raise Refusal(message, param="include")
+        raise refuse("encrypted_retrieval")  # assumed
     after = query.get("starting_after")
     if query.get("stream", "false") != "true":
         if after is not None:
-            message = "'starting_after' is only allowed when 'stream' is true."
-            raise Refusal(message, param="starting_after")  # assumed
+            raise refuse("start_without_stream")  # assumed
         return None
     if after is not None and not after.isdecimal():
-        message = (
-            f"Invalid type for 'starting_after': expected an integer, got '{after}'"
-        )
-        raise Refusal(message, code="invalid_type", param="starting_after")
+        raise refuse("start_type", after=after)
     _check_streamable(stored, now)
     return 0 if after is None else int(after) + 1
 
@@ -196,17 +191,13 @@ def _check_streamable(stored: StoredResponse, now: float) -> None:
     if not stored.background:
         raise _refuse_unknown(stored.opened["id"])
     if not stored.streamed:
-        message = "This response was not created with 'stream' set to true."  # assumed
-        raise Refusal(message, param="stream")
+        raise refuse("not_streamed")  # assumed
     if now - stored.created_at > MAX_RESUMABLE_SECONDS:
-        raise Refusal(
-            "This response can no longer be streamed because it is more than 5 minutes "
-            "old."
-        )
+        raise refuse("old_response")
 
 
 def _refuse_unknown(id: str) -> Refusal:
-    return Refusal(f"Response with id '{id}' not found.", status=404)
+    return refuse("unknown_response", id=id)
 
 
 def _is_item_done(event: Event) -> bool:

@@ -2,7 +2,7 @@
 
 One file for each response: ``NAME.sse``, or ``NAME.1.sse`` ``NAME.2.sse`` where tools
 are called; ``resumed/NAME.sse`` is the rest of a stream that broke. Every run writes
-the same bytes.
+the same bytes. The tests write them when they begin.
 """
 
 import sys
@@ -148,7 +148,7 @@ def play_scenario(spec: str, request: dict[str, Any] = BODY) -> Iterator[Planned
     hosted = HOSTED_TOOLS.get(spec) or HOSTED_TOOLS.get(spec.split("-", 1)[0], [])
     tools = [*hosted, *request["tools"]]
     include = list(request["include"])
-    if hosted:
+    if hosted and include:
         include.append("code_interpreter_call.outputs")
     items: list[dict[str, Any]] = [{"role": "user", "content": "Wie geht's, 世界?"}]
     while True:
@@ -229,22 +229,15 @@ def encode_rest(answer: PlannedAnswer) -> bytes:
     return b"".join(encode_event(event, answer.options) for event in missing)
 
 
-def main(directory: Path) -> None:
-    """Write all files; remove those that no scenario makes any more.
-
-    Those of other servers, in `others`, are written by hand.
-    """
-    directory.mkdir(parents=True, exist_ok=True)
-    current = dict(build_transcripts())
-    for path in directory.rglob("*.sse"):
-        name = path.relative_to(directory).as_posix()
-        if name not in current and not name.startswith("others/"):
-            path.unlink()
-    for name, text in current.items():
-        (directory / name).parent.mkdir(exist_ok=True)
-        (directory / name).write_bytes(text)
-    print(f"{len(current)} transcripts in {directory}")
+def write_transcripts(folder: Path) -> int:
+    """Write all files; return how many."""
+    files = dict(build_transcripts())
+    for name, stream in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(stream)
+    return len(files)
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    print(f"{write_transcripts(Path(sys.argv[1]))} transcripts in {sys.argv[1]}")

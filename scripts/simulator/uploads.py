@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from simulator.accounts import Account
-from simulator.refusals import Refusal, refuse_range
+from simulator.refusals import refuse, refuse_range
 
 PURPOSES = ("assistants", "batch", "evals", "fine-tune", "user_data", "vision")
 MIN_SECONDS = 3600
@@ -66,9 +66,9 @@ class UploadStore:
         """Keep a file, or raise the refusal of its fields."""
         purpose = fields.get("purpose", "")
         if purpose not in PURPOSES:
-            raise Refusal(f"'{purpose}' is not one of {PURPOSES} - 'purpose'")
+            raise refuse("purpose", purpose=purpose, purposes=PURPOSES)
         if not content:
-            raise Refusal("The uploaded file is empty.", param="file")
+            raise refuse("empty_upload")
         seconds = _lifetime(fields)
         unique_text = f"{account.organization} {len(self.files)} {name}"
         digest = hashlib.sha256(unique_text.encode()).hexdigest()
@@ -94,13 +94,10 @@ class UploadStore:
         for tool in tools:
             file_ids = _container_file_ids(tool)
             if len(file_ids) > MAX_CONTAINER_FILES:
-                raise Refusal(
-                    f"Too many files: a container takes {MAX_CONTAINER_FILES}.",
-                    param="tools",
-                )
+                raise refuse("upload_count", limit=MAX_CONTAINER_FILES)
             for file_id in file_ids:
                 if not self._has(file_id, account, now):
-                    raise Refusal(f"File with id '{file_id}' not found.", status=404)
+                    raise refuse("unknown_file", id=file_id)
 
     def _has(self, file_id: str, account: Account, now: float) -> bool:
         """Say whether a file is there, and is one of the account's."""
@@ -123,7 +120,7 @@ def _lifetime(fields: Mapping[str, str]) -> float:
     if anchor is None:
         return float("inf")
     if anchor != "created_at":
-        raise Refusal(f"Invalid anchor: '{anchor}'.", param="expires_after")
+        raise refuse("anchor", anchor=anchor)
     seconds = int(fields.get("expires_after[seconds]", "0"))
     if not MIN_SECONDS <= seconds <= MAX_SECONDS:
         limits = f">= {MIN_SECONDS} and <= {MAX_SECONDS}"

@@ -17,6 +17,7 @@ from hosts.people.users import User, download, new_user
 from hosts.sent import assert_nothing_dropped, chat_bodies, host_items, kinds
 from hosts.servers.open_webui import OpenWebUI
 from hosts.setup.pipes import valves_changed
+from runs.transcripts import FOLDER
 from simulator import Simulator
 from simulator.files import TABLE, draw_picture
 from upstream.server import Upstream, replying
@@ -28,7 +29,6 @@ MODEL = f"{PIPE}.gpt-6.2-sol"
 SIGNATURE = "iVBORw0KGgo"
 """How every PNG begins in base64."""
 FIRST, SECOND = (draw_picture(200 - 60 * given) for given in range(2))
-STREAM = Path(__file__).parents[1] / "streams/count.sse"
 ARTIFACTS = Path(__file__).parents[2] / "artifacts"
 
 
@@ -158,7 +158,7 @@ async def named_file(
     admin: User, name: str
 ) -> AsyncIterator[tuple[str, ClientResponse]]:
     """Have code write a file; lend its address, and the page that the host makes of it."""
-    stream = STREAM.read_bytes().replace(b"people.csv", name.encode())
+    stream = (FOLDER / "count.sse").read_bytes().replace(b"people.csv", name.encode())
     answers = {
         "POST": replying(stream, content_type="text/event-stream"),
         "GET": replying(b"<script>alert(1)</script>"),

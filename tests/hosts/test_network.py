@@ -16,6 +16,7 @@ from calls.valves import expert
 from hosts.people.tabs import Tab
 from hosts.people.users import User
 from hosts.setup.pipes import install_pipe, valves_changed
+from runs.transcripts import FOLDER
 from simulator import Simulator
 from upstream.certificates import bundle_of, server_side
 from upstream.forward_proxy import ForwardProxy
@@ -26,7 +27,7 @@ pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]
 
 PIPE = "openai_responses"
 MODEL = f"{PIPE}.gpt-6.1-sol"
-WIRE = (Path(__file__).parents[1] / "streams/short.sse").read_bytes()
+WIRE = (FOLDER / "short.sse").read_bytes()
 CANARY = "canary-of-the-proxy"
 
 

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import ulid
@@ -45,9 +44,9 @@ from owui_chat.storage.markers import strip_markers
 from owui_chat.storage.output_carrier import record_item
 from owui_chat.storage.recorder import NewRecord, Recorder, RecordScope
 from owui_chat.storage.records import Record, write_records
+from runs.transcripts import FOLDER as STREAMS
 from stand_in.signing import SIGN
 
-STREAMS = Path(__file__).parents[1] / "streams"
 TRANSCRIPTS = sorted(path.name for path in STREAMS.glob("*.sse"))
 ORIGIN = Origin("gpt-5.2", "api.openai.com")
 AUTHOR = RecordScope("openai_responses.gpt-5.2", "m-1", ORIGIN, keeps_reasoning=True)

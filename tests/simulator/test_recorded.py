@@ -1,6 +1,7 @@
 """The simulator does as recorded answers of the API show (docs/reference/recordings.md).
 
-Each case names its source: the line of the recordings, or that it was only read.
+Each case names its source: the line of the recordings, with "28:" before it a line of
+those of 2026-11-28, or that it was only read.
 """
 
 from typing import Any
@@ -21,6 +22,8 @@ SCHEMA = {
 }
 CLOSED = {**SCHEMA, "additionalProperties": False, "required": ["city", "unit"]}
 FUNCTION = {"type": "function", "name": "look_up", "parameters": SCHEMA}
+BARE_FUNCTION = {"type": "function", "name": "look_up"}
+EMPTY_OBJECT: dict[str, Any] = {"type": "object", "properties": {}}
 DEFERRED = {**FUNCTION, "strict": False, "defer_loading": True}
 STRICT_FUNCTION = {**FUNCTION, "parameters": CLOSED, "strict": True}
 CALL = {
@@ -55,6 +58,26 @@ FOUND: dict[str, Any] = {
     "tools": [DEFERRED, {"type": "tool_search"}],
     "model": "gpt-5.4",
 }
+SEARCHED = {
+    "type": "tool_search_call",
+    "call_id": "call_0",
+    "execution": "client",
+    "arguments": {"queries": ["weather"]},
+    "status": "completed",
+}
+FOUND_BY_CLIENT = {
+    "type": "tool_search_output",
+    "call_id": "call_0",
+    "execution": "client",
+    "status": "completed",
+}
+NAMESPACE = {
+    "type": "namespace",
+    "name": "weather",
+    "description": "Weather.",
+    "tools": [DEFERRED],
+}
+SEARCHES = {"tools": [{"type": "tool_search", "execution": "client"}]}
 PICTURE = {"type": "input_image", "image_url": PIXEL}
 ACCEPTED: dict[str, dict[str, Any]] = {
     "a function without strict (23)": {"tools": [FUNCTION]},
@@ -82,6 +105,59 @@ ACCEPTED: dict[str, dict[str, Any]] = {
         **FOUND,
         "input": [USER, {**CALL, "namespace": "look_up"}, OUTPUT],
     },
+    "a function without parameters (28:287)": {"tools": [BARE_FUNCTION]},
+    "a function in the form of Chat Completions, too (28:291)": {
+        "tools": [{**BARE_FUNCTION, "function": FUNCTION}]
+    },
+    "parameters of nothing that are not strict (28:237)": {
+        "tools": [{**BARE_FUNCTION, "parameters": {}, "strict": False}]
+    },
+    "a choice by the older name of the search (28:271)": {
+        "tools": [{"type": "web_search"}],
+        "tool_choice": {"type": "web_search_preview"},
+    },
+    "a choice among tools by the older name (read)": {
+        "tools": [{"type": "web_search"}],
+        "tool_choice": {
+            "type": "allowed_tools",
+            "mode": "auto",
+            "tools": [{"type": "web_search_preview"}],
+        },
+    },
+    "a question with an id (read)": {"input": [{**USER, "id": "msg_1"}]},
+    "a question of parts with an id (read)": {
+        "input": [{**USER, "id": "msg_1", "content": [PICTURE]}]
+    },
+    "a rule with an id (read)": {
+        "input": [{"role": "developer", "content": "Be brief.", "id": "msg_1"}, USER]
+    },
+    "a call of a tool that the client found (862)": {
+        **SEARCHES,
+        "model": "gpt-5.4",
+        "input": [
+            USER,
+            SEARCHED,
+            {**FOUND_BY_CLIENT, "tools": [DEFERRED]},
+            {**CALL, "namespace": "look_up"},
+            OUTPUT,
+        ],
+    },
+    "a call of a tool in a namespace that the client found (read)": {
+        **SEARCHES,
+        "model": "gpt-5.4",
+        "input": [
+            USER,
+            SEARCHED,
+            {**FOUND_BY_CLIENT, "tools": [NAMESPACE]},
+            {**CALL, "namespace": "weather"},
+            {**OUTPUT, "namespace": "weather"},
+        ],
+    },
+    "a call of a tool in a namespace of the request (types)": {
+        "tools": [NAMESPACE, {"type": "tool_search"}],
+        "model": "gpt-5.4",
+        "input": [USER, {**CALL, "namespace": "weather"}, OUTPUT],
+    },
 }
 
 
@@ -91,6 +167,22 @@ async def test_recorded_request_is_accepted(client: Client, case: str) -> None:
     reply = await client.post({**client.body(), **ACCEPTED[case]})
 
     assert reply.status == 200, reply.raw
+
+
+@pytest.mark.parametrize("call", [CALL, NOTE])
+async def test_a_namespace_that_nothing_has(
+    client: Client, call: dict[str, Any]
+) -> None:
+    """A search of the client lets in what it found, and nothing else."""
+    found = {**FOUND_BY_CLIENT, "tools": [NAMESPACE, DEFERRED]}
+    items = [USER, SEARCHED, found, {**call, "namespace": "other"}]
+    items.append(
+        {**NOTED, "type": f"{call['type']}_output", "call_id": call["call_id"]}
+    )
+    reply = await client.post(client.body(items, **{**SEARCHES, "model": "gpt-5.4"}))
+
+    assert reply.status == 400
+    assert reply.error["param"] == "input[3].namespace"
 
 
 async def test_a_prompt_brings_its_model(client: Client) -> None:
@@ -116,7 +208,8 @@ async def test_a_function_without_strict_is_strict(client: Client) -> None:
     loose = await client.ask("sim:tool", tools=[{**FUNCTION, "strict": False}])
     call = reply.body["output"][-1]
 
-    assert reply.body["tools"] == [{**FUNCTION, "parameters": CLOSED, "strict": True}]
+    expected = {"description": None, "parameters": CLOSED, "strict": True}
+    assert reply.body["tools"] == [{**FUNCTION, **expected}]
     assert '"unit"' in call["arguments"]
     assert '"unit"' not in loose.body["output"][-1]["arguments"]
 
@@ -126,7 +219,75 @@ async def test_a_schema_that_cannot_be_strict_stays_as_it_is(client: Client) -> 
     free = {"type": "object", "properties": {"a": {"type": "string", "maxLength": 1}}}
     reply = await client.ask(tools=[{**FUNCTION, "parameters": free}])
 
-    assert reply.body["tools"] == [{**FUNCTION, "parameters": free, "strict": False}]
+    expected = {"description": None, "parameters": free, "strict": False}
+    assert reply.body["tools"] == [{**FUNCTION, **expected}]
+
+
+@pytest.mark.parametrize(
+    "more",
+    [{}, {"function": FUNCTION}, {"parameters": None}, {"description": ""}],
+)
+async def test_a_function_without_parameters_takes_an_empty_object(
+    client: Client, more: dict[str, Any]
+) -> None:
+    """It is strict, and a field that the API does not know is gone (25 of 25)."""
+    reply = await client.ask(tools=[{**BARE_FUNCTION, **more}])
+
+    closed = {**EMPTY_OBJECT, "additionalProperties": False, "required": []}
+    expected = {"description": None, "parameters": closed, "strict": True}
+    assert reply.body["tools"] == [{**BARE_FUNCTION, **expected}]
+
+
+async def test_parameters_of_nothing_become_an_empty_object(client: Client) -> None:
+    """They stay open (28:237); strict ones are refused as before."""
+    loose = {**BARE_FUNCTION, "parameters": {}, "strict": False}
+    reply = await client.ask(tools=[loose])
+    strict = await client.post(client.body(tools=[{**loose, "strict": True}]))
+
+    expected = {**loose, "description": None, "parameters": EMPTY_OBJECT}
+    assert reply.body["tools"] == [expected]
+    assert strict.error["param"] == "tools[0].parameters"
+
+
+@pytest.mark.parametrize(
+    ("kind", "format", "status"),
+    [
+        ("integer", "int64", 200),
+        (["integer", "null"], "uint8", 200),
+        ("number", "double", 200),
+        ("string", "uuid", 200),
+        ("string", "int64", 400),
+        ("string", "uri", 400),
+        ("integer", "uri", 400),
+    ],
+)
+async def test_strict_schemas_have_the_formats_of_numbers(
+    client: Client, kind: Any, format: str, status: int
+) -> None:
+    """Lines 28:73 and 28:31, `double` only read; other formats are refused."""
+    closed = {
+        "type": "object",
+        "properties": {"size": {"type": kind, "format": format}},
+        "required": ["size"],
+        "additionalProperties": False,
+    }
+    strict = {**BARE_FUNCTION, "parameters": closed, "strict": True}
+    form = {"type": "json_schema", "name": "a", "schema": closed, "strict": True}
+    tool = await client.post(client.body(tools=[strict]))
+    text = await client.post(client.body(text={"format": form}))
+
+    assert (tool.status, text.status) == (status, status)
+
+
+async def test_reasoning_may_come_back_with_content_null(client: Client) -> None:
+    """As Codex sends it (28:146); the model reads it like reasoning without."""
+    include = ["reasoning.encrypted_content"]
+    first = await client.ask("Hello", include=include, model="gpt-6.2-sol")
+    reasoning, answer = first.body["output"]
+    items = [{**USER, "content": "Hello"}, {**reasoning, "content": None}, answer, USER]
+    reply = await client.ask(items, model="gpt-6.2-sol")
+
+    assert reply.body["input_transformations"] == []
 
 
 @pytest.mark.parametrize("keyword", [{"default": "x"}, {"minLength": 1}])
@@ -173,6 +334,102 @@ async def test_negative_temperature_is_refused_as_recorded(client: Client) -> No
         "param": "temperature",
         "type": "invalid_request_error",
     }
+
+
+CHAT_TOOL = {**BARE_FUNCTION, "function": FUNCTION}
+CALLED_CHAT_TOOL = {"tools": [{"type": "web_search_preview"}, CHAT_TOOL]}
+DEEP = (
+    "Deep research models only support the 'web_search_preview', 'code_interpreter', "
+    "'mcp', and 'file_search' tools."
+)
+CHAT_ONLY = "The requested model 'o1-mini' is not supported with the Responses API."
+TOO_FEW = (
+    "Invalid 'max_output_tokens': integer below minimum value. Expected a value >= 16, "
+    "but got 10 instead."
+)
+NO_ROLE = (
+    "Invalid value: 'tool'. Supported values are: 'assistant', 'system', 'developer', "
+    "and 'user'."
+)
+REFUSED: dict[str, tuple[dict[str, Any], str | None, str, str]] = {
+    "a function for deep research (28:366)": (
+        {"model": "o3-deep-research", **CALLED_CHAT_TOOL},
+        None,
+        "tools",
+        DEEP,
+    ),
+    "a function for its smaller model (28:370)": (
+        {"model": "o4-mini-deep-research-2025-06-26", **CALLED_CHAT_TOOL},
+        None,
+        "tools",
+        DEEP,
+    ),
+    "a model of Chat Completions (28:351)": (
+        {"model": "o1-mini"},
+        "model_not_found",
+        "model",
+        CHAT_ONLY,
+    ),
+    "its tools are not looked at (28:352)": (
+        {"model": "o1-mini", "tools": [{**FUNCTION, "parameters": {}, "strict": True}]},
+        "model_not_found",
+        "model",
+        CHAT_ONLY,
+    ),
+    "its output tokens are (28:356)": (
+        {"model": "o1-mini", "max_output_tokens": 10},
+        "integer_below_min_value",
+        "max_output_tokens",
+        TOO_FEW,
+    ),
+    "output tokens of a model that never was (assumed)": (
+        {"model": "gpt-0", "max_output_tokens": 10},
+        "integer_below_min_value",
+        "max_output_tokens",
+        TOO_FEW,
+    ),
+    "a role of Chat Completions (read)": (
+        {"input": [USER, {"role": "tool", "content": "x"}]},
+        "invalid_value",
+        "input[1]",
+        NO_ROLE,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+async def test_recorded_refusal(client: Client, case: str) -> None:
+    """Code, param and words are those of the API."""
+    change, code, param, message = REFUSED[case]
+    reply = await client.post({**client.body(), **change})
+
+    assert reply.status == 400
+    assert reply.error == {
+        "code": code,
+        "message": message,
+        "param": param,
+        "type": "invalid_request_error",
+    }
+
+
+async def test_deep_research_with_its_own_tools_has_ended(client: Client) -> None:
+    """Only the tools are looked at first: the models were shut down in July 2026."""
+    tools = [{"type": "web_search_preview"}]
+    reply = await client.post(client.body(model="o3-deep-research", tools=tools))
+
+    assert reply.status == 404
+    assert reply.error["code"] == "model_not_found"
+
+
+@pytest.mark.parametrize("role", ["system", "assistant"])
+async def test_other_messages_have_no_id_beside_a_text(
+    client: Client, role: str
+) -> None:
+    """Of them nothing was recorded."""
+    items = [{"role": role, "content": "Hi", "id": "msg_1"}, USER]
+    reply = await client.post(client.body(items))
+
+    assert reply.error["param"] == "input[0].id"
 
 
 async def test_a_file_of_a_kind_that_is_not_read(client: Client) -> None:

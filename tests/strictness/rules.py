@@ -13,6 +13,7 @@ FORMATS = {
     *["date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6"],
     "uuid",
 }
+NUMBER_FORMATS = {"double", "int64", "uint8"}
 
 
 def broken_rules(schema: dict[str, Any]) -> list[str]:
@@ -35,7 +36,9 @@ def complaints(schema: Any, root: dict[str, Any], at: str) -> Iterator[str]:
         yield from object_complaints(schema, at)
     if "array" in kinds(schema) and "items" not in schema:
         yield f"{at}: items are missing"
-    if schema.get("format", "uuid") not in FORMATS or "(?=" in str(schema):
+    is_number = set(kinds(schema)) <= {"integer", "number", "null"}
+    formats = FORMATS | NUMBER_FORMATS if is_number else FORMATS
+    if schema.get("format", "uuid") not in formats or "(?=" in str(schema):
         yield f"{at}: a format or a pattern that is not taken"
     for name, inner in inner_schemas(schema):
         yield from complaints(inner, root, f"{at}/{name}")

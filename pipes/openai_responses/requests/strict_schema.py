@@ -100,6 +100,8 @@ _STRICT_FORMATS = frozenset(
         "uuid",
     }
 )
+_STRICT_NUMBER_FORMATS = frozenset({"double", "int64", "uint8"})
+"""Formats that the guide does not list, but OpenAI took with numbers (recorded)."""
 _MAX_STRICT_DEPTH = 10
 """Levels of nesting (guide "Structured outputs")."""
 _ROOT_DEPTH = 1
@@ -130,14 +132,17 @@ def _strict_form(node: Any, depth: int) -> Schema:
 def _strict_value(node: Schema, depth: int) -> Schema:
     """Return the strict form of a schema that is no choice."""
     strict = {key: node[key] for key in node if key in _KEPT_IN_STRICT_MODE}
-    # A format that the API does not know takes the whole request down.
-    if node.get("format") in _STRICT_FORMATS:
-        strict["format"] = node["format"]
     # The guide has no `const`; an enum of one value is the same.
     if "const" in node:
         strict["enum"] = [node["const"]]
     types = _types_of(node, strict.get("enum"))
     strict["type"] = types[0] if len(types) == 1 else types
+    # Some other formats, `uri` for one, make the API refuse the whole request.
+    known = _STRICT_FORMATS
+    if set(types) <= {"integer", "null", "number"}:
+        known = _STRICT_NUMBER_FORMATS
+    if node.get("format") in known:
+        strict["format"] = node["format"]
     if "object" in types:
         strict |= _strict_object(node, depth)
     if "array" in types:

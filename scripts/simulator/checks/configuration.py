@@ -16,12 +16,7 @@ from simulator.accounts import Profile
 from simulator.checks.shape import list_item_types
 from simulator.configuration import NEWER_TYPES, is_update, list_items
 from simulator.models import ModelFacts
-from simulator.refusals import (
-    Refusal,
-    refuse_missing_parameter,
-    refuse_unsupported_value,
-    refuse_value,
-)
+from simulator.refusals import Refusal, refuse, refuse_unsupported_value, refuse_value
 
 Body = Mapping[str, Any]
 Item = Mapping[str, Any]
@@ -54,13 +49,10 @@ def refuse_newer_type(path: str, kind: str) -> Refusal:
 
 def _check_update(item: Item, path: str, model: ModelFacts) -> None:
     if not model.takes_updates:
-        raise Refusal(
-            "The 'configuration_update' item type is not supported with this model.",
-            param=path,
-        )
+        raise refuse("update_of_old_model", path=path)
     effort = (item.get("reasoning") or {}).get("effort")
     if effort is None and "text" not in item:
-        raise refuse_missing_parameter(f"{path}.reasoning")
+        raise refuse("missing_parameter", path=f"{path}.reasoning")
     if effort is not None and effort not in model.efforts:
         raise refuse_unsupported_value(
             f"{path}.reasoning.effort", effort, model.id, model.efforts
@@ -70,22 +62,11 @@ def _check_update(item: Item, path: str, model: ModelFacts) -> None:
 def _refuse_neighbors(items: Sequence[Item]) -> None:
     for index, (before, after) in enumerate(pairwise(items), 1):
         if is_update(before) and is_update(after):
-            raise Refusal(
-                "Consecutive 'configuration_update' items are not supported.",
-                param=f"input[{index}]",
-            )
+            raise refuse("updates_in_a_row", index=index)
 
 
 def _check_request(body: Body) -> None:
     if (body.get("reasoning") or {}).get("mode") == "pro":
-        raise Refusal(
-            "The 'configuration_update' item type is not supported with pro or "
-            "tournament models.",
-            param="input",
-        )
+        raise refuse("update_in_pro_mode")
     if body.get("truncation") == "auto":
-        raise Refusal(
-            "The 'configuration_update' item type is not supported with 'truncation' "
-            "set to 'auto'.",
-            param="truncation",
-        )
+        raise refuse("update_with_truncation")

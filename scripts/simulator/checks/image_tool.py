@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from simulator.refusals import Refusal, check_range, refuse_retired_model
+from simulator.refusals import Refusal, check_range, refuse
 
 Tool = Mapping[str, Any]
 RANGES = {"partial_images": (0, 3), "output_compression": (0, 100)}
@@ -31,14 +31,14 @@ def check_image_tool(tool: Tool, path: str) -> None:
     for name, (low, high) in RANGES.items():
         check_range(f"{path}.{name}", "integer", tool.get(name), low, high)
     if tool.get("model") in RETIRED_MODELS:
-        raise refuse_retired_model(tool["model"])
+        raise refuse("retired_model", model=tool["model"])
     model = tool.get("model", DEFAULT_MODEL)
     file_format = tool.get("output_format", "png")
     if tool.get("background") == "transparent" and model in SECOND:
         raise _refuse_preview()
     for name, complaint in _complaints(tool, model, file_format).items():
         if complaint:
-            raise Refusal(complaint, code="invalid_value", param=f"{path}.{name}")
+            raise refuse("image_option", complaint=complaint, path=path, name=name)
 
 
 def _refuse_preview() -> Refusal:
@@ -46,11 +46,7 @@ def _refuse_preview() -> Refusal:
 
     Source: Wei-Shaw/sub2api 7150, 2026-09-15; GPT2Image-Pro 2.
     """
-    return Refusal(
-        "Transparent background is not supported for this model.",
-        code="invalid_value",
-        type="image_generation_user_error",
-    )
+    return refuse("transparent_preview")
 
 
 def _complaints(tool: Tool, model: str, file_format: str) -> dict[str, str]:

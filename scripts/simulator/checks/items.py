@@ -12,7 +12,7 @@ from typing import Any
 
 from simulator.checks.mcp import check_approvals
 from simulator.checks.tools import check_name
-from simulator.refusals import Refusal, refuse_empty, refuse_length
+from simulator.refusals import refuse
 from simulator.sealing import (
     MAX_ID_CHARACTERS,
     NO_PARTNER,
@@ -66,9 +66,14 @@ def _check_id(item: Item, path: str) -> None:
     for name in ("id", "call_id"):
         value = item.get(name) or ""
         if name in item and item[name] == "":
-            raise refuse_empty(f"{path}.{name}")
+            raise refuse("empty", path=f"{path}.{name}")
         if len(value) > MAX_ID_CHARACTERS:
-            raise refuse_length(f"{path}.{name}", MAX_ID_CHARACTERS, len(value))
+            raise refuse(
+                "length",
+                path=f"{path}.{name}",
+                limit=MAX_ID_CHARACTERS,
+                length=len(value),
+            )
     if read_item_type(item) in CALL_TYPES:
         check_name(item["name"], f"{path}.name")
     id = item.get("id")
@@ -87,11 +92,7 @@ def _check_characters(id: str, prefix: str, path: str) -> None:
             "but this value contained additional characters."
         )
     if complaint:
-        raise Refusal(
-            f"Invalid '{path}.id': '{id}'. {complaint}",
-            code="invalid_value",
-            param=f"{path}.id",
-        )
+        raise refuse("item_id", path=path, id=id, complaint=complaint)
 
 
 def _refuse_duplicates(items: Sequence[Item]) -> None:
@@ -104,11 +105,7 @@ def _refuse_duplicates(items: Sequence[Item]) -> None:
             keys.append((kind, item["call_id"]))
         for key in keys:
             if key in seen:
-                raise Refusal(
-                    f"Duplicate item found with id {key[1]}. Remove duplicate items "
-                    "from your input and try again.",
-                    param="input",
-                )
+                raise refuse("duplicate_item", id=key[1])
             seen.add(key)
 
 
@@ -119,15 +116,7 @@ def _refuse_lookup(item: Item, stored: bool) -> None:
     bare_reasoning = kind == "reasoning" and id and not item.get("encrypted_content")
     if not (bare_reasoning or kind in ("item_reference", "image_generation_call")):
         return
-    hint = (
-        " Items are not persisted when `store` is set to false. Try again with `store` "
-        "set to true, or remove this item from your input."
-    )
-    raise Refusal(
-        f"Item with id '{id}' not found.{'' if stored else hint}",
-        status=404,
-        param="input",
-    )
+    raise refuse("unknown_item" if stored else "unstored_item", id=id)
 
 
 def _check_pairs(items: Sequence[Item]) -> None:
@@ -144,9 +133,7 @@ def _check_pairs(items: Sequence[Item]) -> None:
         kind = read_item_type(item)
         if kind in CALL_TYPES and (kind, item["call_id"]) not in answered:
             words = CALL_TYPES[kind]
-            raise Refusal(
-                f"No tool output found for {words} {item['call_id']}.", param="input"
-            )
+            raise refuse("call_without_output", words=words, id=item["call_id"])
 
 
 def _find_answered(
@@ -156,10 +143,7 @@ def _find_answered(
     call_type, words = ANSWER_TYPES[kind]
     call = (call_type, output["call_id"])
     if call not in opened:
-        raise Refusal(
-            f"No tool call found for {words} output with call_id {output['call_id']}.",
-            param="input",
-        )
+        raise refuse("output_without_call", words=words, id=output["call_id"])
     return call
 
 
@@ -177,10 +161,8 @@ def _check_partner(items: Sequence[Item], index: int, item: Item) -> None:
         reasoning_id = partner.id("rs")
         earlier_ids = {read_item_id(earlier) for earlier in items[:index]}
         if reasoning_id not in earlier_ids:
-            raise Refusal(
-                f"Item '{id}' of type '{kind}' was provided without its required "
-                f"'reasoning' item: '{reasoning_id}'.",
-                param="input",
+            raise refuse(
+                "item_without_reasoning", id=id, kind=kind, reasoning=reasoning_id
             )
 
 
@@ -194,11 +176,7 @@ def _check_following(
     rest = (item for item in items[index + 1 :] if read_item_type(item) != "reasoning")
     follower = next(rest, None)
     if follower is None or not _may_follow(follower, position):
-        raise Refusal(
-            f"Item '{id}' of type 'reasoning' was provided without its required "
-            "following item.",
-            param="input",
-        )
+        raise refuse("reasoning_without_item", id=id)
 
 
 def _may_follow(follower: Item, position: ItemPosition | None) -> bool:

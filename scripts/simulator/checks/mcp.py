@@ -7,12 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from simulator.refusals import (
-    Refusal,
-    refuse_exclusive_fields,
-    refuse_missing_parameter,
-    refuse_pattern,
-)
+from simulator.refusals import refuse, refuse_exclusive_fields
 
 Tool = Mapping[str, Any]
 Item = Mapping[str, Any]
@@ -37,32 +32,25 @@ def check_servers(
         _check_server(tool, f"{path}[{index}]")
         label = tool["server_label"].lower()
         if label in labels:
-            raise Refusal(
-                f"Duplicate server_label found: {tool['server_label']}. Please provide "
-                "a unique identifier for each MCP server.",
-                param="tools",
-            )
+            raise refuse("duplicate_label", label=tool["server_label"])
         labels.add(label)
 
 
 def _check_server(tool: Tool, path: str) -> None:
     """Source: types of openai 3.54.0; the words, and what belongs together, are assumed."""
     if not LABEL_PATTERN.fullmatch(tool["server_label"]):
-        raise refuse_pattern(f"{path}.server_label", LABEL_PATTERN.pattern)
+        raise refuse(
+            "pattern", path=f"{path}.server_label", pattern=LABEL_PATTERN.pattern
+        )
     targets = [name for name in TARGETS if name in tool]
     if not targets:
-        raise refuse_missing_parameter(f"{path}.server_url")
+        raise refuse("missing_parameter", path=f"{path}.server_url")
     if len(targets) > 1:
         raise refuse_exclusive_fields(path, targets)
     if "server_url" in tool and not SERVER_URL_PATTERN.fullmatch(tool["server_url"]):
-        raise Refusal(
-            f"Invalid '{path}.server_url'. Expected a valid URL, but got a value with "
-            "an invalid format.",
-            code="invalid_value",
-            param=f"{path}.server_url",
-        )
+        raise refuse("server_address", path=path)
     if "connector_id" in tool and not tool.get("authorization"):
-        raise refuse_missing_parameter(f"{path}.authorization")
+        raise refuse("missing_parameter", path=f"{path}.authorization")
 
 
 def check_approvals(items: Sequence[Item]) -> None:
@@ -78,18 +66,10 @@ def check_approvals(items: Sequence[Item]) -> None:
         elif item.get("type") == "mcp_approval_response":
             request_id = item["approval_request_id"]
             if request_id not in open_ids:
-                raise Refusal(
-                    "No open MCP approval request found for the response with "
-                    f"approval_request_id {request_id}.",
-                    param="input",
-                )
+                raise refuse("unknown_approval", id=request_id)
             open_ids.remove(request_id)
     if open_ids:
-        raise Refusal(
-            "The following MCP approval requests do not have an approval: "
-            f"{', '.join(open_ids)}.",
-            param="input",
-        )
+        raise refuse("open_approvals", names=", ".join(open_ids))
 
 
 def find_approved_calls(items: Sequence[Item]) -> list[Item]:

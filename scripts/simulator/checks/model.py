@@ -6,15 +6,8 @@ from typing import Any
 from simulator.accounts import Profile
 from simulator.checks.schemas import find_lookaround
 from simulator.configuration import Configuration, Tool
-from simulator.models import MODELS, ModelFacts, is_retired
-from simulator.refusals import (
-    Refusal,
-    refuse_retired_model,
-    refuse_unknown_model,
-    refuse_unsupported_parameter,
-    refuse_unsupported_value,
-    refuse_unverified,
-)
+from simulator.models import MODELS, ONLY_CHAT, ModelFacts, is_retired
+from simulator.refusals import enumerate_values, refuse, refuse_unsupported_value
 
 Body = Mapping[str, Any]
 SAMPLING_PARAMETERS = ("temperature", "top_p")
@@ -25,6 +18,8 @@ HOSTED_TOOLS_LACKING = {
     "gpt-5-pro": ("code_interpreter",),
     "o3-pro": ("code_interpreter",),
 }
+DEEP_RESEARCH = "-deep-research"
+RESEARCH_TOOLS = ("web_search_preview", "code_interpreter", "mcp", "file_search")
 WITHOUT_SCHEMAS = ("gpt-5.2-pro",)
 ULTRAFAST = ("gpt-6-astra", "gpt-6.1-sol", "gpt-6.2-sol", "gpt-6.2-astra")
 REFUSED_AT_MINIMAL = ("web_search", "file_search", "image_generation")
@@ -37,9 +32,25 @@ def find_model(id: str) -> ModelFacts:
     """
     if id in MODELS:
         return MODELS[id]
+    if id.startswith(ONLY_CHAT):
+        raise refuse("chat_model", model=id)
     if is_retired(id):
-        raise refuse_retired_model(id)
-    raise refuse_unknown_model(id)
+        raise refuse("retired_model", model=id)
+    raise refuse("unknown_model", model=id)
+
+
+def check_research_tools(body: Body) -> None:
+    """Raise the refusal of tools that models for deep research do not have.
+
+    Source: recorded. Assumed: that it still comes before the refusal of these models,
+    which were shut down in July 2026.
+    """
+    if DEEP_RESEARCH not in (body.get("model") or ""):
+        return
+    kinds = {tool["type"] for tool in body.get("tools") or []}
+    if kinds - set(RESEARCH_TOOLS):
+        names = enumerate_values(RESEARCH_TOOLS)
+        raise refuse("research_tools", names=names)
 
 
 def check_model(
@@ -62,10 +73,7 @@ def check_model(
     _check_caching(body, model)
     _check_organization(body, profile)
     if body.get("stream_options") is not None and not body.get("stream"):
-        raise Refusal(
-            "The 'stream_options' parameter is only allowed when 'stream' is enabled.",
-            param="stream_options",
-        )
+        raise refuse("stream_options")
 
 
 def _check_reasoning(body: Body, model: ModelFacts) -> None:
@@ -86,7 +94,7 @@ def _check_reasoning(body: Body, model: ModelFacts) -> None:
         )
     _check_mode(reasoning.get("mode", "standard"), model)
     if reasoning.get("context") == "all_turns" and model.series < (5, 4):
-        raise refuse_unsupported_parameter("reasoning.context")
+        raise refuse("unsupported_parameter", path="reasoning.context")
 
 
 def _check_mode(mode: str, model: ModelFacts) -> None:
@@ -94,7 +102,7 @@ def _check_mode(mode: str, model: ModelFacts) -> None:
     if mode == "standard":
         return
     if model.series < (5, 6):
-        raise refuse_unsupported_parameter("reasoning.mode")
+        raise refuse("unsupported_parameter", path="reasoning.mode")
     if mode != "pro" or not model.has_pro_mode:
         modes = ("standard", "pro") if model.has_pro_mode else ("standard",)
         raise refuse_unsupported_value("reasoning.mode", mode, model.id, modes)
@@ -104,11 +112,9 @@ def _refuse_reasoning(body: Body, reasoning: Body) -> None:
     """Source: reports of OpenAI's users."""
     for name, value in reasoning.items():
         if value is not None:
-            raise refuse_unsupported_parameter(f"reasoning.{name}")
+            raise refuse("unsupported_parameter", path=f"reasoning.{name}")
     if "reasoning.encrypted_content" in (body.get("include") or []):
-        raise Refusal(
-            "Encrypted content is not supported with this model.", param="include"
-        )
+        raise refuse("encrypted_content")
 
 
 def _refuse_sampling(body: Body, model: ModelFacts) -> None:
@@ -120,15 +126,13 @@ def _refuse_sampling(body: Body, model: ModelFacts) -> None:
         value = body.get(name)
         is_default = value == 1 and model.series >= (6, 2)
         if value is not None and not is_default:
-            raise refuse_unsupported_parameter(name)
+            raise refuse("unsupported_parameter", path=name)
     if body.get("top_logprobs") is not None:
-        raise Refusal(
-            "logprobs are not supported with reasoning models.",
-            code="unsupported_parameter",
-            param="top_logprobs",
-        )
+        raise refuse("logprobs")
     if "message.output_text.logprobs" in (body.get("include") or []):
-        raise refuse_unsupported_parameter("include[message.output_text.logprobs]")
+        raise refuse(
+            "unsupported_parameter", path="include[message.output_text.logprobs]"
+        )
 
 
 def _check_text(body: Body, model: ModelFacts) -> None:
@@ -146,18 +150,14 @@ def _check_format(configuration: Configuration, model: ModelFacts) -> None:
     """
     kind = configuration.format["type"]
     if kind == "json_schema" and model.id.startswith(WITHOUT_SCHEMAS):
-        raise Refusal(
-            f"Invalid parameter: 'text.format' of type '{kind}' is not supported with "
-            "this model.",
-            param="text.format",
-        )
+        raise refuse("format_of_model", kind=kind)
 
 
 def _check_tier(body: Body, model: ModelFacts) -> None:
     """Source: guide "Ultrafast mode"; codex 15099 for the words, of another tier."""
     tier = body.get("service_tier")
     if tier == "ultrafast" and model.id not in ULTRAFAST:
-        raise Refusal(f"Unsupported service_tier: {tier}")
+        raise refuse("service_tier", name=tier)
 
 
 def _check_tools(configuration: Configuration, model: ModelFacts) -> None:
@@ -165,16 +165,10 @@ def _check_tools(configuration: Configuration, model: ModelFacts) -> None:
     kinds = [tool["type"] for tool in configuration.tools]
     for kind in kinds:
         if kind in HOSTED_TOOLS_LACKING.get(model.id, ()):
-            raise Refusal(
-                f"Hosted tool '{kind}' is not supported with {model.id}.", param="tools"
-            )
+            raise refuse("hosted_tool", kind=kind, id=model.id)
     refused = [kind for kind in kinds if kind in REFUSED_AT_MINIMAL]
     if configuration.effort == "minimal" and refused:
-        raise Refusal(
-            "The following tools cannot be used with reasoning.effort 'minimal': "
-            f"{', '.join(refused)}.",
-            param="tools",
-        )
+        raise refuse("tools_at_minimal", names=", ".join(refused))
 
 
 def _refuse_lookaround(tools: Sequence[Tool], model: ModelFacts) -> None:
@@ -186,10 +180,7 @@ def _refuse_lookaround(tools: Sequence[Tool], model: ModelFacts) -> None:
         return
     pattern_path = find_lookaround(tools)
     if pattern_path:
-        raise Refusal(
-            "Invalid JSON schema: regex lookaround is not supported. Found at "
-            f"{pattern_path}."
-        )
+        raise refuse("lookaround", path=pattern_path)
 
 
 def is_broken_by(tools: Sequence[Tool], model: ModelFacts) -> bool:
@@ -201,7 +192,7 @@ def _check_caching(body: Body, model: ModelFacts) -> None:
     """Source: guide "Prompt caching"; the wording is assumed."""
     options = set(body.get("prompt_cache_options") or {}) - {"comparison_response_id"}
     if options and not model.writes_cache_explicitly:
-        raise refuse_unsupported_parameter("prompt_cache_options")
+        raise refuse("unsupported_parameter", path="prompt_cache_options")
     retention = body.get("prompt_cache_retention")
     if retention == "in_memory" and model.series >= (5, 5):
         raise refuse_unsupported_value(
@@ -213,14 +204,14 @@ def _check_organization(body: Body, profile: Profile) -> None:
     """Source: reports of OpenAI's users."""
     summary = (body.get("reasoning") or {}).get("summary")
     if summary and not profile.verified_for_summaries:
-        raise refuse_unverified("generate reasoning summaries", "reasoning.summary")
-    if body.get("stream") and not profile.verified_for_streaming:
-        raise refuse_unverified("stream this model", "stream")
-    if body.get("context_management") and not profile.accepts_context_management:
-        raise refuse_unsupported_parameter("context_management")
-    if body.get("previous_response_id"):
-        raise Refusal(
-            f"Previous response with id '{body['previous_response_id']}' not found.",
-            code="previous_response_not_found",
-            param="previous_response_id",
+        raise refuse(
+            "unverified",
+            action="generate reasoning summaries",
+            param="reasoning.summary",
         )
+    if body.get("stream") and not profile.verified_for_streaming:
+        raise refuse("unverified", action="stream this model", param="stream")
+    if body.get("context_management") and not profile.accepts_context_management:
+        raise refuse("unsupported_parameter", path="context_management")
+    if body.get("previous_response_id"):
+        raise refuse("unknown_previous", id=body["previous_response_id"])

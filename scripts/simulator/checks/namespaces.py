@@ -2,16 +2,18 @@
 
 Recorded: calls go back with their tool's name as their namespace if a search found the
 tool, on gpt-5.4 and gpt-5.6, or an `additional_tools` item has it, on gpt-5.6, although
-calls come without one there. Without a namespace the former are refused (reports:
-vercel/ai 15193, pi 7709, copilot-cli 4519; vendors: pydantic-ai 2.68.0). Assumed: that
-the latter are refused like them; that a namespace which no tool has is refused.
+calls come without one there. A search of the client finds tools that the request does
+not declare, in a namespace or alone; their calls go back with that (read). Without a
+namespace those of declared tools are refused (reports: vercel/ai 15193, pi 7709,
+copilot-cli 4519; vendors: pydantic-ai 2.68.0). Assumed: that those of appended tools are
+refused like them; that a namespace which no tool has is refused.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from simulator.configuration import list_appended
-from simulator.refusals import Refusal
+from simulator.refusals import refuse
 
 Item = Mapping[str, Any]
 
@@ -22,6 +24,7 @@ def check_namespaces(body: Item, items: Sequence[Item]) -> None:
     deferred = {tool["name"] for tool in declared if tool.get("defer_loading")}
     flat = {tool.get("name") for tool in declared} - deferred
     with_namespace = deferred | _added_names(items)
+    known = with_namespace | _found_names(items) | _namespace_names(declared)
     for index, item in enumerate(items):
         if item.get("type") not in ("function_call", "custom_tool_call"):
             continue
@@ -29,17 +32,29 @@ def check_namespaces(body: Item, items: Sequence[Item]) -> None:
         name = item["name"]
         namespace = item.get("namespace")
         if namespace is None and name in with_namespace - flat:
-            raise Refusal(
-                f"Missing namespace for {item['type']} '{name}'. It does not exist in "
-                "the default namespace. Round-trip the model's function_call item with "
-                "its namespace field included.",
-                param=path,
+            raise refuse("missing_namespace", type=item["type"], name=name, path=path)
+        if namespace is not None and namespace not in known:
+            raise refuse(
+                "unknown_namespace",
+                namespace=namespace,
+                type=item["type"],
+                name=name,
+                path=path,
             )
-        if namespace is not None and namespace not in with_namespace:
-            raise Refusal(
-                f"Unknown namespace '{namespace}' for {item['type']} '{name}'.",
-                param=path,
-            )
+
+
+def _found_names(items: Sequence[Item]) -> set[str]:
+    """Return the namespaces of the tools that searches of a client found."""
+    names: set[str] = set()
+    for item in items:
+        if item.get("type") == "tool_search_output":
+            tools = item["tools"]
+            names |= {tool["name"] for tool in tools if "name" in tool}
+    return names
+
+
+def _namespace_names(tools: Sequence[Item]) -> set[str]:
+    return {tool["name"] for tool in tools if tool["type"] == "namespace"}
 
 
 def _added_names(items: Sequence[Item]) -> set[str]:

@@ -5,11 +5,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from simulator.refusals import (
-    Refusal,
-    refuse_exclusive_fields,
-    refuse_missing_parameter,
-)
+from simulator.refusals import Refusal, refuse, refuse_exclusive_fields
 
 Part = Mapping[str, Any]
 IMAGE_URL_PATTERN = re.compile(r"^https?://", re.IGNORECASE)
@@ -37,11 +33,6 @@ DOCUMENTS = (
 MAX_IMAGES = 1500
 MAX_FILE_BYTES = 50_000_000
 MAX_IMAGE_BYTES = 20_000_000
-INVALID_IMAGE_TEXT = (
-    "The image data you provided does not represent a valid image. Please check your "
-    "input and try again with one of the following image formats: ['image/jpeg', "
-    "'image/png', 'image/gif', 'image/webp']."
-)
 
 
 def check_parts(items: Sequence[Mapping[str, Any]]) -> None:
@@ -58,17 +49,9 @@ def check_parts(items: Sequence[Mapping[str, Any]]) -> None:
         elif part.get("type") == "input_file":
             size += _check_file(part, path)
     if images > MAX_IMAGES:
-        raise Refusal(
-            f"Too many images in request: {images}. The maximum is {MAX_IMAGES}.",
-            code="invalid_value",
-            param="input",
-        )
+        raise refuse("image_count", count=images, limit=MAX_IMAGES)
     if size > MAX_FILE_BYTES:
-        raise Refusal(
-            "The total size of the files in this request exceeds the maximum of 50 MB.",
-            code="invalid_value",
-            param="input",
-        )
+        raise refuse("files_size")
 
 
 def _list_parts(items: Sequence[Mapping[str, Any]]) -> Iterator[tuple[Part, str]]:
@@ -95,15 +78,10 @@ def _check_image(part: Part, path: str) -> None:
         raise _refuse_image(url_path, wanted, f"unsupported MIME type '{data_url[1]}'")
     content = _decode_data(data_url[3], url_path)
     if len(content) > MAX_IMAGE_BYTES:
-        raise Refusal(
-            f"The image is too large: {len(content)} bytes. The maximum is "
-            f"{MAX_IMAGE_BYTES} bytes.",
-            code="image_file_too_large",
-            param="input",
-        )
+        raise refuse("image_size", count=len(content), limit=MAX_IMAGE_BYTES)
     kinds = [kind for kind, begin in SIGNATURES.items() if begin.match(content)]
     if not kinds or content.count(GIF_FRAME) > 1:
-        raise Refusal(INVALID_IMAGE_TEXT, code="invalid_image_format", param="input")
+        raise refuse("image_format")
 
 
 def _check_file(part: Part, path: str) -> int:
@@ -118,7 +96,7 @@ def _check_file(part: Part, path: str) -> int:
     if file_data is None:
         return 0
     if not part.get("filename"):
-        raise refuse_missing_parameter(f"{path}.filename")
+        raise refuse("missing_parameter", path=f"{path}.filename")
     data_path = f"{path}.file_data"
     data_url = DATA_URL_PATTERN.match(file_data)
     if data_url is None:
@@ -128,11 +106,7 @@ def _check_file(part: Part, path: str) -> int:
         raise _refuse_file(data_path, f"unsupported MIME type '{kind}'")
     content = _decode_data(data_url[3], data_path)
     if not content or (kind == DOCUMENTS[0] and not content.startswith(b"%PDF-")):
-        raise Refusal(
-            f"The file '{part['filename']}' is empty or could not be read.",
-            code="invalid_file",
-            param=data_path,
-        )
+        raise refuse("file_content", name=part["filename"], path=data_path)
     return len(content)
 
 
@@ -140,7 +114,7 @@ def _read_single_source(part: Part, path: str, names: Sequence[str]) -> None:
     """Source: types of openai 3.54.0; the wording is assumed."""
     sources = [name for name in names if part.get(name) is not None]
     if not sources:
-        raise refuse_missing_parameter(f"{path}.{names[0]}")
+        raise refuse("missing_parameter", path=f"{path}.{names[0]}")
     if len(sources) > 1:
         raise refuse_exclusive_fields(path, sources)
 
@@ -156,20 +130,8 @@ def _decode_data(payload: str, path: str) -> bytes:
 
 
 def _refuse_file(path: str, got: str) -> Refusal:
-    return Refusal(
-        f"Invalid file data: '{path}'. Expected a base64-encoded data URL with a valid "
-        "file MIME type (e.g. 'data:text/plain;base64,SGVsbG8sIFdvcmxkIQ=='), but got "
-        f"{got}. Please see "
-        "https://platform.openai.com/docs/assistants/tools/file-search#supported-files "
-        "for supported file types.",
-        code="invalid_value",
-        param=path,
-    )
+    return refuse("file_type", path=path, got=got)
 
 
 def _refuse_image(path: str, wanted: str, got: str) -> Refusal:
-    return Refusal(
-        f"Invalid '{path}'. Expected {wanted}, but got {got}.",
-        code="invalid_value",
-        param=path,
-    )
+    return refuse("part_value", path=path, wanted=wanted, got=got)

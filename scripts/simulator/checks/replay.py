@@ -16,11 +16,7 @@ from simulator.accounts import Profile
 from simulator.checks.items import read_item_type
 from simulator.models import ModelFacts
 from simulator.prefix import serialize_bound_head
-from simulator.refusals import (
-    Refusal,
-    refuse_array_length,
-    refuse_unknown_parameter,
-)
+from simulator.refusals import Refusal, refuse
 from simulator.sealing import (
     ForeignSeal,
     PrefixHash,
@@ -151,13 +147,9 @@ def _unseal_item(item: Item, index: int, reader: ReplayReader) -> Seal:
     """Return the seal of reasoning or of a compaction, or raise the refusal."""
     if read_item_type(item) == "reasoning":
         if not reader.model.reasons:
-            raise Refusal(
-                "Reasoning input items can only be provided to a reasoning or computer "
-                "use model. Remove reasoning items from your input and try again.",
-                param="input",
-            )
+            raise refuse("reasoning_of_plain_model")
         if "status" in item and not reader.profile.accepts_reasoning_status:
-            raise refuse_unknown_parameter(f"input[{index}].status")
+            raise refuse("unknown_parameter", path=f"input[{index}].status")
         _refuse_plain_text(item, f"input[{index}].content")
     content = item.get("encrypted_content") or ""
     try:
@@ -178,7 +170,7 @@ def _refuse_plain_text(item: Item, path: str) -> None:
     September 2026; beside encrypted content it is assumed.
     """
     if item.get("content"):
-        raise refuse_array_length(path, 0, len(item["content"]))
+        raise refuse("array_length", path=path, limit=0, length=len(item["content"]))
 
 
 def _is_tolerated(reader: ReplayReader) -> bool:
@@ -188,11 +180,7 @@ def _is_tolerated(reader: ReplayReader) -> bool:
 
 
 def _refuse_unverifiable(content: str, reason: str) -> Refusal:
-    return Refusal(
-        f"The encrypted content {shorten_seal(content)} could not be verified. "
-        f"Reason: {reason}",
-        code="invalid_encrypted_content",
-    )
+    return refuse("unverifiable", content=shorten_seal(content), reason=reason)
 
 
 def _removal_reason(

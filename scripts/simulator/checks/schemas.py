@@ -15,7 +15,7 @@ from typing import Any
 
 from jsonschema import Draft202012Validator
 
-from simulator.refusals import Refusal
+from simulator.refusals import refuse
 
 Context = tuple[str, ...]
 SchemaProblem = str | None
@@ -63,6 +63,9 @@ STRICT_FORMATS = (
     "ipv6",
     "uuid",
 )
+STRICT_NUMBER_FORMATS = ("double", "int64", "uint8")
+"""Formats of numbers that the guide does not list: recorded, `double` only read."""
+NUMBER_TYPES = {"integer", "null", "number"}
 DEFINITION = re.compile(r"#/(?P<key>\$defs|definitions)/(?P<name>[^/]+)")
 LOOKAROUND = re.compile(r"\(\?<?[=!]")
 
@@ -72,25 +75,25 @@ def check_schemas(tools: Sequence[Mapping[str, Any]], path: str = "tools") -> No
     for index, tool in enumerate(tools):
         if tool["type"] != "function" or tool.get("parameters") is None:
             continue
+        if tool["parameters"] == {} and tool.get("strict") is False:
+            continue  # recorded: it becomes an empty object
         complaint = find_problem(tool["parameters"], tool.get("strict") is True)
         if complaint:
-            raise Refusal(
-                f"Invalid schema for function '{tool['name']}': {complaint}",
-                code="invalid_function_parameters",
-                param=f"{path}[{index}].parameters",
+            raise refuse(
+                "function_schema",
+                name=tool["name"],
+                complaint=complaint,
+                path=path,
+                index=index,
             )
 
 
 def check_format(format: Mapping[str, Any], path: str) -> None:
-    """Raise the refusal for an invalid schema of a format."""
-    if format.get("type") != "json_schema":
-        return
+    """Raise the refusal for an invalid schema of a `json_schema`."""
     complaint = find_problem(format["schema"], bool(format.get("strict")))
     if complaint:
-        raise Refusal(
-            f"Invalid schema for response_format '{format['name']}': {complaint}",
-            code="invalid_json_schema",
-            param=f"{path}.schema",
+        raise refuse(
+            "format_schema", name=format["name"], complaint=complaint, path=path
         )
 
 
@@ -195,11 +198,19 @@ def _check_strictness(schema: Mapping[str, Any], context: Context) -> SchemaProb
     for word in schema:
         if word in STRICT_REFUSED:
             return f"In context={context}, '{word}' is not permitted."
-    if "format" in schema and schema["format"] not in STRICT_FORMATS:
+    if "format" in schema and not _may_have_format(schema):
         return f"In context={context}, 'format' is not permitted."
     if schema.get("type") == "object":
         return _check_closed(schema, context)
     return None
+
+
+def _may_have_format(schema: Mapping[str, Any]) -> bool:
+    kind = schema.get("type")
+    kinds = set(kind) if isinstance(kind, list) else {kind}
+    if schema["format"] in STRICT_NUMBER_FORMATS:
+        return kinds <= NUMBER_TYPES
+    return schema["format"] in STRICT_FORMATS
 
 
 def _check_closed(schema: Mapping[str, Any], context: Context) -> SchemaProblem:

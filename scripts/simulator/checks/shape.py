@@ -22,15 +22,10 @@ from openai.types.responses import (
     response_create_params,
     response_input_item_param,
 )
+from openai.types.responses.response_reasoning_item_param import Content
 
 from simulator.fields import without_fields
-from simulator.refusals import (
-    Refusal,
-    refuse_missing_parameter,
-    refuse_type,
-    refuse_unknown_parameter,
-    refuse_value,
-)
+from simulator.refusals import Refusal, refuse, refuse_value
 
 TypeHint = Any
 TYPE_WORDS: Mapping[type, str] = {
@@ -106,7 +101,7 @@ def is_array(hint: TypeHint) -> bool:
 
 OPTIONAL_FIELDS: Mapping[str, frozenset[str]] = {
     # Strict if the schema allows it: see `simulator.strictness`.
-    "FunctionToolParam": frozenset({"strict"}),
+    "FunctionToolParam": frozenset({"parameters", "strict"}),
     "ResponseInputImageParam": frozenset({"detail"}),
     "ResponseCodeInterpreterToolCallParam": frozenset({"outputs"}),
     # The server looks a drawn picture up by its id.
@@ -119,6 +114,8 @@ EXTRA_FIELDS: Mapping[str, Mapping[str, TypeHint]] = {
     # The API's own calls have them, and they may come back: read, not recorded.
     "ResponseCustomToolCallParam": {"status": str | None},
     "ResponseFunctionToolCallParam": {"status": str | None},
+    # Codex sends its reasoning back with null (recorded).
+    "ResponseReasoningItemParam": {"content": Iterable[Content] | None},
     # Guide "Web search" and changelog of 2026-05-11; responses echo the budget
     # (recorded, of gpt-4.1 to gpt-5.6).
     "WebSearchToolParam": {
@@ -127,6 +124,9 @@ EXTRA_FIELDS: Mapping[str, Mapping[str, TypeHint]] = {
     "Filters": {"blocked_domains": list[str] | None},
 }
 """Fields by type that `openai` does not know, or of which it knows fewer values."""
+OPEN_TYPES = frozenset({"FunctionToolParam"})
+"""Types whose unknown fields are ignored: `function` beside a name, as Chat Completions
+has it (recorded, 25 requests)."""
 
 
 def check_shape(
@@ -137,17 +137,18 @@ def check_shape(
     ``optional`` names further fields that are not required at this place.
     """
     if not isinstance(value, dict):
-        raise refuse_type(path, "an object", read_type_word(value))
+        raise refuse("type", path=path, expected="an object", got=read_type_word(value))
     fields = {**read_fields(shape), **EXTRA_FIELDS.get(shape.__name__, {})}
     optional |= OPTIONAL_FIELDS.get(shape.__name__, frozenset())
     for name, hint in fields.items():
         _, is_required = unwrap_hint(hint)
         if name not in value and is_required and name not in optional:
-            raise refuse_missing_parameter(join_path(path, name))
+            raise refuse("missing_parameter", path=join_path(path, name))
     for name, inner in value.items():
-        if name not in fields:
-            raise refuse_unknown_parameter(join_path(path, name))
-        check_value(inner, fields[name], join_path(path, name))
+        if name in fields:
+            check_value(inner, fields[name], join_path(path, name))
+        elif shape.__name__ not in OPEN_TYPES:
+            raise refuse("unknown_parameter", path=join_path(path, name))
 
 
 def join_path(path: str, name: str) -> str:
@@ -165,8 +166,11 @@ def _check_plain(value: object, hint: TypeHint, path: str) -> None:
     else:
         fits = isinstance(value, hint)
     if not fits:
-        raise refuse_type(
-            path, TYPE_WORDS.get(hint, "something else"), read_type_word(value)
+        raise refuse(
+            "type",
+            path=path,
+            expected=TYPE_WORDS.get(hint, "something else"),
+            got=read_type_word(value),
         )
 
 
@@ -175,20 +179,20 @@ def _check_literal(value: object, allowed: tuple[str, ...], path: str) -> None:
         return
     if not isinstance(value, str):
         expected = f"one of {' or '.join(repr(literal) for literal in allowed)}"
-        raise refuse_type(path, expected, read_type_word(value))
+        raise refuse("type", path=path, expected=expected, got=read_type_word(value))
     raise refuse_value(path, value, allowed)
 
 
 def _check_map(value: object, args: tuple[TypeHint, ...], path: str) -> None:
     if not isinstance(value, dict):
-        raise refuse_type(path, "an object", read_type_word(value))
+        raise refuse("type", path=path, expected="an object", got=read_type_word(value))
     for name, inner in value.items():
         check_value(inner, args[1] if args else object, join_path(path, name))
 
 
 def _check_array(value: object, args: tuple[TypeHint, ...], path: str) -> None:
     if not isinstance(value, list):
-        raise refuse_type(path, "an array", read_type_word(value))
+        raise refuse("type", path=path, expected="an array", got=read_type_word(value))
     for index, inner in enumerate(value):
         check_value(inner, args[0] if args else object, f"{path}[{index}]")
 
@@ -233,7 +237,7 @@ def _choose_refusal(
             return refusal
     words = [_expected(option) for option in options if option is not type(None)]
     expected = words[0] if len(words) == 1 else f"one of {' or '.join(words)}"
-    return refuse_type(path, expected, read_type_word(value))
+    return refuse("type", path=path, expected=expected, got=read_type_word(value))
 
 
 def _expected(option: TypeHint) -> str:
@@ -263,7 +267,7 @@ def _refuse_tag(value: Mapping[str, Any], shapes: list[type], path: str) -> None
     if any(not read_tags(shape) for shape in shapes):
         return
     if "type" not in value:
-        raise refuse_missing_parameter(join_path(path, "type"))
+        raise refuse("missing_parameter", path=join_path(path, "type"))
     tags = [tag for shape in shapes for tag in read_tags(shape)]
     _check_literal(value["type"], tuple(dict.fromkeys(tags)), join_path(path, "type"))
 
@@ -279,6 +283,8 @@ def read_tags(shape: type) -> tuple[str, ...]:
 
 Body = Mapping[str, Any]
 ROLES = ("assistant", "system", "developer", "user")
+ROLES_WITH_ID = ("developer", "user")
+"""The messages of a client that may have an id although the types say otherwise."""
 USER_PARTS = ("input_text", "input_image", "input_file")
 
 UNDOCUMENTED_PARAMETERS = ("stream", "client_metadata")
@@ -294,10 +300,10 @@ def check_body(body: Body) -> None:
     known = read_fields(response_create_params.ResponseCreateParamsBase)
     for name in body:
         if name not in known and name not in UNDOCUMENTED_PARAMETERS:
-            raise refuse_unknown_parameter(name)
+            raise refuse("unknown_parameter", path=name)
     # A stored prompt brings its own model; recorded.
     if "model" not in body and "prompt" not in body:
-        raise refuse_missing_parameter("model")
+        raise refuse("missing_parameter", path="model")
     for name, value in body.items():
         _check_parameter(name, value, known)
     _check_input(body)
@@ -319,24 +325,21 @@ def _check_input(body: Body) -> None:
     if body_input is None and "prompt" in body:
         return
     if body_input in (None, [], "") and "prompt" not in body:
-        raise Refusal(
-            'One of "input" or "previous_response_id" or \'prompt\' or '
-            "'conversation_id' must be provided.",
-            code="missing_required_parameter",
-            param="input",
-        )
+        raise refuse("no_input")
     if isinstance(body_input, list):
         for index, item in enumerate(body_input):
             check_item(item, f"input[{index}]")
     elif not isinstance(body_input, str):
         expected = "one of an array or a string"
-        raise refuse_type("input", expected, read_type_word(body_input))
+        raise refuse(
+            "type", path="input", expected=expected, got=read_type_word(body_input)
+        )
 
 
 def check_item(item: object, path: str) -> None:
     """Raise the refusal for the first invalid field of an item."""
     if not isinstance(item, dict):
-        raise refuse_type(path, "an object", read_type_word(item))
+        raise refuse("type", path=path, expected="an object", got=read_type_word(item))
     default_kind = "message" if "role" in item else None
     kind = item.get("type", default_kind)
     if kind == "message":
@@ -345,13 +348,13 @@ def check_item(item: object, path: str) -> None:
     if kind is None and "id" in item:
         kind = "item_reference"
     if kind is None:
-        raise refuse_missing_parameter(join_path(path, "type"))
+        raise refuse("missing_parameter", path=join_path(path, "type"))
     shape = _shape_of(kind, path)
     if kind == "web_search_call":
         item = _check_sources(item, path)
     required_field = REQUIRED_FIELDS.get(kind)
     if required_field and item.get(required_field) is None:
-        raise refuse_missing_parameter(join_path(path, required_field))
+        raise refuse("missing_parameter", path=join_path(path, required_field))
     check_shape(item, shape, path)
 
 
@@ -362,7 +365,12 @@ def _shape_of(kind: object, path: str) -> type:
             fitting: type = shape
             return fitting
     if not isinstance(kind, str):
-        raise refuse_type(join_path(path, "type"), "a string", read_type_word(kind))
+        raise refuse(
+            "type",
+            path=join_path(path, "type"),
+            expected="a string",
+            got=read_type_word(kind),
+        )
     raise refuse_value(join_path(path, "type"), kind, list_item_types())
 
 
@@ -381,16 +389,20 @@ def _check_sources(item: Body, path: str) -> Body:
     if not isinstance(action, dict) or "sources" not in action:
         return item
     if action["sources"] is not None:
-        raise refuse_unknown_parameter(f"{path}.action.sources")
+        raise refuse("unknown_parameter", path=f"{path}.action.sources")
     return {**item, "action": without_fields(action, "sources")}
 
 
 def _check_message(item: Body, path: str) -> None:
     role = item.get("role")
     if role is None:
-        raise refuse_missing_parameter(join_path(path, "role"))
+        raise refuse("missing_parameter", path=join_path(path, "role"))
     if role not in ROLES:
-        raise refuse_value(join_path(path, "role"), role, ROLES)
+        # The param is the message itself (reports: openai-python 2677).
+        raise refuse_value(path, role, ROLES)
+    if role in ROLES_WITH_ID and "id" in item:
+        check_value(item["id"], str, join_path(path, "id"))
+        item = without_fields(item, "id")
     content = item.get("content")
     if not isinstance(content, list):
         check_shape(item, EasyInputMessageParam, path)
@@ -430,11 +442,14 @@ def _check_user_parts(content: list[Any], path: str) -> None:
 
 def _read_type(part: object, path: str) -> Any:
     if not isinstance(part, dict):
-        raise refuse_type(path, "an object", read_type_word(part))
+        raise refuse("type", path=path, expected="an object", got=read_type_word(part))
     if "type" not in part:
-        raise refuse_missing_parameter(join_path(path, "type"))
+        raise refuse("missing_parameter", path=join_path(path, "type"))
     if not isinstance(part["type"], str):
-        raise refuse_type(
-            join_path(path, "type"), "a string", read_type_word(part["type"])
+        raise refuse(
+            "type",
+            path=join_path(path, "type"),
+            expected="a string",
+            got=read_type_word(part["type"]),
         )
     return part["type"]

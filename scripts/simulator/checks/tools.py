@@ -9,15 +9,7 @@ from simulator.checks.mcp import check_servers
 from simulator.configuration import is_chosen, list_appended, list_items
 from simulator.files import CONTAINER
 from simulator.models import ModelFacts
-from simulator.refusals import (
-    Refusal,
-    check_range,
-    refuse_array_length,
-    refuse_empty,
-    refuse_empty_array,
-    refuse_length,
-    refuse_pattern,
-)
+from simulator.refusals import check_range, refuse
 
 MAX_TOOLS = 128
 MAX_NAME_CHARACTERS = 64
@@ -53,11 +45,7 @@ def check_hosted(tools: Sequence[Tool], path: str) -> None:
 def _check_container(container: str | Tool, path: str) -> None:
     """Source: litellm 30936; the wording is assumed."""
     if isinstance(container, str) and container != CONTAINER:
-        raise Refusal(
-            f"Container with id '{container}' not found.",
-            status=404,
-            param=f"{path}.container",
-        )
+        raise refuse("tool_container", id=container, path=path)
 
 
 def _check_stores(stores: list[str], path: str) -> None:
@@ -65,17 +53,12 @@ def _check_stores(stores: list[str], path: str) -> None:
     limit, of which only a part of the words is known; of an empty list assumed.
     """
     if not stores:
-        raise refuse_empty_array(path)
+        raise refuse("empty_array", path=path)
     if len(stores) > MAX_STORES:
-        raise Refusal(f"There is a maximum of {MAX_STORES} vector stores allowed.")
+        raise refuse("store_count", limit=MAX_STORES)
     for index, store in enumerate(stores):
         if not STORE_ID.match(store):
-            raise Refusal(
-                f"Invalid '{path}[{index}]': string does not match pattern. Expected a "
-                "string that matches the pattern 'vs_*'",
-                code="invalid_value",
-                param=f"{path}[{index}]",
-            )
+            raise refuse("store_id", path=path, index=index)
 
 
 def _check_search_place(tool: Tool, path: str) -> None:
@@ -84,7 +67,9 @@ def _check_search_place(tool: Tool, path: str) -> None:
     """
     country = (tool.get("user_location") or {}).get("country")
     if country is not None and not COUNTRY.fullmatch(country):
-        raise refuse_pattern(f"{path}.user_location.country", COUNTRY.pattern)
+        raise refuse(
+            "pattern", path=f"{path}.user_location.country", pattern=COUNTRY.pattern
+        )
     filters = tool.get("filters") or {}
     for name in ("allowed_domains", "blocked_domains"):
         _check_domains(filters.get(name) or [], f"{path}.filters.{name}")
@@ -93,10 +78,10 @@ def _check_search_place(tool: Tool, path: str) -> None:
 def _check_domains(domains: Sequence[str], path: str) -> None:
     """Source: guide "Web search"; the words are assumed."""
     if len(domains) > MAX_DOMAINS:
-        raise refuse_array_length(path, MAX_DOMAINS, len(domains))
+        raise refuse("array_length", path=path, limit=MAX_DOMAINS, length=len(domains))
     for index, domain in enumerate(domains):
         if not DOMAIN.fullmatch(domain):
-            raise refuse_pattern(f"{path}[{index}]", DOMAIN.pattern)
+            raise refuse("pattern", path=f"{path}[{index}]", pattern=DOMAIN.pattern)
 
 
 def check_tools(body: Tool) -> None:
@@ -110,7 +95,7 @@ def check_tools(body: Tool) -> None:
     lists = list_tools(body)
     count = sum(len(tools) for _, tools in lists)
     if count > MAX_TOOLS:
-        raise refuse_array_length("tools", MAX_TOOLS, count)
+        raise refuse("array_length", path="tools", limit=MAX_TOOLS, length=count)
     seen: set[str] = set()
     labels: set[str] = set()
     for path, tools in lists:
@@ -133,11 +118,7 @@ def _check_names(tools: Sequence[Tool], path: str, seen: set[str]) -> None:
             continue
         check_name(name, f"{path}[{index}].name")
         if name in seen:
-            raise Refusal(
-                f"Duplicate tool name found: {name}. Please provide a unique name for "
-                "each tool.",
-                param="tools",
-            )
+            raise refuse("duplicate_tool", name=name)
         if not tool.get("defer_loading"):
             seen.add(name)
         _check_names(tool.get("tools") or [], f"{path}[{index}].tools", set())
@@ -150,7 +131,7 @@ def _check_hosted_twice(kind: str, seen: set[str]) -> None:
     # With a space, which no name has: a function may be named like a type.
     entry = f" {kind}"
     if entry in seen:
-        raise Refusal(f"Duplicate tool found: {kind}.", param="tools")
+        raise refuse("duplicate_hosted_tool", kind=kind)
     seen.add(entry)
 
 
@@ -160,11 +141,11 @@ def check_name(name: str, path: str) -> None:
     Source: openai/codex 1289; of an empty name assumed.
     """
     if not name:
-        raise refuse_empty(path)
+        raise refuse("empty", path=path)
     if len(name) > MAX_NAME_CHARACTERS:
-        raise refuse_length(path, MAX_NAME_CHARACTERS, len(name))
+        raise refuse("length", path=path, limit=MAX_NAME_CHARACTERS, length=len(name))
     if not TOOL_NAME.fullmatch(name):
-        raise refuse_pattern(path, TOOL_NAME.pattern)
+        raise refuse("pattern", path=path, pattern=TOOL_NAME.pattern)
 
 
 def check_choice(body: Tool, model: ModelFacts) -> None:
@@ -176,17 +157,14 @@ def check_choice(body: Tool, model: ModelFacts) -> None:
     choice = body.get("tool_choice")
     tools = _tools_to_choose(body, model)
     if choice == "required" and not tools:
-        raise Refusal(
-            "Tool choice 'required' must be specified with 'tools' parameter.",
-            param="tool_choice",
-        )
+        raise refuse("choice_without_tools")
     if not isinstance(choice, dict):
         return
     if choice["type"] != "allowed_tools":
         _check_chosen(choice, choice["type"], tools)
         return
     if not choice["tools"]:
-        raise refuse_empty_array("tool_choice.tools")  # assumed
+        raise refuse("empty_array", path="tool_choice.tools")  # assumed
     for allowed in choice["tools"]:
         _check_chosen(allowed, allowed.get("name") or allowed["type"], tools)
 
@@ -205,7 +183,4 @@ def _check_chosen(chosen: Tool, name: str, tools: Sequence[Tool]) -> None:
     Source: OpenAI's agents SDK.
     """
     if not any(is_chosen(tool, chosen) for tool in tools):
-        raise Refusal(
-            f"Tool choice '{name}' not found in 'tools' parameter.",
-            param="tool_choice",
-        )
+        raise refuse("choice_of_no_tool", name=name)

@@ -9,11 +9,7 @@ from simulator.checks.configuration import refuse_newer_type
 from simulator.checks.items import read_item_id, read_item_type
 from simulator.configuration import NEWER_TYPES
 from simulator.faults.forms import build_reply
-from simulator.refusals import (
-    Refusal,
-    refuse_missing_parameter,
-    refuse_unknown_parameter,
-)
+from simulator.refusals import Refusal, refuse
 from simulator.request import ValidRequest
 from simulator.scenarios.scenario import HttpReply, Reply
 
@@ -131,7 +127,7 @@ class RefusedPart:
             value = value[name]
         return _FoundPart(
             path=self.name,
-            refusal=refuse_unknown_parameter(self.name),
+            refusal=refuse("unknown_parameter", path=self.name),
             phrase=f"Unsupported parameter: '{self.name}' is not supported with this "
             "model.",
         )
@@ -162,8 +158,8 @@ class RefusedPart:
                 return None
             key_path = f"{path}.{self.key}"
             if self.missing:
-                return refuse_missing_parameter(key_path)
-            return refuse_unknown_parameter(key_path)
+                return refuse("missing_parameter", path=key_path)
+            return refuse("unknown_parameter", path=key_path)
         kind = read_item_type(item)
         if kind in NEWER_TYPES:
             return refuse_newer_type(path, kind)

@@ -134,11 +134,6 @@ HTTP_SCENARIOS: tuple[Scenario, ...] = (
         _always(HttpReply(200, "", "text/event-stream")),
     ),
     make_scenario(
-        "redirect",
-        "status 307 to the same address, which a client must not follow",
-        _always(HttpReply(307, "", "text/plain", {"Location": "/v1/responses"})),
-    ),
-    make_scenario(
         "quota",
         "429 for no credit: a retry does not help",
         _build_quota_error("insufficient_quota", QUOTA_TEXT),

@@ -1,12 +1,10 @@
 """The streams of other servers of the API, made from OpenAI's.
 
-docs/servers.md tells about each server.
+Only those with which a page is tested; docs/servers.md tells about each server.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
-
-from simulator.fields import without_fields
 
 Event = dict[str, Any]
 StreamImitation = Callable[[Sequence[Event]], Iterator[Event]]
@@ -49,77 +47,6 @@ def _with_output(event: Event, change: Callable[[Event], Event]) -> Event:
     response = event["response"]
     output = [change(item) for item in response["output"]]
     return {**event, "response": {**response, "output": output}}
-
-
-def _llama_cpp(events: Sequence[Event]) -> Iterator[Event]:
-    """No indexes at all; a call has no id, and its deltas carry its `call_id`."""
-    call_ids: dict[str, str] = {}
-
-    def without_call_id(item: Event) -> Event:
-        return without_fields(item, "id") if _is_call(item) else item
-
-    for event in events:
-        plain = without_fields(
-            event, "output_index", "sequence_number", "content_index"
-        )
-        kind = _kind(event)
-        if kind in ("added", "done"):
-            item = event["item"]
-            if _is_call(item):
-                call_ids[item["id"]] = item["call_id"]
-            yield {**plain, "item": without_call_id(item)}
-        elif kind == "end":
-            yield _with_output(plain, without_call_id)
-        elif kind == "other":
-            yield plain
-        elif event["type"] != "response.function_call_arguments.done":
-            item_id = event["item_id"]
-            yield {**plain, "item_id": call_ids.get(item_id, item_id)}
-
-
-def _gpt_oss(events: Sequence[Event]) -> Iterator[Event]:
-    """Items begin at an index that is one too low, and end at the right one.
-
-    A call comes as one event, at an index that is one too high.
-    """
-    calls: set[str] = set()
-    for event in events:
-        kind = _kind(event)
-        if kind in ("added", "done") and _is_call(event["item"]):
-            calls.add(event["item"]["id"])
-            if kind == "done":
-                yield {**event, "output_index": event["output_index"] + 1}
-        elif kind in ("added", "part") and event.get("item_id") not in calls:
-            yield {**event, "output_index": event["output_index"] - 1}
-        elif kind == "end":
-            yield _with_output(event, _with_other_id)
-        elif kind != "part":
-            yield event
-
-
-def _ogx(events: Sequence[Event]) -> Iterator[Event]:
-    """Beginnings and deltas have the index 0; reasoning is done when the response is."""
-    delayed: list[Event] = []
-    for event in events:
-        kind = _kind(event)
-        if kind == "done" and event["item"]["type"] == "reasoning":
-            delayed.append(event)
-            continue
-        if kind == "end":
-            yield from delayed
-        if kind in ("added", "part"):
-            yield {**event, "output_index": 0}
-        else:
-            yield event
-
-
-def _hugging_face(events: Sequence[Event]) -> Iterator[Event]:
-    """Items other than calls begin at index 0; their deltas have the right index."""
-    for event in events:
-        if _kind(event) == "added" and not _is_call(event["item"]):
-            yield {**event, "output_index": 0}
-        else:
-            yield event
 
 
 def _litellm(events: Sequence[Event]) -> Iterator[Event]:
@@ -173,10 +100,6 @@ def _older_vllm(events: Sequence[Event]) -> Iterator[Event]:
 
 
 IMITATIONS: Mapping[str, StreamImitation] = {
-    "llama.cpp": _llama_cpp,
-    "gpt-oss": _gpt_oss,
-    "ogx": _ogx,
-    "hugging-face": _hugging_face,
     "litellm": _litellm,
     "bedrock": _bedrock,
     "older-vllm": _older_vllm,

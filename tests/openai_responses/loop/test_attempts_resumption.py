@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Callable
 from contextlib import aclosing
-from pathlib import Path
 
 import pytest
 from aiohttp import web
@@ -20,6 +19,7 @@ from openai_responses.transport.stream import TextDelta
 from runs.against_server import asking, end_of, notes_of, report, simulated
 from runs.joining import joined
 from runs.log import answer_text, log_of
+from runs.transcripts import FOLDER
 from simulator import RecordedRequest, Simulator
 from upstream import wire
 from upstream.server import (
@@ -38,7 +38,6 @@ from upstream.server import (
 
 pytestmark = pytest.mark.asyncio
 
-FOLDER = Path(__file__).resolve().parents[2] / "streams"
 LOST = "The connection to the model was lost: fetching the rest of the answer."
 PATIENT = Limits(0.0, poll_seconds=0.01)
 HASTY = PATIENT._replace(resuming=RetryPolicy(2, 0.9), retries=RetryPolicy(1))

@@ -25,8 +25,8 @@ from openai_responses.transport.stream import (
     parse_event,
 )
 from runs.joining import grown_texts, joined
+from runs.transcripts import FOLDER
 
-FOLDER = Path(__file__).resolve().parents[2] / "streams"
 PATHS = sorted(FOLDER.glob("*.sse"))
 TERMINAL = ("response.completed", "response.incomplete", "response.failed")
 

@@ -227,6 +227,29 @@ def test_an_optional_property_becomes_nullable(
     assert strict(schema) == expected
 
 
+@pytest.mark.parametrize(
+    ("kind", "format", "kept"),
+    [
+        ("string", "uuid", True),
+        ("string", "uri", False),
+        ("string", "int64", False),
+        ("integer", "int64", True),
+        (["integer", "null"], "uint8", True),
+        ("number", "double", True),
+        ("integer", "int32", False),
+        (["integer", "string"], "int64", False),
+    ],
+)
+def test_formats_that_strict_mode_takes_are_kept(
+    kind: Any, format: str, kept: bool
+) -> None:
+    """Those of the guide, and those of numbers that recordings show."""
+    schema = {"type": kind, "format": format}
+    expected = schema if kept else {"type": kind}
+
+    assert strict(schema, "x") == expected
+
+
 def test_required_property_is_not_nullable() -> None:
     """Every property of an object in it is required; optional ones are nullable."""
     assert strict({"type": "string"}, "x") == {"type": "string"}

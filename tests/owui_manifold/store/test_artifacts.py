@@ -3,7 +3,6 @@
 import asyncio
 import base64
 import json
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -19,6 +18,7 @@ from owui_chat.storage.records import read_records
 from owui_manifold.call.context import Caller
 from owui_manifold.prepare.chat import build_chat_request
 from owui_manifold.run.answer import answer_events
+from runs.transcripts import FOLDER
 from simulator import Simulator
 from simulator.files import TABLE, draw_picture
 from stand_in.host import StandInHost, host_request
@@ -28,7 +28,6 @@ from upstream.server import Upstream, replying, started
 pytestmark = pytest.mark.asyncio
 
 Json = dict[str, Any]
-STREAMS = Path(__file__).parents[2] / "streams"
 ON = {"ENABLE_IMAGE_GENERATION": True, "ENABLE_CODE_INTERPRETER": True}
 SAVED = Caller(MODEL, "user-1", "chat-1", "m-1", streams=True)
 TEMPORARY = Caller(MODEL, "user-1", "temporary:1", "m-1", streams=True)
@@ -39,7 +38,7 @@ FIRST = draw_picture(200)
 
 def transcript(name: str) -> bytes:
     """The bytes of a stream."""
-    return (STREAMS / name).read_bytes()
+    return (FOLDER / name).read_bytes()
 
 
 async def events_of(

@@ -43,10 +43,10 @@ UNKNOWN = [
     ({"response_format": {}}, "response_format"),
     ({"reasoning": {"depth": 1}}, "reasoning.depth"),
     ({"input": [{"role": "user", "content": "x", "name": "n"}]}, "input[0].name"),
-    ({"input": [{"role": "user", "content": "x", "id": "msg_1"}]}, "input[0].id"),
+    ({"input": [{"role": "system", "content": "x", "id": "msg_1"}]}, "input[0].id"),
     ({"input": [{**CALL, "mood": 1}]}, "input[0].mood"),
     ({"input": [SEARCHED]}, "input[0].action.sources"),
-    ({"tools": [{**FUNCTION, "mood": 1}]}, "tools[0].mood"),
+    ({"tools": [{"type": "custom", "name": "n", "mood": 1}]}, "tools[0].mood"),
     ({"text": {"format": {"type": "text", "x": 1}}}, "text.format.x"),
     ({"stream_options": {"include_usage": True}}, "stream_options.include_usage"),
 ]
@@ -66,7 +66,7 @@ MISSING_CODE = "missing_required_parameter"
 UNKNOWN_WORDS = "Unknown parameter: PATH."
 MISSING_WORDS = "Missing required parameter: PATH."
 MISTYPED_WORDS = "Invalid type for PATH: expected {}, but got {} instead."
-EMPTY_THOUGHT: dict[str, Any] = {"type": "reasoning", "summary": [], "content": None}
+SPOKEN_THOUGHT: dict[str, Any] = {"type": "reasoning", "summary": [], "content": "x"}
 MISTYPED = [
     ({"temperature": "hot"}, "temperature", "a decimal", "a string"),
     ({"stream": "yes"}, "stream", "a boolean", "a string"),
@@ -75,8 +75,14 @@ MISTYPED = [
     ({"input": ["x"]}, "input[0]", "an object", "a string"),
     ({"metadata": {"a": 1}}, "metadata.a", "a string", "an integer"),
     ({"tools": {}}, "tools", "an array", "an object"),
+    (
+        {"input": [{"role": "user", "content": "x", "id": 1}]},
+        "input[0].id",
+        "a string",
+        "an integer",
+    ),
     ({"input": [{**CALL, "arguments": {}}]}, ARGUMENTS, "a string", "an object"),
-    ({"input": [EMPTY_THOUGHT]}, "input[0].content", "an array", "null"),
+    ({"input": [SPOKEN_THOUGHT]}, "input[0].content", "an array", "a string"),
     (
         {"input": [user(None)]},
         "input[0].content",
@@ -89,7 +95,7 @@ INVALID = [
     ({"truncation": "maybe"}, "truncation", "'maybe'"),
     ({"tool_choice": "perhaps"}, "tool_choice", "'perhaps'"),
     ({"input": [{"type": "dream"}]}, "input[0].type", "'item_reference'"),
-    ({"input": [{"role": "tool", "content": "x"}]}, "input[0].role", "'tool'"),
+    ({"input": [{"role": "tool", "content": "x"}]}, "input[0]", "'tool'"),
     (
         {"input": [user([{"type": "text", "text": "x"}])]},
         "input[0].content[0]",
@@ -98,6 +104,11 @@ INVALID = [
 ]
 LIMITS = [
     ({"top_p": -1}, "decimal_below_min_value", "top_p"),
+    (
+        {"max_output_tokens": 128_001},
+        "integer_above_max_value",
+        "max_output_tokens",
+    ),
     ({"metadata": {"k": "v" * 513}}, "string_above_max_length", "metadata.k"),
     ({"metadata": {LONG: "v"}}, "string_above_max_length", "metadata"),
     ({"tools": [{**FUNCTION, "name": "ab\n"}]}, "invalid_value", "tools[0].name"),

@@ -6,7 +6,7 @@ import aiohttp
 import pytest
 
 from upstream.server import until
-from upstream.simulated import KEY, Client
+from upstream.simulated import Client
 
 pytestmark = pytest.mark.asyncio
 
@@ -224,15 +224,3 @@ async def test_gzip_compresses_although_nobody_accepts_it(
 
     assert reply.headers["Content-Encoding"] == "gzip"
     assert reply.text
-
-
-async def test_redirection_leads_to_itself(client: Client) -> None:
-    """It names an address, and whoever follows it is redirected again."""
-    body = client.body("sim:redirect")
-    headers = {"Authorization": f"Bearer {KEY}"}
-    async with client.session.post(
-        client.url, json=body, headers=headers, allow_redirects=False
-    ) as answer:
-        assert (answer.status, answer.headers["Location"]) == (307, "/v1/responses")
-    with pytest.raises(aiohttp.TooManyRedirects):
-        await client.post(body)

@@ -7,7 +7,6 @@ from openai import AsyncOpenAI, NotFoundError
 
 from simulator.files import CONTAINER, EXPIRED, TABLE, TABLE_FILE, draw_picture
 from simulator.scenarios.made import MADE_SCENARIOS
-from upstream.package_types import check_event
 from upstream.simulated import Client
 
 pytestmark = pytest.mark.asyncio
@@ -26,20 +25,6 @@ OUTPUTS = ["code_interpreter_call.outputs"]
 def kinds(reply: Any) -> list[str]:
     """Return the types of the items of an answer."""
     return [item["type"] for item in reply.body["output"]]
-
-
-@pytest.mark.parametrize("name", [scenario.name for scenario in MADE_SCENARIOS])
-@pytest.mark.parametrize("include", [OUTPUTS, []])
-async def test_events_are_the_packages(
-    client: Client, name: str, include: list[str]
-) -> None:
-    """Every event is one that the openai package knows, with outputs and without."""
-    tools = [DRAW, RUN, FUNCTION]
-    events = await client.stream(f"sim:{name}", tools=tools, include=include)
-
-    for event in events.events:
-        check_event(event)
-    assert events.events[-1]["type"] == "response.completed"
 
 
 @pytest.mark.parametrize("name", [scenario.name for scenario in MADE_SCENARIOS])

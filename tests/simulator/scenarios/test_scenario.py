@@ -94,7 +94,7 @@ async def test_the_request_is_echoed(client: Client) -> None:
 
     assert body["model"] == "gpt-5.5-2026-04-23"
     assert body["instructions"] == "Be kind."
-    assert body["tools"] == [FUNCTION]
+    assert body["tools"] == [{**FUNCTION, "description": None}]
     assert body["text"] == {"format": {"type": "text"}, "verbosity": "low"}
     assert (body["metadata"], body["service_tier"]) == ({"chat": "1"}, "priority")
     assert body["max_output_tokens"] == 500
