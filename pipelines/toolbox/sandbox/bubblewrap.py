@@ -1,11 +1,13 @@
 """Bubblewrap: empty namespaces around a Python interpreter.
 
-The sandbox sees nothing of the host but the interpreter and the system libraries, read-
-only. Bubblewrap gets no environment variables, because the code could read them. A
-server that runs as root starts the run as user nobody, because the kernel does not
-limit the number of root's processes. The first process inside is identified by an open
-folder in `/proc`: unlike a process id, it is never reused. The server's interpreter may
-lie in a home folder that nobody else can read; then the system's is used.
+The sandbox sees nothing of the host but the interpreter, its standard library and the
+system's libraries, read-only. Packages that are installed there are hidden: where Open
+WebUI is one of them, its database may lie among them. Bubblewrap gets no environment
+variables, because the code could read them. A server that runs as root starts the run
+as user nobody, because the kernel does not limit the number of root's processes. The
+first process inside is identified by an open folder in `/proc`: unlike a process id, it
+is never reused. The server's interpreter may lie in a home folder that nobody else can
+read; then the system's is used.
 
 A filter refuses system calls in the gaps of namespaces. Memory can be held where no
 limit counts it; sockets between a virtual machine and its host, and keyrings, belong to
@@ -16,6 +18,7 @@ import errno
 import json
 import os
 import platform
+import re
 import shutil
 import signal
 import stat
@@ -133,7 +136,11 @@ _ISOLATION_OPTIONS = (
 _DEVICES = ("null", "zero", "random", "urandom")
 _PROGRAM_PATHS = ("/usr/bin", "/etc/alternatives")
 """Programs, and the links that Debian chooses some of them by."""
-_READ_ONLY_PATHS = ("/usr/lib", "/usr/lib64", "/etc/ld.so.cache", "/usr/share/zoneinfo")
+_LIBRARY_FOLDERS = ("/usr/lib", "/usr/lib64", "/lib", "/lib64")
+_READ_ONLY_PATHS = ("/etc/ld.so.cache", "/usr/share/zoneinfo")
+_STANDARD_LIBRARY = re.compile(r"python3\.\d+t?")
+_PACKAGE_FOLDERS = ("site-packages", "dist-packages")
+"""Where pip and Debian install packages, next to the modules of the standard library."""
 
 
 class BubblewrapBackend:
@@ -184,15 +191,18 @@ class BubblewrapBackend:
             yield from ("--dev-bind", f"/dev/{name}", f"/dev/{name}")
         for path in _READ_ONLY_PATHS:
             yield from ("--ro-bind-try", path, path)
-        yield from _folder_options(("/lib", "/lib64"))
+        yield from _folder_options(_LIBRARY_FOLDERS)
         if self._with_programs:
             for path in _PROGRAM_PATHS:
                 yield from ("--ro-bind-try", path, path)
             yield from _folder_options(("/bin",))
         prefix = self._python.parent.parent
         if prefix != Path("/usr"):
-            yield from ("--ro-bind", f"{prefix}/lib", f"{prefix}/lib")
+            yield from _interpreter_options(prefix)
         yield from ("--ro-bind", str(self._python), str(self._python))
+        yield from _hiding_options(
+            (*_LIBRARY_FOLDERS, f"{prefix}/lib", f"{prefix}/lib64")
+        )
         for path in ("/work", "/tmp"):
             yield from ("--size", str(limits.disk), "--tmpfs", path)
         if self._packages:
@@ -233,6 +243,38 @@ def _folder_options(folders: Iterable[str]) -> Iterator[str]:
             yield from ("--symlink", os.readlink(path), str(path))
         elif path.is_dir():
             yield from ("--ro-bind", str(path), str(path))
+
+
+def _interpreter_options(prefix: Path) -> Iterator[str]:
+    """Yield the options for the standard library of an interpreter below `prefix`.
+
+    The shared libraries next to it are there, too: those of conda's modules are not the
+    system's. Nothing else is, as anything may be installed below such a folder.
+    """
+    for folder in (prefix / "lib", prefix / "lib64"):
+        if folder.is_symlink():
+            yield from ("--symlink", os.readlink(folder), str(folder))
+            continue
+        for path in sorted(folder.glob("*")):
+            is_shared = ".so" in path.suffixes and path.is_file()
+            if not is_shared and not _STANDARD_LIBRARY.fullmatch(path.name):
+                continue
+            if path.is_symlink():  # what it leads to is there if it is one of these
+                yield from ("--symlink", os.readlink(path), str(path))
+            else:
+                yield from ("--ro-bind", str(path), str(path))
+
+
+def _hiding_options(folders: Iterable[str]) -> Iterator[str]:
+    """Yield the options that put an empty folder over each folder of packages."""
+    hidden = {
+        path.resolve()
+        for folder in folders
+        for name in _PACKAGE_FOLDERS
+        for path in Path(folder).glob(f"*/{name}")
+    }
+    for path in sorted(hidden):
+        yield from ("--tmpfs", str(path), "--remount-ro", str(path))
 
 
 @contextmanager

@@ -100,6 +100,10 @@ class WorkspaceArchive(NamedTuple):
     start: int
 
 
+PrivatePaths = Mapping[str, Path]
+"""What only the server may read, by what an administrator calls it."""
+
+
 class Sandbox:
     """Runs requests in the sandboxes of a backend."""
 
@@ -134,10 +138,14 @@ class Sandbox:
             raise SandboxReplyMissing(run.stderr_text())
         return reply
 
-    async def check_confinement(self, spool: Path) -> None:
-        """Do a first run; raises SandboxUnavailable unless it confines as required."""
+    async def check_confinement(self, spool: Path, private: PrivatePaths) -> None:
+        """Do a first run; raises SandboxUnavailable unless it confines as required.
+
+        A sandbox in which any of the `private` paths can be seen confines nothing.
+        """
+        request = {"operation": "describe", "private": dict(_locate(private))}
         try:
-            reply = await self.run({"operation": "describe"}, None, spool)
+            reply = await self.run(request, None, spool)
         except OSError as error:
             raise SandboxUnavailable(f"it does not start: {error.strerror}") from None
         except RunStopped as stopped:
@@ -146,6 +154,12 @@ class Sandbox:
         except SandboxReplyMissing as silent:
             reason = str(silent) or "a first run gave no answer"
             raise SandboxUnavailable(reason) from None
+        match reply.answer:
+            case {"seen": [_, *_] as seen}:
+                raise SandboxUnavailable(
+                    f"code in it could read {', '.join(map(str, seen))} of the server, "
+                    "which must not lie among programs or libraries"
+                )
         gaps = list(_find_confinement_gaps(reply.answer))
         if gaps:
             raise SandboxUnavailable(f"it does not confine {', '.join(gaps)}")
@@ -271,12 +285,24 @@ async def _drain(stream: StreamReader) -> None:
         pass
 
 
+def _locate(private: PrivatePaths) -> Iterator[tuple[str, tuple[str, int, int]]]:
+    """Yield where each path leads, with the device and the number of what is there.
+
+    By these a sandbox tells it from a path of the same name in a container's image.
+    """
+    for name, path in private.items():
+        with suppress(OSError):  # it is not there
+            status = path.stat()
+            yield name, (str(path.resolve()), status.st_dev, status.st_ino)
+
+
 _EXPECTED_CONFINEMENT = {
     "capabilities": 0,
     "no_new_privileges": "1",
     "filtered": "2",  # by a program: prctl(2), PR_GET_SECCOMP
     "networks": ["lo"],
     "namespaces": False,
+    "seen": [],
 }
 
 
