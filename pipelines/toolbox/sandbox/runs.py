@@ -10,6 +10,7 @@ import asyncio
 import json
 from asyncio import StreamReader, StreamWriter, Task
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -186,6 +187,8 @@ class _SandboxRun:
         self._stderr = child.stderr
         self._stderr_text = b""
         self._tasks: list[Task[None]] = []
+        self._measurer = ThreadPoolExecutor(1, "sandbox-memory")
+        self._measuring: asyncio.Future[int] | None = None
         self._stderr_task = asyncio.create_task(self._read_stderr())
 
     async def communicate(
@@ -201,15 +204,21 @@ class _SandboxRun:
         while not reading.done():
             if loop.time() > deadline:
                 raise RunStopped(f"it did not end within {self._limits.seconds:g} s")
-            self._check_memory()
+            await self._check_memory()
             await asyncio.wait({reading}, timeout=_MEMORY_CHECK_SECONDS)
         reading.result()
 
-    def _check_memory(self) -> None:
-        """Raise RunStopped if the sandbox holds more memory than it may."""
+    async def _check_memory(self) -> None:
+        """Raise RunStopped if the sandbox holds more memory than it may.
+
+        Code can make much to read of it; so a thread reads, and none that others need.
+        """
         max_bytes = self._limits.memory
+        loop = asyncio.get_running_loop()
+        measure = self._process.measure_memory
+        self._measuring = loop.run_in_executor(self._measurer, measure)
         try:
-            size = self._process.measure_memory()
+            size = await asyncio.shield(self._measuring)
         except PermissionError:
             raise RunStopped("its memory cannot be read on this server") from None
         if size > max_bytes:
@@ -238,6 +247,9 @@ class _SandboxRun:
 
     async def end(self) -> None:
         """End the sandbox, and wait until it is gone."""
+        if self._measuring is not None:  # it uses what is closed below
+            await asyncio.wait({self._measuring})
+        self._measurer.shutdown(wait=False)
         try:
             await self._process.kill()
             for task in self._tasks:
