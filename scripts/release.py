@@ -2,7 +2,7 @@
 
 python scripts/release.py                  writes release/ from the sources, for a release
 python scripts/release.py --check          exit status 1 if release/ contradicts itself
-python scripts/release.py --verify FILE    whether a packed file holds the built source
+python scripts/release.py --verify FILE    whether a file holds the built sources alone
 
 `release/` is in the repository, because installing must not need more than a download.
 It changes only for a release. Both checks need the standard library alone.
@@ -17,7 +17,14 @@ ROOT = Path(__file__).resolve().parents[1]
 RELEASE = ROOT / "release"
 sys.path[:0] = [str(ROOT / "pipes")]
 
-from releasing.contents import PIPE_ID, READABLE, check_release  # noqa: E402 - the path
+from releasing.contents import (  # noqa: E402 - the path
+    PIPE_ID,
+    READABLE,
+    SWITCHES,
+    check_models,
+    check_release,
+    read_import,
+)
 from releasing.download_page import PAGE, download_page  # noqa: E402 - the path
 from releasing.packed import PackedError, read_packed, unpack  # noqa: E402 - the path
 
@@ -26,7 +33,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Write, check or verify; the exit status."""
     parser = argparse.ArgumentParser(description="Build the files of a release.")
     parser.add_argument("--check", action="store_true", help="write nothing")
-    parser.add_argument("--verify", type=Path, metavar="FILE", help="a packed file")
+    parser.add_argument(
+        "--verify", type=Path, metavar="FILE", help="a packed one or JSON"
+    )
     options = parser.parse_args(arguments)
     if options.verify:
         return verify(options.verify)
@@ -64,24 +73,50 @@ def _is_page_current(folder: Path) -> bool:
     return page.exists() and page.read_text("utf-8") == download_page(folder)
 
 
-def verify(packed: Path) -> int:
-    """Say whether a packed file holds a built source of this checkout, and only that."""
+def verify(file: Path) -> int:
+    """Say whether a file holds built sources of this checkout, and only that."""
     try:
-        text = read_packed(packed)
-        readable = readable_of(text)
-        source = unpack(text, readable)
+        text = read_packed(file)
+        if text.startswith("["):
+            held = _verify_import(text)
+        else:
+            readable = readable_of(text)
+            _compare(unpack(text, readable), readable)
+            held = f"{readable}, byte for byte"
     except (PackedError, OSError) as error:
-        print(f"{packed}: {error}", file=sys.stderr)
+        print(f"{file}: {error}", file=sys.stderr)
         return 1
-    if source != (ROOT / readable).read_text("utf-8"):
-        print(
-            f"{packed} holds another source than {readable} has here. A file of a "
-            "release is compared in a checkout of its tag.",
-            file=sys.stderr,
-        )
-        return 1
-    print(f"{packed} holds {readable}, byte for byte, and nothing else.")
+    print(f"{file} holds {held}, and nothing else.")
     return 0
+
+
+def _verify_import(text: str) -> str:
+    """Return what a file to import holds; raises PackedError."""
+    if '"content"' not in text:
+        for complaint in check_models(text):
+            raise PackedError(complaint)
+        return f"models of {PIPE_ID} without prompts and tools"
+    held = []
+    for plugin_id, content in read_import(text).items():
+        if plugin_id in READABLE:
+            readable = READABLE[plugin_id]
+            _compare(unpack(content, readable), readable)
+        elif plugin_id in SWITCHES:
+            readable = SWITCHES[plugin_id]
+            _compare(content, readable)
+        else:
+            raise PackedError(f"{plugin_id} is not one of ours.")
+        held.append(readable)
+    return f"{', '.join(held)}, byte for byte"
+
+
+def _compare(source: str, readable: str) -> None:
+    """Raise PackedError if a source is not that of this checkout."""
+    if source != (ROOT / readable).read_text("utf-8"):
+        raise PackedError(
+            f"It holds another source than {readable} has here. A file of a release is "
+            "compared in a checkout of its tag."
+        )
 
 
 def readable_of(text: str) -> str:

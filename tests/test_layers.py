@@ -61,7 +61,7 @@ ARROWS: dict[str, set[str]] = {
     "owui_manifold.store": PIPE_CALL | CHAT | API_RUN,
     "owui_manifold.call": {"owui_manifold.host", "shells", "strategies"} | API_RUN,
     "owui_manifold.host": {"shells", "owui_host"} | CHAT | API_RUN,
-    "owui_host": {"openai_responses"},
+    "owui_host": {"openai_responses", "owui_chat"},
     "owui_controls": set(),
     "owui_administration": {
         "shells",

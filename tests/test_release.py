@@ -24,14 +24,18 @@ from releasing.contents import (
     FUNCTIONS,
     MODELS,
     PIPE_ID,
+    PLUGINS,
     READABLE,
     SANDBOX,
     SANDBOX_ID,
+    SWITCHES,
+    frontmatter,
     packed_name,
+    plugins_file,
 )
 from releasing.download_page import PAGE, download_page
-from releasing.files import SWITCHES, release_files
-from releasing.imports import describe, frontmatter, models_file
+from releasing.files import release_files
+from releasing.imports import describe, models_file
 from releasing.packed import PackedError, pack, unpack
 from shells.valve_words import comma_list
 
@@ -198,19 +202,148 @@ def run_verify(file: Path, limit: str = "") -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.parametrize("function_id", READABLE)
-def test_verify_needs_the_standard_library_alone(
-    function_id: str, tmp_path: Path
-) -> None:
-    """It compares with the built file of this checkout."""
-    readable = READABLE[function_id]
-    file = tmp_path / "packed.py"
-    file.write_text(pack((release.ROOT / readable).read_text("utf-8"), readable))
+@pytest.mark.parametrize("name", [*map(packed_name, READABLE), *PLUGINS, MODELS])
+def test_verify_needs_the_standard_library_alone(name: str, built_folder: Path) -> None:
+    """It compares with the built files of this checkout, in packed files and in JSON."""
+    held = {
+        FUNCTIONS: [READABLE_PIPE, *SWITCHES.values()],
+        ADMINISTRATION: [READABLE[ADMINISTRATION_ID]],
+        SANDBOX: [READABLE[SANDBOX_ID]],
+        MODELS: [],
+        **{packed_name(plugin_id): [path] for plugin_id, path in READABLE.items()},
+    }[name]
 
-    done = run_verify(file)
+    done = run_verify(built_folder / name)
 
     assert (done.returncode, done.stderr) == (0, "")
-    assert f"holds {readable}, byte for byte, and nothing else" in done.stdout
+    if held:
+        assert f" holds {', '.join(held)}, byte for byte, and nothing" in done.stdout
+    assert done.stdout.endswith(", and nothing else.\n")
+
+
+# ------------------------------------------------------------ the files to import
+
+
+def changed_import(text: str, change: str) -> str:
+    """A file to import as somebody else would hand it on."""
+    entries = json.loads(text)
+    pipe, switch = entries[0], entries[-1]
+    match change:
+        case "switch with other code":
+            switch["content"] += "\nimport antigravity\n"
+        case "switch with other code in front":
+            switch["content"] = "import antigravity\n" + switch["content"]
+        case "requirements":
+            key = "\nlicense: MIT\n"
+            assert key in switch["content"]
+            switch["content"] = switch["content"].replace(
+                key, f"{key}requirements: x\n"
+            )
+        case "requirements below the keys":
+            line = "\n\nBuilt by"
+            assert line in switch["content"]
+            text = f"\n\nrequirements: x{line[1:]}"
+            switch["content"] = switch["content"].replace(line, text, 1)
+        case "the pipe's id twice":
+            entries.insert(0, {**pipe, "content": switch["content"]})
+        case "one more function":
+            entries.append({**switch, "id": "openai_responses_more"})
+        case "another description":
+            pipe["meta"]["description"] = "Whatever."
+        case "one more field":
+            switch["is_global"] = True
+        case "one function less":
+            entries.pop()
+        case "a field twice":
+            key = ' "id": "openai_responses",'
+            return text.replace(key, f"{key}\n  {key}")
+        case "deep":
+            return "[" * 100_000
+    return json.dumps(entries, indent=1, ensure_ascii=False) + "\n"
+
+
+IMPORTED = {
+    "switch with other code": "openai_responses_agent to import is not pipes/",
+    "switch with other code in front": "other key lines than",
+    "requirements": "other key lines than",
+    "requirements below the keys": "other key lines than",
+    "the pipe's id twice": "was added or changed",
+    "one more function": "holds other functions than",
+    "another description": "was added or changed",
+    "one more field": "was added or changed",
+    "one function less": "holds other functions than",
+    "a field twice": "was added or changed",
+    "deep": "is no list of functions",
+}
+
+
+@pytest.fixture(scope="module")
+def built_folder(
+    files: dict[str, str], tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """The files of a release made of the built files of this checkout."""
+    folder = tmp_path_factory.mktemp("built")
+    paths = READABLE | SWITCHES
+    texts = {name: (release.ROOT / paths[name]).read_text("utf-8") for name in paths}
+    for plugin_id, readable in READABLE.items():
+        texts[plugin_id] = pack(texts[plugin_id], readable)
+        (folder / packed_name(plugin_id)).write_text(texts[plugin_id], "utf-8")
+    for name, plugin_ids in PLUGINS.items():
+        held = {plugin_id: texts[plugin_id] for plugin_id in plugin_ids}
+        (folder / name).write_text(plugins_file(held), "utf-8")
+    (folder / MODELS).write_text(files[MODELS], "utf-8")
+    return folder
+
+
+VERIFIED = {
+    **IMPORTED,
+    "switch with other code": "holds another source than pipes/openai_responses_agent",
+    "one more function": "openai_responses_more is not one of ours",
+    "deep": "cannot be read",
+}
+del VERIFIED["one function less"]  # it still holds nothing else
+
+
+@pytest.mark.parametrize("change", VERIFIED)
+def test_verify_refuses_a_changed_import(
+    change: str,
+    built_folder: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Whatever somebody else put into a file to import."""
+    text = (built_folder / FUNCTIONS).read_text("utf-8")
+    file = tmp_path / FUNCTIONS
+    file.write_text(changed_import(text, change), "utf-8")
+
+    assert release.main(["--verify", str(file)]) == 1
+    assert VERIFIED[change] in capsys.readouterr().err
+
+
+def test_verify_refuses_another_packed_text_in_an_import(
+    built_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Sound in itself, and in the place of the pipe."""
+    contents = json.loads((built_folder / FUNCTIONS).read_text("utf-8"))
+    keys = contents[0]["content"].partition("\n\n")[0]
+    source = f'{keys}\n\nBuilt.\n"""\n\nWORD = "hello"\n'
+    file = tmp_path / FUNCTIONS
+    file.write_text(plugins_file({PIPE_ID: pack(source, READABLE_PIPE)}), "utf-8")
+
+    assert release.main(["--verify", str(file)]) == 1
+    assert f"holds another source than {READABLE_PIPE}" in capsys.readouterr().err
+
+
+def test_verify_refuses_a_model_with_a_prompt(
+    built_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whoever imports it would give it to all users."""
+    text = (built_folder / MODELS).read_text("utf-8")
+    file = tmp_path / MODELS
+    file.write_text(text.replace('"params": {', '"params": {"system": "x", '), "utf-8")
+
+    assert release.main(["--verify", str(file)]) == 1
+    assert "A model has more than a name" in capsys.readouterr().err
 
 
 def test_verify_refuses_another_source(
@@ -234,6 +367,19 @@ def test_release_in_the_repository_is_consistent(
     assert release.main(["--check"]) == 0, capsys.readouterr().err
 
 
+@pytest.mark.parametrize("change", IMPORTED)
+def test_check_refuses_a_changed_import(
+    change: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Also if the page about the files names the digest of the changed one."""
+    file = folder / FUNCTIONS
+    file.write_text(changed_import(file.read_text("utf-8"), change), "utf-8")
+    (folder / PAGE).write_text(download_page(folder), "utf-8")
+
+    assert release.check(folder) == 1
+    assert IMPORTED[change] in capsys.readouterr().err
+
+
 # What is replaced, in which file, and the complaint.
 CONTRADICTIONS = {
     "code": (packed_name(PIPE_ID), "\ndel P", "\nX = 1\ndel P", "was changed or added"),
@@ -241,7 +387,11 @@ CONTRADICTIONS = {
     "filter": (ADMINISTRATION, "del PACKED", "X, del PACKED", "to import is not"),
     "tool": (SANDBOX, "del PACKED", "X, del PACKED", "to import is not"),
     "version": (FUNCTIONS, "version: 1.0.0", "version: 0.9", "several versions: 0.9"),
-    "switch": (FUNCTIONS, '"openai_responses_effort"', '"x"', "name the switches"),
+    "switch": (MODELS, '"openai_responses_effort"', '"x"', "name the switches"),
+    "prompt": (MODELS, '"params": {', '"params": {"system": "x", ', "has more than a"),
+    "tools": (MODELS, '"meta": {', '"meta": {"toolIds": ["x"], ', "has more than a"),
+    "icon": (MODELS, "data:image/png;base64,", "https://x.y/", "has more than a"),
+    "model twice": (MODELS, "gpt-6-luna", "gpt-5.2", "have the same id"),
     "prefix": (MODELS, '"id": "openai_responses.', '"id": "other.', "is not one of"),
     "digest": (PAGE, f"  {MODELS}", f"0  {MODELS}", "does not describe these files"),
     "form": (MODELS, '"meta"', '"mata"', "cannot be read"),

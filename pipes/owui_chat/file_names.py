@@ -155,7 +155,7 @@ def _is_inert_inside(stem: str) -> bool:
     return inner in _INERT_TYPES
 
 
-def image_name(media_type: str) -> StoredName:
-    """Return the name and the type of an image that has only a type."""
+def image_name(media_type: str) -> str:
+    """Return the name of an image that has only a type."""
     ending = _IMAGE_ENDINGS.get(media_type)
-    return stored_name(f"image.{ending}" if ending else "image")
+    return f"image.{ending}" if ending else "image"

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from openai_responses.json_input import as_mapping
+from owui_chat.file_names import stored_name
 from owui_host.lookup import host_name
 from owui_host.users import HostUser
 
@@ -25,10 +26,9 @@ class StoredFile(NamedTuple):
 
 
 class NewFile(NamedTuple):
-    """A file to store."""
+    """A file to store, under any name."""
 
     name: str
-    media_type: str
     content: bytes
 
 
@@ -89,16 +89,18 @@ async def store_file(
 ) -> dict[str, Any] | None:
     """Store a file for a user; return its entry in a message's list of files.
 
+    A model or its code chose the name. It becomes one whose file no browser runs, here
+    and nowhere else: whoever stores a file goes through this function.
+
     The file is linked with the saved `message`, whose `chat_id` and `message_id` it
     has; it is empty if there is none. None: the host refused the file, for example for
     its size (docs/reference/open-webui.md, "Events and stored files").
     """
     upload = host_name("routers.files", "upload_file_handler")
     refused = host_name("routers.files", "HTTPException")
+    name, media_type = stored_name(file.name)
     arriving = host_name("routers.files", "UploadFile")(
-        BytesIO(file.content),
-        filename=file.name,
-        headers={"content-type": file.media_type},
+        BytesIO(file.content), filename=name, headers={"content-type": media_type}
     )
     try:
         row = await upload(
@@ -111,9 +113,9 @@ async def store_file(
         await chats.insert_chat_files(**message, file_ids=[row.id], user_id=user.id)
     url = request.app.url_path_for("get_file_content_by_id", id=row.id)
     return {
-        "type": "image" if file.media_type.startswith("image/") else "file",
+        "type": "image" if media_type.startswith("image/") else "file",
         "id": row.id,
         "url": str(url),
-        "name": file.name,
-        "content_type": file.media_type,
+        "name": name,
+        "content_type": media_type,
     }

@@ -153,5 +153,5 @@ async def _store_sandbox_file(
     """Return the entry of a stored file; None if the host refused it or has no user."""
     if user is None:
         return None
-    new_file = NewFile(file.name, file.media_type, file.path.read_bytes())
+    new_file = NewFile(file.name, file.path.read_bytes())
     return await store_file(request, new_file, message, user)

@@ -15,6 +15,26 @@ def data_folder() -> Path:
     return Path(host_name("env", "DATA_DIR"))
 
 
+def private_paths() -> dict[str, Path]:
+    """Return what only the server may read, by what an administrator calls it.
+
+    Without DATA_DIR, `pip install open-webui` puts all but the last two into the folder
+    of the packages. The key is that of `open-webui serve` (`__init__.py`, 0.12.4).
+    """
+    paths = {
+        "DATA_DIR": data_folder(),
+        "STATIC_DIR": Path(host_name("env", "STATIC_DIR")),
+        "UPLOAD_DIR": Path(host_name("config", "UPLOAD_DIR")),
+        "CACHE_DIR": Path(host_name("config", "CACHE_DIR")),
+        ".env": Path(host_name("env", "BASE_DIR"), ".env"),
+        ".webui_secret_key": Path.cwd() / ".webui_secret_key",
+    }
+    kind, _, database = str(host_name("env", "DATABASE_URL")).partition(":///")
+    if kind.startswith("sqlite"):
+        paths["DATABASE_URL"] = Path(database)
+    return paths
+
+
 async def find_saved_message(
     chat_id: str, message_id: str, user_id: str
 ) -> dict[str, str]:

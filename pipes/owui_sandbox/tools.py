@@ -21,7 +21,7 @@ from owui_sandbox.calls import (
     read_sandbox_call,
     receive_attached,
 )
-from owui_sandbox.host import data_folder
+from owui_sandbox.host import data_folder, private_paths
 from owui_sandbox.options import SandboxValves, StoredSandboxOptions
 from owui_sandbox.stored_workspaces import StoredWorkspaces, discard_files
 from shells.json_valve import read_json_valve
@@ -239,6 +239,7 @@ def _make_sandbox(options: StoredSandboxOptions) -> SandboxTools:
         _LOG.warning,
         _list_bubblewraps,
         StoredWorkspaces(data_folder() / _FOLDER, shared),
+        private_paths(),
     )
 
 

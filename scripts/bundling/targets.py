@@ -119,7 +119,14 @@ TARGETS = (
     Target(
         entry="owui_sandbox.tools",
         host_class="Tools",
-        packages=("openai_responses", "shells", "toolbox", "owui_host", "owui_sandbox"),
+        packages=(
+            "openai_responses",
+            "owui_chat",
+            "shells",
+            "toolbox",
+            "owui_host",
+            "owui_sandbox",
+        ),
         folders=("pipes", "pipelines"),
         output="pipes/openai_responses_sandbox.py",
         requirements=frozenset({"pydantic", "open_webui"}),

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from bundling.building import build
-from bundling.targets import TARGETS, Target
+from bundling.targets import TARGETS
 from owui_manifold.call.valves import Valves
 from releasing.contents import (
     ADMINISTRATION,
@@ -12,22 +12,17 @@ from releasing.contents import (
     MODELS,
     PIPE_ID,
     READABLE,
+    ROOT,
     SANDBOX,
     SANDBOX_ID,
+    SWITCHES,
     packed_name,
+    plugins_file,
 )
 from releasing.download_page import PAGE, download_page
-from releasing.imports import models_file, plugins_file
+from releasing.imports import models_file
 from releasing.packed import pack
 from shells.valve_words import comma_list
-
-ROOT = Path(__file__).resolve().parents[2]
-SWITCHES = {
-    Path(target.output).stem: target
-    for target in TARGETS
-    if "owui_controls" in target.packages
-}
-"""The switches of the composer, by the ids that they are installed under."""
 
 
 def write_release(folder: Path) -> None:
@@ -41,10 +36,10 @@ def write_release(folder: Path) -> None:
 def release_files() -> dict[str, str]:
     """Return the text of each file by its name; builds the bundles for that."""
     packed = {
-        plugin_id: pack(build(_target_of(readable), ROOT), readable)
+        plugin_id: pack(_build(readable), readable)
         for plugin_id, readable in READABLE.items()
     }
-    switches = {name: build(target, ROOT) for name, target in SWITCHES.items()}
+    switches = {name: _build(readable) for name, readable in SWITCHES.items()}
     model_names = comma_list(Valves().MODEL_ID)
     files = {packed_name(plugin_id): text for plugin_id, text in packed.items()}
     files[FUNCTIONS] = plugins_file({PIPE_ID: packed[PIPE_ID], **switches})
@@ -54,6 +49,7 @@ def release_files() -> dict[str, str]:
     return files
 
 
-def _target_of(output: str) -> Target:
+def _build(output: str) -> str:
     """Return the bundle that is written to this path."""
-    return next(target for target in TARGETS if target.output == output)
+    target = next(target for target in TARGETS if target.output == output)
+    return build(target, ROOT)

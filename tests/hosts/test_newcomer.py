@@ -17,8 +17,8 @@ from hosts.browser.page import ChatPage
 from hosts.people.users import User
 from hosts.sent import chat_bodies, kinds, outputs, stripped
 from hosts.setup.switches import BUILT, SWITCHES
-from releasing.contents import PIPE_ID, READABLE
-from releasing.imports import models_file, plugins_file
+from releasing.contents import PIPE_ID, READABLE, plugins_file
+from releasing.imports import models_file
 from releasing.packed import pack
 from simulator import Simulator
 

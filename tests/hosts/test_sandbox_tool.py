@@ -137,6 +137,28 @@ async def test_a_file_comes_back_to_the_person(
     assert other_chat["stdout"] == other_user["stdout"] == ""
 
 
+PAGES = ("report.html", "report.html.gz", "picture.svg", "page.xhtml", "feed.xml", "page")
+"""A browser would run scripts in some of them, in the origin of Open WebUI."""
+
+
+@pytest.mark.asyncio
+@pytest.mark.usefixtures("sandbox_tool")
+async def test_file_of_the_sandbox_is_no_page_of_open_webui(admin: User) -> None:
+    """Whoever asks is an administrator, whose files the host shows in its own origin."""
+    page = "<svg xmlns='http://www.w3.org/2000/svg'><script>alert(1)</script></svg>"
+    code = f"for name in {PAGES}: open(name, 'w').write({page!r})"
+    async with Tab(admin) as tab:
+        turn = await use(tab, "python_execute", {"code": code})
+        files = (await tab.message(turn))["files"]
+
+    assert sorted(file["name"] for file in files) == sorted(f"{n}.bin" for n in PAGES)
+    for file in files:
+        address = f"{admin.url}{file['url']}/html"
+        async with admin.http.get(address, headers=admin.headers) as answer:
+            assert await answer.text() == page
+            assert answer.headers["Content-Type"] == "application/octet-stream"
+
+
 @pytest.mark.asyncio
 @pytest.mark.usefixtures("sandbox_tool")
 async def test_attached_files_are_in_the_workspace(

@@ -91,7 +91,7 @@ def test_name_keeps_an_ending_that_is_only_shown_or_downloaded(
 )
 def test_image_name_follows_its_media_type(media_type: str, name: str) -> None:
     """Its type comes from the server, and may be SVG."""
-    assert image_name(media_type).name == name
+    assert stored_name(image_name(media_type)).name == name
 
 
 def test_long_name_keeps_its_begin_and_its_ending() -> None:

@@ -15,7 +15,9 @@ import pytest
 
 from marking import require_mark
 from owui_host.lookup import HostTooOld
+from owui_sandbox import host as host_module
 from owui_sandbox import tools as tools_module
+from owui_sandbox.host import private_paths
 from owui_sandbox.stored_workspaces import StoredWorkspaces
 from owui_sandbox.tools import Tools
 from stand_in.host import StandInHost
@@ -39,6 +41,7 @@ def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tools:
     """The tools of a server whose data folder is empty."""
     require_mark("sandbox")
     monkeypatch.setattr(tools_module, "data_folder", lambda: tmp_path)
+    monkeypatch.setattr(tools_module, "private_paths", lambda: {"DATA_DIR": tmp_path})
     return Tools()
 
 
@@ -255,6 +258,36 @@ async def test_each_sandbox_limit_is_enforced(tools: Tools, limit: str) -> None:
 
     assert words in answer
     assert json.loads(await tools.python_execute("1 + 1", **asked()))["result"] == 2
+
+
+def test_what_only_the_server_may_read(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Open WebUI's own names of it, its key in the current folder, and the database."""
+    monkeypatch.chdir(tmp_path)
+    names = {
+        "DATA_DIR": "/data",
+        "STATIC_DIR": "/static",
+        "UPLOAD_DIR": "/data/uploads",
+        "CACHE_DIR": "/data/cache",
+        "BASE_DIR": "/lib",
+        "DATABASE_URL": "sqlite:////elsewhere/webui.db",
+    }
+    monkeypatch.setattr(host_module, "host_name", lambda _, name: names[name])
+
+    private = private_paths()
+    names["DATABASE_URL"] = "postgresql://somebody:password@server/database"
+
+    assert {name: str(path) for name, path in private.items()} == {
+        "DATA_DIR": "/data",
+        "STATIC_DIR": "/static",
+        "UPLOAD_DIR": "/data/uploads",
+        "CACHE_DIR": "/data/cache",
+        ".env": "/lib/.env",
+        ".webui_secret_key": f"{tmp_path}/.webui_secret_key",
+        "DATABASE_URL": "/elsewhere/webui.db",
+    }
+    assert "DATABASE_URL" not in private_paths()
 
 
 @pytest.mark.asyncio

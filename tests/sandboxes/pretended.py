@@ -21,6 +21,7 @@ CONFINED = {
     "user": 65534,
     "networks": ["lo"],
     "namespaces": False,
+    "seen": [],
 }
 """What a good sandbox tells of itself."""
 

@@ -85,15 +85,22 @@ async def sandboxed(
     limits: SandboxLimits = TIGHT,
     wheels: str = "",
     shared: SharedLimits | None = None,
+    pythons: Sequence[Path] = (),
 ) -> AsyncIterator[Chat]:
-    """Lend a chat with tools that are closed afterwards."""
+    """Lend a chat with tools that are closed afterwards.
+
+    Its code runs in the first of `pythons` that works, or in what a server would use.
+    """
     workspaces = WorkspacePool(shared)
     log: list[str] = []
     tools = SandboxTools(
         limits,
         wheels,
         log.append,
-        lambda packages: [BubblewrapBackend(p, packages) for p in find_interpreters()],
+        lambda packages: [
+            BubblewrapBackend(python, packages)
+            for python in pythons or find_interpreters()
+        ],
         workspaces,
     )
     try:

@@ -6,13 +6,14 @@ are gone although the chat shows earlier calls, the model is told.
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from gpt5_agent.ports import Tool
 from gpt5_agent.shell.host_files import HostFiles
 from gpt5_agent.shell.json_valves import ValveSettings
 from gpt5_agent.shell.log import AgentLog
-from gpt5_agent.shell.sealing import reveal_secret
+from gpt5_agent.shell.sealing import pipelines_folder, reveal_secret
 from gpt5_agent.shell.valves import Valves
 from gpt5_agent.tools.confirmations import read_tool_calls
 from gpt5_agent.tools.execution import MAX_TOOL_FILE_BYTES
@@ -202,8 +203,13 @@ class OwnToolPool:
         if key not in self._sandboxes:
             # Its log outlives the answer that needed it first.
             log = AgentLog("sandbox")
+            folder = pipelines_folder()  # valves and the key that seals them
             self._sandboxes[key] = SandboxTools(
-                limits, wheels, log.warn, workspaces=self._workspaces
+                limits,
+                wheels,
+                log.warn,
+                workspaces=self._workspaces,
+                private={"PIPELINES_DIR": Path(folder)} if folder else {},
             )
         return self._sandboxes[key]
 

@@ -142,7 +142,7 @@ def _decrypt(token: str) -> str:
 
 def _open_sealing_key() -> bytes:
     """Return the key of this server, which is made if there is none; raises OSError."""
-    folder = _pipelines_folder()
+    folder = pipelines_folder()
     if folder:
         _write_sealing_key(folder, _new_key())
     return _read_sealing_key()
@@ -150,14 +150,14 @@ def _open_sealing_key() -> bytes:
 
 def _read_sealing_key() -> bytes:
     """Return the key of this server; raises OSError without its file."""
-    folder = _pipelines_folder()
+    folder = pipelines_folder()
     if not folder:
         return _process_key()
     with open(os.path.join(folder, _KEY_FILE), "rb") as file:
         return file.read().strip()
 
 
-def _pipelines_folder() -> str:
+def pipelines_folder() -> str:
     """Return the folder of the server's pipelines, where no request reaches the key.
 
     Empty where no server is: a checkout has a folder of that name, too. Without the

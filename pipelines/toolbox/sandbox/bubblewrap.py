@@ -1,21 +1,25 @@
 """Bubblewrap: empty namespaces around a Python interpreter.
 
-The sandbox sees nothing of the host but the interpreter and the system libraries, read-
-only. Bubblewrap gets no environment variables, because the code could read them. A
-server that runs as root starts the run as user nobody, because the kernel does not
-limit the number of root's processes. The first process inside is identified by an open
-folder in `/proc`: unlike a process id, it is never reused. The server's interpreter may
-lie in a home folder that nobody else can read; then the system's is used.
+The sandbox sees nothing of the host but the interpreter, its standard library and the
+system's libraries, read-only. Packages that are installed there are hidden: where Open
+WebUI is one of them, its database may lie among them. Bubblewrap gets no environment
+variables, because the code could read them. A server that runs as root starts the run
+as user nobody, because the kernel does not limit the number of root's processes. The
+first process inside is identified by an open folder in `/proc`: unlike a process id, it
+is never reused. The server's interpreter may lie in a home folder that nobody else can
+read; then the system's is used.
 
-A filter refuses system calls in the gaps of namespaces. Memory can be held where no
-limit counts it; sockets between a virtual machine and its host, and keyrings, belong to
-no namespace; `io_uring` is not checked by filters.
+A filter refuses system calls in the gaps of namespaces: what holds memory that nobody
+can count, belongs to no namespace, or acts on the whole host. What is left is counted:
+the memory of processes, the files, and what the kernel keeps for sockets, pipes, locks
+and mappings.
 """
 
 import errno
 import json
 import os
 import platform
+import re
 import shutil
 import signal
 import stat
@@ -25,6 +29,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from subprocess import PIPE
+from threading import Lock
 
 from toolbox.sandbox.backend import (
     NOBODY_UID,
@@ -41,6 +46,17 @@ _INODE_BYTES = 1024
 _WRITABLE_FOLDERS = ("work", "tmp")
 _MEMORY_FIELDS = ("RssAnon:", "RssShmem:")
 """What a process holds of memory; the pages of files could be dropped at any time."""
+_BUFFER_BYTES = {"pipe": 64 * 1024, "socket": 3 * 212_992 // 2}
+"""What a pipe or a socket holds if nobody reads it (pipe(7); socket(7), wmem_default: a
+message is taken as long as there is room, and has at most half of it)."""
+_MAX_MAPS_CHARACTERS = 128 * 1024
+_BYTES_PER_MAPS_CHARACTER = 5
+"""What the kernel holds for a mapping, by its line in `/proc/<process>/maps`."""
+_MAX_MAPPINGS_BYTES = 65_530 * 400
+"""Of a process with more lines than we read: it has no more (vm.max_map_count)."""
+_LOCK_BYTES = 256
+_MAX_LOCKS = 4_000
+"""No program needs so many locks on files; nothing else limits them."""
 
 
 class _BubblewrapProcess:
@@ -53,6 +69,7 @@ class _BubblewrapProcess:
         self._info_descriptor = info_pipe
         self._info = b""
         self._first_descriptor: int | None = None
+        self._opening = Lock()  # a thread measures while the run may be ended
         os.set_blocking(info_pipe, False)
 
     def measure_memory(self) -> int:
@@ -82,39 +99,103 @@ class _BubblewrapProcess:
 
     def _open_first_process(self) -> int:
         """Return a descriptor of the first process's folder."""
-        if self._first_descriptor is None:
-            self._info += os.read(self._info_descriptor, 4096)
-            number = "none"
-            with suppress(ValueError):  # it is not all written yet
-                number = json.loads(self._info)["child-pid"]
-            self._first_descriptor = os.open(
-                f"/proc/{number}", os.O_RDONLY | os.O_DIRECTORY
-            )
-        return self._first_descriptor
+        with self._opening:
+            if self._first_descriptor is None:
+                self._info += os.read(self._info_descriptor, 4096)
+                number = "none"
+                with suppress(ValueError):  # it is not all written yet
+                    number = json.loads(self._info)["child-pid"]
+                self._first_descriptor = os.open(
+                    f"/proc/{number}", os.O_RDONLY | os.O_DIRECTORY
+                )
+            return self._first_descriptor
 
 
 def _measure_root(root: str) -> int:
-    """Return the bytes that processes and files below the root of a sandbox hold."""
-    size = 0
-    for number in os.listdir(f"{root}/proc"):
-        if number.isdigit():
-            size += _read_process_memory(f"{root}/proc/{number}/status")
+    """Return the bytes that processes and files below the root of a sandbox hold.
+
+    Raises PermissionError if the kernel does not let us look.
+    """
+    size = locks = 0
+    buffers: set[str] = set()
+    for number in filter(str.isdigit, os.listdir(f"{root}/proc")):
+        memory = 0
+        for folder in _list_threads(f"{root}/proc/{number}"):
+            # All threads have the same memory, but the first may have ended, and each
+            # may have open files of its own.
+            with _unless_it_ended(folder):
+                memory = memory or _read_memory(folder)
+                locks += _read_open_files(folder, buffers)
+            if locks > _MAX_LOCKS:
+                return sys.maxsize
+        size += memory
+    size += sum(_BUFFER_BYTES[name.partition(":[")[0]] for name in buffers)
+    size += locks * _LOCK_BYTES
     for name in _WRITABLE_FOLDERS:
         size += _estimate_inode_memory(f"{root}/{name}")
     return size
 
 
-def _read_process_memory(path: str) -> int:
-    """Return the bytes that a process holds, by its status file in `/proc`."""
-    with (
-        suppress(FileNotFoundError, ProcessLookupError),
-        open(path, encoding="utf-8", errors="replace") as lines,
-    ):
+def _list_threads(process: str) -> list[str]:
+    """Return the folders in `/proc` of the threads of a process."""
+    with suppress(FileNotFoundError, ProcessLookupError):  # it has just ended
+        return [f"{process}/task/{number}" for number in os.listdir(f"{process}/task")]
+    return []
+
+
+@contextmanager
+def _unless_it_ended(folder: str) -> Iterator[None]:
+    """Ignore what cannot be read of a thread that has just ended: it holds nothing.
+
+    Until somebody waits for it, its folder belongs to root.
+    """
+    try:
+        yield
+    except (FileNotFoundError, ProcessLookupError):
+        pass
+    except PermissionError:
+        with suppress(FileNotFoundError, ProcessLookupError):
+            if _read_resident(folder):
+                raise
+
+
+def _read_memory(folder: str) -> int:
+    """Return the bytes that a thread's process holds, by its folder in `/proc`."""
+    resident = _read_resident(folder)
+    if not resident:
+        return 0
+    with open(f"{folder}/maps", "rb") as maps:
+        characters = len(maps.read(_MAX_MAPS_CHARACTERS))
+    if characters == _MAX_MAPS_CHARACTERS:
+        return resident + _MAX_MAPPINGS_BYTES
+    return resident + characters * _BYTES_PER_MAPS_CHARACTER
+
+
+def _read_resident(folder: str) -> int:
+    """Return the bytes of a thread's memory that are its own; 0 if it has ended."""
+    with open(f"{folder}/status", encoding="utf-8", errors="replace") as lines:
         kilobytes = [
             int(line.split()[1]) for line in lines if line.startswith(_MEMORY_FIELDS)
         ]
-        return 1024 * sum(kilobytes)
-    return 0  # it has just ended
+    return 1024 * sum(kilobytes)
+
+
+def _read_open_files(folder: str, buffers: set[str]) -> int:
+    """Add the pipes and sockets that a thread has open; return the number of its locks.
+
+    They are read for each file. The list in `/proc/locks` is not: whoever reads it
+    stops each lock of the host for 10 ms.
+    """
+    locks = 0
+    for number in os.listdir(f"{folder}/fd"):
+        with suppress(FileNotFoundError):  # it is closed by now
+            name = os.readlink(f"{folder}/fd/{number}")
+            if name.startswith("/"):
+                with open(f"{folder}/fdinfo/{number}", "rb") as info:
+                    locks += sum(line.startswith(b"lock:") for line in info)
+            elif name.partition(":[")[0] in _BUFFER_BYTES:
+                buffers.add(name)
+    return locks
 
 
 def _estimate_inode_memory(path: str) -> int:
@@ -133,7 +214,11 @@ _ISOLATION_OPTIONS = (
 _DEVICES = ("null", "zero", "random", "urandom")
 _PROGRAM_PATHS = ("/usr/bin", "/etc/alternatives")
 """Programs, and the links that Debian chooses some of them by."""
-_READ_ONLY_PATHS = ("/usr/lib", "/usr/lib64", "/etc/ld.so.cache", "/usr/share/zoneinfo")
+_LIBRARY_FOLDERS = ("/usr/lib", "/usr/lib64", "/lib", "/lib64")
+_READ_ONLY_PATHS = ("/etc/ld.so.cache", "/usr/share/zoneinfo")
+_STANDARD_LIBRARY = re.compile(r"python3\.\d+t?")
+_PACKAGE_FOLDERS = ("site-packages", "dist-packages")
+"""Where pip and Debian install packages, next to the modules of the standard library."""
 
 
 class BubblewrapBackend:
@@ -184,15 +269,18 @@ class BubblewrapBackend:
             yield from ("--dev-bind", f"/dev/{name}", f"/dev/{name}")
         for path in _READ_ONLY_PATHS:
             yield from ("--ro-bind-try", path, path)
-        yield from _folder_options(("/lib", "/lib64"))
+        yield from _folder_options(_LIBRARY_FOLDERS)
         if self._with_programs:
             for path in _PROGRAM_PATHS:
                 yield from ("--ro-bind-try", path, path)
             yield from _folder_options(("/bin",))
         prefix = self._python.parent.parent
         if prefix != Path("/usr"):
-            yield from ("--ro-bind", f"{prefix}/lib", f"{prefix}/lib")
+            yield from _interpreter_options(prefix)
         yield from ("--ro-bind", str(self._python), str(self._python))
+        yield from _hiding_options(
+            (*_LIBRARY_FOLDERS, f"{prefix}/lib", f"{prefix}/lib64")
+        )
         for path in ("/work", "/tmp"):
             yield from ("--size", str(limits.disk), "--tmpfs", path)
         if self._packages:
@@ -235,6 +323,38 @@ def _folder_options(folders: Iterable[str]) -> Iterator[str]:
             yield from ("--ro-bind", str(path), str(path))
 
 
+def _interpreter_options(prefix: Path) -> Iterator[str]:
+    """Yield the options for the standard library of an interpreter below `prefix`.
+
+    The shared libraries next to it are there, too: those of conda's modules are not the
+    system's. Nothing else is, as anything may be installed below such a folder.
+    """
+    for folder in (prefix / "lib", prefix / "lib64"):
+        if folder.is_symlink():
+            yield from ("--symlink", os.readlink(folder), str(folder))
+            continue
+        for path in sorted(folder.glob("*")):
+            is_shared = ".so" in path.suffixes and path.is_file()
+            if not is_shared and not _STANDARD_LIBRARY.fullmatch(path.name):
+                continue
+            if path.is_symlink():  # what it leads to is there if it is one of these
+                yield from ("--symlink", os.readlink(path), str(path))
+            else:
+                yield from ("--ro-bind", str(path), str(path))
+
+
+def _hiding_options(folders: Iterable[str]) -> Iterator[str]:
+    """Yield the options that put an empty folder over each folder of packages."""
+    hidden = {
+        path.resolve()
+        for folder in folders
+        for name in _PACKAGE_FOLDERS
+        for path in Path(folder).glob(f"*/{name}")
+    }
+    for path in sorted(hidden):
+        yield from ("--tmpfs", str(path), "--remount-ro", str(path))
+
+
 @contextmanager
 def _open_pipe() -> Iterator[tuple[int, int]]:
     """Lend the two ends of a pipe: the one to read, the one to write."""
@@ -260,27 +380,51 @@ def _open_seccomp_filter(machine: str) -> Iterator[int]:
 
 
 _REFUSED_CALLS = {
+    # Memory that nobody can count.
     "shmget": (29, 194),
-    "socket": (41, 198),
+    "socket": (41, 198),  # a listener's queue of clients that have closed theirs
+    "sendmsg": (46, 211),  # open files on their way
+    "bind": (49, 200),
+    "setsockopt": (54, 208),  # larger buffers
     "semget": (64, 190),
     "msgget": (68, 186),
+    "io_setup": (206, 0),
+    "inotify_init": (253, None),
+    "vmsplice": (278, 75),
+    "inotify_init1": (294, 26),
+    "fanotify_init": (300, 262),
+    "sendmmsg": (307, 269),
+    "seccomp": (317, 277),
+    "memfd_create": (319, 279),
+    "userfaultfd": (323, 282),
+    "io_uring_setup": (425, 425),  # its calls are not filtered either
+    "landlock_create_ruleset": (444, 444),
+    "memfd_secret": (447, 447),
+    # Other processes, keys of no namespace, the log and the disks of the host.
     "ptrace": (101, 117),
+    "syslog": (103, 116),
+    "sync": (162, 81),
     "add_key": (248, 217),
     "request_key": (249, 218),
     "keyctl": (250, 219),
-    "vmsplice": (278, 75),
     "perf_event_open": (298, 241),
+    "syncfs": (306, 267),
     "process_vm_readv": (310, 270),
     "process_vm_writev": (311, 271),
-    "memfd_create": (319, 279),
     "bpf": (321, 280),
-    "userfaultfd": (323, 282),
-    "io_uring_setup": (425, 425),
     "pidfd_getfd": (438, 438),
-    "memfd_secret": (447, 447),
 }
-"""The numbers of the calls that are refused, one of each machine in `_ARCHITECTURES`;
-`socket` only for what reaches outside."""
+"""The numbers of the calls that are refused, one of each machine in `_ARCHITECTURES`."""
+
+_REFUSED_ARGUMENTS = {
+    "fcntl": ((72, 25), 1, (1024, 1026, 1031)),  # F_SETLEASE, F_NOTIFY, F_SETPIPE_SZ
+    "prctl": ((157, 167), 0, (22,)),  # PR_SET_SECCOMP
+}
+"""Calls that are refused with certain values: numbers, the argument, its values."""
+_SOCKETPAIR = (53, 199)
+"""Refused unless it is of AF_UNIX: asyncio needs one, and its buffers are counted."""
+_FIRST_UNKNOWN_CALL = 463
+"""From here on they are newer than this list (Linux 6.13), on both machines."""
 
 _ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}  # linux/audit.h
 _X32_CALL_BIT = 0x40000000
@@ -295,9 +439,11 @@ _RETURN = 0x06
 # linux/seccomp.h: offsets in seccomp_data, then what a filter returns.
 _CALL_NUMBER = 0
 _ARCHITECTURE = 4
-_FIRST_ARGUMENT = 16
+_ARGUMENTS = 16
+_ARGUMENT_BYTES = 8
 _KILL = 0x80000000
 _REFUSE = 0x00050000 | errno.EPERM
+_NOT_THERE = 0x00050000 | errno.ENOSYS
 _PASS = 0x7FFF0000
 
 
@@ -306,8 +452,8 @@ def _build_seccomp_filter(machine: str) -> bytes:
     if machine not in _ARCHITECTURES:
         raise SandboxUnavailable(f"there is no system call filter for {machine}")
     column = list(_ARCHITECTURES).index(machine)
-    calls = {name: numbers[column] for name, numbers in _REFUSED_CALLS.items()}
     refuse = _encode_instruction(_RETURN, _REFUSE)
+    accept = _encode_instruction(_RETURN, _PASS)
     steps = [
         _encode_instruction(_LOAD, _ARCHITECTURE),
         _encode_instruction(_IF_EQUAL, _ARCHITECTURES[machine], skip_if=1),
@@ -316,16 +462,28 @@ def _build_seccomp_filter(machine: str) -> bytes:
         _encode_instruction(_LOAD, _CALL_NUMBER),
         _encode_instruction(_IF_AT_LEAST, _X32_CALL_BIT, skip_unless=1),
         refuse,
+        _encode_instruction(_IF_AT_LEAST, _FIRST_UNKNOWN_CALL, skip_unless=1),
+        _encode_instruction(_RETURN, _NOT_THERE),
     ]
-    for name, number in calls.items():
-        if name != "socket":
+    for numbers in _REFUSED_CALLS.values():
+        number = numbers[column]
+        if number is not None:
             steps += [_encode_instruction(_IF_EQUAL, number, skip_unless=1), refuse]
+    for call_numbers, argument, values in _REFUSED_ARGUMENTS.values():
+        place = _ARGUMENTS + argument * _ARGUMENT_BYTES
+        checks = [_encode_instruction(_LOAD, place)]
+        for value in values:
+            checks += [_encode_instruction(_IF_EQUAL, value, skip_unless=1), refuse]
+        checks.append(accept)
+        number = call_numbers[column]
+        steps.append(_encode_instruction(_IF_EQUAL, number, skip_unless=len(checks)))
+        steps += checks
     steps += [
-        _encode_instruction(_IF_EQUAL, calls["socket"], skip_unless=3),
-        _encode_instruction(_LOAD, _FIRST_ARGUMENT),
+        _encode_instruction(_IF_EQUAL, _SOCKETPAIR[column], skip_unless=3),
+        _encode_instruction(_LOAD, _ARGUMENTS),
         _encode_instruction(_IF_EQUAL, _UNIX_SOCKETS, skip_if=1),
         refuse,
-        _encode_instruction(_RETURN, _PASS),
+        accept,
     ]
     return b"".join(steps)
 

@@ -10,6 +10,7 @@ import asyncio
 import json
 from asyncio import StreamReader, StreamWriter, Task
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -100,6 +101,10 @@ class WorkspaceArchive(NamedTuple):
     start: int
 
 
+PrivatePaths = Mapping[str, Path]
+"""What only the server may read, by what an administrator calls it."""
+
+
 class Sandbox:
     """Runs requests in the sandboxes of a backend."""
 
@@ -134,10 +139,14 @@ class Sandbox:
             raise SandboxReplyMissing(run.stderr_text())
         return reply
 
-    async def check_confinement(self, spool: Path) -> None:
-        """Do a first run; raises SandboxUnavailable unless it confines as required."""
+    async def check_confinement(self, spool: Path, private: PrivatePaths) -> None:
+        """Do a first run; raises SandboxUnavailable unless it confines as required.
+
+        A sandbox in which any of the `private` paths can be seen confines nothing.
+        """
+        request = {"operation": "describe", "private": dict(_locate(private))}
         try:
-            reply = await self.run({"operation": "describe"}, None, spool)
+            reply = await self.run(request, None, spool)
         except OSError as error:
             raise SandboxUnavailable(f"it does not start: {error.strerror}") from None
         except RunStopped as stopped:
@@ -146,6 +155,12 @@ class Sandbox:
         except SandboxReplyMissing as silent:
             reason = str(silent) or "a first run gave no answer"
             raise SandboxUnavailable(reason) from None
+        match reply.answer:
+            case {"seen": [_, *_] as seen}:
+                raise SandboxUnavailable(
+                    f"code in it could read {', '.join(map(str, seen))} of the server, "
+                    "which must not lie among programs or libraries"
+                )
         gaps = list(_find_confinement_gaps(reply.answer))
         if gaps:
             raise SandboxUnavailable(f"it does not confine {', '.join(gaps)}")
@@ -172,6 +187,8 @@ class _SandboxRun:
         self._stderr = child.stderr
         self._stderr_text = b""
         self._tasks: list[Task[None]] = []
+        self._measurer = ThreadPoolExecutor(1, "sandbox-memory")
+        self._measuring: asyncio.Future[int] | None = None
         self._stderr_task = asyncio.create_task(self._read_stderr())
 
     async def communicate(
@@ -187,15 +204,21 @@ class _SandboxRun:
         while not reading.done():
             if loop.time() > deadline:
                 raise RunStopped(f"it did not end within {self._limits.seconds:g} s")
-            self._check_memory()
+            await self._check_memory()
             await asyncio.wait({reading}, timeout=_MEMORY_CHECK_SECONDS)
         reading.result()
 
-    def _check_memory(self) -> None:
-        """Raise RunStopped if the sandbox holds more memory than it may."""
+    async def _check_memory(self) -> None:
+        """Raise RunStopped if the sandbox holds more memory than it may.
+
+        Code can make much to read of it; so a thread reads, and none that others need.
+        """
         max_bytes = self._limits.memory
+        loop = asyncio.get_running_loop()
+        measure = self._process.measure_memory
+        self._measuring = loop.run_in_executor(self._measurer, measure)
         try:
-            size = self._process.measure_memory()
+            size = await asyncio.shield(self._measuring)
         except PermissionError:
             raise RunStopped("its memory cannot be read on this server") from None
         if size > max_bytes:
@@ -224,6 +247,9 @@ class _SandboxRun:
 
     async def end(self) -> None:
         """End the sandbox, and wait until it is gone."""
+        if self._measuring is not None:  # it uses what is closed below
+            await asyncio.wait({self._measuring})
+        self._measurer.shutdown(wait=False)
         try:
             await self._process.kill()
             for task in self._tasks:
@@ -271,12 +297,24 @@ async def _drain(stream: StreamReader) -> None:
         pass
 
 
+def _locate(private: PrivatePaths) -> Iterator[tuple[str, tuple[str, int, int]]]:
+    """Yield where each path leads, with the device and the number of what is there.
+
+    By these a sandbox tells it from a path of the same name in a container's image.
+    """
+    for name, path in private.items():
+        with suppress(OSError):  # it is not there
+            status = path.stat()
+            yield name, (str(path.resolve()), status.st_dev, status.st_ino)
+
+
 _EXPECTED_CONFINEMENT = {
     "capabilities": 0,
     "no_new_privileges": "1",
     "filtered": "2",  # by a program: prctl(2), PR_GET_SECCOMP
     "networks": ["lo"],
     "namespaces": False,
+    "seen": [],
 }
 
 

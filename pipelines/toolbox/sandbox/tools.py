@@ -15,6 +15,7 @@ from toolbox.sandbox.bubblewrap import BubblewrapBackend, find_interpreters
 from toolbox.sandbox.containers import ContainerBackend
 from toolbox.sandbox.processes import ChildProcess, start_process
 from toolbox.sandbox.runs import (
+    PrivatePaths,
     RunStopped,
     Sandbox,
     SandboxReply,
@@ -254,10 +255,12 @@ class SandboxTools:
         log: Callable[[str], object] = _drop_line,
         make_backends: Callable[[str], Iterable[SandboxBackend]] = list_backends,
         workspaces: Workspaces | None = None,
+        private: PrivatePaths | None = None,
     ) -> None:
         """`wheels` is the folder of packages that code can import, if there is one.
 
-        `workspaces` outlive these tools; without them they have their own.
+        `workspaces` outlive these tools; without them they have their own. A sandbox
+        in which code could see any of the `private` paths is not used.
         """
         self.problems: list[str] = []
         self.missing = ""
@@ -266,6 +269,7 @@ class SandboxTools:
         self._wheels = wheels
         self._log = log
         self._make_backends = make_backends
+        self._private = private or {}
         self._packages = ""
         self._packages_folder: Path | None = None
         self._has_own_workspaces = workspaces is None
@@ -430,7 +434,7 @@ class SandboxTools:
         for backend in backends:
             sandbox = Sandbox(backend, self._limits)
             try:
-                await sandbox.check_confinement(spool)
+                await sandbox.check_confinement(spool, self._private)
                 return sandbox
             except SandboxUnavailable as missing:
                 reasons.append(f"{backend.name}: {missing}")

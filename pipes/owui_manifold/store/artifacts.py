@@ -28,7 +28,7 @@ from openai_responses.transport.connections import (
     container_file,
 )
 from openai_responses.transport.stream import ItemDone, PartialImage
-from owui_chat.file_names import StoredName, image_name, shorten_name, stored_name
+from owui_chat.file_names import image_name, shorten_name
 from owui_chat.files import container_addresses, file_citations
 from owui_host.files import NewFile, store_file
 from owui_host.users import user_model
@@ -157,10 +157,10 @@ class ArtifactStore:
             self._call.log.warn(f"no container file: {error}")
             reason = _GONE if error.status == 404 else _NOT_FETCHED
             return reason.format(name)
-        entry = await self._store_once(stored_name(name), content)
+        entry = await self._store_once(name, content)
         return entry or _NOT_STORED.format(name)
 
-    async def _store_once(self, name: StoredName, content: bytes) -> Item | None:
+    async def _store_once(self, name: str, content: bytes) -> Item | None:
         """Return the entry of a stored file; None if nothing is stored.
 
         The same content is stored once in a run. It belongs to the person who asked: if
@@ -178,9 +178,8 @@ class ArtifactStore:
         message: dict[str, str] = {}
         if caller.may_have_row:
             message = {"chat_id": caller.chat_id, "message_id": caller.message_id}
-        file = NewFile(name.name, name.media_type, content)
         request = self._call.host.request
-        entry = await store_file(request, file, message, user)
+        entry = await store_file(request, NewFile(name, content), message, user)
         self._entries[digest] = entry
         return entry
 

@@ -81,6 +81,20 @@ async def test_sandbox_that_cannot_start_is_not_offered(
     assert problem in line
 
 
+@pytest.mark.sandbox
+async def test_sandbox_that_shows_the_valves_is_not_offered(
+    pool: OwnToolPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are files of the server: in this folder, each interpreter could read them."""
+    monkeypatch.setenv("PIPELINES_DIR", "/usr/lib")
+
+    offer = await offered(pool, SANDBOX=True)
+
+    assert offer.tools == ()
+    [problem] = offer.problems
+    assert "code in it could read PIPELINES_DIR of the server" in problem
+
+
 async def test_without_the_valve_there_is_no_sandbox(pool: OwnToolPool) -> None:
     """Off by default."""
     assert await opened(pool) == ()

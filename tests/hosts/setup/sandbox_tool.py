@@ -11,8 +11,7 @@ from hosts.people.questions import calling
 from hosts.people.tabs import Tab, Turn
 from hosts.people.users import EVERYBODY_READS, User
 from hosts.sent import chat_bodies, tool_outputs
-from releasing.contents import READABLE, SANDBOX_ID
-from releasing.imports import plugins_file
+from releasing.contents import READABLE, SANDBOX_ID, plugins_file
 from releasing.packed import pack
 from simulator import Simulator
 

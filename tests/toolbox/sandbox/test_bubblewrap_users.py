@@ -125,6 +125,22 @@ def test_limits_are_the_same_for_anybody(sources: str) -> None:
     assert watched.startswith("Error: The run was stopped, because its processes")
 
 
+CHILDREN = """
+import os, time
+for _ in range(6):
+    os.fork() or os._exit(0)
+time.sleep(0.5)
+6 * 7
+"""
+
+
+def test_children_that_nobody_waits_for_stop_nothing(sources: str) -> None:
+    """They have no memory any more, and nobody but root may look at the rest."""
+    [reply] = answers(sources, CHILDREN)
+
+    assert json.loads(reply)["result"] == 42
+
+
 OPEN = "import os, signal\npipe = os.open('/proc/1/fd/{}', os.O_WRONLY)\n"
 FORGE = OPEN.format(1) + "os.write(pipe, {!r})\nsignal.pause()"
 PAUSE = 2

@@ -6,6 +6,7 @@ import os
 import sys
 from asyncio.subprocess import PIPE
 from pathlib import Path
+from threading import Event
 
 import pytest
 
@@ -135,6 +136,28 @@ async def test_memory_is_watched(spool: Path) -> None:
 
     with pytest.raises(RunStopped, match="its processes and files held more"):
         await ask(backend, spool)
+
+
+async def test_memory_is_read_in_a_thread_until_its_end(spool: Path) -> None:
+    """Others go on meanwhile, and nothing is closed that it still reads."""
+    begun, go_on = Event(), Event()
+
+    def measure() -> int:
+        begun.set()
+        go_on.wait()
+        return 0
+
+    backend = Pretended("import signal\nsignal.pause()", measure)
+    asking = asyncio.create_task(ask(backend, spool))
+    await asyncio.to_thread(begun.wait)
+    asking.cancel()
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+    assert not backend.cells[0].closed
+    go_on.set()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
 
 
 async def test_memory_of_the_host_is_not_counted() -> None:

@@ -51,6 +51,20 @@ async def test_hole_speaks_against_a_backend(hole: str, is_silent: bool) -> None
     )
 
 
+async def test_private_path_that_is_seen_speaks_against_a_backend() -> None:
+    """The administrator learns which; an answer of another form is as bad."""
+    told = [{**CONFINED, "seen": seen} for seen in (["DATA_DIR", ".env"], "DATA_DIR")]
+
+    number, [line] = await offered([Pretended(answering(each)) for each in told])
+
+    assert number == 0
+    assert line == (
+        "The tools of the sandbox are not offered: pretended: code in it could read "
+        "DATA_DIR, .env of the server, which must not lie among programs or libraries; "
+        "pretended: it does not confine seen."
+    )
+
+
 async def test_first_working_backend_is_used() -> None:
     """Those behind it are not tried; nothing is logged."""
     bad = Pretended("", missing="it is not installed")

@@ -142,6 +142,82 @@ signal.pause()
     assert await chat.still_works()
 
 
+HIDDEN = {
+    "sockets": """
+import socket
+pairs = []
+try:
+    while True:
+        pairs.append(socket.socketpair())
+        for end in pairs[-1]:
+            end.setblocking(False)
+            try:
+                while True: end.send(bytes(100_000))
+            except BlockingIOError: pass
+except OSError: pass
+""",
+    "mappings": """
+import ctypes
+libc = ctypes.CDLL(None)
+libc.mmap.restype = ctypes.c_void_p
+libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
+libc.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+begin = libc.mmap(None, 4096 * 14_000, 1, 0x22, -1, 0)
+for page in range(0, 14_000, 2):
+    assert libc.mprotect(begin + page * 4096, 4096, 3) == 0
+""",
+    "locks": """
+import fcntl
+file = open("/tmp/file", "w")
+for place in range(5000):
+    fcntl.lockf(file, fcntl.LOCK_EX, 1, 2 * place)
+""",
+    "a first thread that ended": """
+import ctypes, threading, time
+def take():
+    time.sleep(0.1)
+    kept.append(bytearray(b"x") * (45 << 20))
+    threading.Event().wait()
+kept = []
+threading.stack_size(1 << 18)
+threading.Thread(target=take, daemon=True).start()
+if os.getpid() != first:
+    ctypes.CDLL(None).pthread_exit(None)
+""",
+    "files of threads": """
+import ctypes, os, threading
+def take():
+    ctypes.CDLL(None).unshare(0x400)  # CLONE_FILES: this thread has its own from here
+    import socket
+    kept.append([socket.socketpair() for _ in range(28)])
+    held.wait()
+held, kept = threading.Event(), []
+threading.stack_size(1 << 18)
+for _ in range(7):
+    threading.Thread(target=take, daemon=True).start()
+""",
+}
+
+
+@pytest.mark.parametrize("kind", HIDDEN)
+async def test_memory_that_the_kernel_holds(chat: Chat, kind: str) -> None:
+    """What processes have there is counted with theirs."""
+    processes = {"files of threads": 0, "a first thread that ended": 2}.get(kind, 5)
+    code = f"""
+import os, signal
+first = os.getpid()
+for _ in range({processes}):
+    if not os.fork():
+        break
+{HIDDEN[kind]}
+signal.pause()
+"""
+    ran = await chat.run(code)
+
+    assert f"more than {TIGHT.memory} bytes of memory" in ran.answer.text
+    assert await chat.still_works()
+
+
 async def test_memory_of_empty_files(chat: Chat) -> None:
     """Each costs the kernel memory, though it has no size."""
     code = (

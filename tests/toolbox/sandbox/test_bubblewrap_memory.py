@@ -1,0 +1,86 @@
+"""What is counted of a process, by its folder in `/proc`: here of the tests' own."""
+
+import fcntl
+import os
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from toolbox.sandbox.bubblewrap import _read_open_files, _unless_it_ended
+
+
+@contextmanager
+def ended_child() -> Iterator[str]:
+    """Lend the folder of a process that has ended, and that nobody has waited for."""
+    child = os.fork()
+    if child == 0:
+        os._exit(0)
+    os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
+    try:
+        yield f"/proc/{child}/task/{child}"
+    finally:
+        os.waitpid(child, 0)
+
+
+def counted(folder: str = "") -> tuple[int, set[str]]:
+    """Return the locks of this thread, and its pipes and sockets."""
+    buffers: set[str] = set()
+    locks = _read_open_files(
+        folder or f"/proc/self/task/{threading.get_native_id()}", buffers
+    )
+    return locks, buffers
+
+
+def test_pipes_and_sockets_are_counted_once() -> None:
+    """However many have them open: a pipe has two ends, a pair two buffers."""
+    _, before = counted()
+    ends = [*os.pipe()]
+    ends.append(os.dup(ends[0]))
+    pair = socket.socketpair()
+    _, opened = counted()
+    for end in ends:
+        os.close(end)
+    for one in pair:
+        one.close()
+
+    kinds = sorted(name.partition(":")[0] for name in opened - before)
+    assert kinds == ["pipe", "socket", "socket"]
+    assert counted()[1] == before
+
+
+def test_locks_are_counted(tmp_path: Path) -> None:
+    """Each of a file, of both kinds."""
+    before, _ = counted()
+    with (tmp_path / "file").open("w") as file:
+        for place in (0, 10, 20):
+            fcntl.lockf(file, fcntl.LOCK_EX, 1, place)
+        fcntl.flock(file, fcntl.LOCK_EX)
+        held, _ = counted()
+
+    assert held - before == 4
+    assert counted()[0] == before
+
+
+def test_what_has_ended_holds_nothing() -> None:
+    """Its folder belongs to root until somebody waits for it, or it is gone."""
+    with ended_child() as folder:
+        with _unless_it_ended(folder):
+            counted(folder)
+        with _unless_it_ended(folder):
+            raise PermissionError
+    with _unless_it_ended(folder):
+        counted(folder)
+    with _unless_it_ended(folder):
+        raise PermissionError
+
+
+def test_what_lives_and_cannot_be_read_is_told() -> None:
+    """A limit that nobody sees is none."""
+    folder = f"/proc/self/task/{threading.get_native_id()}"
+
+    with pytest.raises(PermissionError), _unless_it_ended(folder):
+        raise PermissionError
