@@ -3,8 +3,10 @@
 import asyncio
 import logging
 import re
+import sys
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -570,23 +572,39 @@ async def test_no_tool_is_named_where_rules_would_not_hold(
     assert bool(result["choices"][0]["message"]["content"]) is bool(asked)
 
 
-async def test_words_of_a_tools_exception_are_in_no_chat(
+class Toolkit:
+    """A toolkit whose method quotes what it knows."""
+
+    valves = SimpleNamespace(WEATHER_API_KEY="canary-of-the-toolkit", units="metric")
+
+    def __init__(self, key: str) -> None:
+        self.known = [key, self.valves.WEATHER_API_KEY, f"{sys.prefix}/lib/forecast.py"]
+
+    def get_weather(self, city: str) -> str:
+        """Fail, and say why."""
+        raise ValueError(f"{city}: day must look like 2026-12-31, metric {self.known}")
+
+
+async def test_the_model_reads_why_a_tool_failed(
     pipe: Pipe, sim: Simulator, host: StandInHost, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """They are in the log."""
-
-    def broken(city: str) -> str:
-        raise ValueError(f"canary for {city}")
-
+    """Not the keys of pipe and toolkit, and not where the server is installed."""
     caplog.set_level(logging.DEBUG)
-    given = given_tools(broken)
+    given = given_tools(Toolkit(sim.api_key).get_weather)
 
     chunks = await chunks_of(pipe, chat("sim:tool", tools=[TOOL]), **given)
 
-    assert "get_weather failed" in grown(chunks)
-    assert "canary" not in str(chunks)
-    assert "canary" not in str([request.body for request in sim.requests])
-    assert "ValueError: canary for Zürich" in caplog.text
+    told = (
+        "Error: get_weather failed: ValueError: Zürich: day must look like 2026-12-31, "
+        "metric ['[redacted]', '[redacted]', '[path]/forecast.py']"
+    )
+    assert sim.requests[-1].body["input"][-1]["output"] == told
+    assert "day must look like 2026-12-31" in grown(chunks)
+    sent = str([request.body for request in sim.requests])
+    for secret in ("canary", sim.api_key, sys.prefix):
+        assert secret not in sent + str(chunks)
+    assert "ValueError: Zürich: day must look like" in caplog.text
+    assert "canary" not in caplog.text
 
 
 async def test_person_is_asked_before_a_tool_runs(

@@ -58,7 +58,7 @@ class Weather:
         """Return the weather."""
         self.calls += 1
         if self.fails:
-            raise RuntimeError("the secret of the tool")
+            raise RuntimeError("no weather today")
         return f"Rain in {city}."
 
 
@@ -218,14 +218,16 @@ async def test_a_limit_ends_in_an_answer(
 
 
 async def test_a_failed_call_is_not_made_again(pipe: Pipe, sim: Simulator) -> None:
-    """With the same arguments; the model gets the fixed texts, and no exception's (R21)."""
+    """With the same arguments; the cause follows the fixed text (R20, R21)."""
     tool = Weather(fails=True)
     chunks = await chunks_of(pipe, asked("sim:tool-twice"), **given(tool))
 
     assert errors(chunks) == []
     assert tool.calls == 1
     first, second = outputs(sim)
-    assert first == "tool invoke error: failed to execute tool"
+    assert first == (
+        "tool invoke error: failed to execute tool\nRuntimeError: no weather today"
+    )
     assert "repeated failure detected" in second
 
 

@@ -202,7 +202,7 @@ def call_toolset(call: CheckedCall, offered: OfferedTools) -> Toolset:
     valves = call.valves
     seconds = call.config.tool_seconds
     return Toolset(
-        tools=HostTools(call.host, tool_user(call), offered.names),
+        tools=HostTools(call.host, tool_user(call), offered.names, call.log.hide),
         approver=_approver(call),
         limits=CallLimits(
             seconds=seconds,
@@ -211,6 +211,7 @@ def call_toolset(call: CheckedCall, offered: OfferedTools) -> Toolset:
             own=[*call.config.tool_timeouts, *long_running_tools(call.host)],
         ),
         log=call.log.warn,
+        redacted=call.log.redacted_for_model,
         budget=Budget(
             # One round more in which the model hears of the limit.
             rounds=valves.MAX_FUNCTION_CALL_LOOPS + 1,
