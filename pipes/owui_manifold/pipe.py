@@ -13,13 +13,14 @@ from contextlib import aclosing
 from functools import partial
 from typing import Any
 
-from openai_responses.endings import CUT
-from openai_responses.items import Item
+from openai_responses.endings import COMPLETED, CUT
+from openai_responses.items import Item, text_message
 from openai_responses.loop.events import RunDone
 from openai_responses.transport.connections import Connections
+from openai_responses.transport.stream import TextDelta
 from openai_responses.ulid import new_ulid
 from owui_chat.events import AnswerEvent
-from owui_chat.input.tasks import task_result
+from owui_chat.input.tasks import is_usable_text, task_result
 from owui_chat.render.chunks import METADATA_KEY, Chunk, error_chunk, source_chunk
 from owui_chat.render.completions import completion_text
 from owui_manifold.call.capabilities import AccountCapabilities
@@ -112,10 +113,10 @@ class Pipe:
             threads=self._threads,
             user=user,
         )
-        if call.caller.task:
-            return await self._do_task(call)
         if call.caller.streams:
             return self._stream(call)
+        if call.caller.task:
+            return await self._do_task(call)
         return await self._complete(call)
 
     async def _stream(self, call: PipeCall) -> AsyncGenerator[Chunk, None]:
@@ -139,7 +140,7 @@ class Pipe:
                 yield metadata_chunk(view, metadata)
             message = report_exception(call.log, error, PIPE_SHELL)
             yield readable_chunk(error_chunk(message), call.caller)
-        if failed and call.config.shows_log and call.caller.host_reads:
+        if failed and call.config.shows_log and call.caller.has_page:
             yield source_chunk("Log of this answer", call.log.text())
 
     async def _complete(self, call: PipeCall) -> Chunk:
@@ -161,39 +162,52 @@ class Pipe:
         return whole_result(call.caller, ended, items)
 
     async def _do_task(self, call: PipeCall) -> Chunk:
-        """Return a title, tags or the like; an empty text if that failed.
+        """Return a title, a summary or the like; an empty text if that failed.
 
-        A failed title must not make the chat fail. With rules for approvals the host's
-        task `function_calling` gets no answer: in its legacy mode the host would run the
-        tools without them.
+        A failed title must not make the chat fail.
         """
         text = ""
-        if call.caller.task == "function_calling" and call.config.approval_rules:
-            call.log.warn(_NO_LEGACY_TOOLS)
-            return task_result(text, call.caller.host_model)
         try:
-            text = await self._task_text(await check_call(call))
+            ended, _ = await self._watch(await self._answer(call))
+            if is_usable_text(call.caller.task, ended.ending):
+                text = completion_text(ended)
         except Exception as error:
             report_exception(call.log, error, PIPE_SHELL)
         return task_result(text, call.caller.host_model)
 
-    async def _task_text(self, call: CheckedCall) -> str:
-        """Return a task's text; empty if its request fails."""
+    async def _task_events(
+        self, call: CheckedCall
+    ) -> AsyncGenerator[AnswerEvent, None]:
+        """Yield the events of a task.
+
+        With rules for approvals the host's task `function_calling` gets no answer: in its
+        legacy mode the host would run the tools without them.
+        """
         known_text = command_task_text(call)
+        if call.caller.task == "function_calling" and call.config.approval_rules:
+            call.log.warn(_NO_LEGACY_TOOLS)
+            known_text = ""
         if known_text is not None:
-            return known_text
-        while True:
-            request = build_task_request(call)
-            events = answer_events(request, self._connections)
-            ended, _ = await self._watch(events)
-            # Once: the next request is for the chat's model, which is never missing.
-            if not lacks_task_model(request, ended):
-                break
-        return "" if ended.ending.is_failure else completion_text(ended)
+            yield TextDelta(0, "text", 0, known_text)
+            yield RunDone(COMPLETED, output=(text_message("assistant", known_text),))
+            return
+        is_refused = True
+        while is_refused:
+            is_refused = False
+            request = await build_task_request(call)
+            async with aclosing(answer_events(request, self._connections)) as events:
+                async for event in events:
+                    if isinstance(event, RunDone) and lacks_task_model(request, event):
+                        # Once: the next request is for the model that was asked for.
+                        is_refused = True
+                    else:
+                        yield event
 
     async def _answer(self, arrived: PipeCall) -> AsyncGenerator[AnswerEvent, None]:
-        """Return the events of an answer: of the model, of `/check` or of `/usage`."""
+        """Return the events of an answer: of the model, of a task, of `/check`, `/usage`."""
         call = await check_call(arrived)
+        if call.caller.task:
+            return self._task_events(call)
         question = last_user_text(call.messages)
         if call.caller.is_admin and question == CHECK_COMMAND:
             endpoints = await calls_to_each_endpoint(arrived, call)

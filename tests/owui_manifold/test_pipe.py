@@ -19,6 +19,7 @@ from calls.outcomes import (
     BrokenBody,
     answering,
     chunks_of,
+    errors,
     grown,
     plain_text,
     result_of,
@@ -182,16 +183,93 @@ async def test_task_gets_its_text_and_nothing_else(
 ) -> None:
     """One short request that keeps nothing."""
     prompt = '### Task:\nMake a title.\n### Output:\n{ "title": "..." }'
+    given = {**NATIVE, "__task__": "title_generation"}
 
-    result = await pipe.pipe(
-        chat(prompt, stream=stream), **NATIVE, __task__="title_generation"
-    )
+    if stream:
+        content = plain_text(await chunks_of(pipe, chat(prompt), **given))
+    else:
+        result = await result_of(pipe, chat(prompt), **given)
+        content = result["choices"][0]["message"]["content"]
 
-    assert isinstance(result, dict)
-    content = result["choices"][0]["message"]["content"]
     assert content == '{"title": "Talking to a Stand-in"}'
     assert host.chats.writes == []
     assert sim.requests[0].body["reasoning"] == {"effort": "none"}
+
+
+MERGING: Json = {**PLAIN, "__task__": "moa_response_generation"}
+
+
+async def test_merged_answers_stream_as_the_page_reads_them(
+    pipe: Pipe, sim: Simulator, host: StandInHost
+) -> None:
+    """In `choices[0].delta.content`, from the model that the person chose."""
+    pipe.valves = valves_for(sim, TASK_MODEL="gpt-6-luna")
+
+    chunks = await chunks_of(pipe, chat("sim:chat"), **MERGING)
+
+    texts = [chunk for chunk in chunks if plain_text([chunk])]
+    assert len(texts) > 1
+    assert plain_text(chunks).startswith("This is turn 1.")
+    assert chunks[-2]["choices"][0]["finish_reason"] == "stop"
+    [request] = sim.requests
+    assert (request.body["model"], request.body["stream"]) == ("gpt-5.6-sol", True)
+
+
+@pytest.mark.parametrize(
+    ("scenario", "shown"), [("500", "internal error"), ("failed", "internal error")]
+)
+async def test_merge_that_fails_says_so_as_text(
+    scenario: str, shown: str, pipe: Pipe, sim: Simulator
+) -> None:
+    """The page stops at an error without showing it."""
+    chunks = await chunks_of(pipe, chat(f"sim:{scenario}"), **MERGING)
+
+    assert errors(chunks) == []
+    assert shown in plain_text(chunks)
+
+
+async def test_merge_that_is_refused_says_so_as_text(
+    pipe: Pipe, sim: Simulator
+) -> None:
+    """Nothing was sent."""
+    pipe.valves = valves_for(sim, API_KEY="")
+
+    chunks = await chunks_of(pipe, chat("Hi"), **MERGING)
+
+    assert errors(chunks) == []
+    assert "This pipe has no API key yet." in plain_text(chunks)
+
+
+@pytest.mark.parametrize(
+    ("task", "is_used"),
+    [
+        ("context_compaction", True),
+        ("moa_response_generation", True),
+        ("emoji_generation", True),
+        ("title_generation", False),
+        ("memory_review", False),
+        ("function_calling", False),
+    ],
+)
+async def test_text_that_was_cut_is_used_and_a_cut_object_is_not(
+    task: str, is_used: bool, pipe: Pipe, host: StandInHost
+) -> None:
+    """Open WebUI would replace a summary by the beginnings of all messages."""
+    result = await result_of(pipe, chat("sim:incomplete"), **PLAIN, __task__=task)
+
+    assert bool(result["choices"][0]["message"]["content"]) is is_used
+
+
+@pytest.mark.parametrize("scenario", ["failed", "drop"])
+async def test_summary_of_a_failed_response_is_not_used(
+    scenario: str, pipe: Pipe, host: StandInHost
+) -> None:
+    """Nobody knows how much is missing."""
+    given = {**PLAIN, "__task__": "context_compaction"}
+
+    result = await result_of(pipe, chat(f"sim:{scenario}"), **given)
+
+    assert result["choices"][0]["message"]["content"] == ""
 
 
 async def test_users_valves_are_read_from_the_user(pipe: Pipe, sim: Simulator) -> None:
@@ -424,7 +502,8 @@ async def test_own_fault_in_a_task_is_only_logged(
     pipe: Pipe, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The host would take the sentence for a title."""
-    result = await pipe.pipe(BrokenBody(chat("Hi")), **NATIVE, __task__="title")
+    body = BrokenBody(chat("Hi", stream=False))
+    result = await pipe.pipe(body, **NATIVE, __task__="title_generation")
 
     assert isinstance(result, dict)
     assert result["choices"][0]["message"]["content"] == ""
@@ -456,7 +535,7 @@ async def test_failed_task_is_logged(
     """With the sentence, never the key."""
     pipe.valves = valves_for(sim, API_KEY="")
 
-    await pipe.pipe(chat("Hi"), **NATIVE, __task__="tags")
+    await result_of(pipe, chat("Hi"), **NATIVE, __task__="tags_generation")
 
     assert re.match(
         r"[0-9A-Z]{10} nothing was sent: This pipe has no API key yet\.",
@@ -570,6 +649,8 @@ async def test_no_tool_is_named_where_rules_would_not_hold(
 
     assert len(sim.requests) == asked
     assert bool(result["choices"][0]["message"]["content"]) is bool(asked)
+    streamed = await chunks_of(pipe, chat("Hi"), **PLAIN, __task__="function_calling")
+    assert bool(plain_text(streamed)) is bool(asked)
 
 
 class Toolkit:

@@ -22,7 +22,7 @@ from owui_manifold.host.open_webui import administrator_params
 from shells.caller_settings import left_out_line, unknown_permissions
 from shells.valve_words import comma_list
 
-_LENGTH_KEYS = ("max_output_tokens", "max_tokens", "max_completion_tokens")
+LENGTH_KEYS = ("max_output_tokens", "max_tokens", "max_completion_tokens")
 _TOOL_KEYS = ("tools", "extra_tools")
 
 
@@ -144,7 +144,7 @@ def _permitted_body(body: JsonObject, permission: _Permission) -> dict[str, Any]
         given = body.get(key)
         if isinstance(given, list):
             kept[key] = _permitted_tools(given, permission)
-    for key in _LENGTH_KEYS:
+    for key in LENGTH_KEYS:
         if _is_too_long(key, body, permission):
             kept[key] = permission.max_tokens
     return kept

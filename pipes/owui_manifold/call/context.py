@@ -34,9 +34,23 @@ class Caller(ChatCaller):
         return self.host_model.split(".", 1)[-1]
 
     @property
+    def has_page(self) -> bool:
+        """Whether the answer is one of a chat of Open WebUI's page, and no task."""
+        return self.host_reads and not self.task
+
+    @property
     def is_in_channel(self) -> bool:
         """Whether the model was mentioned in a channel."""
         return self.chat_id.startswith(_CHANNEL)
+
+    @property
+    def drops_errors(self) -> bool:
+        """Whether the reader of a stream shows its text alone.
+
+        In a channel Open WebUI drops errors of a stream, and the answer would be empty
+        (socket/main.py:1369 of 0.12.4).
+        """
+        return self.is_in_channel or super().drops_errors
 
     @property
     def may_have_row(self) -> bool:
@@ -66,7 +80,7 @@ def read_caller(
 
 def page_emitter(caller: Caller, host: HostContext) -> EventEmitter | None:
     """Return what sends events beside the answer; None if no page shows them."""
-    if caller.host_reads and not caller.task:
+    if caller.has_page:
         return host.event_emitter
     return None
 

@@ -20,8 +20,7 @@ from openai_responses.json_input import as_mapping, count_entries
 from openai_responses.long_work import run_work
 from openai_responses.loop.tools import Toolset
 from openai_responses.models.choice import choose_auto_model
-from openai_responses.models.facts import ModelFacts
-from openai_responses.models.resolve import REASONING_EFFORTS, ResolvedModel
+from openai_responses.models.resolve import ResolvedModel
 from openai_responses.repairs.request_repairs import lowered_kinds
 from openai_responses.requests.build import (
     ResponsesRequest,
@@ -96,12 +95,12 @@ from owui_manifold.prepare.request import (
     call_toolset,
     learned_repairs,
     offered_tools,
+    other_allowed_effort,
     request_settings,
 )
 from owui_manifold.prepare.retrieved_text import without_retrieved_text
 from owui_manifold.store.keys import chat_keys
 from owui_manifold.store.stored_chat import StoredChat, read_stored_chat
-from shells.administration import UsageAllowance
 
 
 class _Chat(NamedTuple):
@@ -355,29 +354,12 @@ def _build_flat(chat: _Chat) -> _Chat:
     body = _body(chat)
     stored = chat.stored.repairs if chat.stored else ()
     request = build_request(chat.model, "", items, body, settings)
-    effort = ""
-    if chat.call.account:
-        limits = chat.call.account.limits
-        effort = _other_allowed_effort(limits, chat.model.facts, request)
+    effort = other_allowed_effort(chat.call, chat.model.facts, request)
     if effort:
         body["reasoning"] = {**as_mapping(body.get("reasoning")), "effort": effort}
         request = build_request(chat.model, "", items, body, settings)
     repairs = (*learned_repairs(chat.call, request.model), *stored)
     return chat._replace(request=request.model_copy(update={"repairs": repairs}))
-
-
-def _other_allowed_effort(
-    limits: UsageAllowance, facts: ModelFacts, request: ResponsesRequest
-) -> str:
-    """Return the effort that limits allow instead of the request's.
-
-    Empty if they allow what is asked for.
-    """
-    effort = (request.reasoning or {}).get("effort") or facts.default_effort
-    known: Sequence[str] = ()
-    if effort or facts.reasoning:
-        known = facts.efforts or REASONING_EFFORTS
-    return limits.nearest_allowed_effort(effort, known)
 
 
 def _restore_prefix(chat: _Chat) -> _Chat:

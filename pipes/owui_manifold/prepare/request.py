@@ -12,7 +12,8 @@ from openai_responses.json_input import as_mapping
 from openai_responses.loop.attempts import Limits
 from openai_responses.loop.spending import Budget
 from openai_responses.loop.tools import Approver, CallLimits, Toolset
-from openai_responses.models.resolve import ResolvedModel
+from openai_responses.models.facts import ModelFacts
+from openai_responses.models.resolve import REASONING_EFFORTS, ResolvedModel
 from openai_responses.repairs.memory import RepairScope
 from openai_responses.repairs.request_repairs import Repair, refused_tools
 from openai_responses.requests.build import (
@@ -127,6 +128,22 @@ def request_settings(
         parallel_tool_calls=None if valves.PARALLEL_TOOL_CALLS else False,
         defaults={**_default_parameters(call, tools.items), **ceiling},
     )
+
+
+def other_allowed_effort(
+    call: CheckedCall, facts: ModelFacts, request: ResponsesRequest
+) -> str:
+    """Return the effort that the limits of a user allow instead of the request's.
+
+    Empty if they allow what is asked for.
+    """
+    if call.account is None:
+        return ""
+    effort = (request.reasoning or {}).get("effort") or facts.default_effort
+    known: Sequence[str] = ()
+    if effort or facts.reasoning:
+        known = facts.efforts or REASONING_EFFORTS
+    return call.account.limits.nearest_allowed_effort(effort, known)
 
 
 def is_as_configured(prepared: PreparedRequest) -> bool:
