@@ -73,9 +73,9 @@ class Pipe:
         self._capabilities.shutdown_dates = self._listing.shutdown_dates
         self._threads = ToolThreads()
 
-    def pipes(self) -> list[dict[str, str]]:
+    async def pipes(self) -> list[dict[str, str]]:
         """Return the models to list."""
-        models = list_models(self.valves, self._listing, self._connections)
+        models = await list_models(self.valves, self._listing, self._connections)
         return [{"id": name, "name": model.name} for name, model in models.items()]
 
     async def pipe(  # noqa: PLR0913, PLR0917 - the host passes these, by name

@@ -53,7 +53,7 @@ async def test_models_are_listed_by_the_administrators_names() -> None:
     pipe = Pipe()
     pipe.valves = Valves(MODEL_ID=" gpt-5.2-high, ,gpt-5.6-sol,gpt-5.2-high , mine")
 
-    assert pipe.pipes() == [
+    assert await pipe.pipes() == [
         {"id": "gpt-5.2-high", "name": "GPT-5.2 (high)"},
         {"id": "gpt-5.6-sol", "name": "GPT-5.6 Sol"},
         {"id": "mine", "name": "mine"},

@@ -1,6 +1,5 @@
 """What a person is told above an answer."""
 
-import asyncio
 from typing import Any
 
 import pytest
@@ -42,8 +41,7 @@ async def test_shutdown_date_of_the_server_counts(pipe: Pipe) -> None:
     body["model"] = "my_pipe.gpt-5"
     assert statuses(await chunks_of(pipe, body, **given)) == []
 
-    pipe.pipes()
-    await asyncio.gather(*pipe._connections._pool()._tasks)
+    await pipe.pipes()
 
     [status] = statuses(await chunks_of(pipe, body, **given))
     assert "switched off on 2026-12-11. Use GPT-6.1 Sol instead." in status
