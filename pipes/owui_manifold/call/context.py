@@ -8,7 +8,7 @@ from openai_responses.clock import utc_today
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import InvalidRequest
 from openai_responses.json_input import JsonObject, as_list
-from openai_responses.models.choice import replacement
+from openai_responses.models.choice import replacement, retirement_notice
 from openai_responses.models.resolve import ResolvedModel, resolve_model
 from owui_manifold.call.agent import AgentMode, answering_name, find_agent
 from owui_manifold.call.capabilities import AccountCapabilities
@@ -118,8 +118,6 @@ class CheckedCall(NamedTuple):
     """Where its requests go."""
     model: ResolvedModel
     """What answers it."""
-    chosen_model: ResolvedModel
-    """The requested model, which the API may have shut down."""
     model_id: str
     """The host's id of the model that was chosen, maybe one of its workspace."""
     model_name: str
@@ -148,6 +146,28 @@ class CheckedCall(NamedTuple):
         """Return a model with the administrator's overrides."""
         return resolve_model(name, self.overrides)
 
+    def retirement(self, name: str) -> str:
+        """Return the notice about the end of a model, if it is near.
+
+        An agent is named by the model that answers for it: that is what ends.
+        """
+        model_name = answering_name(name, self.config.agent)
+        days = self.capabilities.shutdown_dates
+        model = _with_last_day(self.resolve(model_name), days)
+        today = utc_today()
+        successor = None if self.endpoint.is_azure else replacement(model, today)
+        return retirement_notice(model, today, successor)
+
+
+def _with_last_day(
+    model: ResolvedModel, shutdown_dates: Mapping[str, str]
+) -> ResolvedModel:
+    """Return a model with the last day that the server has named for it, if any."""
+    last_day = shutdown_dates.get(model.id)
+    if not last_day:
+        return model
+    return model._replace(facts=model.facts._replace(shutdown=last_day))
+
 
 def resolve_call(call: PipeCall, endpoint: Endpoint) -> CheckedCall:
     """Return a call with the model that answers it at an endpoint.
@@ -165,9 +185,7 @@ def resolve_call(call: PipeCall, endpoint: Endpoint) -> CheckedCall:
     if not caller.task:
         is_switched = call.config.wants_agent
         agent = find_agent(caller.model, parameters, is_switched=is_switched)
-    last_day = call.capabilities.shutdown_dates.get(chosen.id)
-    if last_day:
-        chosen = chosen._replace(facts=chosen.facts._replace(shutdown=last_day))
+    chosen = _with_last_day(chosen, call.capabilities.shutdown_dates)
     successor = None if endpoint.is_azure else replacement(chosen, utc_today())
     return CheckedCall(
         body=call.body,
@@ -176,7 +194,6 @@ def resolve_call(call: PipeCall, endpoint: Endpoint) -> CheckedCall:
         config=call.config,
         endpoint=endpoint,
         model=successor or chosen,
-        chosen_model=chosen,
         model_id=str(call.host.metadata.get("model_id") or caller.host_model),
         model_name=answering_name(caller.model, parameters),
         overrides=overrides,

@@ -8,7 +8,12 @@ from typing import Any, NamedTuple
 
 from openai_responses.callbacks import ignore_report
 from openai_responses.items import Item, json_digest
-from openai_responses.json_input import JsonObject, parse_json_object
+from openai_responses.json_input import (
+    JsonObject,
+    as_text,
+    parse_json_object,
+    value_at,
+)
 from openai_responses.loop.tools import ApprovalRules
 from openai_responses.models.resolve import (
     ResolvedModel,
@@ -109,6 +114,12 @@ def _image_generation(config: Config, _model: ResolvedModel) -> Sequence[Item]:
         problem = "IMAGE_GENERATION_OPTIONS is not a JSON object"
         raise valve_error(problem, PIPE_SHELL, '{"quality": "high"}')
     return [{**options, "type": "image_generation"}]
+
+
+def image_model_name(config: Config) -> str:
+    """Return the model that IMAGE_GENERATION_OPTIONS names, if any."""
+    options = parse_json_object(config.valves.IMAGE_GENERATION_OPTIONS)
+    return as_text(value_at(options, "model"))
 
 
 def _web_search(config: Config, model: ResolvedModel) -> Sequence[Item]:
