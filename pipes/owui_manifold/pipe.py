@@ -26,7 +26,13 @@ from owui_chat.render.completions import completion_text
 from owui_manifold.call.capabilities import AccountCapabilities
 from owui_manifold.call.checking import calls_to_each_endpoint, check_call
 from owui_manifold.call.config import read_config
-from owui_manifold.call.context import CheckedCall, PipeCall, page_emitter, read_caller
+from owui_manifold.call.context import (
+    CheckedCall,
+    PipeCall,
+    note_left_out,
+    page_emitter,
+    read_caller,
+)
 from owui_manifold.call.log import RunLog
 from owui_manifold.call.models import Listing, list_models
 from owui_manifold.call.valves import UserValves, Valves
@@ -113,6 +119,8 @@ class Pipe:
             threads=self._threads,
             user=user,
         )
+        if permitted is not metadata:
+            note_left_out(call, {"web_search": "no permission for web search"})
         if call.caller.streams:
             return self._stream(call)
         if call.caller.task:

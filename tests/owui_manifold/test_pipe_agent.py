@@ -340,6 +340,28 @@ async def test_a_request_may_lower_limits(
     assert len(sim.requests) == rounds + 1
 
 
+@pytest.mark.parametrize(
+    ("stated", "left_out"),
+    [
+        (2, []),
+        (9, ["maximum_iterations (AGENT_JSON says 4) (caller_may_set in EXPERT_JSON"]),
+        ("many", ["maximum_iterations (not a valid value)"]),
+    ],
+)
+async def test_the_log_says_what_a_request_may_not_set_of_an_agent(
+    pipe: Pipe, caplog: pytest.LogCaptureFixture, stated: object, left_out: list[str]
+) -> None:
+    """What it may set is no parameter that got lost."""
+    configure(pipe, maximum_iterations=4)
+    body = asked("sim:short hello", maximum_iterations=stated)
+    await chunks_of(pipe, body, **given())
+
+    lines = [text for text in caplog.messages if "left out of requests" in text]
+    shown = [line.split("user-1: ")[1] for line in lines]
+    for line, expected in zip(shown, left_out, strict=True):
+        assert line.startswith(expected)
+
+
 async def test_a_request_may_say_who_the_agent_is(pipe: Pipe, sim: Simulator) -> None:
     """As a system prompt may; the model stays the administrator's."""
     body = asked("Hi", instruction="You sail.", prompt_policy_overrides="Be brief.")

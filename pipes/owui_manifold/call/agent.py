@@ -36,7 +36,7 @@ _STRATEGY_OF_SWITCH = "gpt5_function_calling"
 COSTLY_PARAMETERS = ("maximum_iterations", "maximum_seconds", "maximum_tokens")
 """What a request may lower, but raise only if an administrator allows it."""
 
-_CALLER_PARAMETERS = [name for name in StrategySettings.model_fields if name != "model"]
+CALLER_PARAMETERS = [name for name in StrategySettings.model_fields if name != "model"]
 """What a request may state: custom parameters of a model of the workspace."""
 
 
@@ -115,7 +115,7 @@ def _strategy_of(model: str) -> str:
 def stated_parameters(body: JsonObject) -> dict[str, Any]:
     """Return the parameters of an agent that a request states, as far as they are valid."""
     stated: dict[str, Any] = {}
-    for name in _CALLER_PARAMETERS:
+    for name in CALLER_PARAMETERS:
         if body.get(name) is None:
             continue
         try:

@@ -22,6 +22,8 @@ class AccountCapabilities(RecentTexts):
         self.shutdown_dates: Mapping[str, str] = {}
         self.repairs = RepairMemory(now)
         self.uploads = UploadMemory(now)
+        self.left_out = RecentTexts(now)
+        """What the log has said of callers' requests: they choose the names in it."""
         self.dropped = Counter[str]()
         """How often the API left items out of the input, by its reasons."""
 

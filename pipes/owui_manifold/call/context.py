@@ -19,6 +19,7 @@ from owui_manifold.host.context import EventEmitter, HostContext
 from owui_manifold.host.threads import ToolThreads
 from shells.administration import CallAccount
 from shells.caller import ChatCaller
+from shells.caller_settings import left_out_line
 
 _CHANNEL = "channel:"
 _ROWLESS_CHATS = ("temporary:", "local:", _CHANNEL)
@@ -157,6 +158,21 @@ class CheckedCall(NamedTuple):
         today = utc_today()
         successor = None if self.endpoint.is_azure else replacement(model, today)
         return retirement_notice(model, today, successor)
+
+
+def note_left_out(
+    call: PipeCall | CheckedCall, left_out: Mapping[str, str], advice: str = ""
+) -> None:
+    """Log what a request lost, with the reason of each; each once a day for a caller.
+
+    With `advice`, an administrator can change that.
+    """
+    who = f"user {call.caller.user_id}"
+    line = left_out_line(who, left_out, call.capabilities.left_out.first_time, advice)
+    if line and advice:
+        call.log.warn(line)
+    elif line:
+        call.log.note(line)
 
 
 def _with_last_day(

@@ -15,6 +15,7 @@ from openai_responses.items import (
     is_compaction,
     text_message,
     tool_kind,
+    tool_name,
 )
 from openai_responses.json_input import as_mapping, count_entries
 from openai_responses.long_work import run_work
@@ -66,7 +67,7 @@ from owui_chat.storage.records import Record
 from owui_chat.storage.signature import Sign
 from owui_host.users import user_model
 from owui_manifold.call.config import run_limits
-from owui_manifold.call.context import Caller, CheckedCall
+from owui_manifold.call.context import Caller, CheckedCall, note_left_out
 from owui_manifold.call.research import research_beginning, research_body
 from owui_manifold.call.uploads import no_files_text
 from owui_manifold.host.open_webui import require_floor, scale_image
@@ -202,7 +203,10 @@ def _read_messages(
     parts, records = restore_from_details(parts, sign)
     model, reason = _choose_model(call, parts, stored)
     if call.account:
-        lacks = (*model.facts.lacks, *call.account.limits.forbidden_tools())
+        forbidden = call.account.limits.forbidden_tools()
+        wanted = [kind for kind in forbidden if kind in call.config.tool_kinds]
+        note_left_out(call, dict.fromkeys(wanted, "forbidden by limits"))
+        lacks = (*model.facts.lacks, *forbidden)
         model = model._replace(facts=model.facts._replace(lacks=lacks))
     tools = offered_tools(call, model)
     if call.agent:
@@ -358,6 +362,10 @@ def _build_flat(chat: _Chat) -> _Chat:
     if effort:
         body["reasoning"] = {**as_mapping(body.get("reasoning")), "effort": effort}
         request = build_request(chat.model, "", items, body, settings)
+    unsent = [tool for tool in chat.tools.items if tool not in (request.tools or ())]
+    reason = "not with the effort minimal"
+    names = [f"the tool {tool_name(tool)}" for tool in unsent]
+    note_left_out(chat.call, dict.fromkeys(names, reason))
     repairs = (*learned_repairs(chat.call, request.model), *stored)
     return chat._replace(request=request.model_copy(update={"repairs": repairs}))
 

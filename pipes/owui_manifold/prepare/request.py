@@ -28,7 +28,7 @@ from owui_chat.input.prefix import SentContext
 from owui_chat.storage.records import Record
 from owui_manifold.call.callers import given_tools
 from owui_manifold.call.config import read_config
-from owui_manifold.call.context import CheckedCall
+from owui_manifold.call.context import CheckedCall, note_left_out
 from owui_manifold.call.research import research_ceiling
 from owui_manifold.call.valves import Valves
 from owui_manifold.host.approvals import build_approver
@@ -37,6 +37,7 @@ from owui_manifold.prepare.hosted_tools import (
     OfferedTools,
     called_tools,
     hosted_tools,
+    left_out_tools,
     offer_tools,
 )
 from owui_manifold.prepare.python_files import PythonFile
@@ -90,7 +91,10 @@ def offered_tools(call: CheckedCall, model: ResolvedModel) -> OfferedTools:
             call.body, model, config.expert, call.log.warn, config.approval_rules
         )
     builtin = {name for name in call.host.tools if call.host.is_builtin(name)}
-    return offer_tools(call.body.get("tool_choice"), hosted, called, replaced, builtin)
+    choice = call.body.get("tool_choice")
+    offered = offer_tools(choice, hosted, called, replaced, builtin)
+    note_left_out(call, left_out_tools(call.body, model, called, offered, builtin))
+    return offered
 
 
 def _runs_calls(call: CheckedCall, offered: OfferedTools) -> bool:
@@ -143,7 +147,11 @@ def other_allowed_effort(
     known: Sequence[str] = ()
     if effort or facts.reasoning:
         known = facts.efforts or REASONING_EFFORTS
-    return call.account.limits.nearest_allowed_effort(effort, known)
+    allowed = call.account.limits.nearest_allowed_effort(effort, known)
+    if allowed:
+        reason = f"limits allow {allowed}"
+        note_left_out(call, {f"the effort {effort}": reason})
+    return allowed
 
 
 def is_as_configured(prepared: PreparedRequest) -> bool:

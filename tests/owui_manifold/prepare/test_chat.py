@@ -288,6 +288,22 @@ async def test_plain_client_runs_its_own_tools(
     assert prepared.toolset.runs_calls is ours
 
 
+async def test_log_says_which_tool_an_effort_costs(host: StandInHost) -> None:
+    """The API refuses the two together; the caller chose the effort."""
+    given = Valves(API_KEY="sk-1", ENABLE_WEB_SEARCH=True)
+    lines: list[str] = []
+    for effort in ("low", "minimal", "minimal"):
+        body = chat("Hi", model="f.gpt-5", reasoning_effort=effort, tools=[TOOL])
+        caller = Caller("f.gpt-5", "user-1", "chat-1", "m-1", streams=True)
+        asked = call_of(body, given, caller)
+        await build_chat_request(asked)
+        lines.append(asked.log.text())
+
+    line = "left out of requests of user user-1: the tool web_search (not with the "
+    assert [line in text for text in lines] == [False, True, True]
+    assert lines[1].count("left out") == 1
+
+
 async def test_task_runs_no_tools(host: StandInHost) -> None:
     """Whatever the host could run."""
     kept = {"get_weather": {"spec": TOOL["function"]}}

@@ -249,6 +249,25 @@ async def test_rules_restrict_models_efforts_and_tools(
     assert message == "gpt-5.6-sol is not available to you. You may use: gpt-6-*."
 
 
+async def test_log_says_what_limits_took(
+    limited: Pipe, host: StandInHost, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A tool that the user switched on, an effort that was asked for; each once."""
+    limit(host, {"efforts": ["none", "low"], "tools": ["file_search"]})
+    search = UserValves(WEB_SEARCH="on")
+    given = {**NATIVE, "__user__": {**USER, "valves": search}}
+    limited.valves = limited.valves.model_copy(update={"USER_MAY_CHANGE": "all"})
+
+    for _ in range(2):
+        await chunks_of(limited, chat("Hi", reasoning_effort="high"), **given)
+
+    lines = [text for text in caplog.messages if "left out of requests of" in text]
+    assert [line.split("user-1: ")[1] for line in lines] == [
+        "web_search (forbidden by limits)",
+        "the effort high (limits allow low)",
+    ]
+
+
 async def test_effort_of_a_merge_is_lowered_too(
     limited: Pipe, host: StandInHost, sim: Simulator
 ) -> None:
