@@ -34,14 +34,14 @@ def left_out_line(
     """
     new: list[str] = []
     for name, reason in left_out.items():
-        shown = name[:_MAX_NAME]
+        shown = name[:_LONGEST_LEFT_OUT]
         if is_new(f"{who}: {shown}"):
             new.append(f"{shown} ({reason})" if reason else shown)
     if not new:
         return ""
-    return f"left out of requests of {who}: {', '.join(new[:_MAX_NAMED])}{advice}"
+    return f"left out of requests of {who}: {', '.join(new[:_MAX_LEFT_OUT])}{advice}"
 
 
-_MAX_NAME = 60
-_MAX_NAMED = 50
+_LONGEST_LEFT_OUT = 60
+_MAX_LEFT_OUT = 50
 """Callers choose names, and how many they send."""

@@ -29,7 +29,7 @@ from shells.valve_words import comma_list
 _FRESH_SECONDS = 3600.0
 _PAUSE_SECONDS = 60.0
 """How long a request keeps the next one away, until it has succeeded."""
-_FIRST_SECONDS = 2.0
+_FIRST_LIST_SECONDS = 2.0
 """How long a page may wait for the first list."""
 _HOST_SECONDS = 15.0
 """By then the host has stored the list for which it asked: it waits for the servers of
@@ -87,7 +87,7 @@ class Listing:
             connections.do_later(work)
         if self._known is None:
             with suppress(TimeoutError):
-                async with asyncio.timeout(_FIRST_SECONDS):
+                async with asyncio.timeout(_FIRST_LIST_SECONDS):
                     await self._answered.wait()
         return self._known
 

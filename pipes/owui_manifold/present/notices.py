@@ -108,6 +108,8 @@ def _retirement(prepared: PreparedRequest) -> str:
     if not notice:
         return ""
     call.warn_once(notice)
+    if call.caller.task:  # it comes before the answer, and shows nothing
+        return ""
     rows = prepared.stored.messages.values() if prepared.stored else ()
     for row in rows:
         for status in as_list(value_at(row, "statusHistory")):

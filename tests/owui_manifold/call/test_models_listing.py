@@ -141,7 +141,7 @@ def valves_of(upstream: Upstream) -> Valves:
 @pytest.fixture
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """Everybody waits a moment instead of seconds."""
-    monkeypatch.setattr(models, "_FIRST_SECONDS", 0.02)
+    monkeypatch.setattr(models, "_FIRST_LIST_SECONDS", 0.02)
     monkeypatch.setattr(models, "_HOST_SECONDS", 0.001)
     monkeypatch.setattr(models, "_PAUSE_SECONDS", 0.0)
 

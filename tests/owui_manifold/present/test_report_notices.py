@@ -94,15 +94,16 @@ async def test_of_an_agent_the_model_is_named(
 async def test_end_of_the_model_for_tasks_is_in_the_log(
     pipe: Pipe, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Nobody sees an answer of it."""
+    """Its answers are not seen; what it has logged, the chat has not yet been told."""
     settings = {"TASK_MODEL": "gpt-5.6-sol", "MODEL_OVERRIDES_JSON": RETIRING}
     pipe.valves = pipe.valves.model_copy(update=settings)
-    body = chat("Hi", model="my_pipe.gpt-6.1-sol")
+    given = {"__user__": USER, "__metadata__": IDS, "__task__": "tags_generation"}
 
     for _ in range(2):
-        await result_of(pipe, body, __user__=USER, __task__="tags_generation")
+        await result_of(pipe, chat("Hi"), **given)
 
     assert len([m for m in caplog.messages if m.endswith(RETIRED)]) == 1
+    assert await lines(pipe, USER) == [RETIRED]
 
 
 async def test_shutdown_date_of_the_server_counts(pipe: Pipe) -> None:
