@@ -91,6 +91,7 @@ class Tools:
 
 
 @pytest.mark.asyncio
+@pytest.mark.browser
 async def test_the_model_reads_what_a_tool_raised(page: ChatPage, admin: User) -> None:
     """It can correct its call; the card shows it to the person, too."""
     await install_tools(admin, "booking", BOOKING)

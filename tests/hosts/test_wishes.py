@@ -158,6 +158,7 @@ async def test_what_the_key_may_not_use_is_hidden_unless_written_by_hand(
     assert "gpt-6.1-sol" in str(turn.error)
 
 
+@pytest.mark.asyncio
 async def test_list_that_open_webui_keeps_holds_no_guess(
     admin: User, pipe_source: str
 ) -> None:
@@ -431,6 +432,7 @@ async def test_tasks_go_to_a_small_model_in_the_hosts_own_form(
     assert len((await tab.message(turn))["followUps"]) == 3
 
 
+@pytest.mark.asyncio
 async def test_models_that_administrators_chose_do_their_tasks(
     admin: User, tab: Tab, simulator: Simulator
 ) -> None:

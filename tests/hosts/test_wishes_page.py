@@ -132,6 +132,8 @@ async def pictures_of(page: ChatPage, name: str) -> None:
     await page.resize(*SIZES["wide"])
 
 
+@pytest.mark.asyncio
+@pytest.mark.browser
 async def test_merged_answers_are_shown(page: ChatPage, admin: User) -> None:
     """As one stream, stored with the chat; a refused one says why."""
     models = f"{MODEL},{PIPE}.gpt-5.2"
@@ -154,6 +156,8 @@ async def test_merged_answers_are_shown(page: ChatPage, admin: User) -> None:
     assert page.errors == []
 
 
+@pytest.mark.asyncio
+@pytest.mark.browser
 async def test_end_of_a_model_is_announced_once(
     admins_page: ChatPage, admin: User
 ) -> None:
