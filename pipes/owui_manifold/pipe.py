@@ -199,17 +199,18 @@ class Pipe:
             yield TextDelta(0, "text", 0, known_text)
             yield RunDone(COMPLETED, output=(text_message("assistant", known_text),))
             return
-        is_refused = True
-        while is_refused:
+        # The second request is for the model that was asked for.
+        for may_lack_model in (True, False):
             is_refused = False
             request = await build_task_request(call)
             async with aclosing(answer_events(request, self._connections)) as events:
                 async for event in events:
-                    if isinstance(event, RunDone) and lacks_task_model(request, event):
-                        # Once: the next request is for the model that was asked for.
-                        is_refused = True
-                    else:
+                    if isinstance(event, RunDone) and may_lack_model:
+                        is_refused = lacks_task_model(request, event)
+                    if not is_refused:
                         yield event
+            if not is_refused:
+                return
 
     async def _answer(self, arrived: PipeCall) -> AsyncGenerator[AnswerEvent, None]:
         """Return the events of an answer: of the model, of a task, of `/check`, `/usage`."""

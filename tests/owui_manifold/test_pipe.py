@@ -568,6 +568,29 @@ async def test_a_task_model_that_the_key_may_not_use(
     assert len([m for m in caplog.messages if "TASK_MODEL: the key" in m]) == 1
 
 
+@pytest.mark.parametrize(
+    ("task", "task_model", "asked"),
+    [
+        ("title_generation", "gpt-6.1-terra", ["gpt-6.1-terra"]),
+        ("title_generation", " ", ["gpt-6.1-terra"]),
+        ("title_generation", "gpt-6.2-sol", ["gpt-6.2-sol", "gpt-6.1-terra"]),
+        ("context_compaction", "gpt-6-luna", ["gpt-6.1-terra"]),
+    ],
+)
+async def test_task_of_an_automatic_name_ends_where_the_key_lacks_every_model(
+    task: str, task_model: str, asked: list[str], pipe: Pipe, sim: Simulator
+) -> None:
+    """Each model is asked once; the log says why there is no text."""
+    key = "sk-simulator-limited"
+    pipe.valves = valves_for(sim, TASK_MODEL=task_model, API_KEY=key)
+    body = chat("Hi", model="f.gpt-5-auto")
+
+    result = await result_of(pipe, body, **PLAIN, __task__=task)
+
+    assert result["choices"][0]["message"]["content"] == ""
+    assert [request.body["model"] for request in sim.requests] == asked
+
+
 # ---------------------------------------------------------------- tools of the host
 
 

@@ -129,7 +129,7 @@ def lacks_task_model(prepared: PreparedRequest, ended: RunDone) -> bool:
     is_missing = ended.ending.code == "model_not_found"
     is_refused = is_missing or ended.trace.status in (403, 404)
     is_stopped = ended.ending.code in SAFETY_STOPS
-    if not is_refused or is_stopped or model == call.model.id:
+    if not is_refused or is_stopped or model == _asked_model(call).id:
         return False
     if call.capabilities.first_time(_missing_model_text(call.endpoint, model)):
         call.log.warn(
