@@ -137,7 +137,14 @@ async def test_a_file_comes_back_to_the_person(
     assert other_chat["stdout"] == other_user["stdout"] == ""
 
 
-PAGES = ("report.html", "report.html.gz", "picture.svg", "page.xhtml", "feed.xml", "page")
+PAGES = (
+    "report.html",
+    "report.html.gz",
+    "picture.svg",
+    "page.xhtml",
+    "feed.xml",
+    "page",
+)
 """A browser would run scripts in some of them, in the origin of Open WebUI."""
 
 
