@@ -102,6 +102,7 @@ HOST_MODULE = "owui_host.lookup"
 HOST_NAME_MODULES = {
     HOST_MODULE,
     "owui_host.files",
+    "owui_host.task_models",
     "owui_host.users",
     "owui_manifold.host.open_webui",
     "owui_administration.host",

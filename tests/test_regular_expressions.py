@@ -70,6 +70,11 @@ MADE_IN_FUNCTIONS: Mapping[str, Sequence[str]] = {
     "openai_responses.repairs.refusal: f'param\\\\W{{1,12}}{re.escape(path)}'": [
         r"param\W{1,12}text\.verbosity"
     ],
+    # The folders of a server.
+    "openai_responses.redaction: pattern": [
+        r"(?:(?<![\w.~/\\-])|(?<=file://))(?:/app[/\\]++data|/app)"
+        r"(?![\w-]|\.\w)(?:[/\\]++[^\s/\\\"'`<>()\[\],;:]*+)*+"
+    ],
     # It is compiled to see whether it can be, and never used.
     "openai_responses.requests.json_schema: pattern": ["a"],
 }

@@ -161,8 +161,7 @@ class Pipeline:
         """Return what a body may set; log once a caller what is left out."""
         kept, refused = select_keys(body, may_set)
         who = f"user {caller.user_id[:40]}" if caller.user_id else "a plain client"
-        shown = {name: name for name in refused}
-        line = left_out_line(who, shown, self._logged.first_time)
+        line = left_out_line(who, dict.fromkeys(refused, ""), self._logged.first_time)
         if line:
             log.warn(line)
         return kept

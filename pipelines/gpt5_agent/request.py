@@ -9,6 +9,7 @@ from openai_responses.callbacks import ignore_report
 from openai_responses.endpoint import Endpoint
 from openai_responses.loop.attempts import Limits
 from openai_responses.loop.tools import Approver, CallLimits
+from openai_responses.redaction import redact
 from openai_responses.repairs.memory import RepairMemory
 from openai_responses.requests.build import Settings
 from openai_responses.transport.connections import Connections
@@ -66,6 +67,8 @@ class AgentRequest(NamedTuple):
     is_new: Callable[[str], bool] = show_always
     chat: str = ""
     log: Callable[[str], object] = ignore_report
+    redacted: Callable[[str], str] = redact
+    """Returns a text for the model without what only the server may know."""
     debug: bool = False
     on_end: Callable[[RunMetadata], object] = ignore_report
     user_id: str = ""

@@ -127,6 +127,33 @@ def _escape_unprintable(character: str) -> str:
     return ascii(character)[1:-1]  # without its quotes
 
 
+def hide_paths(text: str, roots: Iterable[str]) -> str:
+    """Return `text` with only the last name of each path below one of the `roots`.
+
+    A path ends at a space or a quotation mark, so the name of a file may lose its end.
+    """
+    longest_first = sorted((root for root in roots if root), key=_longest_first)
+    if not longest_first:
+        return text
+    # A path in quotation marks has each backslash twice.
+    below = "|".join(
+        re.escape(root[0])
+        + r"[/\\]++".join(re.escape(name) for name in re.split(r"[/\\]", root[1:]))
+        for root in longest_first
+    )
+    # `/app` is a root, but not in https://host/app, in /application or in /app.log.
+    pattern = (
+        rf"(?:(?<![\w.~/\\-])|(?<=file://))(?:{below})(?![\w-]|\.\w)"
+        r"(?:[/\\]++[^\s/\\\"'`<>()\[\],;:]*+)*+"
+    )
+    return re.sub(pattern, _keep_last_name, text, flags=re.IGNORECASE)
+
+
+def _keep_last_name(match: re.Match[str]) -> str:
+    names = [name for name in re.split(r"[/\\]", match.group()) if name]
+    return f"[path]/{names[-1]}"
+
+
 def describe_exception(error: BaseException) -> str:
     """Return type and place of an exception; its text may quote a header or a prompt."""
     frames = extract_tb(error.__traceback__)

@@ -39,27 +39,6 @@ async def has_user(name: str) -> bool:
     return bool(by_id or await users.get_user_by_email(name))
 
 
-async def chosen_models(keys: Sequence[str]) -> set[str]:
-    """Return the ids of the models that an administrator chose in these settings.
-
-    For a model of the workspace also the one it is made of, which the pipe is asked for.
-    A setting that the host does not have chooses nothing.
-    """
-    config = host_name("models.config", "Config")
-    models = host_name("models.models", "Models")
-    chosen: set[str] = set()
-    for key in keys:
-        model_id = await config.get(key, "")
-        if not model_id:
-            continue
-        chosen.add(model_id)
-        row = await models.get_model_by_id(model_id)
-        base_id = getattr(row, "base_model_id", None)
-        if base_id:
-            chosen.add(str(base_id))
-    return chosen
-
-
 _DATABASE_SECONDS = 15
 """For SQLite's lock the host waits five."""
 

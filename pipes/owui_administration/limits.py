@@ -9,7 +9,7 @@ from openai_responses.clock import utc_today
 from openai_responses.models.resolve import resolve_model
 from openai_responses.models.usage import format_money
 from openai_responses.tool_kinds import TOOL_KINDS
-from owui_administration.host import chosen_models, user_groups
+from owui_administration.host import user_groups
 from owui_administration.rules import (
     PERIOD_DAYS,
     PERIODS,
@@ -22,6 +22,7 @@ from owui_administration.rules import (
 )
 from owui_administration.usage_command import UsageReport, read_command
 from owui_administration.usage_table import UsageRow, UsageTable
+from owui_host.task_models import chosen_task_models
 from shells.administration import UNKNOWN_CALL, CallFacts, ResponseCounts
 from shells.valve_words import fits_pattern
 
@@ -274,38 +275,10 @@ async def read_user_limits(
     )
 
 
-_TASK_SETTINGS = ("task.model.external", "task.model.default")
-_TASKS_WITH_SETTINGS = (
-    "title_generation",
-    "follow_up_generation",
-    "tags_generation",
-    "emoji_generation",
-    "query_generation",
-    "image_prompt_generation",
-    "autocomplete_generation",
-    "function_calling",
-)
-_COMPACTION_SETTINGS = ("chat.context_compaction.model",)
-
-
-def _model_settings(task: str) -> Sequence[str]:
-    """Return the settings of the host that choose the model of a task.
-
-    They are read in routers/tasks.py:81 and utils/context_compaction.py:406 of 0.12.4.
-    For any other task, such as the merging of answers, the client names the model.
-    """
-    if task == "context_compaction":
-        return _COMPACTION_SETTINGS
-    if task in _TASKS_WITH_SETTINGS:
-        return _TASK_SETTINGS
-    return ()
-
-
 async def _has_given_model(facts: CallFacts) -> bool:
     """Say whether an administrator chose the model that does a task.
 
     Where nobody chose one, or the chosen one no longer exists, the host takes the model
     that the client names.
     """
-    settings = _model_settings(facts["task"])
-    return facts["host_model"] in await chosen_models(settings)
+    return facts["host_model"] in await chosen_task_models(facts["task"])

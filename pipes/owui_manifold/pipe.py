@@ -13,13 +13,14 @@ from contextlib import aclosing
 from functools import partial
 from typing import Any
 
-from openai_responses.endings import CUT
-from openai_responses.items import Item
+from openai_responses.endings import COMPLETED, CUT
+from openai_responses.items import Item, text_message
 from openai_responses.loop.events import RunDone, ToolOutput
 from openai_responses.transport.connections import Connections
+from openai_responses.transport.stream import TextDelta
 from openai_responses.ulid import new_ulid
 from owui_chat.events import AnswerEvent
-from owui_chat.input.tasks import task_result
+from owui_chat.input.tasks import is_usable_text, task_result
 from owui_chat.render.chunks import METADATA_KEY, Chunk, error_chunk, source_chunk
 from owui_chat.render.completions import ChunkRenderer, completion_text
 from owui_chat.render.native import NativeRenderer
@@ -30,6 +31,7 @@ from owui_manifold.call.context import (
     Caller,
     CheckedCall,
     PipeCall,
+    note_left_out,
     page_emitter,
     read_caller,
 )
@@ -40,7 +42,11 @@ from owui_manifold.host.context import EventEmitter, HostContext
 from owui_manifold.host.open_webui import save_output, without_forbidden_search
 from owui_manifold.host.threads import ToolThreads
 from owui_manifold.prepare.chat import build_chat_request
-from owui_manifold.prepare.tasks import build_task_request, lacks_task_model
+from owui_manifold.prepare.tasks import (
+    asked_model,
+    build_task_request,
+    lacks_task_model,
+)
 from owui_manifold.present.report import refused_metadata
 from owui_manifold.present.views import (
     metadata_chunk,
@@ -79,9 +85,9 @@ class Pipe:
         self._capabilities.shutdown_dates = self._listing.shutdown_dates
         self._threads = ToolThreads()
 
-    def pipes(self) -> list[dict[str, str]]:
+    async def pipes(self) -> list[dict[str, str]]:
         """Return the models to list."""
-        models = list_models(self.valves, self._listing, self._connections)
+        models = await list_models(self.valves, self._listing, self._connections)
         return [{"id": name, "name": model.name} for name, model in models.items()]
 
     async def pipe(  # noqa: PLR0913, PLR0917 - the host passes these, by name
@@ -119,10 +125,12 @@ class Pipe:
             threads=self._threads,
             user=user,
         )
-        if call.caller.task:
-            return await self._do_task(call)
+        if permitted is not metadata:
+            note_left_out(call, {"web_search": "no permission for web search"})
         if call.caller.streams:
             return self._stream(call)
+        if call.caller.task:
+            return await self._do_task(call)
         return await self._complete(call)
 
     async def _stream(self, call: PipeCall) -> AsyncGenerator[Chunk, None]:
@@ -148,7 +156,7 @@ class Pipe:
                 yield metadata_chunk(view, metadata)
             message = report_exception(call.log, error, PIPE_SHELL)
             yield readable_chunk(error_chunk(message), call.caller)
-        if failed and call.config.shows_log and call.caller.host_reads:
+        if failed and call.config.shows_log and call.caller.has_page:
             yield source_chunk("Log of this answer", call.log.text())
 
     async def _complete(self, call: PipeCall) -> Chunk:
@@ -170,37 +178,54 @@ class Pipe:
         return whole_result(call.caller, ended, items)
 
     async def _do_task(self, call: PipeCall) -> Chunk:
-        """Return a title, tags or the like; an empty text if that failed.
+        """Return a title, a summary or the like; an empty text if that failed.
 
-        A failed title must not make the chat fail. With rules for approvals the host's
-        task `function_calling` gets no answer: in its legacy mode the host would run the
-        tools without them.
+        A failed title must not make the chat fail.
         """
         text = ""
-        if call.caller.task == "function_calling" and call.config.approval_rules:
-            call.log.warn(_NO_LEGACY_TOOLS)
-            return task_result(text, call.caller.host_model)
         try:
-            text = await self._task_text(await check_call(call))
+            ended, _ = await self._watch(await self._answer(call))
+            if is_usable_text(call.caller.task, ended.ending):
+                text = completion_text(ended)
         except Exception as error:
             report_exception(call.log, error, PIPE_SHELL)
         return task_result(text, call.caller.host_model)
 
-    async def _task_text(self, call: CheckedCall) -> str:
-        """Return a task's text; empty if its request fails."""
+    async def _task_events(
+        self, call: CheckedCall
+    ) -> AsyncGenerator[AnswerEvent, None]:
+        """Yield the events of a task.
+
+        With rules for approvals the host's task `function_calling` gets no answer: in its
+        legacy mode the host would run the tools without them.
+        """
         known_text = command_task_text(call)
+        if call.caller.task == "function_calling" and call.config.approval_rules:
+            call.log.warn(_NO_LEGACY_TOOLS)
+            known_text = ""
         if known_text is not None:
-            return known_text
-        request = build_task_request(call)
-        ended, _ = await self._watch(answer_events(request, self._connections))
-        if lacks_task_model(request, ended):
-            request = build_task_request(call, call.model)
-            ended, _ = await self._watch(answer_events(request, self._connections))
-        return "" if ended.ending.is_failure else completion_text(ended)
+            yield TextDelta(0, "text", 0, known_text)
+            yield RunDone(COMPLETED, output=(text_message("assistant", known_text),))
+            return
+        # The second request is for the model that was asked for.
+        for may_lack_model in (True, False):
+            is_refused = False
+            model = None if may_lack_model else asked_model(call)
+            request = await build_task_request(call, model)
+            async with aclosing(answer_events(request, self._connections)) as events:
+                async for event in events:
+                    if isinstance(event, RunDone) and may_lack_model:
+                        is_refused = lacks_task_model(request, event)
+                    if not is_refused:
+                        yield event
+            if not is_refused:
+                return
 
     async def _answer(self, arrived: PipeCall) -> AsyncGenerator[AnswerEvent, None]:
-        """Return the events of an answer: of the model, of `/check` or of `/usage`."""
+        """Return the events of an answer: of the model, of a task, of `/check`, `/usage`."""
         call = await check_call(arrived)
+        if call.caller.task:
+            return self._task_events(call)
         question = last_user_text(call.messages)
         if call.caller.is_admin and question == CHECK_COMMAND:
             endpoints = await calls_to_each_endpoint(arrived, call)

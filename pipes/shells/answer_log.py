@@ -1,9 +1,13 @@
 """The log of one answer, for pipe and agents: lines without secrets."""
 
+import os
+import sys
 from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
 from typing import Literal
 
-from openai_responses.redaction import redact_line
+from openai_responses.redaction import hide_paths, redact, redact_line
 
 LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
 LOG_LEVELS = {"DEBUG": 10, "INFO": 20, "WARNING": 30, "ERROR": 40, "CRITICAL": 50}
@@ -26,11 +30,16 @@ class AnswerLog:
 
     def hide(self, *secrets: str) -> None:
         """Remove these texts too from every line from now on."""
-        self._secrets = (*self._secrets, *secrets)
+        # Each once: a tool that fails hundreds of times names the same ones each time.
+        self._secrets = tuple(dict.fromkeys((*self._secrets, *secrets)))
 
     def redacted(self, text: str) -> str:
         """Return a text as one line without secrets."""
         return redact_line(text, self._secrets)
+
+    def redacted_for_model(self, text: str) -> str:
+        """Return a text without secrets, and without the paths of this server."""
+        return hide_paths(redact(text, self._secrets), _installation_roots())
 
     def line(self, level: LogLevel, text: str) -> None:
         """Write `text` as one line.
@@ -51,3 +60,12 @@ class AnswerLog:
     def _write(self, level: LogLevel, one_line: str) -> None:
         """Write a line without secrets and line breaks to the log of the shell."""
         raise NotImplementedError
+
+
+def _installation_roots() -> set[str]:
+    """Return the folders of Python, of the host and of its data."""
+    roots = {sys.prefix, sys.base_prefix, *sys.path, os.environ.get("DATA_DIR", "")}
+    with suppress(OSError, RuntimeError):  # the folder is gone; there is no home
+        roots.update((str(Path.cwd()), str(Path.home())))
+    absolute = {root.rstrip("/\\") for root in roots if Path(root).is_absolute()}
+    return absolute - {""}

@@ -27,3 +27,12 @@ class ChatCaller(NamedTuple):
         a call").
         """
         return bool(self.chat_id and self.message_id)
+
+    @property
+    def drops_errors(self) -> bool:
+        """Whether the reader of a stream shows its text alone.
+
+        While the page merges answers, it stops at an error without a word, and looks as
+        if it still waited (`mergeResponses` in Chat.svelte of 0.12.4).
+        """
+        return self.task == "moa_response_generation"

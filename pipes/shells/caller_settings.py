@@ -18,18 +18,30 @@ def unknown_permissions(
     return unknown_words(f"EXPERT_JSON, {_SETTING},", words, known, advice)
 
 
-def left_out_line(
-    who: str, left_out: Mapping[str, str], is_new: Callable[[str], bool]
-) -> str:
-    """Return the line of the log about settings that a request may not have.
+PERMISSION_ADVICE = f" ({_SETTING} in EXPERT_JSON says what a request may set)"
 
-    `left_out` has the shown text of each name. Each name is logged once per caller: a
-    client sends the same settings again and again.
+
+def left_out_line(
+    who: str,
+    left_out: Mapping[str, str],
+    is_new: Callable[[str], bool],
+    advice: str = PERMISSION_ADVICE,
+) -> str:
+    """Return the line of the log about what a request lost.
+
+    `left_out` has the reason of each name, if the advice does not say it. Each name is
+    logged once per caller: a client sends the same settings again and again.
     """
-    new = [shown for name, shown in left_out.items() if is_new(f"{who}: {name}")]
+    new: list[str] = []
+    for name, reason in left_out.items():
+        shown = name[:_LONGEST_LEFT_OUT]
+        if is_new(f"{who}: {shown}"):
+            new.append(f"{shown} ({reason})" if reason else shown)
     if not new:
         return ""
-    return (
-        f"left out of requests of {who}: {', '.join(new)} ({_SETTING} in EXPERT_JSON "
-        "says what a request may set)"
-    )
+    return f"left out of requests of {who}: {', '.join(new[:_MAX_LEFT_OUT])}{advice}"
+
+
+_LONGEST_LEFT_OUT = 60
+_MAX_LEFT_OUT = 50
+"""Callers choose names, and how many they send."""

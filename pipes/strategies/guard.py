@@ -21,13 +21,17 @@ from openai_responses.loop.tools import (
 )
 
 TOOL_FAILED_TEXT = "tool invoke error: failed to execute tool"
+"""The first line of what the model reads of a tool that raised; the cause follows."""
 _TOOL_REPEATED_TEXT = (
     "tool invoke error: repeated failure detected; skipped duplicate call"
 )
 
 
 class GuardedTools:
-    """Tools whose calls are checked; a call that failed is not made again.
+    """Tools whose calls are checked; a call that raised is not made again.
+
+    One that returned an error, or took too long, may be: "try again later" is an error
+    too.
 
     These are the tools of a run and the judge of their calls.
     """
@@ -70,11 +74,11 @@ class GuardedTools:
         return Judgment(verdicts)
 
     def failed_calls(self) -> list[Item]:
-        """Return the calls that failed, for later rounds."""
+        """Return the calls that raised, for later rounds."""
         return list(self._failed.values())
 
     def record_failed_call(self, call: Item) -> None:
-        """Remember a call that failed in an earlier round."""
+        """Remember a call that raised in an earlier round."""
         with suppress(ValueError):
             self._record_failure(str(call.get("name") or ""), parse_arguments(call))
 
@@ -93,17 +97,20 @@ class GuardedTools:
         return self._tools.call_kind(name)
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
-        """Run a tool; one that raises, takes too long or is stopped has failed too."""
+        """Run a tool, and remember a call that raised.
+
+        The loop ends a call that takes too long with a CancelledError, which is no
+        Exception; a tool's own time limit raises a TimeoutError.
+        """
         if self._signature(name, arguments) in self._failed:
             return ToolResult(_TOOL_REPEATED_TEXT, failed=True)
-        succeeded = False
         try:
-            result = await self._tools.call(name, arguments)
-            succeeded = not result.failed
-        finally:
-            if not succeeded:
-                self._record_failure(name, arguments)
-        return result
+            return await self._tools.call(name, arguments)
+        except TimeoutError:
+            raise
+        except (Exception, SystemExit):
+            self._record_failure(name, arguments)
+            raise
 
     def _record_failure(self, name: str, arguments: Mapping[str, Any]) -> None:
         """Remember a call, so that it is not made again."""

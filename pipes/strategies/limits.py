@@ -31,7 +31,7 @@ def build_call_texts(
     `calls` is how many an answer may make.
     """
     return CallTexts(
-        failed=TOOL_FAILED_TEXT,
+        failed=f"{TOOL_FAILED_TEXT}\n{{cause}}",
         rounds=f"Maximum iteration limit ({parameters.rounds}) reached. Cannot call "
         "tool '{tool}'. Please consider increasing the iteration limit.",
         calls=f"Call limit ({calls}) reached. Cannot call tool '{{tool}}'.",

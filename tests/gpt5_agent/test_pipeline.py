@@ -437,16 +437,65 @@ async def test_a_task_is_answered_without_the_loop(
     )
 
     if stream:
-        chunk, done = await asyncio.to_thread(list, answer)
+        *chunks, done = await asyncio.to_thread(list, answer)
         assert done == "data: [DONE]"
-        message = chunk["choices"][0]["delta"]
+        content = plain_text(chunks)
     else:
-        message = answer["choices"][0]["message"]
-    assert json.loads(message["content"]) == {"title": "Talking to a Stand-in"}
+        content = answer["choices"][0]["message"]["content"]
+    assert json.loads(content) == {"title": "Talking to a Stand-in"}
     (request,) = sim.requests
-    assert request.body["stream"] is False
+    assert request.body["stream"] is stream
     assert not {"tools", "instructions", "include"} & request.body.keys()
     assert request.body["reasoning"] == {"effort": "minimal"}
+
+
+MERGING = {**TITLE, "task": "moa_response_generation"}
+
+
+async def test_merged_answers_grow_at_the_own_effort_of_the_model(
+    pipeline: Pipeline, sim: Simulator
+) -> None:
+    """The person chose it; the page shows the text as it comes."""
+    pipeline.valves.REASONING_EFFORT = "high"
+    chunks = await pieces(pipeline, "sim:chat", MERGING)
+
+    texts = [chunk for chunk in chunks[:-1] if plain_text([chunk])]
+    assert len(texts) > 1
+    assert plain_text(chunks[:-1]).startswith("This is turn 1.")
+    (request,) = sim.requests
+    assert request.body["reasoning"]["effort"] == "high"
+    assert request.body["stream"] is True
+
+
+@pytest.mark.parametrize("changed", [{}, {"API_KEY": ""}], ids=["failed", "no key"])
+async def test_merge_that_fails_says_so_as_text(
+    changed: Json, pipeline: Pipeline, sim: Simulator
+) -> None:
+    """The page stops at an error without showing it."""
+    pipeline.valves = pipeline.valves.model_copy(update=changed)
+
+    *chunks, _ = await pieces(pipeline, "sim:failed", MERGING)
+
+    assert not [chunk for chunk in chunks if "error" in chunk]
+    assert "(Error id: " in plain_text(chunks)
+
+
+@pytest.mark.parametrize(
+    ("task", "limit", "is_used"),
+    [("context_compaction", None, True), ("title_generation", 1000, False)],
+)
+async def test_summary_that_was_cut_is_used(
+    task: str, limit: int | None, is_used: bool, pipeline: Pipeline, sim: Simulator
+) -> None:
+    """It has no limit of Open WebUI's own; half a title is none."""
+    pipeline.valves.EXPERT_JSON = expert(caller_may_set="max_tokens")
+    metadata = {**TITLE, "task": task}
+
+    answer = await result(pipeline, "sim:incomplete", metadata, max_tokens=1000)
+
+    assert bool(answer["choices"][0]["message"]["content"]) is is_used
+    (request,) = sim.requests
+    assert request.body.get("max_output_tokens") == limit
 
 
 @pytest.mark.parametrize(

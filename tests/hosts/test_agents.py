@@ -84,7 +84,9 @@ async def test_work_of_several_rounds(tab: Tab, simulator: Simulator) -> None:
     assert first.error is second.error is None
     *_, last, later = chat_bodies(simulator)
     failed, repeated, output = tool_outputs(last)
-    assert failed == "tool invoke error: failed to execute tool"
+    first_line, cause = failed.split("\n")
+    assert first_line == "tool invoke error: failed to execute tool"
+    assert cause.startswith("ValueError: canary-of-the-exception for ")
     assert "repeated failure detected" in repeated
     assert output.startswith("Sunny in")
     assert later["input"][: len(last["input"])] == last["input"]

@@ -33,6 +33,7 @@ PROMISED = {
     "env:WEBUI_SECRET_KEY": "str",
     "env:DATABASE_SCHEMA": "NoneType",
     "internal.db:get_async_db": "()",
+    "main:app.state": "State",
     "models.groups:Groups.get_group_by_id": "async (id)",
     "models.groups:Groups.get_group_by_name": "async (name)",
     "models.groups:Groups.get_groups_by_member_id": "async (user_id)",
@@ -75,6 +76,7 @@ PROMISED = {
     "utils.middleware:terminal_event_handler": (
         "async (tool_function_name, tool_function_params, tool_result, event_emitter)"
     ),
+    "utils.models:BASE_MODELS_CACHE_KEY": "str",
     "utils.task:rag_template": "async (template, context, query)",
     "utils.tools:get_updated_tool_function": "async (*, function, extra_params)",
     "models.chats:Chats.add_message_files_by_id_and_message_id": (

@@ -73,6 +73,13 @@ from hosts.test_tool_rounds import (
     test_reasoning_survives_the_rounds_and_the_turn,
     test_the_card_is_the_hosts_own,
 )
+from hosts.test_tools_page import test_the_model_reads_what_a_tool_raised
+from hosts.test_wishes import test_list_that_open_webui_keeps_holds_no_guess
+from hosts.test_wishes_page import (
+    admins_page,
+    test_end_of_a_model_is_announced_once,
+    test_merged_answers_are_shown,
+)
 
 pytestmark = [pytest.mark.oldest, pytest.mark.usefixtures("pipe")]
 

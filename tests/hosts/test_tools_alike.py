@@ -147,8 +147,10 @@ def _plain_item(item: Json) -> Json:
 
 
 @pytest.mark.asyncio
-async def test_only_the_words_of_an_exception_differ(tab: Tab, toolkit: None) -> None:
-    """Open WebUI shows them to everybody; they may quote what nobody should see."""
+async def test_both_runners_tell_the_model_what_a_tool_raised(
+    tab: Tab, toolkit: None
+) -> None:
+    """Only the words around it differ."""
     use = Use("broken_weather", {"city": "Bern"}, {"tool_ids": ["toolkit"]})
     ours = await used(tab, OURS, use)
     theirs = await used(tab, THEIRS, use)
@@ -156,10 +158,10 @@ async def test_only_the_words_of_an_exception_differ(tab: Tab, toolkit: None) ->
     our_items, their_items = [
         (await plain(tab, turn))["output"] for turn in (ours, theirs)
     ]
-    assert ("canary" in str(their_items), "canary" in str(our_items)) == (True, False)
     for items in (our_items, their_items):
         assert [item["status"] for item in items] == ["failed", "failed"]
-        del items[1]["output"]
+        output = str(items[1].pop("output"))
+        assert "canary-of-the-exception for Bern" in output
     assert our_items == their_items
 
 

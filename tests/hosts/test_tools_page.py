@@ -8,7 +8,7 @@ import pytest_asyncio
 
 from hosts.browser.page import ChatPage
 from hosts.people.users import User
-from hosts.setup.pipes import valves_changed
+from hosts.setup.pipes import install_tools, valves_changed
 
 pytestmark = [
     pytest.mark.host,
@@ -77,3 +77,38 @@ async def test_an_approval_is_asked_for_on_the_page(
 
             assert TOOL in asked
             assert '"city": "Zürich"' in asked
+
+
+BOOKING = """
+class Tools:
+    def book(self, day: str) -> str:
+        \"\"\"
+        Book a table.
+        :param day: the day
+        \"\"\"
+        raise ValueError(f"day must look like 2026-12-31, not {day}")
+"""
+
+
+@pytest.mark.asyncio
+@pytest.mark.browser
+async def test_the_model_reads_what_a_tool_raised(page: ChatPage, admin: User) -> None:
+    """It can correct its call; the card shows it to the person, too."""
+    await install_tools(admin, "booking", BOOKING)
+    try:
+        await page.open_model(MODEL, tools="booking")
+        await page.ask("sim:tool A table for two?")
+        await page.page.get_by_text("Explored").click()
+        await page.page.get_by_text("View Result from book").click()
+        output = page.answers.last.get_by_text("Output", exact=True)
+        await (await output.element_handle()).wait_for_element_state("stable")
+        for size in ((1280, 900), (390, 844)):
+            await page.resize(*size)
+            await page.screenshot(PICTURES / f"tool-raised-{size[0]}.png")
+        shown = await page.last_answer()
+    finally:
+        await admin.call("DELETE", "/api/v1/tools/id/booking/delete")
+
+    raised = "book failed: ValueError: day must look like 2026-12-31, not example"
+    assert shown.count(raised) == 2  # the card, and what the model made of it
+    assert page.errors == []

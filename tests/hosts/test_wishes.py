@@ -8,18 +8,20 @@ from contextlib import asynccontextmanager
 
 import pytest
 import pytest_asyncio
+from aiohttp import web
 
 from calls.valves import expert
 from hosts.people.client import Json
 from hosts.people.questions import calling
 from hosts.people.tabs import Tab, Turn
-from hosts.people.users import User
+from hosts.people.users import User, settings_changed
 from hosts.sent import answered, chat_bodies, is_task
 from hosts.servers.open_webui import OpenWebUI
 from hosts.setup.pipes import install_pipe, valves_changed
 from hosts.setup.switches import EFFORT, SWITCHES, switches, workspace_model
 from simulator import Simulator
 from simulator.accounts import CANARY_KEY
+from upstream.server import Upstream
 
 pytestmark = [pytest.mark.host, pytest.mark.asyncio]
 
@@ -148,15 +150,53 @@ async def test_what_the_key_may_not_use_is_hidden_unless_written_by_hand(
     """It fails at use, with a sentence."""
     limited = {"API_KEY": LIMITED_KEY, "MODEL_ID": "auto, gpt-6.1-sol"}
     async with valves_changed(admin, PIPE, **limited):
-        async with asyncio.timeout(120):
-            names = await listed_by(admin)
-            while "gpt-5.4" not in names:
-                await asyncio.sleep(0.05)  # the server is asked in the background
-                names = await listed_by(admin)
+        names = await listed_by(admin)
         turn = await admins_tab.send(f"{PIPE}.gpt-6.1-sol", "sim:short")
 
+    assert "gpt-5.4" in names
     assert [name for name in names if name.startswith("gpt-6")] == ["gpt-6.1-sol"]
     assert "gpt-6.1-sol" in str(turn.error)
+
+
+@pytest.mark.asyncio
+async def test_list_that_open_webui_keeps_holds_no_guess(
+    admin: User, pipe_source: str
+) -> None:
+    """It is made to ask again when the slow server has named its models."""
+    released = asyncio.Event()
+
+    async def slow(_: web.Request) -> web.Response:
+        await released.wait()
+        return web.json_response({"data": [{"id": "gpt-5.4"}]})
+
+    async def listed(query: str = "") -> list[str]:
+        answer = await admin.call("GET", f"/api/models{query}")
+        ids = [str(model["id"]) for model in answer["data"]]
+        return [name for name in ids if name.startswith("kept.")]
+
+    kept = {"ENABLE_BASE_MODELS_CACHE": True}
+    async with (
+        Upstream(slow) as upstream,
+        settings_changed(admin, "/api/v1/configs/connections", kept),
+    ):
+        await admin.install_function("kept", pipe_source)
+        valves = {"BASE_URL": upstream.base_url, "API_KEY": "sk-1"}
+        await admin.set_valves("kept", {**valves, "MODEL_ID": "auto, mine"})
+        try:
+            first = await listed("?refresh=true")
+            again = await listed()
+            released.set()
+            async with asyncio.timeout(60):
+                later = await listed()
+                while later == again:
+                    await asyncio.sleep(0.2)
+                    later = await listed()
+        finally:
+            await admin.delete_function("kept")
+            await listed("?refresh=true")
+
+    assert first == again == ["kept.mine"]
+    assert later == ["kept.gpt-5.4", "kept.mine"]
 
 
 async def test_overrides_of_a_model_hold(
@@ -390,6 +430,42 @@ async def test_tasks_go_to_a_small_model_in_the_hosts_own_form(
     assert row["title"] == "Talking to a Stand-in"
     assert row["meta"]["tags"] == ["technology", "testing"]
     assert len((await tab.message(turn))["followUps"]) == 3
+
+
+@pytest.mark.asyncio
+async def test_models_that_administrators_chose_do_their_tasks(
+    admin: User, tab: Tab, simulator: Simulator
+) -> None:
+    """At their own effort, without a limit that is Open WebUI's; a cut summary counts."""
+    titles = settings_changed(
+        admin,
+        "/api/v1/tasks/config",
+        {"TASK_MODEL_EXTERNAL": f"{PIPE}.{PRO}"},
+        update="/update",
+    )
+    summaries = settings_changed(
+        admin, "/api/v1/chats/config", {"ENABLE_CONTEXT_COMPACTION": True}
+    )
+    valves = valves_changed(admin, PIPE, TASK_MODEL="gpt-6-luna")
+    async with valves, titles, summaries:
+        title = {"title_generation": True}
+        turn = await tab.send(CHAT, "sim:short 1", background_tasks=title)
+        more = await tab.send(CHAT, "sim:incomplete 2", chat_id=turn.chat_id)
+        compact = f"/api/v1/chats/{turn.chat_id}/compact"
+        compacted = await tab.user.call("POST", compact, {"model": CHAT})
+
+    title_body, summary_body = [
+        request.body for request in answered(simulator) if is_task(request)
+    ]
+    assert title_body["model"] == "gpt-6.1-sol"
+    assert title_body["reasoning"] == {"effort": "high", "mode": "pro"}
+    assert summary_body["model"] == "gpt-5.2"
+    assert "reasoning" not in summary_body
+    for body in (title_body, summary_body):
+        assert "max_output_tokens" not in body
+    assert compacted["compacted"] is True
+    summary = (await tab.message(more))["contextSummary"]
+    assert summary.startswith("This is turn 1.")
 
 
 # ---------------------------------------------------------------- switches

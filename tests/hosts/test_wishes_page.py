@@ -17,6 +17,7 @@ from hosts.browser.valves_dialog import (
 )
 from hosts.people.users import User
 from hosts.sent import chat_bodies
+from hosts.setup.pipes import valves_changed
 from hosts.setup.switches import EFFORT, SWITCHES, switches, workspace_model
 from owui_chat.storage.markers import strip_markers
 from simulator import Simulator
@@ -117,6 +118,74 @@ async def test_switches_of_the_composer_are_drawn_and_work(
         await page.user.set_user_valves(EFFORT, {})
 
     assert chat_bodies(simulator)[-1]["reasoning"]["effort"] == "max"
+
+
+SIZES = {"wide": (1280, 900), "phone": (390, 844)}
+
+
+async def pictures_of(page: ChatPage, name: str) -> None:
+    """The page on a screen, then as on a phone."""
+    PICTURES.mkdir(exist_ok=True)
+    for size, (width, height) in SIZES.items():
+        await page.resize(width, height)
+        await page.screenshot(PICTURES / f"{name}-{size}.png")
+    await page.resize(*SIZES["wide"])
+
+
+@pytest.mark.asyncio
+@pytest.mark.browser
+async def test_merged_answers_are_shown(page: ChatPage, admin: User) -> None:
+    """As one stream, stored with the chat; a refused one says why."""
+    models = f"{MODEL},{PIPE}.gpt-5.2"
+    await page.page.goto(f"{page.user.url}/?models={models}")
+    await page.page.wait_for_selector("#chat-input")
+    await page.ask("sim:chat Good morning")
+    merge = page.page.locator("#merge-response-button")
+    merged = page.page.locator("div", has_text="Merged Response").last.locator("..")
+
+    await merge.click()
+
+    await merged.get_by_text("This is turn 1.").wait_for()
+    await pictures_of(page, "merged")
+    await page.reload()
+    await merged.get_by_text("This is turn 1.").wait_for()
+    async with valves_changed(admin, PIPE, API_KEY=""):
+        await merge.click()
+        await merged.get_by_text("This pipe has no API key yet.").wait_for()
+    await page.screenshot(PICTURES / "merged-refused.png")
+    assert page.errors == []
+
+
+@pytest.mark.asyncio
+@pytest.mark.browser
+async def test_end_of_a_model_is_announced_once(
+    admins_page: ChatPage, admin: User
+) -> None:
+    """By its name, also where an agent uses it; then answers say what they took."""
+    overrides = (
+        '{"gpt-5.2": {"shutdown": "2020-01-01", "successor": "gpt-6.1-sol"}, '
+        '"gpt5_function_calling": {"name": "Our agent"}}'
+    )
+    agent = "gpt5_function_calling"
+    async with valves_changed(
+        admin,
+        PIPE,
+        MODEL_ID=agent,
+        MODEL_OVERRIDES_JSON=overrides,
+        AGENT_JSON='{"model": "gpt-5.2"}',
+    ):
+        await admins_page.open_model(f"{PIPE}.{agent}")
+        await admins_page.ask("sim:short Good morning")
+        first = await admins_page.last_answer()
+        await pictures_of(admins_page, "retirement-first")
+        await admins_page.ask("sim:short And now?")
+        second = await admins_page.last_answer()
+        await pictures_of(admins_page, "retirement-second")
+
+    assert "GPT-5.2 was switched off on 2020-01-01. Use GPT-6.1 Sol instead." in first
+    assert "Finished in" in second
+    assert "switched off" not in second
+    assert admins_page.errors == []
 
 
 SIGN = "openai_responses:"

@@ -10,7 +10,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from openai_responses.redaction import describe_exception, redact, redact_line
+from openai_responses.redaction import (
+    describe_exception,
+    hide_paths,
+    redact,
+    redact_line,
+)
 
 KEY = "sk-canary-7c1e5f"
 ODD = 'p+ä/"?w d'
@@ -201,3 +206,40 @@ def test_secrets_of_users_leave_nothing_in_memory() -> None:
         tracemalloc.stop()
 
     assert held < 100_000
+
+
+ROOTS = ["/app/backend", "/usr/local", "/app", "C:\\Python", ""]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("'/app/backend/data/a b.csv'", "'[path]/a b.csv'"),
+        ("in /usr/local/lib/x.py, line 3", "in [path]/x.py, line 3"),
+        ("/app/backend/data/", "[path]/data"),
+        ("/app/backend:/usr/local", "[path]/backend:[path]/local"),
+        ("file:///app/x.txt", "file://[path]/x.txt"),
+        (r"C:\Python\Lib\x.py, c:/python", "[path]/x.py, [path]/python"),
+        (r"'C:\\Python\\Lib\\x.py'", "'[path]/x.py'"),
+        ("/APP/x (1)", "[path]/x (1)"),
+        ("It is in /app.", "It is in [path]/app."),
+        ("/application/x /app.log /app-2", "/application/x /app.log /app-2"),
+        ("https://host/app/x /data/app/x", "https://host/app/x /data/app/x"),
+        ("https://app/x //app/x", "https://app/x //app/x"),
+        ("./app/x ~/app/x", "./app/x ~/app/x"),
+        ("no path", "no path"),
+    ],
+)
+def test_path_of_the_server_keeps_its_last_name(text: str, expected: str) -> None:
+    """Paths of others stay: the model may have named them."""
+    assert hide_paths(text, ROOTS) == expected
+
+
+def test_no_root_hides_nothing() -> None:
+    assert hide_paths("/app/x", [""]) == "/app/x"
+
+
+def test_paths_are_read_in_linear_time() -> None:
+    """Also long ones, and what looks like many beginnings."""
+    assert hide_paths("/app" * 50_000 + "/x", ROOTS).endswith("/x")
+    assert hide_paths("/app/" + "a/" * 50_000, ROOTS) == "[path]/a"

@@ -4,8 +4,10 @@ import asyncio
 import json
 import logging
 import re
+import sys
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -53,7 +55,7 @@ async def test_models_are_listed_by_the_administrators_names() -> None:
     pipe = Pipe()
     pipe.valves = Valves(MODEL_ID=" gpt-5.2-high, ,gpt-5.6-sol,gpt-5.2-high , mine")
 
-    assert pipe.pipes() == [
+    assert await pipe.pipes() == [
         {"id": "gpt-5.2-high", "name": "GPT-5.2 (high)"},
         {"id": "gpt-5.6-sol", "name": "GPT-5.6 Sol"},
         {"id": "mine", "name": "mine"},
@@ -183,16 +185,93 @@ async def test_task_gets_its_text_and_nothing_else(
 ) -> None:
     """One short request that keeps nothing."""
     prompt = '### Task:\nMake a title.\n### Output:\n{ "title": "..." }'
+    given = {**NATIVE, "__task__": "title_generation"}
 
-    result = await pipe.pipe(
-        chat(prompt, stream=stream), **NATIVE, __task__="title_generation"
-    )
+    if stream:
+        content = plain_text(await chunks_of(pipe, chat(prompt), **given))
+    else:
+        result = await result_of(pipe, chat(prompt), **given)
+        content = result["choices"][0]["message"]["content"]
 
-    assert isinstance(result, dict)
-    content = result["choices"][0]["message"]["content"]
     assert content == '{"title": "Talking to a Stand-in"}'
     assert host.chats.writes == []
     assert sim.requests[0].body["reasoning"] == {"effort": "none"}
+
+
+MERGING: Json = {**PLAIN, "__task__": "moa_response_generation"}
+
+
+async def test_merged_answers_stream_as_the_page_reads_them(
+    pipe: Pipe, sim: Simulator, host: StandInHost
+) -> None:
+    """In `choices[0].delta.content`, from the model that the person chose."""
+    pipe.valves = valves_for(sim, TASK_MODEL="gpt-6-luna")
+
+    chunks = await chunks_of(pipe, chat("sim:chat"), **MERGING)
+
+    texts = [chunk for chunk in chunks if plain_text([chunk])]
+    assert len(texts) > 1
+    assert plain_text(chunks).startswith("This is turn 1.")
+    assert chunks[-2]["choices"][0]["finish_reason"] == "stop"
+    [request] = sim.requests
+    assert (request.body["model"], request.body["stream"]) == ("gpt-5.6-sol", True)
+
+
+@pytest.mark.parametrize(
+    ("scenario", "shown"), [("500", "internal error"), ("failed", "internal error")]
+)
+async def test_merge_that_fails_says_so_as_text(
+    scenario: str, shown: str, pipe: Pipe, sim: Simulator
+) -> None:
+    """The page stops at an error without showing it."""
+    chunks = await chunks_of(pipe, chat(f"sim:{scenario}"), **MERGING)
+
+    assert errors(chunks) == []
+    assert shown in plain_text(chunks)
+
+
+async def test_merge_that_is_refused_says_so_as_text(
+    pipe: Pipe, sim: Simulator
+) -> None:
+    """Nothing was sent."""
+    pipe.valves = valves_for(sim, API_KEY="")
+
+    chunks = await chunks_of(pipe, chat("Hi"), **MERGING)
+
+    assert errors(chunks) == []
+    assert "This pipe has no API key yet." in plain_text(chunks)
+
+
+@pytest.mark.parametrize(
+    ("task", "is_used"),
+    [
+        ("context_compaction", True),
+        ("moa_response_generation", True),
+        ("emoji_generation", True),
+        ("title_generation", False),
+        ("memory_review", False),
+        ("function_calling", False),
+    ],
+)
+async def test_text_that_was_cut_is_used_and_a_cut_object_is_not(
+    task: str, is_used: bool, pipe: Pipe, host: StandInHost
+) -> None:
+    """Open WebUI would replace a summary by the beginnings of all messages."""
+    result = await result_of(pipe, chat("sim:incomplete"), **PLAIN, __task__=task)
+
+    assert bool(result["choices"][0]["message"]["content"]) is is_used
+
+
+@pytest.mark.parametrize("scenario", ["failed", "drop"])
+async def test_summary_of_a_failed_response_is_not_used(
+    scenario: str, pipe: Pipe, host: StandInHost
+) -> None:
+    """Nobody knows how much is missing."""
+    given = {**PLAIN, "__task__": "context_compaction"}
+
+    result = await result_of(pipe, chat(f"sim:{scenario}"), **given)
+
+    assert result["choices"][0]["message"]["content"] == ""
 
 
 async def test_users_valves_are_read_from_the_user(pipe: Pipe, sim: Simulator) -> None:
@@ -425,7 +504,8 @@ async def test_own_fault_in_a_task_is_only_logged(
     pipe: Pipe, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The host would take the sentence for a title."""
-    result = await pipe.pipe(BrokenBody(chat("Hi")), **NATIVE, __task__="title")
+    body = BrokenBody(chat("Hi", stream=False))
+    result = await pipe.pipe(body, **NATIVE, __task__="title_generation")
 
     assert isinstance(result, dict)
     assert result["choices"][0]["message"]["content"] == ""
@@ -457,7 +537,7 @@ async def test_failed_task_is_logged(
     """With the sentence, never the key."""
     pipe.valves = valves_for(sim, API_KEY="")
 
-    await pipe.pipe(chat("Hi"), **NATIVE, __task__="tags")
+    await result_of(pipe, chat("Hi"), **NATIVE, __task__="tags_generation")
 
     assert re.match(
         r"[0-9A-Z]{10} nothing was sent: This pipe has no API key yet\.",
@@ -509,6 +589,29 @@ async def test_one_bad_moment_says_nothing_about_a_task_model(pipe: Pipe) -> Non
 
     models = [body["model"] for body in server.bodies]
     assert models == ["gpt-6-luna", "gpt-5.2", "gpt-6-luna"]
+
+
+@pytest.mark.parametrize(
+    ("task", "task_model", "asked"),
+    [
+        ("title_generation", "gpt-6.1-terra", ["gpt-6.1-terra"]),
+        ("title_generation", " ", ["gpt-6.1-terra"]),
+        ("title_generation", "gpt-6.2-sol", ["gpt-6.2-sol", "gpt-6.1-terra"]),
+        ("context_compaction", "gpt-6-luna", ["gpt-6.1-terra"]),
+    ],
+)
+async def test_task_of_an_automatic_name_ends_where_the_key_lacks_every_model(
+    task: str, task_model: str, asked: list[str], pipe: Pipe, sim: Simulator
+) -> None:
+    """Each model is asked once; the log says why there is no text."""
+    key = "sk-simulator-limited"
+    pipe.valves = valves_for(sim, TASK_MODEL=task_model, API_KEY=key)
+    body = chat("Hi", model="f.gpt-5-auto")
+
+    result = await result_of(pipe, body, **PLAIN, __task__=task)
+
+    assert result["choices"][0]["message"]["content"] == ""
+    assert [request.body["model"] for request in sim.requests] == asked
 
 
 # ---------------------------------------------------------------- tools of the host
@@ -592,25 +695,43 @@ async def test_no_tool_is_named_where_rules_would_not_hold(
 
     assert len(sim.requests) == asked
     assert bool(result["choices"][0]["message"]["content"]) is bool(asked)
+    streamed = await chunks_of(pipe, chat("Hi"), **PLAIN, __task__="function_calling")
+    assert bool(plain_text(streamed)) is bool(asked)
 
 
-async def test_words_of_a_tools_exception_are_in_no_chat(
+class Toolkit:
+    """A toolkit whose method quotes what it knows."""
+
+    valves = SimpleNamespace(WEATHER_API_KEY="canary-of-the-toolkit", units="metric")
+
+    def __init__(self, key: str) -> None:
+        self.known = [key, self.valves.WEATHER_API_KEY, f"{sys.prefix}/lib/forecast.py"]
+
+    def get_weather(self, city: str) -> str:
+        """Fail, and say why."""
+        raise ValueError(f"{city}: day must look like 2026-12-31, metric {self.known}")
+
+
+async def test_the_model_reads_why_a_tool_failed(
     pipe: Pipe, sim: Simulator, host: StandInHost, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """They are in the log."""
-
-    def broken(city: str) -> str:
-        raise ValueError(f"canary for {city}")
-
+    """Not the keys of pipe and toolkit, and not where the server is installed."""
     caplog.set_level(logging.DEBUG)
-    given = given_tools(broken)
+    given = given_tools(Toolkit(sim.api_key).get_weather)
 
     chunks = await chunks_of(pipe, chat("sim:tool", tools=[TOOL]), **given)
 
-    assert "get_weather failed" in grown(chunks)
-    assert "canary" not in str(chunks)
-    assert "canary" not in str([request.body for request in sim.requests])
-    assert "ValueError: canary for Zürich" in caplog.text
+    told = (
+        "Error: get_weather failed: ValueError: Zürich: day must look like 2026-12-31, "
+        "metric ['[redacted]', '[redacted]', '[path]/forecast.py']"
+    )
+    assert sim.requests[-1].body["input"][-1]["output"] == told
+    assert "day must look like 2026-12-31" in grown(chunks)
+    sent = str([request.body for request in sim.requests])
+    for secret in ("canary", sim.api_key, sys.prefix):
+        assert secret not in sent + str(chunks)
+    assert "ValueError: Zürich: day must look like" in caplog.text
+    assert "canary" not in caplog.text
 
 
 async def test_person_is_asked_before_a_tool_runs(

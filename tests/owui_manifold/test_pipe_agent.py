@@ -59,7 +59,7 @@ class Weather:
         """Return the weather."""
         self.calls += 1
         if self.fails:
-            raise RuntimeError("the secret of the tool")
+            raise RuntimeError("no weather today")
         return f"Rain in {city}."
 
 
@@ -219,14 +219,16 @@ async def test_a_limit_ends_in_an_answer(
 
 
 async def test_a_failed_call_is_not_made_again(pipe: Pipe, sim: Simulator) -> None:
-    """With the same arguments; the model gets the fixed texts, and no exception's (R21)."""
+    """With the same arguments; the cause follows the fixed text (R20, R21)."""
     tool = Weather(fails=True)
     chunks = await chunks_of(pipe, asked("sim:tool-twice"), **given(tool))
 
     assert errors(chunks) == []
     assert tool.calls == 1
     first, second = outputs(sim)
-    assert first == "tool invoke error: failed to execute tool"
+    assert first == (
+        "tool invoke error: failed to execute tool\nRuntimeError: no weather today"
+    )
     assert "repeated failure detected" in second
 
 
@@ -397,6 +399,28 @@ async def test_rules_that_an_administrator_opens_may_be_replaced(
     assert "You sail." in sent
     assert RULES["instruction"] not in sent
     assert sent.endswith("GUARD: no code.")
+
+
+@pytest.mark.parametrize(
+    ("stated", "left_out"),
+    [
+        (2, []),
+        (9, ["maximum_iterations (AGENT_JSON says 4) (caller_may_set in EXPERT_JSON"]),
+        ("many", ["maximum_iterations (not a valid value)"]),
+    ],
+)
+async def test_the_log_says_what_a_request_may_not_set_of_an_agent(
+    pipe: Pipe, caplog: pytest.LogCaptureFixture, stated: object, left_out: list[str]
+) -> None:
+    """What it may set is no parameter that got lost."""
+    configure(pipe, maximum_iterations=4)
+    body = asked("sim:short hello", maximum_iterations=stated)
+    await chunks_of(pipe, body, **given())
+
+    lines = [text for text in caplog.messages if "left out of requests" in text]
+    shown = [line.split("user-1: ")[1] for line in lines]
+    for line, expected in zip(shown, left_out, strict=True):
+        assert line.startswith(expected)
 
 
 async def test_a_request_may_say_who_the_agent_is(pipe: Pipe, sim: Simulator) -> None:

@@ -9,11 +9,11 @@ from shells.caller_settings import left_out_line, unknown_permissions
 def test_each_setting_of_a_caller_is_logged_once() -> None:
     """Another caller, and another setting, are new."""
     logged = RecentTexts(lambda: 0.0)
-    left_out = {"metadata": "metadata (stored at OpenAI)"}
+    left_out = {"metadata": "stored at OpenAI"}
 
     line = left_out_line("user u-1", left_out, logged.first_time)
     again = left_out_line("user u-1", left_out, logged.first_time)
-    more = {**left_out, "tools": "tools (in part)"}
+    more = {**left_out, "tools web_search": ""}
     other_setting = left_out_line("user u-1", more, logged.first_time)
     other_caller = left_out_line("user u-2", left_out, logged.first_time)
 
@@ -23,9 +23,20 @@ def test_each_setting_of_a_caller_is_logged_once() -> None:
     )
     assert again == ""
     assert other_setting == (
-        f"left out of requests of user u-1: tools (in part) {what_to_do}"
+        f"left out of requests of user u-1: tools web_search {what_to_do}"
     )
     assert other_caller.startswith("left out of requests of user u-2: metadata")
+
+
+def test_line_has_an_end_whatever_a_caller_sends() -> None:
+    """Names are cut, and of very many the first are named."""
+    left_out = {f"{number:02}{'x' * 500}": "unknown" for number in range(99)}
+
+    line = left_out_line("user u-1", left_out, lambda _: True, "")
+
+    assert line.count("(unknown)") == 50
+    assert "49" + "x" * 58 + " (unknown)" in line
+    assert len(line) < 4000
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,8 @@
 """What people and the log are told of an answer that failed."""
 
+import sys
+from pathlib import Path
+
 import pytest
 
 from openai_responses.errors import InvalidRequest
@@ -57,3 +60,34 @@ def test_line_is_cut_and_whole() -> None:
     assert level == "INFO"
     assert line.startswith("first\\nsecond x")
     assert len(line) == 4000
+
+
+def test_text_for_the_model_has_no_secret_and_no_path_of_the_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its lines stay lines. Python, the host's folder and its data are the server's."""
+    data, here, home = [tmp_path / name for name in ("data", "app", "home")]
+    here.mkdir()
+    monkeypatch.chdir(here)
+    monkeypatch.setenv("DATA_DIR", str(data))
+    monkeypatch.setenv("HOME", str(home))
+    log = Lines()
+    log.hide("later-words")
+
+    for root in (sys.prefix, sys.base_prefix, sys.path[-1], data, here, home):
+        told = log.redacted_for_model(f"hidden-words,\nlater-words: {root}/notes.csv")
+        assert told == "[redacted],\n[redacted]: [path]/notes.csv"
+
+    assert log.redacted_for_model("/data/notes.csv") == "/data/notes.csv"
+
+
+def test_server_without_a_folder_hides_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody has removed the one in which it was started."""
+    monkeypatch.chdir(tmp_path)
+    tmp_path.rmdir()
+
+    told = Lines().redacted_for_model(f"{sys.prefix}/x.py")
+
+    assert told == "[path]/x.py"

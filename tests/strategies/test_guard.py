@@ -9,7 +9,7 @@ import pytest
 from agents.sample import REPEATED
 from event_loops.skipping_loop import run_skipping
 from openai_responses.items import Item
-from openai_responses.loop.tools import CallLimits, CallTexts, ToolResult, Toolset
+from openai_responses.loop.tools import CallLimits, ToolResult, Toolset
 from runs.tools import (
     CANARY,
     CITY,
@@ -24,6 +24,8 @@ from runs.tools import (
     out_of_time,
 )
 from strategies.guard import TOOL_FAILED_TEXT, GuardedTools
+from strategies.limits import build_call_texts
+from strategies.parameters import StrategyParameters
 
 PARSE = "tool arguments parse error: "
 VALIDATION = "tool arguments validation error: "
@@ -166,7 +168,7 @@ class Bench:
             self.guard,
             limits=CallLimits(**limits),
             log=self.logged.append,
-            texts=CallTexts(failed=TOOL_FAILED_TEXT),
+            texts=build_call_texts(StrategyParameters()),
         )
 
     async def answer(self, call: Item) -> ToolResult:
@@ -196,20 +198,22 @@ RAISING = ["breaking", "exiting", "cancelling", "out_of_time"]
 
 
 @pytest.mark.parametrize("name", RAISING)
-def test_r20_any_exception_is_one_message(name: str) -> None:
-    """What it says goes to the log."""
+def test_r20_any_exception_has_the_same_first_line(name: str) -> None:
+    """What it says follows, so that the model can correct its call."""
     bench = Bench()
 
     answer = run_skipping(bench.answer(calling(name)))
 
-    assert (answer.output, answer.failed) == (TOOL_FAILED_TEXT, True)
+    first, cause = str(answer.output).split("\n")
+    assert (first, answer.failed) == (TOOL_FAILED_TEXT, True)
     assert TOOL_FAILED_TEXT == "tool invoke error: failed to execute tool"
+    assert cause.endswith(f"Error: {CANARY}") or cause == f"SystemExit: {CANARY}"
     assert CANARY in bench.logged[0]
 
 
-@pytest.mark.parametrize("name", [*RAISING, "failing", "endless"])
-def test_r21_call_that_failed_is_not_made_again(name: str) -> None:
-    """In any order of its arguments; one that hung too."""
+@pytest.mark.parametrize("name", ["breaking", "exiting"])
+def test_r21_call_that_raised_is_not_made_again(name: str) -> None:
+    """In any order of its arguments."""
     once, other_order = '{"city": "Bern", "days": 2}', ' {"days": 2, "city": "Bern"}'
 
     first, again, other = answers_to(
@@ -218,6 +222,17 @@ def test_r21_call_that_failed_is_not_made_again(name: str) -> None:
 
     assert again.output == REPEATED
     assert REPEATED not in (first.output, other.output)
+
+
+@pytest.mark.parametrize("name", ["failing", "endless", "out_of_time", "cancelling"])
+def test_r21_call_that_may_succeed_later_is_made_again(name: str) -> None:
+    """An error that a tool returned may ask for that; a time-out is one, too."""
+    same = '{"city": "Bern"}'
+
+    first, again = answers_to(name, same, same)
+
+    assert first.failed
+    assert again == first
 
 
 def test_r21_null_that_stands_for_nothing_makes_no_difference() -> None:
@@ -247,7 +262,9 @@ def test_r21_same_call_side_by_side_waits_for_the_failure_of_the_first() -> None
 
     answers = run_skipping(answers_of(calls, bench.toolset))
 
-    assert [answer.output for answer in answers] == [TOOL_FAILED_TEXT, REPEATED]
+    first, second = [str(answer.output) for answer in answers]
+    assert first.startswith(f"{TOOL_FAILED_TEXT}\n")
+    assert second == REPEATED
 
 
 def test_stop_passes_through() -> None:

@@ -34,4 +34,5 @@ def test_r10_model_reads_which_limit_is_reached(limit: SpentLimit, text: str) ->
     texts = build_call_texts(PARAMETERS)
 
     assert texts.describe("get_weather", limit) == text
-    assert texts.failed == "tool invoke error: failed to execute tool"
+    failure = texts.describe_failure("get_weather", "KeyError: {tool}")
+    assert failure == "tool invoke error: failed to execute tool\nKeyError: {tool}"

@@ -13,7 +13,7 @@ from openai_responses.transport.stream import ItemDone
 from runs.against_server import asking
 from runs.sample import call, message
 from runs.scripted import ScriptedProvider
-from runs.tools import CITY, MemoryTools, breaking
+from runs.tools import CANARY, CITY, MemoryTools, breaking
 from strategies.guard import GuardedTools
 from strategies.limits import build_budget, build_call_texts
 from strategies.merged_calls import MergingProvider
@@ -83,7 +83,7 @@ def test_strategy_needs_nothing_of_the_agents_home() -> None:
     spending = run_skipping(shell.run(*answers))
 
     assert shell.outputs == [
-        "tool invoke error: failed to execute tool",
+        f"tool invoke error: failed to execute tool\nValueError: {CANARY}",
         "tool invoke error: repeated failure detected; skipped duplicate call",
         "there is not a tool named surprise",
         "Maximum iteration limit (4) reached. Cannot call tool 'get_weather'. Please "

@@ -99,6 +99,7 @@ class ChatJudge:
             approver=self._approver,
             limits=self._settings.limits,
             log=request.log,
+            redacted=request.redacted,
             budget=build_budget(request.parameters),
             texts=build_call_texts(request.parameters),
             judge=self,

@@ -19,21 +19,12 @@ from openai_responses.json_input import as_list, as_mapping, parse_json_object
 from openai_responses.loop.spending import EarlierSpending
 from openai_responses.models.usage import Usage, add_usage
 from openai_responses.requests.replay import Origin
-from owui_chat.host_tools import HOST_ERROR_PREFIXES
 from owui_chat.messages import DETAILS_FIELD
 from owui_chat.storage.details_carrier import DetailTurn, read_details
 from owui_chat.storage.signature import Sign
 from strategies.guard import TOOL_FAILED_TEXT
 from strategies.memory import Message, find_turn_starts
 from strategies.policy import ChosenStyle
-
-_REFUSAL_PREFIXES = (
-    "error: tool call rejected by user.",
-    "error: tool call was not approved.",
-    "error: the administrator does not allow",
-    "error: the user did not approve",
-)
-"""What was refused to a call has not failed."""
 
 
 class EarlierRounds(NamedTuple):
@@ -189,7 +180,7 @@ def _read_seconds(turn: DetailTurn) -> float:
 def _find_failed_calls(
     calls: Sequence[Mapping[str, Any]], outputs: Mapping[str, str]
 ) -> Iterator[Item]:
-    """Yield the calls of the host's tools that failed."""
+    """Yield the calls of the host's tools that raised."""
     for call in calls:
         function = as_mapping(call.get("function"))
         if function and _is_failed_output(outputs.get(str(call.get("id")), "")):
@@ -200,7 +191,7 @@ def _find_failed_calls(
 
 
 def _read_failed_calls(turns: Sequence[DetailTurn]) -> Iterator[Item]:
-    """Yield the calls of our own tools that failed, which answers noted."""
+    """Yield the calls of our own tools that raised, which answers noted."""
     for turn in turns:
         for call in as_list(turn.notes.get("failed")):
             if isinstance(call, dict):
@@ -208,11 +199,13 @@ def _read_failed_calls(turns: Sequence[DetailTurn]) -> Iterator[Item]:
 
 
 def _is_failed_output(text: str) -> bool:
-    """Say whether an output is that of a failed call, ours or the host's."""
-    if text == TOOL_FAILED_TEXT:
+    """Say whether an output is that of a call that raised, at ours or at the host's.
+
+    The host makes `{"error": ...}` of an exception (utils/middleware.py:3151). A tool
+    that returns the same cannot be told apart; any other error is one that it returned,
+    and may ask to be tried again.
+    """
+    if text.partition("\n")[0] == TOOL_FAILED_TEXT:
         return True
-    lowered = text.strip().lower()
-    if lowered.startswith(HOST_ERROR_PREFIXES):
-        return not lowered.startswith(_REFUSAL_PREFIXES)
     output = parse_json_object(text)
     return output is not None and output.keys() == {"error"}

@@ -22,16 +22,22 @@ from gpt5_agent.shell.settings import (
 )
 from gpt5_agent.shell.views import ClientRenderer, HostRenderer
 from openai_responses.clock import unix_seconds
-from openai_responses.loop.events import RunDone
+from openai_responses.loop.events import RunDone, RunEvents
 from openai_responses.loop.run import run
 from openai_responses.models.resolve import resolve_model
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.requests.replay import origin_at
 from openai_responses.transport.connections import Connections
 from openai_responses.ulid import new_ulid
-from owui_chat.input.tasks import task_request, task_result
-from owui_chat.render.chunks import Chunk, error_chunk
-from owui_chat.render.completions import completion_text
+from owui_chat.input.tasks import (
+    SMALL_TASKS,
+    is_usable_text,
+    task_request,
+    task_result,
+    without_hosts_limit,
+)
+from owui_chat.render.chunks import Chunk, error_as_text, error_chunk
+from owui_chat.render.completions import ChunkRenderer, completion_text
 from shells.failures import report_exception, report_failure, report_skipped
 from shells.shell import PIPELINE_SHELL
 from toolbox.sandbox.workspaces import WorkspaceKey
@@ -56,14 +62,17 @@ async def stream_answer(call: PipelineCall) -> AsyncGenerator[AnswerPiece, None]
     """Yield the answer in the reader's form, closed by an end marker."""
     try:
         if call.caller.task:
-            yield _convert_to_chunk(await _run_task(call))
+            async with aclosing(_stream_task(call)) as chunks:
+                async for chunk in chunks:
+                    yield chunk
         else:
             async with _open_run(call) as (events, renderer):
                 async for event in events:
                     for chunk in renderer.show(event):
                         yield chunk
     except Exception as error:  # raised, it would take away what has been shown
-        yield error_chunk(report_exception(call.log, error, PIPELINE_SHELL))
+        message = report_exception(call.log, error, PIPELINE_SHELL)
+        yield _readable_chunk(error_chunk(message), call.caller)
     yield DONE_LINE
 
 
@@ -139,52 +148,89 @@ def _choose_renderer(request: AgentRequest, caller: PipelineCaller) -> _Renderer
     return HostRenderer(emits_thoughts, origin, request.sign)
 
 
+async def _stream_task(call: PipelineCall) -> AsyncGenerator[Chunk, None]:
+    """Yield the text of a task as it grows."""
+    renderer = ChunkRenderer(
+        _new_completion_id(), unix_seconds(), call.caller.host_model
+    )
+    async with aclosing(_task_events(call)) as events:
+        async for event in events:
+            for chunk in renderer.render(event):
+                yield _readable_chunk(chunk, call.caller)
+
+
+def _readable_chunk(chunk: Chunk, caller: PipelineCaller) -> Chunk:
+    """Return a chunk in a form that its reader shows."""
+    return error_as_text(chunk) if caller.drops_errors else chunk
+
+
 async def _run_task(call: PipelineCall) -> Chunk:
-    """Return a title, tags or the like, without the loop; empty if it failed."""
-    log = call.log
+    """Return a title, a summary or the like; empty if it failed.
+
+    A title that failed is no reason to fail a chat.
+    """
     text = ""
     try:
-        endpoint = build_endpoint(call.question.valves, log)
-        settings = build_agent_request(call.question, endpoint, call.connections, log)
-        request = _build_task(settings, settings.body, call.caller.task)
-
-        def is_as_configured() -> bool:
-            return request == _build_task(settings, {}, call.caller.task)
-
-        learning = RepairLearning(settings, request.model, is_as_configured)
-        repaired = learning.repaired(request)
-        events = run(repaired, endpoint, call.connections, settings.limits)
-        async with aclosing(events):
+        async with aclosing(_task_events(call)) as events:
             async for event in events:
-                learning.note(event)
-                if isinstance(event, RunDone):
-                    text = _read_task_text(event, log)
-    except Exception as error:  # a title that failed is no reason to fail a chat
-        report_exception(log, error, PIPELINE_SHELL)
+                if not isinstance(event, RunDone):
+                    continue
+                if is_usable_text(call.caller.task, event.ending):
+                    text = completion_text(event)
+    except Exception as error:
+        report_exception(call.log, error, PIPELINE_SHELL)
     return task_result(text, call.caller.host_model)
+
+
+async def _task_events(call: PipelineCall) -> RunEvents:
+    """Yield the events of a task, without the loop; the log gets a failure."""
+    log = call.log
+    endpoint = build_endpoint(call.question.valves, log)
+    settings = build_agent_request(call.question, endpoint, call.connections, log)
+    request = _build_task(settings, settings.body, call.caller.task)
+
+    def is_as_configured() -> bool:
+        return request == _build_task(settings, {}, call.caller.task)
+
+    learning = RepairLearning(settings, request.model, is_as_configured)
+    repaired = learning.repaired(request)
+    events = run(repaired, endpoint, call.connections, settings.limits)
+    async with aclosing(events):
+        async for event in events:
+            learning.note(event)
+            if isinstance(event, RunDone):
+                report_skipped(log, event.trace)
+            if isinstance(event, RunDone) and event.ending.is_failure:
+                ending = report_failure(
+                    log, event, PIPELINE_SHELL, is_admin=call.caller.is_admin
+                )
+                yield event._replace(ending=ending)
+            else:
+                yield event
 
 
 def _build_task(
     settings: AgentRequest, body: Mapping[str, Any], task: str
 ) -> ResponsesRequest:
-    """Return the request of a task, with what `body` sets; raises InvalidRequest."""
+    """Return the request of a task, with what `body` sets; raises InvalidRequest.
+
+    Titles and the like are done at the lowest effort of the agent's model, other tasks
+    at its own, without a limit that nobody has chosen.
+    """
     model = resolve_model(settings.parameters.model)
-    return task_request(model, settings.messages, body, task)
-
-
-def _read_task_text(ended: RunDone, log: AgentLog) -> str:
-    """Return the text of a task; empty if it failed, which the log says."""
-    report_skipped(log, ended.trace)
-    if ended.ending.is_failure:
-        report_failure(log, ended, PIPELINE_SHELL, is_admin=False)
-        return ""
-    return completion_text(ended)
-
-
-def _convert_to_chunk(result: Chunk) -> Chunk:
-    """Return a complete result as the one chunk of a stream."""
-    (choice,) = result["choices"]
-    return {**result, "choices": [{**choice, "delta": choice["message"]}]}
+    at_own_effort = task not in SMALL_TASKS
+    if at_own_effort:
+        body = without_hosts_limit(body, task)
+        if settings.settings.effort:
+            body = {"reasoning_effort": settings.settings.effort, **body}
+    return task_request(
+        model,
+        settings.messages,
+        body,
+        task,
+        at_own_effort=at_own_effort,
+        stream=settings.settings.stream,
+    )
 
 
 def _new_completion_id() -> str:

@@ -106,6 +106,7 @@ def build_agent_request(
         is_new=question.is_new,
         chat=question.caller.workspace,
         log=log.note,
+        redacted=log.redacted_for_model,
         debug=valves.DEBUG,
         on_end=log_metadata,
         user_id=question.caller.user_id,

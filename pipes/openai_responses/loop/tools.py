@@ -5,8 +5,9 @@ another name of the tool applies as well if it is stricter, and so does each rul
 may match a name of which only a part is known. A call that needs an approval and does
 not get one is denied.
 
-Every call gets an output. For each failure the model gets one of our messages; the text
-of an exception goes only to the log, because it may quote what the model must not see.
+Every call gets an output. For each failure the model gets one of our messages. That of
+an exception quotes it, so that the model can correct its call: without secrets, and cut.
+The log has more of it.
 """
 
 import asyncio
@@ -28,7 +29,7 @@ from openai_responses.json_input import JsonObject, load_json
 from openai_responses.loop.arguments import check_arguments
 from openai_responses.loop.events import SpentLimit
 from openai_responses.loop.spending import Budget
-from openai_responses.redaction import describe_exception
+from openai_responses.redaction import describe_exception, redact
 from openai_responses.transport.stream import NO_CARD
 
 Approval = Literal["auto", "ask", "deny"]
@@ -175,10 +176,11 @@ class CallLimits(NamedTuple):
 class CallTexts(NamedTuple):
     """What the model reads of a call that failed or was not made; `{tool}` is its name.
 
-    `failed` stands for an exception, the others for the limits of a budget.
+    `failed` is about an exception, which is the `{cause}`, the others about the limits
+    of a budget.
     """
 
-    failed: str = "Error: {tool} failed. Tell the user, or try another way."
+    failed: str = "Error: {tool} failed: {cause}"
     rounds: str = (
         "Error: {tool} was not run: the limit of tool rounds is reached. Answer "
         "without it."
@@ -198,6 +200,10 @@ class CallTexts(NamedTuple):
         """Return that a limit keeps a tool from being called."""
         text: str = getattr(self, limit)
         return text.replace("{tool}", name)
+
+    def describe_failure(self, name: str, cause: str) -> str:
+        """Return that a tool raised an exception."""
+        return self.failed.replace("{tool}", name).replace("{cause}", cause)
 
     def refuse(self, call: Item, limit: SpentLimit) -> ToolResult:
         """Return the result of a call that a limit keeps from being made."""
@@ -257,6 +263,8 @@ class Toolset(NamedTuple):
     limits: CallLimits = CallLimits()
     log: Callable[[str], object] = ignore_report
     """Takes lines about failed tools."""
+    redacted: Callable[[str], str] = redact
+    """Returns a text for the model without what only the server may know."""
     budget: Budget = Budget()
     carries_reasoning: bool = True
     """Whether the model gets its reasoning again between its calls."""
@@ -474,8 +482,26 @@ async def _call_tool(ready: _ReadyCall, toolset: Toolset) -> ToolResult:
             raise
         if isinstance(error, TimeoutError) and scope.expired():
             return tool_error(f"{name} did not finish within {seconds:g} s.")
-        toolset.log(f"the tool {name} raised {type(error).__name__}: {error}")
-        return ToolResult(toolset.texts.failed.replace("{tool}", name), failed=True)
+        cause = _exception_text(error)
+        toolset.log(f"the tool {name} raised {cause}")
+        told = _cap_text(toolset.redacted(cause[:_MAX_READ_CAUSE]), _MAX_TOLD_CAUSE)
+        return ToolResult(toolset.texts.describe_failure(name, told), failed=True)
+
+
+_MAX_TOLD_CAUSE = 1_000
+"""Characters of an exception for the model: a message may quote a whole page."""
+_MAX_READ_CAUSE = 10_000
+"""More is not read. What is cut off by this may be half a secret."""
+
+
+def _exception_text(error: BaseException) -> str:
+    """Return type and text of an exception; the type alone if it has no text."""
+    name = type(error).__name__
+    try:
+        text = str(error).strip()
+    except Exception:  # it is not ours, and may not even have a text that works
+        text = ""
+    return f"{name}: {text}" if text else name
 
 
 def cap_output(output: str | list[Item], characters: int) -> str | list[Item]:

@@ -289,6 +289,7 @@ _READ_OTHERWISE = (
     "model",
     "stream",
     "enable_stream",
+    "stream_options",
     "tools",
     "extra_tools",
 )
@@ -321,6 +322,14 @@ def unsent_parameters(
     names += [key for key in given if key not in sent and key not in _READ_OTHERWISE]
     shown_names = sorted(name[:_MAX_PARAMETER_NAME] for name in names)
     return shown_names, errors + complaints
+
+
+def is_api_parameter(name: str) -> bool:
+    """Say whether the API has a parameter; `name` may be that of a field in one."""
+    key, _, field = name.partition(".")
+    if key not in ResponsesRequest.model_fields or key == "repairs":
+        return False
+    return not field or bool(with_known_keys(key, {field: True}))
 
 
 def _sent_settings(request: ResponsesRequest) -> dict[str, Any]:

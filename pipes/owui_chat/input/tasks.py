@@ -1,4 +1,4 @@
-"""Small jobs that the host gives a model: titles, tags, follow-up questions.
+"""Jobs that the host gives a model: titles, tags, summaries, the merging of answers.
 
 The host names the job. Its prompt quotes the chat, markers included. The host would use
 the text of an error as the title.
@@ -7,6 +7,7 @@ the text of an error as the title.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from openai_responses.endings import Ending
 from openai_responses.json_input import JsonObject, as_mapping, value_at
 from openai_responses.models.resolve import ResolvedModel
 from openai_responses.requests.build import ResponsesRequest, Settings, build_request
@@ -28,12 +29,47 @@ _TASK_OBJECTS: Mapping[str, tuple[str, dict[str, Any]]] = {
 (docs/reference/open-webui.md, "Tasks")."""
 
 
+SMALL_TASKS = frozenset([*_TASK_OBJECTS, "emoji_generation"])
+"""Tasks that a small model does as well; their texts are short."""
+
+_JSON_TASKS = frozenset([*_TASK_OBJECTS, "function_calling", "memory_review"])
+
+
+def is_usable_text(task: str, ending: Ending) -> bool:
+    """Say whether the text of a task is of use: whole, or a text that was cut.
+
+    Half of a JSON object is not.
+    """
+    if ending.kind == "incomplete":
+        return task not in _JSON_TASKS
+    return not ending.is_failure
+
+
+_HOSTS_LIMITS = {
+    "title_generation": 1000,
+    "context_compaction": 1000,
+    "emoji_generation": 4,
+}
+"""The `max_tokens` that the host sends if nobody has chosen any.
+
+It means models that do not reason; the limit counts reasoning, too (routers/tasks.py:185,
+utils/context_compaction.py:433 of 0.12.4).
+"""
+
+
+def without_hosts_limit(body: JsonObject, task: str) -> dict[str, Any]:
+    """Return the body of a task without the limit of tokens that is the host's own."""
+    kept = dict(body)
+    if kept.get("max_tokens") == _HOSTS_LIMITS.get(task):
+        kept.pop("max_tokens", None)
+    return kept
+
+
+_EFFORT_KEYS = frozenset({"reasoning", "reasoning_effort"})
 _ANSWER_KEYS = frozenset(
     {
         "json_schema",
         "parallel_tool_calls",
-        "reasoning",
-        "reasoning_effort",
         "reasoning_summary",
         "response_format",
         "text",
@@ -46,28 +82,36 @@ _ANSWER_KEYS = frozenset(
 
 
 def task_request(
-    model: ResolvedModel, messages: Sequence[JsonObject], body: JsonObject, task: str
+    model: ResolvedModel,
+    messages: Sequence[JsonObject],
+    body: JsonObject,
+    task: str,
+    *,
+    at_own_effort: bool = False,
+    stream: bool = False,
 ) -> ResponsesRequest:
-    """Return the request for a task: short, without tools or stored reasoning.
+    """Return the request for a task, without tools or stored reasoning.
 
-    If the host reads the answer as JSON, the model is held to that form. Raises
-    InvalidRequest.
+    The model has its lowest effort, or its own one. If the host reads the answer as
+    JSON, the model is held to that form. Raises InvalidRequest.
     """
     clean_messages = [
         {**as_mapping(message), "content": _clean(value_at(message, "content"))}
         for message in messages
     ]
     instructions, parts = parse_messages(clean_messages)
-    parameters = {key: body[key] for key in body if key not in _ANSWER_KEYS}
+    ignored = _ANSWER_KEYS if at_own_effort else _ANSWER_KEYS | _EFFORT_KEYS
+    parameters = {key: body[key] for key in body if key not in ignored}
     text_format = _task_format(task, clean_messages)
     if text_format and model.facts.known_family:
         parameters["text"] = {"format": text_format}
-    settings = Settings(
-        effort=model.lowest_effort(), stream=False, encrypted_reasoning=False
-    )
+    effort = None
+    if not at_own_effort:
+        effort = model.lowest_effort()
+        model = model._replace(pro=False)
+    settings = Settings(effort=effort, stream=stream, encrypted_reasoning=False)
     items = build_input(parts, {}, None)
-    standard = model._replace(pro=False)
-    return build_request(standard, instructions, items, parameters, settings)
+    return build_request(model, instructions, items, parameters, settings)
 
 
 def _task_format(task: str, messages: Sequence[JsonObject]) -> dict[str, Any] | None:

@@ -10,7 +10,7 @@ With `choices` in a chunk, the host ignores its `error`.
 from collections.abc import Iterator
 from typing import Any
 
-from openai_responses.json_input import JsonObject
+from openai_responses.json_input import JsonObject, value_at
 from openai_responses.loop.events import RunDone
 
 Chunk = dict[str, Any]
@@ -65,6 +65,15 @@ def client_usage(ended: RunDone) -> Chunk:
 def error_chunk(message: str) -> Chunk:
     """Return the chunk that marks the answer as failed and keeps its text."""
     return {"error": {"message": message}}
+
+
+def error_as_text(chunk: Chunk) -> Chunk:
+    """Return a chunk with its error as text, for a reader that drops errors."""
+    message = value_at(chunk, "error", "message")
+    if not message:
+        return chunk
+    delta = {"content": f"\n\n{message}"}
+    return {"choices": [{"index": 0, "delta": delta}]}
 
 
 def status_chunk(text: str) -> Chunk:

@@ -41,7 +41,7 @@ RULING_PARAMETERS = ("instruction", "guide", "prompt_policy_overrides")
 administrator allows it."""
 _NOTHING_SET = StrategyParameters()
 
-_CALLER_PARAMETERS = [name for name in StrategySettings.model_fields if name != "model"]
+CALLER_PARAMETERS = [name for name in StrategySettings.model_fields if name != "model"]
 """What a request may state: custom parameters of a model of the workspace."""
 
 
@@ -120,7 +120,7 @@ def _strategy_of(model: str) -> str:
 def stated_parameters(body: JsonObject) -> dict[str, Any]:
     """Return the parameters of an agent that a request states, as far as they are valid."""
     stated: dict[str, Any] = {}
-    for name in _CALLER_PARAMETERS:
+    for name in CALLER_PARAMETERS:
         if body.get(name) is None:
             continue
         try:

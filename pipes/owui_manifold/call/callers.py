@@ -12,18 +12,19 @@ from openai_responses.requests.parameters import ACCOUNT_KEYS
 from openai_responses.requests.tools import CALLED_BY_NAME
 from openai_responses.tool_kinds import TOOL_KINDS
 from owui_manifold.call.agent import (
+    CALLER_PARAMETERS,
     COSTLY_PARAMETERS,
     RULING_PARAMETERS,
     stated_parameters,
     with_stated_parameters,
 )
-from owui_manifold.call.context import CheckedCall
+from owui_manifold.call.context import CheckedCall, note_left_out
 from owui_manifold.call.expert import ExpertSettings
 from owui_manifold.host.open_webui import administrator_params
-from shells.caller_settings import left_out_line, unknown_permissions
+from shells.caller_settings import PERMISSION_ADVICE, unknown_permissions
 from shells.valve_words import comma_list
 
-_LENGTH_KEYS = ("max_output_tokens", "max_tokens", "max_completion_tokens")
+LENGTH_KEYS = ("max_output_tokens", "max_tokens", "max_completion_tokens")
 _TOOL_KEYS = ("tools", "extra_tools")
 
 
@@ -83,15 +84,39 @@ async def drop_forbidden_keys(call: CheckedCall) -> CheckedCall:
         return call
     stored = await administrator_params(call.model_id)
     body = _permitted_body(call.body, permission._replace(stored=stored))
-    left_out: dict[str, str] = {}
-    for key, value in call.body.items():
-        if value is not None and body.get(key) != value:
-            left_out[key] = f"{key} ({ACCOUNT_KEYS.get(key, 'in part')})"
-    who = f"user {call.caller.user_id}"
-    line = left_out_line(who, left_out, call.capabilities.first_time)
-    if line:
-        call.log.warn(line)
+    note_left_out(call, _left_out(call.body, body), PERMISSION_ADVICE)
     return call._replace(body=body)
+
+
+def _left_out(body: JsonObject, kept: JsonObject) -> dict[str, str]:
+    """Return what a body lost, with the reasons, by names."""
+    left_out: dict[str, str] = {}
+    for key, value in body.items():
+        if value is None or kept.get(key) == value:
+            continue
+        if key in ACCOUNT_KEYS:
+            left_out[key] = ACCOUNT_KEYS[key]
+        elif key in LENGTH_KEYS:
+            left_out[key] = f"MAX_OUTPUT_TOKENS is {kept[key]}"
+        elif key == "reasoning":
+            for field in value:
+                if field not in kept[key]:
+                    left_out[f"reasoning.{field}"] = "the administrator's"
+        else:  # tools
+            for tool in value:
+                if tool not in kept[key]:
+                    name, reason = _closed_tool(as_mapping(tool))
+                    left_out[f"{key} {name}"] = reason
+    return left_out
+
+
+def _closed_tool(tool: JsonObject) -> tuple[str, str]:
+    """Return what a tool that is not opened needs a word for, and why."""
+    kind = str(tool.get("type"))
+    for name in _CLOSED_FIELDS:
+        if _is_closed_value(tool.get(name)):
+            return f"{kind}.{name}", "names what belongs to somebody"
+    return kind, "a billed tool of OpenAI"
 
 
 async def apply_stated_parameters(call: CheckedCall) -> CheckedCall:
@@ -105,13 +130,21 @@ async def apply_stated_parameters(call: CheckedCall) -> CheckedCall:
         return call
     stored = stated_parameters(await administrator_params(call.model_id))
     stated = stated_parameters(call.body)
+    left_out: dict[str, str] = {}
+    for name in CALLER_PARAMETERS:
+        if name not in stated and call.body.get(name) is not None:
+            left_out[name] = "not a valid value"
+    note_left_out(call, left_out)
     opened = _opened_words(call.config.expert, is_admin=call.caller.is_admin)
-    agent, left_out = with_stated_parameters(call.agent, stored, stated, opened)
-    who = f"user {call.caller.user_id}"
-    names = {name: name for name in left_out}
-    line = left_out_line(who, names, call.capabilities.first_time)
-    if line:
-        call.log.warn(line)
+    agent, closed = with_stated_parameters(call.agent, stored, stated, opened)
+    reasons = {}
+    for name in closed:
+        is_costly = name in COSTLY_PARAMETERS
+        most = getattr(agent.parameters, name)
+        reasons[name] = (
+            f"AGENT_JSON says {most:g}" if is_costly else "the administrator's"
+        )
+    note_left_out(call, reasons, PERMISSION_ADVICE)
     return call._replace(agent=agent)
 
 
@@ -148,7 +181,7 @@ def _permitted_body(body: JsonObject, permission: _Permission) -> dict[str, Any]
         given = body.get(key)
         if isinstance(given, list):
             kept[key] = _permitted_tools(given, permission)
-    for key in _LENGTH_KEYS:
+    for key in LENGTH_KEYS:
         if _is_too_long(key, body, permission):
             kept[key] = permission.max_tokens
     return kept
@@ -208,12 +241,16 @@ def _is_open(tool: object, opened: Collection[str]) -> bool:
         return True
     field_words: list[str] = []
     for name in _CLOSED_FIELDS:
-        value = fields.get(name)
-        if value and as_mapping(value).keys() != {"type"}:
+        if _is_closed_value(fields.get(name)):
             field_words.append(f"{kind}.{name}")
     if not field_words:
         return kind in opened
     return all(word in opened for word in field_words)
+
+
+def _is_closed_value(value: object) -> bool:
+    """Say whether a closed field holds something; a type alone is nobody's."""
+    return bool(value) and as_mapping(value).keys() != {"type"}
 
 
 def _is_too_long(key: str, body: JsonObject, permission: _Permission) -> bool:

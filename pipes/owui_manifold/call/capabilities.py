@@ -24,6 +24,8 @@ class AccountCapabilities(RecentTexts):
         self.uploads = UploadMemory(now)
         self.refused_uploads = UserReports(now=now)
         """Accounts that take no files for Python, by the users who met it."""
+        self.left_out = RecentTexts(now)
+        """What the log has said of callers' requests: they choose the names in it."""
         self.dropped = Counter[str]()
         """How often the API left items out of the input, by its reasons."""
 

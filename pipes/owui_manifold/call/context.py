@@ -8,7 +8,7 @@ from openai_responses.clock import utc_today
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import InvalidRequest
 from openai_responses.json_input import JsonObject, as_list
-from openai_responses.models.choice import replacement
+from openai_responses.models.choice import replacement, retirement_notice
 from openai_responses.models.resolve import ResolvedModel, resolve_model
 from owui_manifold.call.agent import AgentMode, answering_name, find_agent
 from owui_manifold.call.capabilities import AccountCapabilities
@@ -19,6 +19,7 @@ from owui_manifold.host.context import EventEmitter, HostContext
 from owui_manifold.host.threads import ToolThreads
 from shells.administration import CallAccount
 from shells.caller import ChatCaller
+from shells.caller_settings import left_out_line
 
 _CHANNEL = "channel:"
 _ROWLESS_CHATS = ("temporary:", "local:", _CHANNEL)
@@ -34,9 +35,23 @@ class Caller(ChatCaller):
         return self.host_model.split(".", 1)[-1]
 
     @property
+    def has_page(self) -> bool:
+        """Whether the answer is one of a chat of Open WebUI's page, and no task."""
+        return self.host_reads and not self.task
+
+    @property
     def is_in_channel(self) -> bool:
         """Whether the model was mentioned in a channel."""
         return self.chat_id.startswith(_CHANNEL)
+
+    @property
+    def drops_errors(self) -> bool:
+        """Whether the reader of a stream shows its text alone.
+
+        In a channel Open WebUI drops errors of a stream, and the answer would be empty
+        (socket/main.py:1369 of 0.12.4).
+        """
+        return self.is_in_channel or super().drops_errors
 
     @property
     def may_have_row(self) -> bool:
@@ -66,7 +81,7 @@ def read_caller(
 
 def page_emitter(caller: Caller, host: HostContext) -> EventEmitter | None:
     """Return what sends events beside the answer; None if no page shows them."""
-    if caller.host_reads and not caller.task:
+    if caller.has_page:
         return host.event_emitter
     return None
 
@@ -104,8 +119,6 @@ class CheckedCall(NamedTuple):
     """Where its requests go."""
     model: ResolvedModel
     """What answers it."""
-    chosen_model: ResolvedModel
-    """The requested model, which the API may have shut down."""
     model_id: str
     """The host's id of the model that was chosen, maybe one of its workspace."""
     model_name: str
@@ -134,6 +147,43 @@ class CheckedCall(NamedTuple):
         """Return a model with the administrator's overrides."""
         return resolve_model(name, self.overrides)
 
+    def retirement(self, name: str) -> str:
+        """Return the notice about the end of a model, if it is near.
+
+        An agent is named by the model that answers for it: that is what ends.
+        """
+        model_name = answering_name(name, self.config.agent)
+        days = self.capabilities.shutdown_dates
+        model = _with_last_day(self.resolve(model_name), days)
+        today = utc_today()
+        successor = None if self.endpoint.is_azure else replacement(model, today)
+        return retirement_notice(model, today, successor)
+
+
+def note_left_out(
+    call: PipeCall | CheckedCall, left_out: Mapping[str, str], advice: str = ""
+) -> None:
+    """Log what a request lost, with the reason of each; each once a day for a caller.
+
+    With `advice`, an administrator can change that.
+    """
+    who = f"user {call.caller.user_id}"
+    line = left_out_line(who, left_out, call.capabilities.left_out.first_time, advice)
+    if line and advice:
+        call.log.warn(line)
+    elif line:
+        call.log.note(line)
+
+
+def _with_last_day(
+    model: ResolvedModel, shutdown_dates: Mapping[str, str]
+) -> ResolvedModel:
+    """Return a model with the last day that the server has named for it, if any."""
+    last_day = shutdown_dates.get(model.id)
+    if not last_day:
+        return model
+    return model._replace(facts=model.facts._replace(shutdown=last_day))
+
 
 def resolve_call(call: PipeCall, endpoint: Endpoint) -> CheckedCall:
     """Return a call with the model that answers it at an endpoint.
@@ -151,9 +201,7 @@ def resolve_call(call: PipeCall, endpoint: Endpoint) -> CheckedCall:
     if not caller.task:
         is_switched = call.config.wants_agent
         agent = find_agent(caller.model, parameters, is_switched=is_switched)
-    last_day = call.capabilities.shutdown_dates.get(chosen.id)
-    if last_day:
-        chosen = chosen._replace(facts=chosen.facts._replace(shutdown=last_day))
+    chosen = _with_last_day(chosen, call.capabilities.shutdown_dates)
     successor = None if endpoint.is_azure else replacement(chosen, utc_today())
     return CheckedCall(
         body=call.body,
@@ -162,7 +210,6 @@ def resolve_call(call: PipeCall, endpoint: Endpoint) -> CheckedCall:
         config=call.config,
         endpoint=endpoint,
         model=successor or chosen,
-        chosen_model=chosen,
         model_id=str(call.host.metadata.get("model_id") or caller.host_model),
         model_name=answering_name(caller.model, parameters),
         overrides=overrides,

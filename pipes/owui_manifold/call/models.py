@@ -2,9 +2,11 @@
 
 Every page load lists the models, so the list is answered from memory. The models of a
 key are fetched in the background; the last result stays until a newer one arrives, also
-if the server cannot be reached.
+if the server cannot be reached. Only the first listing waits for the server, for a
+moment.
 """
 
+import asyncio
 from collections.abc import Collection
 from contextlib import suppress
 
@@ -21,11 +23,18 @@ from owui_manifold.call.config import (
     read_expert_settings,
 )
 from owui_manifold.call.valves import Valves
+from owui_manifold.host.open_webui import forget_kept_models, keeps_models
 from shells.valve_words import comma_list
 
 _FRESH_SECONDS = 3600.0
 _PAUSE_SECONDS = 60.0
 """How long a request keeps the next one away, until it has succeeded."""
+_FIRST_LIST_SECONDS = 2.0
+"""How long a page may wait for the first list."""
+_HOST_SECONDS = 15.0
+"""By then the host has stored the list for which it asked: it waits for the servers of
+its own connections, for ten seconds (AIOHTTP_CLIENT_TIMEOUT_MODEL_LIST)."""
+_HOST_PAUSES = 240
 
 OPENAI_HOST = Endpoint(DEFAULT_BASE_URL, "").host
 _LIST_TIMEOUTS = Timeouts(connect=10, first_event=20, total=30)
@@ -54,11 +63,17 @@ class Listing:
         self._account = ""
         self._known: dict[str, str] | None = None
         self._next_request = 0.0
+        self._answered = asyncio.Event()
+        self._completes = False
+        """Whether a list that the host keeps is going to be completed."""
 
-    def usable(
+    async def usable(
         self, endpoint: Endpoint, connections: Connections
     ) -> Collection[str] | None:
-        """Return the known models, None before the first answer; refresh old ones."""
+        """Return the known models, None before the first answer; refresh old ones.
+
+        While none are known, the answer is waited for, but not for long.
+        """
         account = endpoint.account()
         now = monotonic_seconds()
         if account != self._account:
@@ -67,29 +82,59 @@ class Listing:
             self._next_request = 0.0
         if now >= self._next_request:
             self._next_request = now + _PAUSE_SECONDS
-            connections.do_later(self._refresh(endpoint, connections))
+            self._answered = asyncio.Event()
+            work = self._refresh(endpoint, connections, self._answered)
+            connections.do_later(work)
+        if self._known is None:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_FIRST_LIST_SECONDS):
+                    await self._answered.wait()
         return self._known
 
-    async def _refresh(self, endpoint: Endpoint, connections: Connections) -> None:
+    async def _refresh(
+        self, endpoint: Endpoint, connections: Connections, answered: asyncio.Event
+    ) -> None:
         """Fetch the models; after an error the known ones stay."""
         with suppress(ResponsesError):
             models = await fetch_models(endpoint, connections)
+            if endpoint.account() == self._account:  # the valves are still the same
+                self._known = models
+                self.shutdown_dates.clear()
+                self.shutdown_dates.update(models)
+                self._next_request = monotonic_seconds() + _FRESH_SECONDS
+        answered.set()
+
+    def complete_later(self, endpoint: Endpoint, connections: Connections) -> None:
+        """Make the host list the models again once the server has named them.
+
+        The host keeps a list without them, so it would not ask again.
+        """
+        if not self._completes:
+            self._completes = True
+            connections.do_later(self._complete(endpoint, connections))
+
+    async def _complete(self, endpoint: Endpoint, connections: Connections) -> None:
+        """Wait for the models, up to an hour; then make the host ask again."""
+        for _ in range(_HOST_PAUSES):
+            await asyncio.sleep(_HOST_SECONDS)
             if endpoint.account() != self._account:  # the valves were changed meanwhile
-                return
-            self._known = models
-            self.shutdown_dates.clear()
-            self.shutdown_dates.update(models)
-            self._next_request = monotonic_seconds() + _FRESH_SECONDS
+                break
+            if await self.usable(endpoint, connections) is not None:
+                await forget_kept_models()
+                break
+        self._completes = False
 
 
-def list_models(
+async def list_models(
     valves: Valves, listing: Listing, connections: Connections
 ) -> dict[str, ResolvedModel]:
     """Return the models of MODEL_ID by the names that are listed, in their order.
 
     `auto` stands for the newest of each family that the key can use, or of each known
-    family if the server's list has no model that we know, like Azure's. A name that an
-    administrator wrote stays, whatever the server lists: it fails when it is used.
+    family if the server's list has no model that we know, like Azure's. Before that
+    list is known, they are a guess, so a host that keeps what is listed gets none. A
+    name that an administrator wrote stays, whatever the server lists: it fails when it
+    is used.
     """
     try:
         models = named_models(valves)
@@ -99,12 +144,18 @@ def list_models(
     names = list[str]()
     today = utc_today().isoformat()
     usable = None
+    is_complete = True
     with suppress(ResponsesError):
         endpoint = build_endpoint(valves)
         fetches = read_expert_settings(valves).fetch_models
         if fetches and ("auto" in listed or endpoint.host == OPENAI_HOST):
-            usable = listing.usable(endpoint, connections)
-    newest = newest_models(today, usable) or newest_models(today)
+            usable = await listing.usable(endpoint, connections)
+            if usable is None and "auto" in listed and await keeps_models():
+                is_complete = False
+                listing.complete_later(endpoint, connections)
+    newest: list[str] = []
+    if is_complete:
+        newest = newest_models(today, usable) or newest_models(today)
     for name in listed:
         if name == "auto":
             names += newest

@@ -132,9 +132,10 @@ class Valves(BaseModel):
     )
     TASK_MODEL: str = _valve(
         "gpt-6-luna",
-        "Model for titles and other tasks, at its lowest effort. If it is empty, or "
-        "still the default at a server other than OpenAI's, the chat's own model is "
-        "used.",
+        "Model for titles, tags, follow-up questions, search queries, autocompletion, "
+        "emoji and image prompts, at its lowest effort. If it is empty, or still the "
+        "default at a server other than OpenAI's, the chat's own model is used. A model "
+        "that an administrator chose for tasks in Open WebUI's settings does them itself.",
     )
     BACKGROUND_MODELS: str = _valve(
         "",

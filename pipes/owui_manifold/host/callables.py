@@ -4,10 +4,11 @@ Every assumption about a function that is not ours is made here.
 """
 
 import inspect
+import re
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from openai_responses.json_input import JsonObject
+from openai_responses.json_input import JsonObject, value_at
 
 HostFunction = Callable[..., Coroutine[Any, Any, Any]]
 """A tool's function as the host wraps it: async, even if the tool never waits."""
@@ -25,6 +26,27 @@ def function_names(wrapped: object) -> list[str]:
         cells: Any = getattr(function, "__closure__", None)
         names.append(str(cells[variables.index(_OWN_NAME)].cell_contents))
     return names
+
+
+_NAMES_SECRET = re.compile("key|token|secret|passw", re.IGNORECASE)
+
+
+def tool_secrets(wrapped: object) -> list[str]:
+    """Return the keys and passwords in the valves that a tool's function can quote.
+
+    The host sets `valves` on the toolkit, and on the user whom the function is given.
+    """
+    toolkit = getattr(getattr(wrapped, "__function__", None), "__self__", None)
+    given = getattr(wrapped, "__extra_params__", None)
+    secrets: list[str] = []
+    for valves in (
+        getattr(toolkit, "valves", None),
+        value_at(given, "__user__", "valves"),
+    ):
+        for name, value in getattr(valves, "__dict__", {}).items():
+            if isinstance(value, str) and _NAMES_SECRET.search(name):
+                secrets.append(value)
+    return secrets
 
 
 def is_blocking(function: HostFunction) -> bool:
@@ -55,8 +77,8 @@ def run_at_once(function: HostFunction, params: JsonObject) -> Any:
 async def call_server(function: HostFunction, params: JsonObject) -> Any:
     """Return the result of an MCP server, or its error for the model.
 
-    The host raises the server's own error as a bare Exception (utils/mcp/client.py).
-    Other exceptions are not from the server and may not be shown to the model.
+    The host raises the server's own error as a bare Exception (utils/mcp/client.py). It
+    is a result: the call has been made, and may be made again.
     """
     try:
         return await function(**params)

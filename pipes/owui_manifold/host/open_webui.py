@@ -173,6 +173,29 @@ async def missing_task_models(request: Any) -> list[str]:
     return [model for model in dict.fromkeys(chosen) if model and model not in models]
 
 
+async def keeps_models() -> bool:
+    """Say whether the host asks for its models only once (*Cache Base Model List*)."""
+    try:
+        config = host_name("models.config", "Config")
+        return bool(await config.get("models.base_models_cache", False))
+    except HostTooOld:
+        return False
+
+
+async def forget_kept_models() -> None:
+    """Make the host ask for its models again, as its own `refresh` does.
+
+    An empty list, or an exception, would not do: beside the models of others it is kept
+    as well (utils/models.py:124, functions.py:89 of 0.12.4).
+    """
+    with suppress(HostTooOld):
+        state = host_name("main", "app").state
+        redis = getattr(state, "redis", None)
+        if redis is not None:
+            await redis.delete(host_name("utils.models", "BASE_MODELS_CACHE_KEY"))
+        state.BASE_MODELS = []
+
+
 async def is_legacy_model(model_id: str) -> bool:
     """Say whether the function calling of a stored model is legacy."""
     row = await host_name("models.models", "Models").get_model_by_id(model_id)

@@ -7,12 +7,13 @@ the same.
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
 from contextvars import copy_context
 from functools import partial
 from typing import Any, NamedTuple
 
+from openai_responses.callbacks import ignore_report
 from openai_responses.json_input import (
     JsonObject,
     JsonTooLarge,
@@ -26,7 +27,12 @@ from openai_responses.requests.tools import ToolNames
 from openai_responses.ulid import new_ulid
 from owui_chat.host_tools import CALL_TOOL, HOST_ERROR_PREFIXES, read_call_tool
 from owui_host.users import user_model
-from owui_manifold.host.callables import call_server, is_blocking, run_at_once
+from owui_manifold.host.callables import (
+    call_server,
+    is_blocking,
+    run_at_once,
+    tool_secrets,
+)
 from owui_manifold.host.context import HostContext
 from owui_manifold.host.open_webui import (
     citation_sources,
@@ -104,11 +110,21 @@ class ToolUser(NamedTuple):
 class HostTools:
     """The tools of one request, by the names that the model was given."""
 
-    def __init__(self, host: HostContext, user: ToolUser, names: ToolNames) -> None:
-        """Run the tools that the host passed with a call."""
+    def __init__(
+        self,
+        host: HostContext,
+        user: ToolUser,
+        names: ToolNames,
+        hide: Callable[[str], object] = ignore_report,
+    ) -> None:
+        """Run the tools that the host passed with a call.
+
+        `hide` takes the secrets that the exception of a tool may quote.
+        """
         self._host = host
         self._user = user
         self._names = names
+        self._hide = hide
         self._task_list = asyncio.Lock()
 
     def _own_name(self, name: str) -> str:
@@ -172,7 +188,12 @@ class HostTools:
             known = (self.parameters(own) or {}).get("properties") or {}
             params = {key: arguments[key] for key in arguments if key in known}
         async with self._turn_of(own):
-            result = await self._run_tool(own, tool, params)
+            try:
+                result = await self._run_tool(own, tool, params)
+            except (Exception, SystemExit):
+                for secret in tool_secrets(tool.get("callable")):
+                    self._hide(secret)
+                raise
         return await self._read_result(own, tool, params, result)
 
     def _turn_of(self, own: str) -> AbstractAsyncContextManager[object]:

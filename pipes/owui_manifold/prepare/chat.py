@@ -15,13 +15,13 @@ from openai_responses.items import (
     is_compaction,
     text_message,
     tool_kind,
+    tool_name,
 )
 from openai_responses.json_input import as_mapping, count_entries
 from openai_responses.long_work import run_work
 from openai_responses.loop.tools import Toolset
 from openai_responses.models.choice import choose_auto_model
-from openai_responses.models.facts import ModelFacts
-from openai_responses.models.resolve import REASONING_EFFORTS, ResolvedModel
+from openai_responses.models.resolve import ResolvedModel
 from openai_responses.repairs.request_repairs import lowered_kinds
 from openai_responses.requests.build import (
     ResponsesRequest,
@@ -72,7 +72,7 @@ from owui_chat.storage.records import Record
 from owui_chat.storage.signature import Sign
 from owui_host.users import user_model
 from owui_manifold.call.config import run_limits
-from owui_manifold.call.context import CheckedCall
+from owui_manifold.call.context import CheckedCall, note_left_out
 from owui_manifold.call.research import research_beginning, research_body
 from owui_manifold.host.open_webui import (
     model_system_prompt,
@@ -104,12 +104,12 @@ from owui_manifold.prepare.request import (
     call_toolset,
     learned_repairs,
     offered_tools,
+    other_allowed_effort,
     request_settings,
 )
 from owui_manifold.prepare.retrieved_text import without_retrieved_text
 from owui_manifold.store.keys import chat_keys
 from owui_manifold.store.stored_chat import StoredChat, read_stored_chat
-from shells.administration import UsageAllowance
 
 
 class _Chat(NamedTuple):
@@ -228,7 +228,10 @@ def _read_messages(
     parts, records = restore_from_details(parts, sign)
     model, reason = _choose_model(call, parts, stored)
     if call.account:
-        lacks = (*model.facts.lacks, *call.account.limits.forbidden_tools())
+        forbidden = call.account.limits.forbidden_tools()
+        wanted = [kind for kind in forbidden if kind in call.config.tool_kinds]
+        note_left_out(call, dict.fromkeys(wanted, "forbidden by limits"))
+        lacks = (*model.facts.lacks, *forbidden)
         model = model._replace(facts=model.facts._replace(lacks=lacks))
     tools = offered_tools(call, model)
     if call.agent:
@@ -383,29 +386,16 @@ def _build_flat(chat: _Chat) -> _Chat:
     body = _body(chat)
     stored = chat.stored.repairs if chat.stored else ()
     request = build_request(chat.model, "", items, body, settings)
-    effort = ""
-    if chat.call.account:
-        limits = chat.call.account.limits
-        effort = _other_allowed_effort(limits, chat.model.facts, request)
+    effort = other_allowed_effort(chat.call, chat.model.facts, request)
     if effort:
         body["reasoning"] = {**as_mapping(body.get("reasoning")), "effort": effort}
         request = build_request(chat.model, "", items, body, settings)
+    unsent = [tool for tool in chat.tools.items if tool not in (request.tools or ())]
+    reason = "not with the effort minimal"
+    names = [f"the tool {tool_name(tool)}" for tool in unsent]
+    note_left_out(chat.call, dict.fromkeys(names, reason))
     repairs = (*learned_repairs(chat.call, request.model), *stored)
     return chat._replace(request=request.model_copy(update={"repairs": repairs}))
-
-
-def _other_allowed_effort(
-    limits: UsageAllowance, facts: ModelFacts, request: ResponsesRequest
-) -> str:
-    """Return the effort that limits allow instead of the request's.
-
-    Empty if they allow what is asked for.
-    """
-    effort = (request.reasoning or {}).get("effort") or facts.default_effort
-    known: Sequence[str] = ()
-    if effort or facts.reasoning:
-        known = facts.efforts or REASONING_EFFORTS
-    return limits.nearest_allowed_effort(effort, known)
 
 
 def _restore_prefix(chat: _Chat) -> _Chat:

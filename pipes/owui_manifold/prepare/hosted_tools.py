@@ -7,8 +7,14 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from openai_responses.callbacks import ignore_report
-from openai_responses.items import Item, json_digest
-from openai_responses.json_input import JsonObject, parse_json_object
+from openai_responses.items import Item, json_digest, tool_name
+from openai_responses.json_input import (
+    JsonObject,
+    as_mapping,
+    as_text,
+    parse_json_object,
+    value_at,
+)
 from openai_responses.loop.tools import ApprovalRules
 from openai_responses.models.resolve import (
     ResolvedModel,
@@ -109,6 +115,12 @@ def _image_generation(config: Config, _model: ResolvedModel) -> Sequence[Item]:
         problem = "IMAGE_GENERATION_OPTIONS is not a JSON object"
         raise valve_error(problem, PIPE_SHELL, '{"quality": "high"}')
     return [{**options, "type": "image_generation"}]
+
+
+def image_model_name(config: Config) -> str:
+    """Return the model that IMAGE_GENERATION_OPTIONS names, if any."""
+    options = parse_json_object(config.valves.IMAGE_GENERATION_OPTIONS)
+    return as_text(value_at(options, "model"))
 
 
 def _web_search(config: Config, model: ResolvedModel) -> Sequence[Item]:
@@ -308,6 +320,40 @@ def offer_tools(
     items = names.rename_tools(kept)
     chosen = responses_tool_choice(choice, items, names)
     return OfferedTools(items, names, chosen, _too_many_notice(len(tools)))
+
+
+def left_out_tools(
+    body: JsonObject,
+    model: ResolvedModel,
+    called: Sequence[Item],
+    offered: OfferedTools,
+    builtin: Collection[str],
+) -> dict[str, str]:
+    """Return the tools of a body that are not offered, with the reasons, by names.
+
+    `called` are those that were read. Of what was too large the log has a line already,
+    and of Open WebUI's own tools OpenAI's replace some by design.
+    """
+    offered_names = {*offered.names.known, *map(tool_name, offered.items)}
+    called_names = {tool_name(tool) for tool in called}
+    left_out: dict[str, str] = {}
+    for given in map(as_mapping, given_tools(body)):
+        kind = as_text(given.get("type")) or "function"
+        name = tool_name(as_mapping(given.get(kind)) or given)
+        if name in offered_names or name in builtin:
+            continue
+        if model.research:
+            reason = "a model that researches gets only OpenAI's tools"
+        elif not _takes_kind(model, kind):
+            reason = f"{model.name} takes no such tool"
+        elif name not in called_names:
+            continue
+        elif len(offered.items) == _MAX_TOOLS:
+            reason = f"the API takes at most {_MAX_TOOLS} tools"
+        else:
+            reason = "OpenAI's own tool replaces it"
+        left_out[f"the tool {name}"] = reason
+    return left_out
 
 
 def _first_tools(tools: list[Item], builtin: Collection[str]) -> list[Item]:

@@ -12,7 +12,8 @@ from openai_responses.json_input import as_mapping
 from openai_responses.loop.attempts import Limits
 from openai_responses.loop.spending import Budget
 from openai_responses.loop.tools import Approver, CallLimits, Toolset
-from openai_responses.models.resolve import ResolvedModel
+from openai_responses.models.facts import ModelFacts
+from openai_responses.models.resolve import REASONING_EFFORTS, ResolvedModel
 from openai_responses.repairs.memory import RepairScope
 from openai_responses.repairs.request_repairs import Repair, refused_tools
 from openai_responses.requests.build import (
@@ -27,7 +28,7 @@ from owui_chat.input.prefix import SentContext
 from owui_chat.storage.records import Record
 from owui_manifold.call.callers import given_tools
 from owui_manifold.call.config import read_config
-from owui_manifold.call.context import CheckedCall
+from owui_manifold.call.context import CheckedCall, note_left_out
 from owui_manifold.call.research import research_ceiling
 from owui_manifold.call.valves import Valves
 from owui_manifold.host.approvals import build_approver
@@ -36,6 +37,7 @@ from owui_manifold.prepare.hosted_tools import (
     OfferedTools,
     called_tools,
     hosted_tools,
+    left_out_tools,
     offer_tools,
 )
 from owui_manifold.prepare.python_files import PythonFile
@@ -89,7 +91,10 @@ def offered_tools(call: CheckedCall, model: ResolvedModel) -> OfferedTools:
             call.body, model, config.expert, call.log.warn, config.approval_rules
         )
     builtin = {name for name in call.host.tools if call.host.is_builtin(name)}
-    return offer_tools(call.body.get("tool_choice"), hosted, called, replaced, builtin)
+    choice = call.body.get("tool_choice")
+    offered = offer_tools(choice, hosted, called, replaced, builtin)
+    note_left_out(call, left_out_tools(call.body, model, called, offered, builtin))
+    return offered
 
 
 def _runs_calls(call: CheckedCall, offered: OfferedTools) -> bool:
@@ -127,6 +132,26 @@ def request_settings(
         parallel_tool_calls=None if valves.PARALLEL_TOOL_CALLS else False,
         defaults={**_default_parameters(call, tools.items), **ceiling},
     )
+
+
+def other_allowed_effort(
+    call: CheckedCall, facts: ModelFacts, request: ResponsesRequest
+) -> str:
+    """Return the effort that the limits of a user allow instead of the request's.
+
+    Empty if they allow what is asked for.
+    """
+    if call.account is None:
+        return ""
+    effort = (request.reasoning or {}).get("effort") or facts.default_effort
+    known: Sequence[str] = ()
+    if effort or facts.reasoning:
+        known = facts.efforts or REASONING_EFFORTS
+    allowed = call.account.limits.nearest_allowed_effort(effort, known)
+    if allowed:
+        reason = f"limits allow {allowed}"
+        note_left_out(call, {f"the effort {effort}": reason})
+    return allowed
 
 
 def is_as_configured(prepared: PreparedRequest) -> bool:
@@ -202,7 +227,7 @@ def call_toolset(call: CheckedCall, offered: OfferedTools) -> Toolset:
     valves = call.valves
     seconds = call.config.tool_seconds
     return Toolset(
-        tools=HostTools(call.host, tool_user(call), offered.names),
+        tools=HostTools(call.host, tool_user(call), offered.names, call.log.hide),
         approver=_approver(call),
         limits=CallLimits(
             seconds=seconds,
@@ -211,6 +236,7 @@ def call_toolset(call: CheckedCall, offered: OfferedTools) -> Toolset:
             own=[*call.config.tool_timeouts, *long_running_tools(call.host)],
         ),
         log=call.log.warn,
+        redacted=call.log.redacted_for_model,
         budget=Budget(
             # One round more in which the model hears of the limit.
             rounds=valves.MAX_FUNCTION_CALL_LOOPS + 1,

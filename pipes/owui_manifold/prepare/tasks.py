@@ -1,25 +1,52 @@
-"""The request of a task: titles, tags and the like, without tools or stored items."""
+"""The request of a task: a title, a summary and the like, without tools or stored items.
+
+TASK_MODEL does the small tasks, at its lowest effort. Any other task is done by the model
+that is asked for, at its own effort: a person or an administrator chose it for that. An
+administrator of Open WebUI can also choose a model for the small ones.
+"""
+
+from collections.abc import Collection
+from functools import partial
+from typing import Any
 
 from openai_responses.endings import SAFETY_STOPS, names_model
 from openai_responses.endpoint import Endpoint
+from openai_responses.items import text_message
+from openai_responses.json_input import as_mapping, as_text, value_at
 from openai_responses.loop.events import RunDone
+from openai_responses.models.choice import choose_auto_model
 from openai_responses.models.resolve import ResolvedModel
+from openai_responses.requests.build import ResponsesRequest
 from openai_responses.requests.replay import origin_at
-from owui_chat.input.tasks import task_request
+from owui_chat.input.tasks import SMALL_TASKS, task_request, without_hosts_limit
+from owui_host.task_models import chosen_task_models, task_parameters
+from owui_manifold.call.callers import LENGTH_KEYS
 from owui_manifold.call.config import run_limits
 from owui_manifold.call.context import CheckedCall
 from owui_manifold.call.models import OPENAI_HOST
-from owui_manifold.host.open_webui import require_floor
-from owui_manifold.prepare.request import PreparedRequest, learned_repairs
+from owui_manifold.host.open_webui import administrator_params, require_floor
+from owui_manifold.prepare.request import (
+    PreparedRequest,
+    learned_repairs,
+    other_allowed_effort,
+)
 
 
-def build_task_request(
+async def build_task_request(
     call: CheckedCall, model: ResolvedModel | None = None
 ) -> PreparedRequest:
-    """Return the request for a title, tags or the like; raises InvalidRequest."""
+    """Return the request for a task; raises InvalidRequest."""
     require_floor()
-    model = model or task_model(call)
-    request = task_request(model, call.messages, call.body, call.caller.task)
+    task = call.caller.task
+    chosen = await chosen_task_models(task)
+    streams = call.caller.streams and call.valves.ENABLE_STREAM
+    if task in SMALL_TASKS and call.caller.host_model not in chosen:
+        model = model or task_model(call)
+        request = task_request(model, call.messages, call.body, task, stream=streams)
+    else:
+        model = asked_model(call)
+        body = await _without_unchosen_limit(call, chosen)
+        request = _own_effort_request(call, model, body, stream=streams)
     repairs = learned_repairs(call, request.model)
     request = request.model_copy(update={"repairs": repairs})
     origin = origin_at(model.family, call.endpoint)
@@ -27,8 +54,60 @@ def build_task_request(
     return PreparedRequest(call, request, origin, limits)
 
 
+def _own_effort_request(
+    call: CheckedCall, model: ResolvedModel, body: dict[str, Any], *, stream: bool
+) -> ResponsesRequest:
+    """Return the request for a task that a model does at its own effort.
+
+    Limits of the administrator hold as for an answer.
+    """
+    most = call.valves.MAX_OUTPUT_TOKENS
+    if most and not any(body.get(key) for key in LENGTH_KEYS):
+        body = {**body, "max_output_tokens": most}
+    build = partial(
+        task_request,
+        model,
+        call.messages,
+        task=call.caller.task,
+        at_own_effort=True,
+        stream=stream,
+    )
+    request = build(body=body)
+    effort = other_allowed_effort(call, model.facts, request)
+    if not effort:
+        return request
+    reasoning = {**as_mapping(body.get("reasoning")), "effort": effort}
+    return build(body={**body, "reasoning": reasoning})
+
+
+def asked_model(call: CheckedCall) -> ResolvedModel:
+    """Return the model that was asked for; of an automatic name, the one for the prompt."""
+    last = call.messages[-1] if call.messages else None
+    prompt = text_message("user", as_text(value_at(last, "content")))
+    choice = choose_auto_model(call.model_name, prompt, tools=False, earlier=())
+    return call.resolve(choice[0]) if choice else call.model
+
+
+async def _without_unchosen_limit(
+    call: CheckedCall, models: Collection[str]
+) -> dict[str, Any]:
+    """Return the body without a limit of tokens that nobody chose.
+
+    `models` are those that an administrator chose for the task.
+    """
+    without = without_hosts_limit(call.body, call.caller.task)
+    if without == call.body:
+        return without
+    chosen = [await task_parameters()]
+    for model_id in {call.model_id, *models}:
+        chosen.append(await administrator_params(model_id))
+    if any(given.get("max_tokens") == call.body["max_tokens"] for given in chosen):
+        return dict(call.body)
+    return without
+
+
 def task_model(call: CheckedCall) -> ResolvedModel:
-    """Return the model for tasks: the valve's, or the chat's own.
+    """Return the model for small tasks: the valve's, or the one that was asked for.
 
     A server other than OpenAI's may not have the default model.
     """
@@ -39,7 +118,7 @@ def task_model(call: CheckedCall) -> ResolvedModel:
         model = call.resolve(wanted)
         if _missing_model_text(call.endpoint, model.id) not in call.capabilities:
             return model
-    return call.model
+    return asked_model(call)
 
 
 def lacks_task_model(prepared: PreparedRequest, ended: RunDone) -> bool:
@@ -49,12 +128,14 @@ def lacks_task_model(prepared: PreparedRequest, ended: RunDone) -> bool:
     """
     call = prepared.call
     model = prepared.request.model
+    if call.caller.task not in SMALL_TASKS:
+        return False
     status = ended.trace.status or 0
     # OpenAI answers 400 for an unknown id, 404 for one that it has switched off.
     is_missing = names_model(status, ended.trace.error)
     is_refused = is_missing or status in (403, 404)
     is_stopped = ended.ending.code in SAFETY_STOPS
-    if not is_refused or is_stopped or model == call.model.id:
+    if not is_refused or is_stopped or model == asked_model(call).id:
         return False
     if is_missing and call.capabilities.first_time(
         _missing_model_text(call.endpoint, model)

@@ -4,14 +4,14 @@ They are about models with legacy function calling, models that will be shut dow
 settings that cannot be read or have no effect, and the administration's limits.
 """
 
-from openai_responses.clock import utc_today
-from openai_responses.json_input import as_mapping, as_text, parse_json_object, value_at
-from openai_responses.models.choice import retirement_notice
-from openai_responses.models.resolve import resolve_model
+from openai_responses.json_input import as_list, value_at
 from owui_manifold.call.callers import caller_may_set_error
 from owui_manifold.call.context import CheckedCall
 from owui_manifold.host.open_webui import is_legacy_model, make_native
-from owui_manifold.prepare.hosted_tools import unused_search_budget
+from owui_manifold.prepare.hosted_tools import (
+    image_model_name,
+    unused_search_budget,
+)
 from owui_manifold.prepare.request import PreparedRequest
 
 _LEGACY_TOOLS = (
@@ -55,9 +55,7 @@ def _valve_complaints(call: CheckedCall) -> list[str]:
 def _valve_notes(call: CheckedCall) -> list[str]:
     """Return what has no effect in valves: once in the log, once for administrators."""
     servers = call.config.remote
-    options = as_mapping(parse_json_object(call.valves.IMAGE_GENERATION_OPTIONS))
-    image_model = resolve_model(as_text(options.get("model")))
-    retirement = retirement_notice(image_model, utc_today())
+    retirement = call.retirement(image_model_name(call.config))
     image_note = f"IMAGE_GENERATION_OPTIONS: {retirement}" if retirement else ""
     all_notes = (
         *servers.notes,
@@ -96,18 +94,44 @@ def refusal_notice(call: CheckedCall) -> str:
     return f"No effect, because only administrators may change it: {shown}"
 
 
+def _retirement(prepared: PreparedRequest) -> str:
+    """Return the notice about the end of the model, once in each chat.
+
+    The log has it every day. What the page has shown it stores with the answer, so a
+    restart of the server changes nothing.
+    """
+    call = prepared.call
+    if call.caller.task:
+        notice = call.retirement(prepared.request.model)
+    else:
+        notice = call.retirement(call.caller.model)
+    if not notice:
+        return ""
+    call.warn_once(notice)
+    if call.caller.task:  # it comes before the answer, and shows nothing
+        return ""
+    rows = prepared.stored.messages.values() if prepared.stored else ()
+    for row in rows:
+        for status in as_list(value_at(row, "statusHistory")):
+            if value_at(status, "description") == notice:
+                return ""
+    is_new = call.capabilities.first_time(f"chat {call.caller.chat_id}: {notice}")
+    return notice if is_new else ""
+
+
 async def notices_of(prepared: PreparedRequest) -> list[str]:
     """Return the notices to show behind the answer's last line; tasks have none.
 
     The page shows only the last one, so the most serious one comes last.
     """
     call = prepared.call
+    retirement = _retirement(prepared)
     if call.caller.task:
         return []
     notices = [*_valve_notes(call), await _legacy_notice(call)]
     if call.account:
         notices += call.account.limits.notices()
-    notices.append(retirement_notice(call.chosen_model, utc_today(), call.model))
+    notices.append(retirement)
     notices += prepared.notices
     if call.account:
         notices += call.account.limits.complaints()

@@ -24,12 +24,16 @@ from openai_responses.items import (
 from openai_responses.loop.events import RunDone, RunWork
 from openai_responses.models.resolve import resolve_model
 from openai_responses.models.usage import Usage, window_share
-from openai_responses.requests.build import unsent_parameters
+from openai_responses.requests.build import is_api_parameter, unsent_parameters
 from owui_chat.commentary import closing_commentary
 from owui_chat.render.chunks import METADATA_KEY
-from owui_manifold.call.agent import answering_name, find_agent
+from owui_manifold.call.agent import (
+    CALLER_PARAMETERS,
+    answering_name,
+    find_agent,
+)
 from owui_manifold.call.config import OWN_KEY_PLACE
-from owui_manifold.call.context import CheckedCall, PipeCall
+from owui_manifold.call.context import CheckedCall, PipeCall, note_left_out
 from owui_manifold.call.log import RunLog
 from owui_manifold.prepare.request import PreparedRequest
 from owui_manifold.present.costs import cost_of_responses
@@ -51,9 +55,13 @@ def report_request(prepared: PreparedRequest) -> None:
         f"stored {bool(prepared.stored)}, native {call.caller.host_reads}",
     )
     missing, errors = _missing_features(prepared)
-    if missing:
-        reason = "left out, not known to the API or not taken by the model"
-        call.log.line("DEBUG", f"{reason}: {', '.join(missing)}")
+    left_out: dict[str, str] = {}
+    for name in missing:
+        if is_api_parameter(name):
+            left_out[name] = f"not taken by {request.model}"
+        else:
+            left_out[name] = "not known to the API"
+    note_left_out(call, left_out)
     for error in errors:
         call.warn_once(f"user {call.caller.user_id}: {error}")
     if call.config.expert.writes_audit_log():
@@ -201,7 +209,10 @@ def _missing_features(prepared: PreparedRequest) -> tuple[list[str], list[str]]:
         chosen["reasoning_effort"] = config.effort
     if config.verbosity:
         chosen["verbosity"] = config.verbosity
-    return unsent_parameters({**chosen, **call.body}, prepared.request)
+    asked = {**chosen, **call.body}
+    if call.agent:  # these are not for the API
+        asked = {key: asked[key] for key in asked if key not in CALLER_PARAMETERS}
+    return unsent_parameters(asked, prepared.request)
 
 
 def _report_removals(call: CheckedCall, removed: Mapping[str, int]) -> None:

@@ -2,13 +2,13 @@
 
 from openai_responses.clock import monotonic_seconds, unix_seconds
 from openai_responses.items import Item
-from openai_responses.json_input import value_at
 from openai_responses.loop.events import RunDone
 from openai_responses.ulid import new_ulid
 from owui_chat.render.chunks import (
     METADATA_KEY,
     Chunk,
     closing_chunk,
+    error_as_text,
     error_chunk,
     host_usage,
 )
@@ -21,24 +21,14 @@ from strategies.metadata import RunMetadata
 
 def stream_view(caller: Caller) -> NativeRenderer | ChunkRenderer:
     """Return what renders a stream for its reader: Open WebUI or a plain client."""
-    if caller.host_reads:
+    if caller.has_page:
         return page_view()
     return ChunkRenderer(_completion_id(), unix_seconds(), caller.host_model)
 
 
 def readable_chunk(chunk: Chunk, caller: Caller) -> Chunk:
-    """Return a chunk in a form that its reader shows: in a channel, an error as text.
-
-    There Open WebUI drops errors of a stream, and the answer would be empty
-    (socket/main.py:1369 of 0.12.4).
-    """
-    if not caller.is_in_channel:
-        return chunk
-    message = value_at(chunk, "error", "message")
-    if not message:
-        return chunk
-    delta = {"content": f"\n\n{message}"}
-    return {"choices": [{"index": 0, "delta": delta}]}
+    """Return a chunk in a form that its reader shows."""
+    return error_as_text(chunk) if caller.drops_errors else chunk
 
 
 def page_view() -> NativeRenderer:

@@ -16,6 +16,7 @@ from owui_manifold.host.open_webui import (
     missing_task_models,
 )
 from owui_manifold.prepare.agent import check_agent_model
+from owui_manifold.prepare.hosted_tools import image_model_name
 from shells.valve_words import comma_list
 
 _ADMINISTRATION_TITLE = "OpenAI Responses Administration"
@@ -68,6 +69,10 @@ async def setup_findings(call: CheckedCall) -> list[Finding]:
     valves = [*call.config.remote.complaints, *call.config.problems]
     valves += _agent_problems(call)
     findings = [assess("Valves", "All of them are valid.", " ".join(valves))]
+    retirements = _retirements(call)
+    if retirements:
+        text = " ".join(retirements)
+        findings.append(Finding("Models that retire", text, "Warning"))
     if call.account:
         rules = [problem for problem in call.account.limits.problems if problem]
         works = "The rules of USER_LIMITS_JSON are valid."
@@ -88,6 +93,17 @@ async def setup_findings(call: CheckedCall) -> list[Finding]:
         advice = "Choose others in Open WebUI's settings."
         findings.append(assess("Open WebUI's task models", "", gone, advice))
     return findings
+
+
+def _retirements(call: CheckedCall) -> list[str]:
+    """Return the notices about models of the valves whose end is near."""
+    names = [
+        *comma_list(call.valves.MODEL_ID),
+        call.valves.TASK_MODEL.strip(),
+        image_model_name(call.config),
+    ]
+    notices = [call.retirement(name) for name in names]
+    return [notice for notice in dict.fromkeys(notices) if notice]
 
 
 def _agent_problems(call: CheckedCall) -> list[str]:

@@ -183,8 +183,22 @@ def test_r21_failure_is_remembered_over_the_rounds() -> None:
 
     events = run_skipping(events_of(question(tool), provider))
 
-    assert answered(events) == [TOOL_FAILED_TEXT, REPEATED, TOOL_FAILED_TEXT]
+    failed = f"{TOOL_FAILED_TEXT}\nValueError: the password is hunter2"
+    assert answered(events) == [failed, REPEATED, failed]
     assert len(tool.called) == 2
+
+
+def test_r20_what_only_the_server_may_know_is_not_told() -> None:
+    """Nor shown."""
+    asked = question(
+        WeatherTool(failing=True),
+        redacted=lambda text: text.replace("hunter2", "[redacted]"),
+    )
+
+    events = run_skipping(events_of(asked, ScriptedProvider(looking(1), [SAID])))
+
+    [failed] = answered(events)
+    assert str(failed).endswith("the password is [redacted]")
     assert "hunter2" not in repr(events)
 
 

@@ -41,6 +41,7 @@ from runs.sample import message, reasoning, without
 from runs.scripted import ScriptedProvider
 from shells.shell import PIPELINE_SHELL
 from shells.tool_valves import read_rules
+from strategies.guard import TOOL_FAILED_TEXT
 
 Json = dict[str, Any]
 ChatMaker = Callable[..., HostChat]
@@ -239,12 +240,12 @@ def test_limits_begin_anew_with_a_message_of_the_user(chat_of: ChatMaker) -> Non
 
 
 @pytest.mark.parametrize(
-    "failure", ['{"error": "boom"}', "Error: boom", "Traceback (most recent call)"]
+    "failure", ['{"error": "boom"}', f"{TOOL_FAILED_TEXT}\nValueError: boom"]
 )
 def test_r21_failures_of_the_host_s_tools_are_rebuilt(
     failure: str, chat_of: ChatMaker
 ) -> None:
-    """The same call is answered by us, another one delegated."""
+    """The host writes so what a tool raised. Another call is delegated."""
     chat = chat_of(
         looking(1, city="Bern"),
         looking(2, city="Bern"),
@@ -259,11 +260,20 @@ def test_r21_failures_of_the_host_s_tools_are_rebuilt(
     assert REPEATED in answered(events)
 
 
-@pytest.mark.parametrize("fine", ["Error: tool call rejected by user.", '{"a": 1}'])
-def test_r21_what_is_no_failure_may_be_called_again(
+@pytest.mark.parametrize(
+    "fine",
+    [
+        "Error: tool call rejected by user.",
+        "Error: rate limited, try again",
+        '{"error": "rate limited", "retry_after": 2}',
+        '{"a": 1}',
+        f"It says:\n{TOOL_FAILED_TEXT}",
+    ],
+)
+def test_r21_what_did_not_raise_may_be_called_again(
     fine: str, chat_of: ChatMaker
 ) -> None:
-    """A person who said no may say yes."""
+    """A person who said no may say yes; a server that was busy may answer."""
     same = [looking(number, city="Bern") for number in (1, 2)]
     chat = chat_of(*same, [SAID], tool=lambda _name, _args: fine)
 
@@ -282,11 +292,14 @@ class RefusingTool(WeatherTool):
         return {"isError": True, "content": content}
 
 
-@pytest.mark.parametrize("tool", [WeatherTool(failing=True), RefusingTool()])
+@pytest.mark.parametrize(
+    ("tool", "calls_made"), [(WeatherTool(failing=True), 1), (RefusingTool(), 2)]
+)
 def test_r21_own_failures_are_remembered_over_rounds_of_the_host(
-    tool: WeatherTool, chat_of: ChatMaker
+    tool: WeatherTool, calls_made: int, chat_of: ChatMaker
 ) -> None:
-    """They are noted where the host keeps them for us: the text need not tell."""
+    """They are noted where the host keeps them for us; an error that a tool returns
+    is none of them."""
     chat = chat_of(
         looking(1, "get_weather", "host_weather", city="Bern"),
         looking(2, "get_weather", city="Bern"),
@@ -296,8 +309,8 @@ def test_r21_own_failures_are_remembered_over_rounds_of_the_host(
 
     events = run_skipping(chat.say("Weather?"))
 
-    assert len(tool.called) == 1
-    assert answered(events)[-1] == REPEATED
+    assert len(tool.called) == calls_made
+    assert (answered(events)[-1] == REPEATED) is (calls_made == 1)
 
 
 def test_call_that_the_guard_refuses_is_never_delegated(chat_of: ChatMaker) -> None:

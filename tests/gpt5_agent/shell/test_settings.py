@@ -45,6 +45,11 @@ def asked(body: dict[str, Any] | None = None, **valves: Any) -> AgentRequest:
     return requested(question(body, **valves))
 
 
+def test_the_model_reads_no_secret_of_the_endpoint() -> None:
+    """A tool's exception may quote it."""
+    assert asked().redacted(f"({KEY})") == "([redacted])"
+
+
 # --------------------------------------------------------------- what is asked (R8)
 
 
@@ -315,6 +320,7 @@ def test_the_endpoint_has_the_secrets_in_clear(
     assert not endpoint.verify_ssl
     for secret in (KEY, "team-secret", "plain-secret", "pass word", "gate-secret"):
         log.warn(f"({secret})")
+        assert log.redacted_for_model(f"({secret})") == "([redacted])"
     assert caplog.messages == ["ID ([redacted])"] * 5
 
 

@@ -226,18 +226,23 @@ async def test_custom_tool_is_run_and_answered(
 async def test_tool_that_fails_does_not_end_the_run(
     connections: Connections, sim: Simulator
 ) -> None:
-    """What it said is in no event and in no request."""
+    """What it said reaches the model; what is hidden of it is in no event."""
     lines: list[str] = []
-    toolset = Toolset(MemoryTools(get_weather=breaking), log=lines.append)
+    toolset = Toolset(
+        MemoryTools(get_weather=breaking),
+        log=lines.append,
+        redacted=lambda text: text.replace("hunter2", "[redacted]"),
+    )
 
     events = await report_with_tools(
         connections, simulated(sim), offering("sim:tool"), toolset
     )
 
     assert end_of(events).ending.kind == "completed"
-    assert "canary" not in repr(events)
-    assert "canary" not in str([request.body for request in sim.requests])
-    assert "canary" in "".join(lines)
+    requests = str([request.body for request in sim.requests])
+    assert "canary: the database password is [redacted]" in requests
+    assert "hunter2" not in requests + repr(events)
+    assert "hunter2" in "".join(lines)
 
 
 # ---------------------------------------------------------------- counts and limits

@@ -40,7 +40,6 @@ from runs.tools import (
 
 LIMITS = CallLimits(at_once=3, seconds=120.0, batch_seconds=600.0, characters=1_000)
 RAIN = ToolResult("Rain in Bern.")
-FAILED = "failed. Tell the user, or try another way."
 
 
 def answered(
@@ -208,19 +207,72 @@ def test_call_that_is_not_approved() -> None:
 # ---------------------------------------------------------------- what goes wrong
 
 
-@pytest.mark.parametrize("function", [breaking, exiting, cancelling, out_of_time])
-def test_words_of_an_exception_reach_the_log_alone(
-    function: Callable[[Json], Any],
-) -> None:
-    """The model gets a fixed sentence."""
+RAISING = {
+    "ValueError": breaking,
+    "SystemExit": exiting,
+    "CancelledError": cancelling,
+    "TimeoutError": out_of_time,
+}
+
+
+@pytest.mark.parametrize("name", RAISING)
+def test_the_model_reads_what_a_tool_raised(name: str) -> None:
+    """So it can correct its call; what only the server may know is taken out."""
     lines: list[str] = []
 
-    result = answer(MemoryTools(bad=function), calling("bad"), log=lines.append)
+    result = answer(
+        MemoryTools(bad=RAISING[name]),
+        calling("bad"),
+        log=lines.append,
+        redacted=lambda text: text.replace("hunter2", "..."),
+    )
 
-    assert result == tool_error(f"bad {FAILED}")
-    [line] = lines
-    assert line.startswith("the tool bad raised ")
-    assert CANARY in line
+    told = CANARY.replace("hunter2", "...")
+    assert result == tool_error(f"bad failed: {name}: {told}")
+    assert lines == [f"the tool bad raised {name}: {CANARY}"]
+
+
+def without_canary(text: str) -> str:
+    """A text as the model may read it."""
+    return text.replace(CANARY, "[redacted]")
+
+
+class WordlessError(Exception):
+    """An exception whose text cannot be had."""
+
+    def __str__(self) -> str:
+        """Fail like the tool."""
+        raise RuntimeError("no words")
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyError, WordlessError])
+def test_exception_without_a_text_is_told_by_its_type(error: type[Exception]) -> None:
+    """The run goes on."""
+
+    async def bad(_: Json) -> str:
+        raise error
+
+    result = answer(MemoryTools(bad=bad), calling("bad"))
+
+    assert result == tool_error(f"bad failed: {error.__name__}")
+
+
+def test_long_exception_is_cut() -> None:
+    """Its secrets are taken out before; half of one would be none that is known."""
+    secret = "hunter" * 20
+
+    async def bad(_: Json) -> str:
+        raise ValueError("x" * 450 + secret + "y" * 50_000)
+
+    def redacted(text: str) -> str:
+        return text.replace(secret, "[redacted]")
+
+    result = answer(MemoryTools(bad=bad), calling("bad"), redacted=redacted)
+
+    text = str(result.output)
+    assert "characters are cut here" in text
+    assert "x[redacted]y" in text
+    assert len(text) < 1_100
 
 
 def test_tool_that_takes_too_long_is_cancelled() -> None:
@@ -523,7 +575,7 @@ batches = st.lists(st.tuples(names, texts), max_size=12)
 def test_every_call_of_every_batch_is_answered_once(
     batch: list[tuple[str, str]], at_once: int, seconds: float, batch_seconds: float
 ) -> None:
-    """In order, without the words of an exception, and nothing is left running."""
+    """In order, without what is hidden of an exception, and nothing is left running."""
     tools = MemoryTools(**KINDS)
     calls = [calling(name, n, text) for n, (name, text) in enumerate(batch)]
     approver = Approver([("denied", "deny"), ("asked", "ask")])
@@ -531,7 +583,9 @@ def test_every_call_of_every_batch_is_answered_once(
     lines: list[str] = []
 
     results = run_skipping(
-        answers_of(calls, Toolset(tools, approver, limits, lines.append))
+        answers_of(
+            calls, Toolset(tools, approver, limits, lines.append, without_canary)
+        )
     )
 
     assert len(results) == len(calls)

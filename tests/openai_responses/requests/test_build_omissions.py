@@ -5,7 +5,12 @@ from typing import Any
 import pytest
 
 from openai_responses.models.resolve import resolve_model
-from openai_responses.requests.build import Settings, build_request, unsent_parameters
+from openai_responses.requests.build import (
+    Settings,
+    build_request,
+    is_api_parameter,
+    unsent_parameters,
+)
 
 QUESTION = {
     "type": "message",
@@ -23,7 +28,8 @@ def missing(model: str, **asked: Any) -> list[str]:
 
 def test_a_plain_chat_misses_nothing() -> None:
     """Tools are offered under other conditions."""
-    assert missing("gpt-5.2", tools=[], extra_tools=[], enable_stream=True) == []
+    told = {"tools": [], "extra_tools": [], "enable_stream": True}
+    assert missing("gpt-5.2", **told, stream_options={"include_usage": True}) == []
 
 
 def test_parameters_unknown_to_the_api_are_named() -> None:
@@ -53,3 +59,21 @@ def test_parameters_rejected_by_the_model_are_named(
         "max_tokens": 100,
     }
     assert missing(model, **asked) == names
+
+
+@pytest.mark.parametrize(
+    ("name", "is_known"),
+    [
+        ("temperature", True),
+        ("reasoning.effort", True),
+        ("text.verbosity", True),
+        ("reasoning.depth", False),
+        ("seed", False),
+        ("seed.effort", False),
+        ("repairs", False),
+        ("", False),
+    ],
+)
+def test_parameters_of_the_api_are_known(name: str, is_known: bool) -> None:
+    """With the fields in them."""
+    assert is_api_parameter(name) is is_known

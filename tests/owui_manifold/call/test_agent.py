@@ -1,5 +1,6 @@
 """Which calls an agent answers, and what its names stand for."""
 
+import asyncio
 import json
 
 import pytest
@@ -21,7 +22,7 @@ def listed(**valves: str) -> dict[str, str]:
     """The names that the list of models shows, by the ids."""
     names = "gpt5_function_calling, gpt5_function_calling-high, gpt5_react"
     given = Valves.model_validate({"MODEL_ID": names, **valves})
-    models = list_models(given, Listing(), Connections())
+    models = asyncio.run(list_models(given, Listing(), Connections()))
     return {name: model.name for name, model in models.items()}
 
 

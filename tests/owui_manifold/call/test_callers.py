@@ -269,11 +269,36 @@ async def test_dropped_parameter_is_logged_once(
     matches = [
         re.search(r"left out of requests of (.*) \(caller_may_set", x) for x in lines
     ]
-    assert [match[1] for match in matches if match] == [
-        "user user-1: metadata (stored at OpenAI)",
-        "user user-2: metadata (stored at OpenAI)",
-        "user user-1: tools (in part)",
-    ]
+    first, second, third = [match[1] for match in matches if match]
+    assert first == "user user-1: metadata (stored at OpenAI)"
+    assert second == "user user-2: metadata (stored at OpenAI)"
+    assert third.startswith("user user-1: tools web_search (a billed tool of OpenAI), ")
+    assert "tools mcp.server_url (names what belongs to somebody)" in third
+    assert "tools code_interpreter.container (names what belongs" in third
+    assert "metadata" not in third
+
+
+async def test_log_says_why_each_part_is_dropped(
+    pipe: Pipe, sim: Simulator, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Of a filter's tools, of reasoning, and a length that is too long."""
+    pipe.valves = pipe.valves.model_copy(update={"MAX_OUTPUT_TOKENS": 500})
+    await sent(
+        pipe,
+        sim,
+        extra_tools=[{"type": "web_search"}, OWN],
+        reasoning={"effort": "low", "mode": "pro"},
+        max_tokens=501,
+    )
+
+    [line] = [text for text in caplog.messages if "left out of requests" in text]
+    for part in (
+        "extra_tools web_search (a billed tool of OpenAI)",
+        "reasoning.mode (the administrator's)",
+        "max_tokens (MAX_OUTPUT_TOKENS is 500)",
+    ):
+        assert part in line
+    assert "effort" not in line
 
 
 async def test_task_sets_nothing_that_costs(pipe: Pipe, sim: Simulator) -> None:
@@ -338,7 +363,12 @@ async def test_a_setting_without_effect_is_told_once(
     ],
 )
 async def test_the_pages_switch_holds_where_the_host_allows_it(
-    pipe: Pipe, sim: Simulator, host: StandInHost, change: Json, searches: bool
+    pipe: Pipe,
+    sim: Simulator,
+    host: StandInHost,
+    caplog: pytest.LogCaptureFixture,
+    change: Json,
+    searches: bool,
 ) -> None:
     """What the client says of it is not enough."""
     host.settings.values["web.search.enable"] = change.get("enabled", True)
@@ -348,3 +378,5 @@ async def test_the_pages_switch_holds_where_the_host_allows_it(
     await chunks_of(pipe, chat("Hi"), __user__=user, __metadata__={**IDS, **metadata})
 
     assert types(sim.requests[-1].body) == (["web_search"] if searches else [])
+    is_logged = ": web_search (no permission for web search)" in caplog.text
+    assert is_logged is not searches

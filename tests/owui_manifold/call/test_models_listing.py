@@ -1,17 +1,21 @@
 """What a key may use, found in the background."""
 
 import asyncio
+from types import SimpleNamespace
 
 import pytest
 from aiohttp import web
 
+from calls.valves import expert
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import ResponsesError
 from openai_responses.transport.connections import Connections
 from owui_manifold.call import models
-from owui_manifold.call.models import Listing, fetch_models
+from owui_manifold.call.models import Listing, fetch_models, list_models
+from owui_manifold.call.valves import Valves
 from simulator import Simulator
-from upstream.server import Upstream
+from stand_in.host import StandInHost
+from upstream.server import Upstream, until
 
 pytestmark = pytest.mark.asyncio
 
@@ -36,14 +40,15 @@ async def test_key_lists_its_chat_models(
 async def test_a_list_is_answered_from_memory(
     sim: Simulator, connections: Connections
 ) -> None:
-    """Nobody waits for the server: first nothing is known, then what it said."""
+    """Only the first page waits for the server."""
     listing = Listing()
     endpoint = Endpoint(sim.base_url, sim.api_key)
 
-    assert listing.usable(endpoint, connections) is None
-    await settled(connections)
-    assert "gpt-6.1-sol" in (listing.usable(endpoint, connections) or [])
-    await settled(connections)
+    assert "gpt-6.1-sol" in (await listing.usable(endpoint, connections) or [])
+    again = listing.usable(endpoint, connections)
+    with pytest.raises(StopIteration) as returned:
+        again.send(None)
+    assert "gpt-6.1-sol" in returned.value.value
 
 
 async def test_a_list_is_fetched_once_while_it_is_fresh(
@@ -57,7 +62,7 @@ async def test_a_list_is_fetched_once_while_it_is_fresh(
     async with Upstream(answer) as upstream:
         listing = Listing()
         for _ in range(5):
-            listing.usable(upstream.endpoint, connections)
+            await listing.usable(upstream.endpoint, connections)
             await settled(connections)
 
     assert len(upstream.requests) == 1
@@ -79,14 +84,170 @@ async def test_known_models_are_kept_when_the_listing_fails(
         listing = Listing()
         for seconds in (10_000.0, 20_000.0):
             monkeypatch.setattr(models, "monotonic_seconds", lambda now=seconds: now)
-            listing.usable(upstream.endpoint, connections)
+            await listing.usable(upstream.endpoint, connections)
             await settled(connections)
-        kept = listing.usable(upstream.endpoint, connections)
+        kept = await listing.usable(upstream.endpoint, connections)
         await settled(connections)
 
     assert answers == []
     assert kept == {"gpt-5.2": ""}
     assert len(upstream.requests) == 2, "after a failure the server has a pause"
+
+
+class Slow:
+    """A server whose list comes when it is `released`; `refusals` come before it."""
+
+    def __init__(self, refusals: int = 0) -> None:
+        self.released = asyncio.Event()
+        self.refusals = refusals
+
+    async def __call__(self, _: web.Request) -> web.Response:
+        """Answer with one model."""
+        if self.refusals:
+            self.refusals -= 1
+            return web.Response(status=500)
+        await self.released.wait()
+        return web.json_response({"data": [{"id": "gpt-5.2"}]})
+
+
+class Redis:
+    """What the host's workers share."""
+
+    def __init__(self) -> None:
+        self.deleted: list[str] = []
+
+    async def delete(self, key: str) -> None:
+        """Remove a key."""
+        self.deleted.append(key)
+
+
+def keeping_host(host: StandInHost, redis: Redis | None = None) -> SimpleNamespace:
+    """The state of a host that keeps the list of its models."""
+    host.settings.values["models.base_models_cache"] = True
+    state = SimpleNamespace(BASE_MODELS=["of others"], redis=redis)
+    host.provide("main", app=SimpleNamespace(state=state))
+    host.provide("utils.models", BASE_MODELS_CACHE_KEY="open-webui:models:base")
+    return state
+
+
+def valves_of(upstream: Upstream) -> Valves:
+    """Two models by name, and those of the server."""
+    endpoint = upstream.endpoint
+    return Valves(
+        BASE_URL=endpoint.base_url, API_KEY=endpoint.api_key, MODEL_ID="mine, auto"
+    )
+
+
+@pytest.fixture
+def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everybody waits a moment instead of seconds."""
+    monkeypatch.setattr(models, "_FIRST_LIST_SECONDS", 0.02)
+    monkeypatch.setattr(models, "_HOST_SECONDS", 0.001)
+    monkeypatch.setattr(models, "_PAUSE_SECONDS", 0.0)
+
+
+async def test_pages_that_load_at_once_wait_for_one_answer(
+    connections: Connections,
+) -> None:
+    """They show what the key can use."""
+    slow = Slow()
+
+    async with Upstream(slow) as upstream:
+        listing = Listing()
+        given = (valves_of(upstream), listing, connections)
+        pages = [asyncio.create_task(list_models(*given)) for _ in range(3)]
+        await until(lambda: bool(upstream.requests))
+        assert not any(page.done() for page in pages)
+        slow.released.set()
+        listed = [list(await page) for page in pages]
+
+    assert listed == [["mine", "gpt-5.2"]] * 3
+    assert len(upstream.requests) == 1
+
+
+@pytest.mark.usefixtures("hurried")
+async def test_slow_server_gets_a_guess_that_the_next_page_corrects(
+    connections: Connections, host: StandInHost
+) -> None:
+    """A host that keeps nothing asks again."""
+    slow = Slow()
+
+    async with Upstream(slow) as upstream:
+        given = (valves_of(upstream), Listing(), connections)
+        first = list(await list_models(*given))
+        slow.released.set()
+        await settled(connections)
+        second = list(await list_models(*given))
+
+    assert "gpt-6.2-sol" in first
+    assert second == ["mine", "gpt-5.2"]
+
+
+@pytest.mark.usefixtures("hurried")
+@pytest.mark.parametrize("refusals", [0, 3], ids=["slow", "down"])
+@pytest.mark.parametrize("make_redis", [None, Redis], ids=["one worker", "Redis"])
+async def test_host_that_keeps_its_list_gets_no_guess(
+    refusals: int,
+    make_redis: type[Redis] | None,
+    connections: Connections,
+    host: StandInHost,
+) -> None:
+    """Once the server has named its models, the host is made to ask again."""
+    redis = make_redis() if make_redis else None
+    state = keeping_host(host, redis)
+    slow = Slow(refusals)
+
+    async with Upstream(slow) as upstream:
+        listing = Listing()
+        given = (valves_of(upstream), listing, connections)
+        for _ in range(2):  # others may make it ask again
+            assert list(await list_models(*given)) == ["mine"]
+        assert state.BASE_MODELS == ["of others"]
+        slow.released.set()
+        await settled(connections)
+        while connections._pool()._tasks:
+            await settled(connections)
+
+        assert state.BASE_MODELS == []
+        assert list(await list_models(*given)) == ["mine", "gpt-5.2"]
+
+    if redis:
+        assert redis.deleted == ["open-webui:models:base"]
+
+
+@pytest.mark.usefixtures("hurried")
+async def test_nobody_completes_the_list_of_an_earlier_address(
+    connections: Connections, host: StandInHost
+) -> None:
+    """The valves were changed meanwhile, and the host has asked again."""
+    state = keeping_host(host)
+    slow = Slow(refusals=100)
+
+    async with Upstream(slow) as upstream, Upstream(Slow(100)) as other:
+        listing = Listing()
+        await list_models(valves_of(upstream), listing, connections)
+        await listing.usable(other.endpoint, connections)
+        while connections._pool()._tasks:
+            await settled(connections)
+        asked = len(upstream.requests)
+        await asyncio.sleep(0.01)
+
+    assert len(upstream.requests) == asked
+    assert state.BASE_MODELS == ["of others"]
+
+
+async def test_catalog_is_no_guess_where_no_server_is_asked(
+    connections: Connections, host: StandInHost
+) -> None:
+    """Without a key, as where each user has one, and where it is not wanted."""
+    keeping_host(host)
+    no_key = Valves(MODEL_ID="auto")
+    unwanted = Valves(
+        API_KEY="sk-1", MODEL_ID="auto", EXPERT_JSON=expert(fetch_models=False)
+    )
+
+    for given in (no_key, unwanted):
+        assert "gpt-6.2-sol" in await list_models(given, Listing(), connections)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import gc
 import threading
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -453,16 +454,16 @@ async def test_result_that_tells_of_an_error_is_a_failure(
 
 
 @pytest.mark.parametrize(
-    ("error", "is_told"),
+    ("error", "told"),
     [
-        (Exception("no such city"), True),
-        (ConnectionError("hunter2"), False),
+        (Exception("no such city"), '{"error": "no such city"}'),
+        (ConnectionError("no route"), "Error: look failed: ConnectionError: no route"),
     ],
 )
-async def test_what_a_server_says_of_a_failed_call_is_for_the_model(
-    error: Exception, is_told: bool, host: StandInHost
+async def test_what_a_server_says_of_a_failed_call_is_a_result(
+    error: Exception, told: str, host: StandInHost
 ) -> None:
-    """The host raises it bare; of all else the words stay in the log."""
+    """The host raises it bare; a call that did not reach the server raised."""
 
     async def refuse(**_: Any) -> Any:
         raise error
@@ -471,13 +472,36 @@ async def test_what_a_server_says_of_a_failed_call_is_for_the_model(
 
     [outcome] = await answers_of([calling("look")], Toolset(tools))
 
-    assert outcome.failed
-    assert ("no such city" in str(outcome.output)) is is_told
-    assert "hunter2" not in str(outcome.output)
+    assert outcome == ToolResult(told, failed=True)
+
+
+@pytest.mark.parametrize("error", [ValueError("x"), SystemExit("x")])
+async def test_keys_that_an_exception_may_quote_are_hidden(
+    error: BaseException, host: StandInHost
+) -> None:
+    """Those of the toolkit's valves, and of the user's; other valves stay readable."""
+
+    class Toolkit:
+        valves = SimpleNamespace(API_KEY="key-1", bot_token="token-1", city="Bern")
+
+        async def look(self, city: str, __user__: Json) -> str:
+            raise error
+
+    users = {"valves": SimpleNamespace(password="word-1", secrets=3), "id": "user-1"}
+    hidden: list[str] = []
+    kept = host_callable(Toolkit().look, __user__=users)
+    row = {"callable": kept, "spec": {"name": "look", "parameters": CITY}}
+    call = call_of({}, Valves(API_KEY="sk-1"), host=host_context({"look": row}))
+    tools = HostTools(call.host, tool_user(call), ToolNames(("look",)), hidden.append)
+
+    with pytest.raises(type(error)):
+        await answer(tools)
+
+    assert hidden == ["key-1", "token-1", "word-1"]
 
 
 async def test_host_without_the_function_fails_the_call(host: StandInHost) -> None:
-    """With the sentence in the log, and not in the chat."""
+    """The sentence says what is missing."""
     host.provide("utils.middleware")
     lines: list[str] = []
     toolset = Toolset(host_tools({"look": result("x")}), log=lines.append)
@@ -486,7 +510,6 @@ async def test_host_without_the_function_fails_the_call(host: StandInHost) -> No
 
     assert outcome.failed
     assert "has no " in lines[0]
-    assert "update" not in str(outcome.output)
 
 
 # ---------------------------------------------------------------- threads

@@ -190,7 +190,7 @@ async def test_task_is_one_short_request(host: StandInHost) -> None:
     prompt = f"Make a title for: {format_marker('reasoning', ULID)}Hello."
     body = chat(prompt, tools=[TOOL], reasoning_effort="high", max_tokens=50)
 
-    prepared = build_task_request(call_of(body, VALVES, TASK))
+    prepared = await build_task_request(call_of(body, VALVES, TASK))
 
     sent = prepared.request.payload()
     assert sent == {
@@ -216,7 +216,7 @@ async def test_earlier_refusal_holds_for_chats_and_tasks(host: StandInHost) -> N
     sent = (await build_chat_request(asked)).request.payload()
 
     assert "stream" not in sent
-    assert list(build_task_request(asked).request.repairs) == learned
+    assert list((await build_task_request(asked)).request.repairs) == learned
 
 
 async def test_valves_say_where_to_and_how_long(host: StandInHost) -> None:
@@ -227,7 +227,7 @@ async def test_valves_say_where_to_and_how_long(host: StandInHost) -> None:
 
     jobs = [
         await build_chat_request(call_of(chat("Hi"), given)),
-        build_task_request(call_of(chat("Hi"), given, TASK)),
+        await build_task_request(call_of(chat("Hi"), given, TASK)),
     ]
 
     for prepared in jobs:
@@ -244,7 +244,7 @@ async def test_empty_chat_gives_a_sentence(
     with pytest.raises(InvalidRequest, match="no message to answer"):
         await build_chat_request(call_of(body, VALVES))
     with pytest.raises(InvalidRequest, match="no message to answer"):
-        build_task_request(call_of(body, VALVES, TASK))
+        await build_task_request(call_of(body, VALVES, TASK))
 
 
 async def test_old_host_gives_a_sentence(host: StandInHost) -> None:
@@ -254,7 +254,7 @@ async def test_old_host_gives_a_sentence(host: StandInHost) -> None:
     with pytest.raises(InvalidRequest, match=r"needs Open WebUI 0\.11\.4"):
         await build_chat_request(call_of(chat("Hi"), VALVES))
     with pytest.raises(InvalidRequest, match=r"needs Open WebUI 0\.11\.4"):
-        build_task_request(call_of(chat("Hi"), VALVES, TASK))
+        await build_task_request(call_of(chat("Hi"), VALVES, TASK))
 
 
 @pytest.mark.parametrize("tools", [["get_weather"], ["other"], []])
@@ -289,11 +289,27 @@ async def test_plain_client_runs_its_own_tools(
     assert prepared.toolset.runs_calls is ours
 
 
+async def test_log_says_which_tool_an_effort_costs(host: StandInHost) -> None:
+    """The API refuses the two together; the caller chose the effort."""
+    given = Valves(API_KEY="sk-1", ENABLE_WEB_SEARCH=True)
+    lines: list[str] = []
+    for effort in ("low", "minimal", "minimal"):
+        body = chat("Hi", model="f.gpt-5", reasoning_effort=effort, tools=[TOOL])
+        caller = Caller("f.gpt-5", "user-1", "chat-1", "m-1", streams=True)
+        asked = call_of(body, given, caller)
+        await build_chat_request(asked)
+        lines.append(asked.log.text())
+
+    line = "left out of requests of user user-1: the tool web_search (not with the "
+    assert [line in text for text in lines] == [False, True, True]
+    assert lines[1].count("left out") == 1
+
+
 async def test_task_runs_no_tools(host: StandInHost) -> None:
     """Whatever the host could run."""
     kept = {"get_weather": {"spec": TOOL["function"]}}
 
-    task = build_task_request(
+    task = await build_task_request(
         call_of(chat("Hi"), VALVES, TASK, host=host_context(kept))
     )
 

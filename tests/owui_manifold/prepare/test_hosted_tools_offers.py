@@ -13,6 +13,7 @@ from owui_manifold.call.model_valves import read_overrides
 from owui_manifold.prepare.hosted_tools import (
     OfferedTools,
     called_tools,
+    left_out_tools,
     offer_tools,
 )
 
@@ -92,6 +93,73 @@ def test_tools_beyond_the_limit_are_left_out_and_reported() -> None:
         "Left out: 3 of this chat's 131 tools, because the API takes at most 128. "
         "Switch off tools that this chat does not need."
     )
+
+
+LOOK = function("look")
+CUSTOM: Json = {"type": "custom", "custom": {"name": "note"}}
+MANY = [function(f"t{number}") for number in range(128)]
+TOO_DEEP: Json = {"type": "function", "name": "deep", "parameters": {"a": {}}}
+for _ in range(200):
+    TOO_DEEP["parameters"] = {"properties": {"a": TOO_DEEP["parameters"]}}
+
+
+@pytest.mark.parametrize(
+    ("model", "body", "withheld", "left_out"),
+    [
+        ("gpt-5.2", {"tools": [LOOK], "extra_tools": [CUSTOM]}, (), {}),
+        (
+            "silent",
+            {"tools": [LOOK], "extra_tools": [CUSTOM]},
+            (),
+            {
+                "the tool look": "silent takes no such tool",
+                "the tool note": "silent takes no such tool",
+            },
+        ),
+        (
+            "plain",
+            {"extra_tools": [{"type": "web_search"}, {"type": "mcp"}]},
+            (),
+            {
+                "the tool web_search": "plain takes no such tool",
+                "the tool mcp": "plain takes no such tool",
+            },
+        ),
+        (
+            "gpt-6.1-sol-research",
+            {"tools": [LOOK]},
+            (),
+            {"the tool look": "a model that researches gets only OpenAI's tools"},
+        ),
+        (
+            "gpt-5.2",
+            {"tools": [LOOK, CUSTOM, function("own")]},
+            ("look", "own"),
+            {"the tool look": "OpenAI's own tool replaces it"},
+        ),
+        (
+            "gpt-5.2",
+            {"tools": [*MANY, LOOK]},
+            (),
+            {"the tool look": "the API takes at most 128 tools"},
+        ),
+        ("gpt-5.2", {"tools": [LOOK, TOO_DEEP]}, (), {}),  # it has a line of its own
+        ("gpt-5.2", {"tools": [7, {"type": 7}, {}]}, (), {}),
+    ],
+)
+def test_tool_of_a_caller_that_is_not_offered_has_a_reason(
+    model: str, body: Json, withheld: tuple[str, ...], left_out: dict[str, str]
+) -> None:
+    """Open WebUI's own are not the caller's."""
+    resolved = resolve_model(model, OVERRIDES)
+    called: list[Json] = []
+    if not resolved.research and 7 not in body.get("tools", ()):
+        called = called_tools(body, resolved, ExpertSettings())
+    offered = offer_tools(None, (), called, withheld)
+
+    lost = left_out_tools(body, resolved, called, offered, {"own"})
+
+    assert lost == left_out
 
 
 def test_tools_of_filters_come_behind_and_win() -> None:

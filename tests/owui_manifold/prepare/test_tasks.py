@@ -1,26 +1,51 @@
-"""The request of a title, tags or the like: its model, its format, what it leaves out."""
+"""The request of a title, a summary and the like: its model, its effort, its format."""
 
 from typing import Any
 
 import pytest
 
 from calls.sample import MODEL, call_of, chat
+from calls.valves import expert
 from owui_manifold.call.context import Caller
 from owui_manifold.call.valves import Valves
 from owui_manifold.prepare.tasks import build_task_request
 from owui_manifold.present.report import report_request
 from stand_in.host import StandInHost
 
+pytestmark = pytest.mark.asyncio
+
 TITLE = Caller(MODEL, "user-1", "chat-1", "m-1", task="title_generation")
+SUMMARY = TITLE._replace(task="context_compaction")
+MERGE = TITLE._replace(task="moa_response_generation")
 PROMPT = '### Task: a title. JSON format: { "title": "..." }'
+SMALL_TASKS = (
+    "title_generation",
+    "tags_generation",
+    "follow_up_generation",
+    "query_generation",
+    "autocomplete_generation",
+    "emoji_generation",
+    "image_prompt_generation",
+)
+OTHER_TASKS = (
+    "moa_response_generation",
+    "context_compaction",
+    "memory_review",
+    "function_calling",
+    "a task of another function",
+)
 
 
-def sent(given: dict[str, Any], caller: Caller = TITLE, **more: Any) -> dict[str, Any]:
+async def sent(
+    given: dict[str, Any], caller: Caller = TITLE, **more: Any
+) -> dict[str, Any]:
     """Return what is sent for a title."""
     valves = Valves.model_validate({"API_KEY": "sk-1", **given})
-    return build_task_request(
-        call_of(chat(PROMPT, **more), valves, caller)
-    ).request.payload()
+    prepared = await build_task_request(call_of(chat(PROMPT, **more), valves, caller))
+    return prepared.request.payload()
+
+
+# ---------------------------------------------------------------- which model
 
 
 @pytest.mark.parametrize(
@@ -33,54 +58,228 @@ def sent(given: dict[str, Any], caller: Caller = TITLE, **more: Any) -> dict[str
         ({"BASE_URL": "https://other.example/v1", "TASK_MODEL": "tiny"}, "tiny"),
     ],
 )
-def test_tasks_go_to_the_small_model_of_openai(
+async def test_tasks_go_to_the_small_model_of_openai(
     given: dict[str, Any], model: str, host: StandInHost
 ) -> None:
     """A small one at OpenAI; elsewhere the chat's own, unless one is named."""
-    assert sent(given)["model"] == model
+    assert (await sent(given))["model"] == model
 
 
-def test_task_asks_for_the_object_that_the_host_reads(host: StandInHost) -> None:
+@pytest.mark.parametrize("task", SMALL_TASKS)
+async def test_small_task_has_the_lowest_effort(task: str, host: StandInHost) -> None:
+    """Whatever the chat's model is set to."""
+    made = await sent({}, TITLE._replace(task=task), reasoning_effort="high")
+
+    assert (made["model"], made["reasoning"]) == ("gpt-6-luna", {"effort": "none"})
+
+
+@pytest.mark.parametrize("task", OTHER_TASKS)
+async def test_other_task_is_done_by_the_model_that_was_asked(
+    task: str, host: StandInHost
+) -> None:
+    """At its own effort: the one in its name, or that of its settings."""
+    caller = TITLE._replace(task=task)
+    named = caller._replace(host_model="f.gpt-5.6-sol-high")
+
+    plain = await sent({}, caller)
+    by_name = await sent({}, named)
+    by_setting = await sent({}, caller, reasoning_effort="low")
+
+    assert {made["model"] for made in (plain, by_name, by_setting)} == {"gpt-5.6-sol"}
+    assert "reasoning" not in plain
+    assert by_name["reasoning"] == {"effort": "high"}
+    assert by_setting["reasoning"] == {"effort": "low"}
+
+
+@pytest.mark.parametrize(
+    ("setting", "task", "is_chosen"),
+    [
+        ("task.model.external", "title_generation", True),
+        ("task.model.default", "emoji_generation", True),
+        ("chat.context_compaction.model", "title_generation", False),
+    ],
+)
+async def test_model_that_an_administrator_chose_for_tasks_does_them(
+    setting: str, task: str, is_chosen: bool, host: StandInHost
+) -> None:
+    """TASK_MODEL is the choice where there is no other."""
+    host.settings.values[setting] = MODEL
+
+    made = await sent({}, TITLE._replace(task=task), max_tokens=50)
+
+    expected = "gpt-5.6-sol" if is_chosen else "gpt-6-luna"
+    assert made["model"] == expected
+    assert ("reasoning" in made) is not is_chosen
+    assert made["max_output_tokens"] == 50
+
+
+async def test_model_chosen_for_tasks_may_be_one_of_the_workspace(
+    host: StandInHost,
+) -> None:
+    """The pipe is asked for the one that it is made of."""
+    host.settings.values["task.model.external"] = "titles"
+    host.models.add("titles", "admin")
+    host.models.rows["titles"].base_model_id = MODEL
+
+    assert (await sent({}))["model"] == "gpt-5.6-sol"
+
+
+@pytest.mark.parametrize(
+    ("prompt", "model"), [("Short.", "gpt-6.1-terra"), ("x" * 601, "gpt-6.1-sol")]
+)
+async def test_automatic_name_stands_for_a_model_here_too(
+    prompt: str, model: str, host: StandInHost
+) -> None:
+    """No server has a model of that name."""
+    caller = MERGE._replace(host_model="f.gpt-5-auto")
+    call = call_of(chat(prompt), Valves(API_KEY="sk-1"), caller)
+
+    assert (await build_task_request(call)).request.model == model
+
+
+async def test_mode_pro_is_the_models_own_effort(host: StandInHost) -> None:
+    """Several passes for the five words of a title would be a waste."""
+    pro = "my_pipe.gpt-5.6-sol-pro"
+
+    title = await sent({"TASK_MODEL": " "}, TITLE._replace(host_model=pro))
+    merge = await sent({}, MERGE._replace(host_model=pro))
+
+    assert (title["model"], title["reasoning"]) == ("gpt-5.6-sol", {"effort": "none"})
+    assert (merge["model"], merge["reasoning"]) == ("gpt-5.6-sol", {"mode": "pro"})
+
+
+# ---------------------------------------------------------------- how long
+
+
+@pytest.mark.parametrize(
+    ("caller", "given", "limit"),
+    [
+        (SUMMARY, {"max_tokens": 1000}, None),
+        (SUMMARY, {"max_tokens": 1001}, 1001),
+        (SUMMARY, {"max_tokens": 4}, 16),
+        (MERGE, {"max_tokens": 1000}, 1000),
+        (TITLE, {"max_tokens": 1000}, 1000),
+    ],
+)
+async def test_limit_that_open_webui_sends_of_itself_is_not_sent(
+    caller: Caller, given: dict[str, Any], limit: int | None, host: StandInHost
+) -> None:
+    """Reasoning counts for it: a summary would often be empty. A small model that
+    hardly reasons can keep to it."""
+    assert (await sent({}, caller, **given)).get("max_output_tokens") == limit
+
+
+@pytest.mark.parametrize(
+    ("task", "hosts_own"), [("title_generation", 1000), ("emoji_generation", 4)]
+)
+async def test_chosen_model_has_no_limit_of_open_webuis_own(
+    task: str, hosts_own: int, host: StandInHost
+) -> None:
+    """For a title and an emoji it is another one."""
+    host.settings.values["task.model.external"] = MODEL
+
+    made = await sent({}, TITLE._replace(task=task), max_tokens=hosts_own)
+
+    assert "max_output_tokens" not in made
+
+
+@pytest.mark.parametrize("where", ["tasks", "model", "chosen model"])
+async def test_limit_that_an_administrator_chose_is_sent(
+    where: str, host: StandInHost
+) -> None:
+    """It may be the same number."""
+    if where == "tasks":
+        host.settings.values["task.model.params"] = {"max_tokens": 1000}
+    elif where == "model":
+        host.models.add(MODEL, "admin", max_tokens=1000)
+    else:
+        host.settings.values["chat.context_compaction.model"] = "summaries"
+        host.models.add("summaries", "admin", max_tokens=1000)
+
+    assert (await sent({}, SUMMARY, max_tokens=1000))["max_output_tokens"] == 1000
+
+
+@pytest.mark.parametrize(("given", "limit"), [({}, 900), ({"max_tokens": 300}, 300)])
+async def test_limit_of_answers_holds_for_other_tasks(
+    given: dict[str, Any], limit: int, host: StandInHost
+) -> None:
+    """A lower one of the caller counts."""
+    made = await sent({"MAX_OUTPUT_TOKENS": 900}, MERGE, **given)
+
+    assert made["max_output_tokens"] == limit
+    assert "max_output_tokens" not in await sent({"MAX_OUTPUT_TOKENS": 900})
+
+
+# ---------------------------------------------------------------- how it is asked
+
+
+@pytest.mark.parametrize("caller", [TITLE, MERGE])
+@pytest.mark.parametrize(
+    ("wanted", "valve", "streams"),
+    [(True, True, True), (True, False, False), (False, True, False)],
+)
+async def test_task_streams_where_its_caller_does(
+    caller: Caller, wanted: bool, valve: bool, streams: bool, host: StandInHost
+) -> None:
+    """The page shows merged answers as they grow."""
+    made = await sent({"ENABLE_STREAM": valve}, caller._replace(streams=wanted))
+
+    assert made["stream"] is streams
+
+
+async def test_task_asks_for_the_object_that_the_host_reads(host: StandInHost) -> None:
     """Nothing can stand around it."""
-    form = sent({})["text"]["format"]
+    form = (await sent({}))["text"]["format"]
     assert (form["type"], form["name"]) == ("json_schema", "title_generation")
 
 
-def test_unknown_model_is_asked_without_structured_output(host: StandInHost) -> None:
+async def test_unknown_model_is_asked_without_structured_output(
+    host: StandInHost,
+) -> None:
     """It may have no structured output."""
-    assert "text" not in sent({"TASK_MODEL": "tiny"})
+    assert "text" not in await sent({"TASK_MODEL": "tiny"})
 
 
-def test_titles_ignore_the_settings_of_answers(host: StandInHost) -> None:
+SET_FOR_ANSWERS: dict[str, Any] = {
+    "response_format": {"type": "json_object"},
+    "verbosity": "high",
+    "tool_choice": "required",
+}
+
+
+async def test_titles_ignore_the_settings_of_answers(host: StandInHost) -> None:
     """A workspace model can ask for JSON, long answers or deep thought."""
-    asked: dict[str, Any] = {
-        "response_format": {"type": "json_object"},
-        "verbosity": "high",
-        "reasoning_effort": "max",
-        "tool_choice": "required",
-    }
-    assert sent({}, **asked) == sent({})
+    asked = {**SET_FOR_ANSWERS, "reasoning_effort": "max"}
+    assert await sent({}, **asked) == await sent({})
 
 
-def test_titles_ignore_invalid_settings(host: StandInHost) -> None:
+async def test_other_tasks_ignore_all_but_the_effort(host: StandInHost) -> None:
+    """A summary in JSON would be none."""
+    with_effort = await sent({}, SUMMARY, **SET_FOR_ANSWERS, reasoning_effort="low")
+
+    assert with_effort == await sent({}, SUMMARY) | {"reasoning": {"effort": "low"}}
+
+
+async def test_titles_ignore_invalid_settings(host: StandInHost) -> None:
     """Its log does not look at it either."""
     body = chat(PROMPT, response_format="nonsense")
-    prepared = build_task_request(call_of(body, Valves(API_KEY="sk-1"), TITLE))
+    prepared = await build_task_request(call_of(body, Valves(API_KEY="sk-1"), TITLE))
 
     report_request(prepared)
 
     assert len(prepared.call.log.text().splitlines()) == 1
 
 
-def test_described_model_gets_its_lowest_effort(host: StandInHost) -> None:
+async def test_described_model_gets_its_lowest_effort(host: StandInHost) -> None:
     """The lowest effort is the one that it has."""
     overrides = '{"mine": {"like": "gpt-5", "efforts": ["medium", "high"]}}'
     given = {"TASK_MODEL": "mine", "MODEL_OVERRIDES_JSON": overrides}
-    assert sent(given)["reasoning"] == {"effort": "medium"}
+    assert (await sent(given))["reasoning"] == {"effort": "medium"}
 
 
-def test_a_title_is_not_made_in_the_mode_pro(host: StandInHost) -> None:
-    """Several passes for five words would be a waste."""
-    caller = TITLE._replace(host_model="my_pipe.gpt-5.6-sol-pro")
-    made = sent({"TASK_MODEL": " "}, caller)
-    assert (made["model"], made["reasoning"]) == ("gpt-5.6-sol", {"effort": "none"})
+async def test_retries_and_timeouts_are_those_of_the_valves(host: StandInHost) -> None:
+    """A merge at a high effort takes as long as an answer."""
+    valves = Valves(API_KEY="sk-1", EXPERT_JSON=expert(max_retries=4))
+    prepared = await build_task_request(call_of(chat(PROMPT), valves, MERGE))
+
+    assert prepared.limits.retries.max_retries == 4

@@ -92,12 +92,14 @@ async def test_omitted_settings_are_logged_by_name(host: StandInHost) -> None:
     )
 
     report_request(prepared)
+    report_request(prepared)
 
-    assert lines_of(prepared)[1:] == [
+    assert lines_of(prepared)[1:-1] == [
         (
-            "DEBUG",
-            "left out, not known to the API or not taken by the model: "
-            "reasoning.effort, seed, temperature",
+            "INFO",
+            "left out of requests of user user-1: reasoning.effort (not taken by "
+            "gpt-5.6-sol), seed (not known to the API), temperature (not taken by "
+            "gpt-5.6-sol)",
         )
     ]
 

@@ -81,7 +81,7 @@ def asking(
 async def notices_for(call: CheckedCall) -> list[str]:
     """What is shown above the answer."""
     if call.caller.task:
-        return await notices_of(build_task_request(call))
+        return await notices_of(await build_task_request(call))
     return await notices_of(await build_chat_request(call))
 
 

@@ -1,15 +1,16 @@
 """What a person is told above an answer."""
 
-import asyncio
+import json
 from typing import Any
 
 import pytest
 
-from calls.outcomes import chunks_of, errors, host_events, statuses
+from calls.outcomes import chunks_of, errors, host_events, result_of, statuses
 from calls.sample import IDS, TOOL, USER, chat
 from owui_manifold.call.valves import UserValves
 from owui_manifold.pipe import Pipe
 from simulator import Simulator
+from stand_in.host import StandInHost
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("host")]
 
@@ -32,6 +33,79 @@ async def test_shutdown_of_a_model_is_announced(pipe: Pipe) -> None:
     assert await lines(pipe, USER) == [expected]
 
 
+RETIRED = "GPT-5.6 Sol was switched off on 2026-01-01."
+RETIRING = '{"gpt-5.6-sol": {"shutdown": "2026-01-01"}}'
+
+
+async def test_shutdown_is_announced_once_in_each_chat(
+    pipe: Pipe, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It hides what an answer took; the log has it once a day."""
+    pipe.valves = pipe.valves.model_copy(update={"MODEL_OVERRIDES_JSON": RETIRING})
+
+    shown = [
+        await lines(pipe, USER),
+        await lines(pipe, USER, message_id="m-2"),
+        await lines(pipe, USER, chat_id="chat-2"),
+        await lines(pipe, USER, chat_id="temporary:s-1"),
+        await lines(pipe, USER, chat_id="temporary:s-1", message_id="m-2"),
+    ]
+
+    assert shown == [[RETIRED], [], [RETIRED], [RETIRED], []]
+    assert len([m for m in caplog.messages if m.endswith(RETIRED)]) == 1
+
+
+@pytest.mark.parametrize("told", [RETIRED, "GPT-5.6 Sol answers."])
+async def test_chat_that_was_told_before_a_restart_is_not_told_again(
+    told: str, pipe: Pipe, host: StandInHost
+) -> None:
+    """Open WebUI stores the lines with the answer; a broken row is none."""
+    pipe.valves = pipe.valves.model_copy(update={"MODEL_OVERRIDES_JSON": RETIRING})
+    answer = {"role": "assistant", "statusHistory": [None, {"description": told}]}
+    messages = {"a1": answer, "a2": None, "a3": {"statusHistory": "x"}}
+    host.chats.rows["chat-1"].chat = {"history": {"messages": messages}}
+
+    assert await lines(pipe, USER) == ([] if told == RETIRED else [RETIRED])
+
+
+@pytest.mark.parametrize(
+    ("names", "shown"),
+    [({}, "GPT-5"), ({"gpt-5": {"name": "Ours", "like": "gpt-5"}}, "Ours")],
+)
+async def test_of_an_agent_the_model_is_named(
+    names: dict[str, Any], shown: str, pipe: Pipe
+) -> None:
+    """The agent goes on, with another model."""
+    overrides = {"gpt5_function_calling": {"name": "Our agent"}, **names}
+    settings = {
+        "AGENT_JSON": '{"model": "gpt-5"}',
+        "MODEL_OVERRIDES_JSON": json.dumps(overrides),
+    }
+    pipe.valves = pipe.valves.model_copy(update=settings)
+    pipe._capabilities.shutdown_dates = {"gpt-5": "2026-01-01"}
+    body = chat("Hi", model="my_pipe.gpt5_function_calling")
+
+    chunks = await chunks_of(pipe, body, __user__=USER, __metadata__=IDS)
+
+    expected = f"{shown} was switched off on 2026-01-01. Use GPT-6.1 Sol instead."
+    assert statuses(chunks)[-1] == expected
+
+
+async def test_end_of_the_model_for_tasks_is_in_the_log(
+    pipe: Pipe, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its answers are not seen; what it has logged, the chat has not yet been told."""
+    settings = {"TASK_MODEL": "gpt-5.6-sol", "MODEL_OVERRIDES_JSON": RETIRING}
+    pipe.valves = pipe.valves.model_copy(update=settings)
+    given = {"__user__": USER, "__metadata__": IDS, "__task__": "tags_generation"}
+
+    for _ in range(2):
+        await result_of(pipe, chat("Hi"), **given)
+
+    assert len([m for m in caplog.messages if m.endswith(RETIRED)]) == 1
+    assert await lines(pipe, USER) == [RETIRED]
+
+
 async def test_shutdown_date_of_the_server_counts(pipe: Pipe) -> None:
     """As soon as the list of models has told it."""
     never = '{"gpt-5": {"shutdown": "2099-01-01"}}'
@@ -42,8 +116,7 @@ async def test_shutdown_date_of_the_server_counts(pipe: Pipe) -> None:
     body["model"] = "my_pipe.gpt-5"
     assert statuses(await chunks_of(pipe, body, **given)) == []
 
-    pipe.pipes()
-    await asyncio.gather(*pipe._connections._pool()._tasks)
+    await pipe.pipes()
 
     [status] = statuses(await chunks_of(pipe, body, **given))
     assert "switched off on 2026-12-11. Use GPT-6.1 Sol instead." in status

@@ -23,7 +23,7 @@ from upstream.server import KEY, Upstream
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("host")]
 
-MODEL = "gpt-5"
+MODEL = "gpt-5.2"
 ADMIN = Caller(f"my_pipe.{MODEL}", "user-1", "chat-1", "m-1", is_admin=True)
 
 
@@ -225,6 +225,30 @@ async def checked(
     given: dict[str, Any] = {"__user__": admin, "__request__": request}
     chunks = await chunks_of(pipe, body, **given)
     return plain_text(chunks)
+
+
+async def test_models_that_retire_are_named_with_what_replaces_them(
+    host: StandInHost, sim: Simulator
+) -> None:
+    """Those of MODEL_ID, of the agents, for tasks and for pictures, each once."""
+    ending = {"shutdown": "2026-01-01", "successor": "gpt-6.1-sol"}
+    names = ("gpt-5.6-sol", "gpt-5.4", "gpt-5.1")
+    text = await checked(
+        host,
+        sim,
+        MODEL_ID="auto, gpt-5.6-sol, gpt-5.6-sol, gpt5_function_calling",
+        TASK_MODEL="gpt-5.1",
+        AGENT_JSON='{"model": "gpt-5.4"}',
+        IMAGE_GENERATION_OPTIONS='{"model": "gpt-image-1.5"}',
+        MODEL_OVERRIDES_JSON=json.dumps(dict.fromkeys(names, ending)),
+    )
+
+    [line] = [line for line in text.splitlines() if "retire" in line]
+    assert line.startswith("- ⚠️ **Warning: Models that retire.** GPT-5.6 Sol was ")
+    assert line.count("Use GPT-6.1 Sol instead.") == 3
+    for name in ("GPT-5.6 Sol", "GPT-5.4", "GPT-5.1", "gpt-image-1.5"):
+        assert line.count(f"{name} ") == 1
+    assert "retire" not in await checked(host, sim)
 
 
 async def test_rule_that_cannot_be_read_is_named(

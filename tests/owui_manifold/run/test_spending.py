@@ -119,7 +119,7 @@ async def test_every_round_of_tools_and_every_task_counts(
     """Also what nobody sees."""
     tools = {"get_weather": tool_row()}
     await chunks_of(limited, chat("sim:tool", tools=[TOOL]), **NATIVE, __tools__=tools)
-    await limited.pipe(chat("Hi"), **NATIVE, __task__="title_generation")
+    await result_of(limited, chat("Hi"), **NATIVE, __task__="title_generation")
 
     rows = await counted(administration)
     assert sum(row.requests for row in rows) == 3 == len(usage_of(sim))
@@ -200,11 +200,10 @@ async def test_used_up_limit_refuses_with_the_time_when_it_begins_anew(
     host.groups.members["students"] = {"user-1"}
     sent = len(sim.requests)
     message = await refusal(limited)
-    title = await limited.pipe(chat("Hi"), **NATIVE, __task__="title_generation")
+    title = await result_of(limited, chat("Hi"), **NATIVE, __task__="title_generation")
 
     assert message.startswith("Your limit of $2.00 a day is used up: $2.0")
     assert "resets on" in message
-    assert isinstance(title, dict)
     assert title["choices"][0]["message"]["content"] == ""
     assert len(sim.requests) == sent
     other = {**NATIVE, "__user__": {**USER, "id": "user-2"}}
@@ -248,6 +247,37 @@ async def test_rules_restrict_models_efforts_and_tools(
     assert "web_search" not in str(sent.get("tools"))
     message = await refusal(limited, **ADMIN)
     assert message == "gpt-5.6-sol is not available to you. You may use: gpt-6-*."
+
+
+async def test_log_says_what_limits_took(
+    limited: Pipe, host: StandInHost, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A tool that the user switched on, an effort that was asked for; each once."""
+    limit(host, {"efforts": ["none", "low"], "tools": ["file_search"]})
+    search = UserValves(WEB_SEARCH="on")
+    given = {**NATIVE, "__user__": {**USER, "valves": search}}
+    limited.valves = limited.valves.model_copy(update={"USER_MAY_CHANGE": "all"})
+
+    for _ in range(2):
+        await chunks_of(limited, chat("Hi", reasoning_effort="high"), **given)
+
+    lines = [text for text in caplog.messages if "left out of requests of" in text]
+    assert [line.split("user-1: ")[1] for line in lines] == [
+        "web_search (forbidden by limits)",
+        "the effort high (limits allow low)",
+    ]
+
+
+async def test_effort_of_a_merge_is_lowered_too(
+    limited: Pipe, host: StandInHost, sim: Simulator
+) -> None:
+    """It is done at the model's own effort, as an answer."""
+    limit(host, {"efforts": ["none", "low"]})
+    body = chat("Hi", model="my_pipe.gpt-5.6-sol-high")
+
+    await chunks_of(limited, body, **NATIVE, __task__="moa_response_generation")
+
+    assert sim.requests[-1].body["reasoning"] == {"effort": "low"}
 
 
 @pytest.mark.parametrize(
@@ -309,7 +339,7 @@ async def test_title_of_a_research_chat_is_no_research(
     limited.valves = valves_for(sim, TASK_MODEL="gpt-6-luna")
     body = {**chat("### Task: a title"), "model": "my_pipe.gpt-6.1-sol-research"}
 
-    await limited.pipe(body, **NATIVE, __task__="title_generation")
+    await result_of(limited, body, **NATIVE, __task__="title_generation")
 
     assert sim.requests[0].body["model"] == "gpt-6-luna"
 
