@@ -439,7 +439,7 @@ _RETURN = 0x06
 # linux/seccomp.h: offsets in seccomp_data, then what a filter returns.
 _CALL_NUMBER = 0
 _ARCHITECTURE = 4
-_ARGUMENTS = 16
+_DESCRIPTOR_ARGUMENTS = 16
 _ARGUMENT_BYTES = 8
 _KILL = 0x80000000
 _REFUSE = 0x00050000 | errno.EPERM
@@ -470,7 +470,7 @@ def _build_seccomp_filter(machine: str) -> bytes:
         if number is not None:
             steps += [_encode_instruction(_IF_EQUAL, number, skip_unless=1), refuse]
     for call_numbers, argument, values in _REFUSED_ARGUMENTS.values():
-        place = _ARGUMENTS + argument * _ARGUMENT_BYTES
+        place = _DESCRIPTOR_ARGUMENTS + argument * _ARGUMENT_BYTES
         checks = [_encode_instruction(_LOAD, place)]
         for value in values:
             checks += [_encode_instruction(_IF_EQUAL, value, skip_unless=1), refuse]
@@ -480,7 +480,7 @@ def _build_seccomp_filter(machine: str) -> bytes:
         steps += checks
     steps += [
         _encode_instruction(_IF_EQUAL, _SOCKETPAIR[column], skip_unless=3),
-        _encode_instruction(_LOAD, _ARGUMENTS),
+        _encode_instruction(_LOAD, _DESCRIPTOR_ARGUMENTS),
         _encode_instruction(_IF_EQUAL, _UNIX_SOCKETS, skip_if=1),
         refuse,
         accept,
