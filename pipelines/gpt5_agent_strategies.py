@@ -15,6 +15,7 @@ import errno
 import hashlib
 import hmac
 import html
+import inspect
 import json
 import logging
 import math
@@ -32,6 +33,7 @@ import struct
 import sys
 import tempfile
 import time
+import zlib
 from abc import ABC, abstractmethod
 from asyncio import StreamReader, StreamReaderProtocol, StreamWriter, Task
 from base64 import b64encode
@@ -51,7 +53,7 @@ from collections.abc import (
     Sequence,
     Set,
 )
-from concurrent.futures import CancelledError, Future
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import (
     AbstractAsyncContextManager,
     AbstractContextManager,
@@ -906,6 +908,63 @@ def item_texts(item: JsonObject) -> Iterator[tuple[TextPlace, str]]:
         yield (text_kind, 0), as_text(item.get(field))
 
 
+_TEXT_PARTS: Mapping[str, Item] = {
+    "text": {"type": "output_text", "text": "", "annotations": []},
+    "refusal": {"type": "refusal", "refusal": ""},
+    "summary": {"type": "summary_text", "text": ""},
+    "reasoning": {"type": "reasoning_text", "text": ""},
+}
+"""The API's parts of the texts that deltas grow."""
+
+
+def text_part(kind: str, text: str) -> Item:
+    """Return a part with a text of a kind, as the API writes it."""
+    return {**_TEXT_PARTS[kind], _text_field(kind): text}
+
+
+def _text_field(kind: str) -> str:
+    return "refusal" if kind == "refusal" else "text"
+
+
+def with_texts(item: Item, texts: Mapping[TextPlace, str]) -> Item:
+    """Return an item with these texts at their places, the inverse of `item_texts`.
+
+    Those whose part it lacks become new parts at the end.
+    """
+    changed = dict(item)
+    kind = kind_of(item)
+    if kind.text:
+        text_kind, field = kind.text
+        if (text_kind, 0) in texts:
+            changed[field] = texts[text_kind, 0]
+    known_places = dict(item_texts(item))
+    for text_kind, field in kind.parts:
+        kinds = ("text", "refusal") if text_kind == "text" else (text_kind,)
+        parts = list(as_list(item.get(field)))
+        for place, text in texts.items():
+            own_kind, number = place
+            if own_kind not in kinds:
+                continue
+            if place in known_places:
+                parts[number] = {**parts[number], _text_field(own_kind): text}
+            else:
+                parts.append(text_part(own_kind, text))
+            changed[field] = parts
+    return changed
+
+
+def arguments_text(arguments: object) -> str:
+    """Return the arguments of a call as the API has them: a JSON object in a text.
+
+    Gateways give the object itself, or null for none.
+    """
+    if isinstance(arguments, str):
+        return arguments
+    if arguments is None:
+        return ""
+    return json.dumps(arguments, ensure_ascii=False)
+
+
 def is_image_call(item: JsonObject) -> bool:
     """Say whether `item` is an image that the model generated."""
     return item.get("type") == "image_generation_call"
@@ -1533,6 +1592,33 @@ def _escape_unprintable(character: str) -> str:
     return ascii(character)[1:-1]  # without its quotes
 
 
+def hide_paths(text: str, roots: Iterable[str]) -> str:
+    """Return `text` with only the last name of each path below one of the `roots`.
+
+    A path ends at a space or a quotation mark, so the name of a file may lose its end.
+    """
+    longest_first = sorted((root for root in roots if root), key=_longest_first)
+    if not longest_first:
+        return text
+    # A path in quotation marks has each backslash twice.
+    below = "|".join(
+        re.escape(root[0])
+        + r"[/\\]++".join(re.escape(name) for name in re.split(r"[/\\]", root[1:]))
+        for root in longest_first
+    )
+    # `/app` is a root, but not in https://host/app, in /application or in /app.log.
+    pattern = (
+        rf"(?:(?<![\w.~/\\-])|(?<=file://))(?:{below})(?![\w-]|\.\w)"
+        r"(?:[/\\]++[^\s/\\\"'`<>()\[\],;:]*+)*+"
+    )
+    return re.sub(pattern, _keep_last_name, text, flags=re.IGNORECASE)
+
+
+def _keep_last_name(match: re.Match[str]) -> str:
+    names = [name for name in re.split(r"[/\\]", match.group()) if name]
+    return f"[path]/{names[-1]}"
+
+
 def describe_exception(error: BaseException) -> str:
     """Return type and place of an exception; its text may quote a header or a prompt."""
     frames = extract_tb(error.__traceback__)
@@ -1714,6 +1800,8 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "question.",
         "only_calls": "The model requested more tool calls than one answer may make, but "
         "gave no answer. Ask it to answer with what it has.",
+        "used_up": "The model has used up the time or the tokens of this answer, but gave "
+        "no answer. Ask it to answer with what it has.",
         "only_tokens": "The model spent all tokens of this answer on reasoning. Raise "
         "the maximum number of output tokens, or choose a lower effort.",
         "": "The answer is incomplete{code}. Ask the model to continue.",
@@ -1821,8 +1909,12 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
     },
     "unreadable": {
         "": "The model's server did not answer like the Responses API.",
+        "chat_completions": "The model's server answered like the Chat Completions API, "
+        "not like the Responses API.",
         "compressed": "The model's server sent a compressed answer, which cannot be "
         "read.",
+        "queued": "The model's server has only queued the request, and sent no answer. "
+        "Try again later, or choose another model.",
     },
     "malformed": {
         "": "The model's server sent data that cannot be read. " + _CONTINUE,
@@ -1865,6 +1957,7 @@ FAULTS: Mapping[tuple[str, str], SettingFault] = {
     ("refused", "404"): _WRONG_ADDRESS,
     ("refused", "407"): SettingFault(("proxy",)),
     ("unreadable", ""): _WRONG_ADDRESS,
+    ("unreadable", "chat_completions"): _WRONG_ADDRESS,
     ("unreadable", "compressed"): SettingFault(("base_url", "extra_headers")),
 }
 """The settings that can be the cause, by kind of ending and word of SENTENCES."""
@@ -1906,6 +1999,8 @@ def _ending_without_code(kind: str, word: str = "") -> Ending:
 COMPLETED = Ending("completed")
 CUT = _ending_without_code("cut")
 UNREADABLE = _ending_without_code("unreadable")
+CHAT_COMPLETIONS = _ending_without_code("unreadable", "chat_completions")
+QUEUED = _ending_without_code("unreadable", "queued")
 COMPRESSED = _ending_without_code("unreadable", "compressed")
 
 ASKED_MODEL = "this model"
@@ -2382,10 +2477,13 @@ _MAX_TOKENS = 10**12
 """A count above that is none."""
 
 
-def _read_count(value: object) -> int:
-    if isinstance(value, int) and 0 < value < _MAX_TOKENS:
-        return value
-    return 0
+def _read_count(value: Any) -> int:
+    """Return a count of tokens; gateways write `3.0` and `"3"` as well."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        return 0
+    return int(number) if 0 < number < _MAX_TOKENS and number.is_integer() else 0
 
 
 def window_share(last: Usage | None, facts: ModelFacts) -> int:
@@ -5293,7 +5391,8 @@ def blind_repair(sent: SentRequest, failure: Failure) -> Trial | None:
     elif failure.status in _UNCLEAR_CAUSES and _may_be_about_chat(failure):
         # The step that keeps most of the chat comes first.
         last = sent.last_name
-        steps = (LeaveOutPlainReasoning(), PlainItems(last), WordsAlone(last))
+        plain = PlainItems(last, any(has_media(row.item) for row in sent.items))
+        steps = (LeaveOutPlainReasoning(), plain, WordsAlone(last))
     for repair in steps:
         if _is_worth_trying(repair, sent):
             return Trial(repair, error, is_lasting=False)
@@ -5897,6 +5996,8 @@ _STRICT_FORMATS = frozenset(
         "uuid",
     }
 )
+_STRICT_NUMBER_FORMATS = frozenset({"double", "int64", "uint8"})
+"""Formats that the guide does not list, but OpenAI took with numbers (recorded)."""
 _MAX_STRICT_DEPTH = 10
 """Levels of nesting (guide "Structured outputs")."""
 _ROOT_DEPTH = 1
@@ -5927,14 +6028,17 @@ def _strict_form(node: Any, depth: int) -> Schema:
 def _strict_value(node: Schema, depth: int) -> Schema:
     """Return the strict form of a schema that is no choice."""
     strict = {key: node[key] for key in node if key in _KEPT_IN_STRICT_MODE}
-    # A format that the API does not know takes the whole request down.
-    if node.get("format") in _STRICT_FORMATS:
-        strict["format"] = node["format"]
     # The guide has no `const`; an enum of one value is the same.
     if "const" in node:
         strict["enum"] = [node["const"]]
     types = _types_of(node, strict.get("enum"))
     strict["type"] = types[0] if len(types) == 1 else types
+    # Some other formats, `uri` for one, make the API refuse the whole request.
+    known = _STRICT_FORMATS
+    if set(types) <= {"integer", "null", "number"}:
+        known = _STRICT_NUMBER_FORMATS
+    if node.get("format") in known:
+        strict["format"] = node["format"]
     if "object" in types:
         strict |= _strict_object(node, depth)
     if "array" in types:
@@ -6545,7 +6649,22 @@ _MAX_CALL_ID = 64
 
 def _normalize_spelling(name: str) -> str:
     """Return what two spellings of a name have in common: case and signs do not count."""
-    return _FORBIDDEN.sub("_", name.removeprefix(_MODELS_PREFIX)).lower()
+    return _FORBIDDEN.sub("_", _bare_name(name)).lower()
+
+
+def _bare_name(name: str) -> str:
+    """Return the name of a tool without what models write around it."""
+    return name.strip().removeprefix(_MODELS_PREFIX)
+
+
+def added_tool_names(items: Iterable[Item]) -> set[str]:
+    """Return the names of the tools that items of the input declare."""
+    names: set[str] = set()
+    for item in items:
+        if item_type(item) == ADDED_TOOLS:
+            tools = content_parts(item.get("tools"))
+            names.update(as_text(tool.get("name")) for tool in tools)
+    return names
 
 
 def fit_calls(items: Sequence[Item]) -> list[Item]:
@@ -6556,11 +6675,7 @@ def fit_calls(items: Sequence[Item]) -> list[Item]:
     accepted is the call with it (recordings of pydantic-ai). Any other namespace is of
     an earlier answer: tools lay in namespaces once, and are now declared without.
     """
-    added: set[str] = set()
-    for item in items:
-        if item_type(item) == ADDED_TOOLS:
-            tools = content_parts(item.get("tools"))
-            added.update(as_text(tool.get("name")) for tool in tools)
+    added = added_tool_names(items)
     return [clean_call(_with_own_namespace(item, added)) for item in items]
 
 
@@ -6579,16 +6694,19 @@ def _with_own_namespace(item: Item, added: Collection[str]) -> Item:
 
 
 def clean_call(item: Item) -> Item:
-    """Return an item with a name and a `call_id` that the API takes.
+    """Return an item with a name, a `call_id` and arguments that the API takes.
 
     Calls of other servers and models can have any. The same ones always become the
     same, so that a call, its output and its tool still fit.
     """
     name = item.get("name")
     call_id = item.get("call_id")
+    arguments = item.get("arguments")
     changed: Item = {}
+    if item_type(item) == "function_call" and not isinstance(arguments, str):
+        changed["arguments"] = arguments_text(arguments) or "{}"
     if is_call(item) and isinstance(name, str) and not _ALLOWED.fullmatch(name):
-        changed["name"] = ToolNames().sent_name(name.removeprefix(_MODELS_PREFIX))
+        changed["name"] = ToolNames().sent_name(_bare_name(name))
     if isinstance(call_id, str) and not 0 < len(call_id) <= _MAX_CALL_ID:
         changed["call_id"] = f"call_{hex_digest(call_id)[:32]}"
     return {**item, **changed} if changed else item
@@ -7083,6 +7201,7 @@ _READ_OTHERWISE = (
     "model",
     "stream",
     "enable_stream",
+    "stream_options",
     "tools",
     "extra_tools",
 )
@@ -7115,6 +7234,14 @@ def unsent_parameters(
     names += [key for key in given if key not in sent and key not in _READ_OTHERWISE]
     shown_names = sorted(name[:_MAX_PARAMETER_NAME] for name in names)
     return shown_names, errors + complaints
+
+
+def is_api_parameter(name: str) -> bool:
+    """Say whether the API has a parameter; `name` may be that of a field in one."""
+    key, _, field = name.partition(".")
+    if key not in ResponsesRequest.model_fields or key == "repairs":
+        return False
+    return not field or bool(with_known_keys(key, {field: True}))
 
 
 def _sent_settings(request: ResponsesRequest) -> dict[str, Any]:
@@ -7252,7 +7379,7 @@ def _join_run(run: re.Match[str]) -> str:
 # (docs/reference/responses-api.md, "Stream events").
 #
 # The `type` alone identifies an event. Those that are not used here only show that the
-# connection is alive.
+# connection is alive. Gateways send errors that have no type, and other events.
 # --------------------------------------------------------------------------------------
 
 
@@ -7266,6 +7393,7 @@ class ServerSentEvent(NamedTuple):
 _LINE_BYTES = 64
 """What a line of an event takes in memory beside its text."""
 _BLANK_LINE = b"\n\n"
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _USUAL_EVENT = re.compile(r"^event: ([!-~]+)\ndata: (.*)\n\n", re.MULTILINE)
 """An event as OpenAI and most other servers write it."""
 _USUAL_LINES = 3
@@ -7291,6 +7419,8 @@ class EventStreamDecoder:
         self._joins_deltas = joins_deltas
         self._partial_line = bytearray()
         """The beginning of a line whose end has not come."""
+        self._is_first_line = True
+        """Whether no line has ended yet: the first may begin with a byte-order mark."""
         self._after_cr = False
         """Whether the last chunk ended with CR: an LF then belongs to the same line."""
         self._event = b""
@@ -7331,6 +7461,9 @@ class EventStreamDecoder:
         """
         text = b"".join((self._partial_line, chunk))
         self._partial_line = bytearray()
+        if self._is_first_line:
+            self._is_first_line = False
+            text = text.removeprefix(_BYTE_ORDER_MARK)
         if b"\r" in text:
             return self._take_lines(text)
         events: list[ServerSentEvent] = []
@@ -7525,7 +7658,8 @@ def parse_event(event: ServerSentEvent) -> StreamEvent:
     """Return the typed event; raises MalformedEvent if it is not a JSON object.
 
     Other servers end their streams with `[DONE]`. Thousands of brackets are a
-    RecursionError, no value a StopIteration.
+    RecursionError, no value a StopIteration. Raises UnreadableAnswer for a chunk of
+    Chat Completions.
     """
     if event.data == END_OF_STREAM:
         return None
@@ -7537,9 +7671,62 @@ def parse_event(event: ServerSentEvent) -> StreamEvent:
         if _may_be_deep(text) and is_too_deep(wire):
             raise ValueError
         read = _READERS.get(wire.get("type") or event.event)
-        return read(wire) if read else None
+        return read(wire) if read else _read_unknown(wire, event.event)
     except _ODD_EVENT:
+        if event.event == "error" and text:  # a proxy's own words
+            return StreamError(read_api_error(text))
         raise MalformedEvent from None
+
+
+def _read_unknown(wire: JsonObject, name: str) -> StreamEvent:
+    """Return the error that an event of no known type is, None for any other event.
+
+    The API's own events may have an `error`, too, as that of an MCP call.
+    """
+    if as_text(wire.get("type")).startswith("response."):
+        return None
+    error = find_error(wire, name)
+    if error is not None:
+        return StreamError(error)
+    refuse_completion(wire)
+    return None
+
+
+def find_error(wire: JsonObject, name: str = "") -> ApiError | None:
+    """Return the error that a body or an event of this name is, None if it is none.
+
+    The flat form of the event is documented (types of openai-python 3.54.0), the nested
+    one comes (openai/openai-dotnet 881, Effect-TS/effect 7262). LiteLLM, OpenRouter and
+    other gateways send `{"error": {...}}` without a type, vLLM `{"object": "error",
+    "message": ...}`.
+    """
+    if not wire.get("error") and "error" not in (
+        name,
+        wire.get("type"),
+        wire.get("object"),
+    ):
+        return None
+    # In the flat form `type` is only "error".
+    return read_api_error(
+        {key: value for key, value in wire.items() if (key, value) != ("type", "error")}
+    )
+
+
+def refuse_completion(wire: JsonObject) -> None:
+    """Raise UnreadableAnswer for an answer, or a part of one, of Chat Completions."""
+    if as_text(wire.get("object")).startswith("chat.completion"):
+        raise UnreadableAnswer(CHAT_COMPLETIONS.sentence, CHAT_COMPLETIONS.fault)
+
+
+def describe_unreadable(event: ServerSentEvent) -> str:
+    """Return what a malformed event is, without a word of it."""
+    if not event.data.strip():
+        return "empty"
+    try:
+        wire = load_json(event.data)
+    except ValueError:
+        return "no JSON"
+    return "with odd fields" if isinstance(wire, dict) else "no object"
 
 
 def _may_be_deep(text: str) -> bool:
@@ -7598,7 +7785,11 @@ def _text_reader(event: type[TextDelta], kind: str, part: str, field: str) -> _R
         if index is None:
             index = _NO_INDEX
         if not isinstance(text, str):
-            raise TypeError
+            if text is None:
+                return None  # the item, or the deltas, have the text
+            if kind != "arguments":
+                raise TypeError
+            text = arguments_text(text)
         if not isinstance(part_index, int) or not isinstance(index, int):
             raise TypeError
         if not isinstance(item_id, str):
@@ -7635,17 +7826,8 @@ def _read_item_done(wire: JsonObject) -> StreamEvent:
 
 
 def _read_final(status: str, wire: JsonObject) -> StreamEvent:
-    return FinalResponse(status, _check_type(wire["response"], dict))
-
-
-def _read_error(wire: JsonObject) -> StreamEvent:
-    """Return the error; in the flat form `type` is only "error".
-
-    The flat form is documented (types of openai-python 3.54.0), the nested one comes
-    (openai/openai-dotnet 881, Effect-TS/effect 7262).
-    """
-    flat = {key: value for key, value in wire.items() if key != "type"}
-    return StreamError(read_api_error(flat))
+    """Return the end of a response; some gateways leave the response itself out."""
+    return FinalResponse(status, as_mapping(wire.get("response")))
 
 
 class _TextEvent(NamedTuple):
@@ -7706,7 +7888,6 @@ _READERS: Mapping[str, _Reader] = {
     "response.completed": partial(_read_final, "completed"),
     "response.incomplete": partial(_read_final, "incomplete"),
     "response.failed": partial(_read_final, "failed"),
-    "error": _read_error,
 }
 
 
@@ -7767,6 +7948,8 @@ class Trace(NamedTuple):
     error: ApiError = ApiError()
     removed: Mapping[str, int] = MappingProxyType({})
     """How many items the API took out of the input, by its reasons."""
+    skipped: Mapping[str, int] = MappingProxyType({})
+    """How many events of the run could not be read, by what they are."""
     subject: str = ""
     """The item or tool that the error names, with its place."""
     response_id: str = ""
@@ -7793,6 +7976,10 @@ class RunWork(NamedTuple):
     seconds: float
 
 
+SpentLimit = Literal["rounds", "calls", "seconds", "tokens"]
+"""The limit of a run that is reached."""
+
+
 class RunDone(NamedTuple):
     """The last event of every run, however it ended."""
 
@@ -7816,6 +8003,8 @@ class RunDone(NamedTuple):
     """Of an agent."""
     metadata: JsonObject = MappingProxyType({})
     """What a host stores with the last line."""
+    limit: SpentLimit | None = None
+    """What kept the model from calling more tools."""
 
 
 class ModelAnswer(NamedTuple):
@@ -8108,14 +8297,33 @@ Rest = tuple[TextPlace, str]
 """A part, and the text of it that no delta brought."""
 
 
+class _Match(NamedTuple):
+    """Parts whose deltas begin a text."""
+
+    parts: list[TextPlace]
+    shown: int
+    """How many characters of the text they account for."""
+    start: int = 0
+    """Where the last of them begins."""
+    is_longer: bool = False
+    """Whether the last of them goes on after the text."""
+
+
 class GrowingParts:
     """What the deltas of one item have brought so far."""
 
-    def __init__(self) -> None:
-        """Start with no text."""
-        self._deltas: dict[TextPlace, list[str]] = {}
+    def __init__(self, texts: Iterable[Rest] = ()) -> None:
+        """Start with the texts that have ended before, if there are any."""
+        self._deltas: dict[TextPlace, list[str]] = {
+            part: [text] for part, text in texts if text
+        }
         self._unended: dict[str, dict[TextPlace, None]] = defaultdict(dict)
         """The parts of each kind whose end has not come, in their order."""
+
+    @property
+    def has_text(self) -> bool:
+        """Whether anything has come."""
+        return any(any(deltas) for deltas in self._deltas.values())
 
     def grow(self, part: TextPlace, text: str) -> None:
         """Take one delta."""
@@ -8129,83 +8337,198 @@ class GrowingParts:
     def end_part(self, part: TextPlace, text: str) -> list[Rest]:
         """Take the whole text of one part; return what is still to be shown of it."""
         unended = self._unended[part[0]]
-        had_deltas = bool(unended)
-        own = [part] if part in unended else []
-        matched, shown = self._match(own, text)
-        if shown < len(text):
-            in_order, shown_in_order = self._match(unended, text)
-            if shown_in_order > shown:
-                matched = in_order
-                shown = shown_in_order
-        for other in matched:
-            del unended[other]
-            del self._deltas[other]
+        own = [part] if part in self._deltas else []
+        had_deltas = bool(own or unended)
+        match = self._match(own, text)
+        if match.shown < len(text):
+            in_order = self._match(unended, text)
+            if in_order.shown > match.shown:
+                match = in_order
         unended.pop(part, None)
+        for other in match.parts:
+            unended.pop(other, None)
+        if match.is_longer:
+            return []
+        for other in match.parts:
+            del self._deltas[other]
         self._deltas[part] = [text]
-        return self._rest(part, text, shown, had_deltas=had_deltas)
+        return self._rest(part, text, match, had_deltas=had_deltas)
 
-    def end_item(self, texts: Sequence[Rest]) -> list[Rest]:
-        """Take all parts of the finished item; return what is still to be shown."""
+    def end_item(
+        self, texts: Sequence[Rest]
+    ) -> tuple[list[Rest], dict[TextPlace, str]]:
+        """Take all parts of the finished item.
+
+        Returns what is still to be shown, and the whole texts: those of the item, longer
+        where more came, and those that only deltas brought.
+        """
         numbered = {part for part, _ in texts}
         strays: dict[str, deque[TextPlace]] = defaultdict(deque)
         for part in self._deltas:
             if part not in numbered:
                 strays[part[0]].append(part)
         rests: list[Rest] = []
+        whole: dict[TextPlace, str] = {}
         for part, text in texts:
-            rests += self._end_numbered(part, text, strays[part[0]])
-        return rests
+            match, had_deltas = self._end_numbered(part, text, strays[part[0]])
+            whole[part] = text
+            if match.is_longer:
+                last = "".join(self._deltas[match.parts[-1]])
+                whole[part] = text[: match.start] + last
+            rests += self._rest(part, text, match, had_deltas=had_deltas)
+        # Some servers end a thought as another kind of text than it grew.
+        own_texts = {"", *whole.values()}
+        for part in chain.from_iterable(strays.values()):
+            text = "".join(self._deltas[part])
+            if text not in own_texts:
+                whole[part] = text
+        return rests, whole
 
     def _end_numbered(
         self, part: TextPlace, text: str, strays: deque[TextPlace]
-    ) -> list[Rest]:
-        """Return what is still to be shown of one part of the finished item.
+    ) -> tuple[_Match, bool]:
+        """Return what came of one part of the finished item, and whether anything did.
 
         `strays` are parts of its kind whose numbers the item does not have, in their
         order. Those that this text accounts for are removed.
         """
         own = [part] if part in self._deltas else []
         had_deltas = bool(own or strays)
-        matched, shown = self._match(chain(own, strays), text)
-        for matched_part in matched:
+        match = self._match(chain(own, strays), text)
+        for matched_part in match.parts:
             if matched_part != part:
                 strays.popleft()  # they match in their order
-        if strays and not own and not matched:
+        if strays and not own and not match.parts:
             strays.popleft()  # it contradicts this text, and belongs to no other
-        return self._rest(part, text, shown, had_deltas=had_deltas)
+        return match, had_deltas
 
-    def _match(
-        self, candidates: Iterable[TextPlace], text: str
-    ) -> tuple[list[TextPlace], int]:
+    def _match(self, candidates: Iterable[TextPlace], text: str) -> _Match:
         """Return the first candidates whose deltas, joined, begin `text`.
 
-        Returns with them how many characters of `text` they account for.
+        If the last of them goes on after `text`, the end is shorter than what came, and
+        takes nothing away (gateways end a message with an empty text). The deltas are
+        compared one by one: joined again and again, they would take the square of the
+        stream.
         """
         matched: list[TextPlace] = []
         shown = 0
+        start = 0
         for candidate in candidates:
-            grown = "".join(self._deltas[candidate])
-            self._deltas[candidate] = [grown]  # joined once, however often it is tried
-            if not text.startswith(grown, shown):
-                break
+            end = shown
+            for delta in self._deltas[candidate]:
+                if text.startswith(delta, end):
+                    end += len(delta)
+                elif delta.startswith(text[end:]):
+                    return _Match([*matched, candidate], len(text), shown, True)
+                else:
+                    return _Match(matched, shown, start)
             matched.append(candidate)
-            shown += len(grown)
+            start = shown
+            shown = end
             if shown == len(text):
                 break
-        return matched, shown
+        return _Match(matched, shown, start)
 
     @staticmethod
     def _rest(
-        part: TextPlace, text: str, shown: int, *, had_deltas: bool
+        part: TextPlace, text: str, match: _Match, *, had_deltas: bool
     ) -> list[Rest]:
-        """Return what is to be shown of a text of which `shown` characters are.
+        """Return what is to be shown of a text.
 
         A text that contradicts its deltas is corrected by the finished item alone.
         """
-        contradicts_deltas = had_deltas and shown == 0
-        if contradicts_deltas or shown == len(text):
+        contradicts_deltas = had_deltas and not match.parts
+        if contradicts_deltas or match.shown == len(text):
             return []
-        return [(part, text[shown:])]
+        return [(part, text[match.shown :])]
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.loop.repeated_messages
+#
+# Messages that the API sends twice in one response, shown once.
+#
+# OpenAI's models sometimes end a response with two messages of the same text and phase,
+# under two ids (pipecat-ai/pipecat 4852: gpt-4.1 to gpt-5.5). The second one grows unseen
+# for as long as it repeats the first. It stays in the output of the response and is sent
+# again, because the next request has to begin with the bytes of this one.
+# --------------------------------------------------------------------------------------
+
+
+class RepeatedMessages:
+    """Hides the messages of one response that repeat the message before them."""
+
+    def __init__(self) -> None:
+        """Start before the first item."""
+        self._last: ItemDone | None = None
+        """The end of the last message."""
+        self.held: list[ItemEvent] = []
+        """The events of the next item, a message that may repeat it."""
+        self._text = ""
+        """The text of the last message."""
+        self._length = 0
+        """How much of it has been repeated."""
+
+    def show(self, events: Iterable[RunEvent]) -> list[RunEvent]:
+        """Return what is shown of some events."""
+        shown: list[RunEvent] = []
+        for event in events:
+            if self.held:
+                shown += self._hold(event)
+            elif isinstance(event, ItemAdded) and self._may_repeat(event):
+                self.held = [event]
+            else:
+                shown.append(event)
+            if isinstance(event, ItemDone) and item_type(event.item) == "message":
+                self._last = event
+        return shown
+
+    def _may_repeat(self, event: ItemAdded) -> bool:
+        """Say whether a message directly follows another one of its phase."""
+        last = self._last
+        if last is None or event.output_index != last.output_index + 1:
+            return False
+        self._text = message_text(last.item)
+        self._length = 0
+        is_message = item_type(event.item) == "message"
+        has_same_phase = event.item.get("phase") == last.item.get("phase")
+        return is_message and has_same_phase and bool(self._text)
+
+    def _hold(self, event: RunEvent) -> list[RunEvent]:
+        """Return nothing of a message while it repeats the last one, else all of it."""
+        index = self.held[0].output_index
+        if isinstance(event, ItemEvent) and event.output_index == index:
+            repeats = True
+            if isinstance(event, TextDelta):
+                repeats = self._text.startswith(event.text, self._length)
+                self._length += len(event.text)
+            elif isinstance(event, ItemDone):
+                if message_text(event.item) == self._text:
+                    self.held = []
+                    return [HiddenMessage(index, event.item)]
+                repeats = False
+            if repeats:
+                self.held.append(event)
+                return []
+        held = self.held
+        self.held = []
+        return [*held, event]
+
+
+def without_repetitions(items: Iterable[Item]) -> list[Item]:
+    """Return `items` without messages that repeat the message directly before them."""
+    kept: list[Item] = []
+    last: Item = {}
+    for item in items:
+        is_repeated = (
+            item_type(last) == item_type(item) == "message"
+            and message_text(item) == message_text(last) != ""
+            and item.get("phase") == last.get("phase")
+        )
+        if not is_repeated:
+            kept.append(item)
+        last = item
+    return kept
 
 
 # --------------------------------------------------------------------------------------
@@ -8244,18 +8567,25 @@ def new_ulid() -> str:
 # it, then *open*, and *ended* from its `output_item.done` on:
 #
 #     event \ state    unknown            open              ended
-#     delta            opens, shown (1)   shown             ignored
-#     whole text       opens, shown (1)   the rest shown    ignored
+#     delta            opens, shown (1)   shown             shown (2)
+#     whole text       opens, shown (1)   the rest shown    the rest shown (2)
 #     added            opened             ignored           ignored
-#     done             opened and ended   ended             ignored
-#     final snapshot   opened and ended   ended             ignored
+#     done             opened and ended   ended             the rest shown (2)
+#     final snapshot   opened and ended   ended             the rest shown (2)
 #     citation, sketch ignored            shown             ignored
 #
 # (1) Text opens a message, reasoning a reasoning item. Arguments and code are kept until
 # the item is known: only the item has the name of a call (docs/reference/responses-api.md,
-# "Stream events"). Events after the end of the response are ignored. A text that has
-# ended is authoritative: the part that was not shown yet is shown, and the final item is
-# the wire's own dict.
+# "Stream events").
+# (2) The item then ends a second time, with the longer text. Some gateways end a message
+# after its first character, and go on (diegosouzapw/OmniRoute 13693).
+#
+# Nothing that came is taken away. A text that has ended is authoritative where it says
+# something else than its deltas: the part that was not shown yet is shown, and the final
+# item is the wire's own dict. An end that is shorter than what came, or that has no text
+# at all, keeps the longer text, in the final item too. Items that only deltas brought end
+# with the response, unless it failed. Events after the end of the response are ignored,
+# unless it had no items: a gateway may ask its model once more, in the same stream.
 #
 # An item is found by its ids: `item_id` of a part, `id` and `call_id` of an item. Where
 # they are unknown, it is the last item that came with the same `output_index`, if the
@@ -8275,11 +8605,15 @@ class ResponseState:
     """
 
     def __init__(
-        self, first_index: int = 0, taken_call_ids: Collection[str] = ()
+        self,
+        first_index: int = 0,
+        taken_call_ids: Collection[str] = (),
+        tool_names: Collection[str] | None = None,
     ) -> None:
         """Number items from `first_index` on.
 
-        `taken_call_ids` are those of the calls of earlier responses.
+        `taken_call_ids` are those of the calls of earlier responses, `tool_names` those
+        of the tools that the request declares; None if they are not known.
         """
         self.ending: Ending | None = None
         self.usage: Usage | None = None
@@ -8290,6 +8624,13 @@ class ResponseState:
         self._first = first_index
         self._known_call_ids = set(taken_call_ids)
         """Those of all calls so far, earlier responses included."""
+        self._ended_empty = False
+        """Whether it was complete without any item: another one may follow."""
+        self._tool_names: ToolNames | None = None
+        """Those of the tools that our side runs."""
+        if tool_names is not None:
+            self._tool_names = ToolNames(tuple(tool_names))
+        self._repeated_messages = RepeatedMessages()
         self._own_call_ids: dict[str, str] = {}
         """The ids that calls leave with, by those of the wire."""
         self._items: list[Item] = []
@@ -8307,6 +8648,9 @@ class ResponseState:
         """The text that the last delta belongs to, and the position of its item."""
         self._ended: dict[int, Item] = {}
         """The final items, by position."""
+        self._ended_lengths: dict[int, int] = {}
+        """How many characters their texts have: most ends of an item that come again
+        have no more, and need no comparison."""
 
     @property
     def items(self) -> list[tuple[int, Item]]:
@@ -8321,12 +8665,19 @@ class ResponseState:
         """The finished items, in the order of the API."""
         return [item for _, item in self.items]
 
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more of the response is read."""
+        return self.ending is not None and not self._ended_empty
+
     def feed(self, event: StreamEvent) -> list[RunEvent]:
         """Take one event and return the run events that it causes."""
         self.event_count += 1
-        if self.ending:
-            return self._take_reason(event)
-        return self._take(event)
+        take = self._take_reason if self.ending and self.is_over else self._take
+        events = take(event)
+        if type(event) is TextDelta and not self._repeated_messages.held:
+            return events  # most events need no second look
+        return self._repeated_messages.show(events)
 
     def _take(self, event: StreamEvent) -> list[RunEvent]:
         match event:
@@ -8338,10 +8689,15 @@ class ResponseState:
                     index = self._first + position
                     return [event._replace(output_index=index, item_id="")]
             case ItemAdded(index, item):
-                if not _lacks_call_id(item) and self._find_item(index, item) is None:
+                item = _in_api_form(item)
+                if _lacks_call_id(item) or self._is_of_server(item):
+                    return []
+                if self._find_item(index, item) is None:
                     return self._start(index, item, _ids(item))
             case ItemDone(index, item):
-                return self._end(self._find_item(index, item), index, item)
+                item = _in_api_form(item)
+                if not self._is_of_server(item):
+                    return self._end(self._find_item(index, item), index, item)
             case FinalResponse():
                 return self._finish(event)
             case StreamError():
@@ -8371,6 +8727,17 @@ class ResponseState:
         self.refusal = error
         self.trace = self.trace._replace(error=error)
         self.ending = ending_of_failure(kind, error)
+
+    def _is_of_server(self, item: Item) -> bool:
+        """Say whether the server has run a call itself: the request has no such tool.
+
+        xAI reports its searches as custom calls, `x_keyword_search` for one, and goes on
+        to the answer. With an output for each, it would answer once more.
+        """
+        if item_type(item) != "custom_tool_call" or self._tool_names is None:
+            return False
+        own_name = self._tool_names.own_name(as_text(item.get("name")))
+        return own_name not in self._tool_names.known
 
     def _find(
         self, index: int, ids: Sequence[str], fits: Callable[[Item], bool]
@@ -8447,12 +8814,16 @@ class ResponseState:
             item = {**_OPENED_BY[kind], "id": item_id or f"item_{position}"}
             events = self._start(index, item, [item_id])
         if position not in self._open:
-            return events
+            ended = item_texts(self._ended[position])
+            self._open[position] = GrowingParts(ended)
         self._growing = ((index, kind, item_id), position)
         text_place = (kind, event.part)
         if isinstance(event, TextDone):
             rest = self._open[position].end_part(text_place, event.text)
-            return events + self._deltas(position, rest)
+            own_index = self._first + position
+            return events + [
+                TextDelta(own_index, kind, event.part, text) for _, text in rest
+            ]
         self._open[position].grow(text_place, event.text)
         shown = TextDelta(self._first + position, kind, event.part, event.text)
         return [*events, shown]
@@ -8460,22 +8831,62 @@ class ResponseState:
     def _end(self, position: int | None, index: int, item: Item) -> list[RunEvent]:
         """Take the final form of an item, and show what its deltas left out."""
         if position in self._ended:
-            return []
+            return self._end_again(position, item)
         if _lacks_call_id(item):
             item = {**item, "call_id": f"call_{new_ulid()}"}
-        item = _drop_malformed_ids(item)
         events: list[RunEvent] = []
         if position is None:
             position = len(self._items)
             events = self._start(index, item, _ids(item))
         for item_id in _ids(item):
             self._ids[item_id] = position
-        rests = self._open.pop(position).end_item(list(item_texts(item)))
-        events += self._deltas(position, rests)
+        rests, whole = self._open.pop(position).end_item(_telling_texts(item))
+        missing = _missing_arguments(item, whole)
+        rests += missing.items()
+        longer = _changed_texts(dict(item_texts(item)), {**whole, **missing})
+        if longer:
+            item = with_texts(item, longer)
+        return events + self._tell_end(position, rests, self._with_own_call_id(item))
+
+    def _end_again(self, position: int, item: Item | None) -> list[RunEvent]:
+        """Take what a later event has more of an item that has ended.
+
+        Without such an event the item ends with the deltas that came since.
+        """
+        if item is not None and _text_length(item) <= self._ended_lengths[position]:
+            return []
+        ended = self._ended[position]
+        known = dict(_telling_texts(ended))
+        grown = self._open.pop(position, None) or GrowingParts(known.items())
+        rests, whole = grown.end_item(_telling_texts(item) if item else [])
+        # LiteLLM ends a thought with a summary, and repeats it as another kind of text.
+        kinds = {kind for (kind, _), text in known.items() if text}
+        longer: dict[TextPlace, str] = {}
+        for place, text in whole.items():
+            before = known.get(place, "")
+            is_more = text != before and text.startswith(before)
+            if is_more and (not kinds or place[0] in kinds):
+                longer[place] = text
+        if not longer:
+            return []
+        newer = {} if item is None else _text_fields(item, longer)
+        longest = {**dict(item_texts(ended)), **longer}
+        rests = [rest for rest in rests if rest[0] in longer]
+        whole_item = with_texts({**ended, **newer}, longest)
+        return self._tell_end(position, rests, whole_item)
+
+    def _tell_end(
+        self, position: int, rests: Iterable[tuple[TextPlace, str]], item: Item
+    ) -> list[RunEvent]:
+        """Return what the wire's own deltas did not bring of an item, then its end."""
         self._growing = _NO_TEXT
-        item = self._with_own_call_id(item)
         self._ended[position] = item
-        return [*events, ItemDone(self._first + position, item)]
+        self._ended_lengths[position] = _text_length(item)
+        index = self._first + position
+        events: list[RunEvent] = [
+            TextDelta(index, kind, part, text) for (kind, part), text in rests
+        ]
+        return [*events, ItemDone(index, item)]
 
     def _with_own_call_id(self, item: Item) -> Item:
         """Return a call under an id that no earlier response has.
@@ -8495,15 +8906,10 @@ class ResponseState:
             self._own_call_ids[call_id] = own_id
         return item if own_id == call_id else {**item, "call_id": own_id}
 
-    def _deltas(
-        self, position: int, rests: Iterable[tuple[TextPlace, str]]
-    ) -> list[RunEvent]:
-        """Return the deltas that show what the wire's own deltas did not bring."""
-        index = self._first + position
-        return [TextDelta(index, kind, part, text) for (kind, part), text in rests]
-
     def _finish(self, event: FinalResponse) -> list[RunEvent]:
         response = event.response
+        if not response and not self._items and event.status != "failed":
+            return []  # an end that says nothing of a response that has brought nothing
         self.usage = read_usage(response.get("usage"), response.get("service_tier"))
         self.trace = self.trace._replace(
             model=str(response.get("model") or ""),
@@ -8512,13 +8918,44 @@ class ResponseState:
             cache=as_mapping(response.get("prompt_cache_diagnostics")),
         )
         if event.status == "failed":
-            self._fail("failed", read_api_error(response.get("error")))
+            # Azure has the reason in `status_details` (can1357/oh-my-pi 907).
+            details = as_mapping(response.get("status_details"))
+            error = response.get("error") or details.get("error")
+            self._fail("failed", read_api_error(error))
         else:
             self.ending = _ending_of(event.status, response)
         events: list[RunEvent] = []
-        for position, item in self._match(content_parts(response.get("output"))):
+        output: list[Item] = []
+        for item in map(_in_api_form, content_parts(response.get("output"))):
+            if not self._is_of_server(item):
+                output.append(item)
+        for position, item in self._match(output):
             events += self._end(position, _NOWHERE, item)
+        if event.status != "failed":
+            events += self._end_open(event.status, has_snapshot=bool(output))
+        self._ended_empty = self.ending == COMPLETED and not self._items
         return [*events, ResponseDone(event.status)]
+
+    def _end_open(self, status: str, *, has_snapshot: bool) -> list[RunEvent]:
+        """End the items that neither an event nor the final snapshot has ended.
+
+        A call without arguments counts only where there is no snapshot to name it. Of
+        reasoning that was only announced, the encrypted content may not be whole.
+        """
+        events: list[RunEvent] = []
+        for position, grown in sorted(self._open.items()):
+            if position in self._ended:
+                events += self._end_again(position, None)
+                continue
+            item = self._items[position]
+            has_come = grown.has_text or any(text for _, text in _telling_texts(item))
+            if is_call(item):
+                has_come = bool(item.get("name")) and (has_come or not has_snapshot)
+            if has_come and not is_hosted(item):
+                final = {**item, "status": _STATUS_OF_ITEMS.get(status, "completed")}
+                final.pop("encrypted_content", None)
+                events += self._end(position, _NOWHERE, final)
+        return events
 
     def _match(self, items: Sequence[Item]) -> Iterator[tuple[int | None, Item]]:
         """Yield the positions of the items of the final snapshot, if they are known."""
@@ -8556,15 +8993,86 @@ def _has_fields(item: Item) -> bool:
     return bool(item)
 
 
-def _drop_malformed_ids(item: Item) -> Item:
-    """Return an item without ids that are not texts, because ids are keys here."""
+_STATUS_OF_ITEMS = {"incomplete": "incomplete", "cancelled": "incomplete"}
+"""The status of items that a response has not ended, by its own."""
+
+
+def _in_api_form(item: Item) -> Item:
+    """Return an item as the API writes it; other servers write some fields otherwise.
+
+    Texts may have no part around them, arguments may be an object or null, and the name
+    of a call may have spaces around it. Ids are keys here, so those that are not texts
+    go.
+    """
+    changed: Item = {}
+    for kind, field in kind_of(item).parts:
+        content = item.get(field)
+        rows = [content] if isinstance(content, str) else as_list(content)
+        if any(isinstance(row, str) for row in rows):
+            changed[field] = [
+                text_part(kind, row) if isinstance(row, str) else row
+                for row in rows
+                if row != ""
+            ]
+    if not isinstance(item.get("arguments", ""), str):
+        changed["arguments"] = arguments_text(item["arguments"])
+    if is_call(item) and as_text(item.get("name")):
+        changed["name"] = item["name"].strip()
     kept: Item = {}
     for key, value in item.items():
         is_malformed = value is not None and not as_text(value)
         if is_malformed and key.endswith("id"):
             continue
-        kept[key] = value
+        kept[key] = changed.get(key, value)
     return kept
+
+
+_ARGUMENTS: TextPlace = ("arguments", 0)
+
+
+def _telling_texts(item: Item) -> list[tuple[TextPlace, str]]:
+    """Return the texts of an item; arguments that say nothing as no text.
+
+    Gateways write `{}` in a call whose arguments come as deltas.
+    """
+    texts = dict(item_texts(item))
+    if texts.get(_ARGUMENTS, "").strip() in ("", "{}") and _ARGUMENTS in texts:
+        texts[_ARGUMENTS] = ""
+    return list(texts.items())
+
+
+def _text_length(item: Item) -> int:
+    """Return how many characters the texts of an item have."""
+    return sum(len(text) for _, text in _telling_texts(item))
+
+
+def _missing_arguments(
+    item: Item, whole: Mapping[TextPlace, str]
+) -> dict[TextPlace, str]:
+    """Return the arguments of a call of which none came: those of a function are `{}`.
+
+    A call that was cut off has none yet.
+    """
+    if whole.get(_ARGUMENTS) != "":
+        return {}
+    text = dict(item_texts(item))[_ARGUMENTS]
+    if item_type(item) == "function_call" and item.get("status") != "incomplete":
+        text = text.strip() or "{}"
+    return {_ARGUMENTS: text} if text else {}
+
+
+def _changed_texts(
+    texts: Mapping[TextPlace, str], whole: Mapping[TextPlace, str]
+) -> dict[TextPlace, str]:
+    """Return the texts of `whole` that are others than in `texts`."""
+    return {place: text for place, text in whole.items() if text != texts.get(place)}
+
+
+def _text_fields(item: Item, places: Iterable[TextPlace]) -> Item:
+    """Return the fields of an item that hold the texts at these places."""
+    texts = kind_of(item).parts
+    kinds = {"text" if kind == "refusal" else kind for kind, _ in places}
+    return {field: item[field] for kind, field in texts if kind in kinds}
 
 
 def _can_grow(item: Item, kind: str) -> bool:
@@ -8601,9 +9109,11 @@ def _ending_of(status: str, response: JsonObject) -> Ending:
     One that is `cancelled` was cancelled by another client: after our own cancellation
     no answer is read.
     """
-    details = as_mapping(response.get("incomplete_details"))
     if status == "incomplete":
-        return ending_of_incomplete(as_text(details.get("reason")))
+        details = as_mapping(response.get("incomplete_details"))
+        other_details = as_mapping(response.get("status_details"))
+        reason = details.get("reason") or other_details.get("reason")
+        return ending_of_incomplete(as_text(reason))
     if status == "cancelled":
         return ending_of_incomplete(status)
     return COMPLETED
@@ -8907,7 +9417,7 @@ def refused_pair(request: JsonObject, why: str) -> list[Item]:
 
 def _remote_call_pair(item: JsonObject, output: str) -> list[Item]:
     """Return the call that `item` made or requested, with an output."""
-    arguments = str(item.get("arguments") or "{}")
+    arguments = arguments_text(item.get("arguments")) or "{}"
     return _call_pair(_remote_call_id(item), remote_name(item), arguments, output)
 
 
@@ -9142,6 +9652,191 @@ def _new_id(own: str) -> str:
 
 
 # --------------------------------------------------------------------------------------
+# openai_responses.transport.unpacking
+#
+# Compressed bodies, unpacked piece by piece.
+#
+# Nothing compressed is asked for, but proxies compress all the same, or an administrator's
+# header asks for it. 1.5 MB of gzip can become 1.5 GB, so no piece is large: a reader that
+# counts what it takes stops in time.
+# --------------------------------------------------------------------------------------
+
+
+_PIECE_BYTES = 1 << 18
+"""The most that one piece of a text has."""
+_ZSTD_INPUT = 32
+"""Bytes that a decompressor of zstd gets at once, because it has no limit of its output:
+a block of 4 bytes becomes 128 kB (RFC 8878, 3.1.1.2.2)."""
+_ZSTD_WINDOW = 1 << 23
+"""The memory that a sender may ask for (RFC 9659)."""
+
+_TELLING_BYTES = 10
+"""Those by which packed bytes are told from a text: the length of gzip's header."""
+_TEXT_BEGIN = re.compile(rb"(?:\xef\xbb\xbf)?\s*+(?:[{<:]|data:|event:|id:|retry:|\Z)")
+"""How JSON, a page and an event stream begin. No packed text of that kind does: read as
+deflate or Brotli, these bytes end at once, or their first letter is none of ASCII's."""
+_PACKED_MARKS = {
+    "gzip": re.compile(rb"\x1f\x8b"),
+    "zstd": re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18"),
+}
+"""How packed bytes of these kinds begin."""
+_SYNONYMS = {"x-gzip": "gzip", "": "identity", "none": "identity"}
+
+
+class UnpackingError(Exception):
+    """Bytes that cannot be unpacked, or in a way that is not known here."""
+
+
+class Unpacker:
+    """Unpacks one body, whose header `Content-Encoding` is `encoding`.
+
+    What is not packed at all is passed on: proxies forget to remove the header.
+    """
+
+    def __init__(self, encoding: str) -> None:
+        """Start before the first byte."""
+        names: set[str] = set()
+        for name in encoding.lower().split(","):
+            names.add(_SYNONYMS.get(name.strip(), name.strip()))
+        names.discard("identity")
+        self._name = " ".join(names)
+        self._begin = b""
+        self._unpack: Callable[[bytes], Iterator[bytes]] | None = None
+        if not names:
+            self._unpack = _pass_on
+
+    def feed(self, packed: bytes) -> Iterator[bytes]:
+        """Yield the next pieces of the text; no bytes mean the end of the body.
+
+        Raises UnpackingError.
+        """
+        if self._unpack is None:
+            self._begin += packed
+            if packed and len(self._begin) < _TELLING_BYTES:
+                return
+            packed, self._begin = self._begin, b""
+            self._unpack = _choose(self._name, packed)
+        try:
+            yield from self._unpack(packed)
+        except Exception:  # each package has its own
+            raise UnpackingError from None
+
+
+def _pass_on(text: bytes) -> Iterator[bytes]:
+    """Yield a text that is not packed."""
+    if text:
+        yield text
+
+
+def _choose(name: str, begin: bytes) -> Callable[[bytes], Iterator[bytes]]:
+    """Return what unpacks a body that begins so; raises UnpackingError."""
+    mark = _PACKED_MARKS.get(name)
+    is_packed = mark.match(begin) if mark else not _TEXT_BEGIN.match(begin)
+    if not is_packed:
+        return _pass_on
+    match name:
+        case "gzip":
+            return _Inflation(partial(zlib.decompressobj, 31)).unpack
+        case "deflate":
+            # Some servers leave out the header of zlib (RFC 9110, 8.4.1.2).
+            has_header = begin[0] & 15 == 8 and int.from_bytes(begin[:2]) % 31 == 0
+            return _Inflation(
+                partial(zlib.decompressobj, 15 if has_header else -15)
+            ).unpack
+        case "br":
+            return _brotli()
+        case "zstd":
+            return _zstd()
+    raise UnpackingError
+
+
+class _Inflation:
+    """Unpacks gzip and deflate; of gzip, any number of members in a row."""
+
+    def __init__(self, start: Callable[[], Any]) -> None:
+        self._start = start
+        self._inflater = start()
+        self._is_whole = False
+        """Whether a member has ended: what then comes may be padding."""
+
+    def unpack(self, packed: bytes) -> Iterator[bytes]:
+        while True:
+            try:
+                text = self._inflater.decompress(packed, _PIECE_BYTES)
+            except zlib.error:
+                if self._is_whole:
+                    return
+                raise
+            if text:
+                yield text
+            packed = self._inflater.unconsumed_tail
+            if self._inflater.eof:
+                self._is_whole = True
+                packed = self._inflater.unused_data
+                self._inflater = self._start()
+            # A full piece may have left a part of a repetition behind.
+            if not packed and len(text) < _PIECE_BYTES:
+                return
+
+
+def _brotli() -> Callable[[bytes], Iterator[bytes]]:
+    """Return what unpacks Brotli, if a package for it is there; raises UnpackingError.
+
+    Before version 1.2 they have no limit for what they unpack at once.
+    """
+    decompressor = _import_first("brotli", "brotlicffi").Decompressor()
+    if not hasattr(decompressor, "can_accept_more_data"):
+        raise UnpackingError
+
+    def unpack(packed: bytes) -> Iterator[bytes]:
+        while not decompressor.is_finished():
+            text = decompressor.process(packed, output_buffer_limit=_PIECE_BYTES)
+            if text:
+                yield text
+            packed = b""
+            if not text or decompressor.can_accept_more_data():
+                return
+
+    return unpack
+
+
+def _zstd() -> Callable[[bytes], Iterator[bytes]]:
+    """Return what unpacks zstd, if a package for it is there; raises UnpackingError."""
+    package = _import_first("zstandard")
+
+    def start() -> Any:
+        limited = package.ZstdDecompressor(max_window_size=_ZSTD_WINDOW)
+        return limited.decompressobj()
+
+    decompressor = start()
+
+    def unpack(packed: bytes) -> Iterator[bytes]:
+        nonlocal decompressor
+        for at in range(0, len(packed), _ZSTD_INPUT):
+            part = packed[at : at + _ZSTD_INPUT]
+            while part:
+                text = decompressor.decompress(part)
+                if text:
+                    yield text
+                part = b""
+                if decompressor.eof:
+                    part = decompressor.unused_data
+                    decompressor = start()
+
+    return unpack
+
+
+def _import_first(*names: str) -> Any:
+    """Return the first of these packages that is there; raises UnpackingError."""
+    for name in names:
+        try:
+            return import_module(name)
+        except ImportError:
+            continue
+    raise UnpackingError
+
+
+# --------------------------------------------------------------------------------------
 # openai_responses.transport.connections
 #
 # Pooled HTTP sessions; the only module that opens a connection.
@@ -9179,7 +9874,12 @@ class _Pool:
         if self._timer is not None:
             self._timer.cancel()
         if self._session is None:
-            self._session = _new_session()
+            connector = aiohttp.TCPConnector(
+                limit=_MAX_CONNECTIONS,
+                keepalive_timeout=_KEEPALIVE_SECONDS,
+                ttl_dns_cache=_DNS_SECONDS,
+            )
+            self._session = new_session(connector)
         self._lent += 1
         try:
             yield self._session
@@ -9214,34 +9914,50 @@ class _Pool:
         await asyncio.gather(*self._tasks)
 
 
-def _new_session() -> aiohttp.ClientSession:
+_MAX_HEADER_LINE = 64 * 1024
+_MAX_HEADERS = 500
+"""A proxy's content-security policy alone can have 12 kB; aiohttp takes lines of 8 kB,
+and 128 of them (3.14.5)."""
+_HEADER_LIMITS = {
+    "max_line_size": _MAX_HEADER_LINE,
+    "max_field_size": _MAX_HEADER_LINE,
+    "max_headers": _MAX_HEADERS,
+}
+
+
+def new_session(
+    connector: aiohttp.BaseConnector | None = None,
+    timeout: aiohttp.ClientTimeout | None = None,
+) -> aiohttp.ClientSession:
     """Return a session that reads no settings of the system and keeps nothing.
 
     Proxies of the environment are looked up by this package, because trust_env would
     also send the contents of a .netrc file. Cookies that a gateway sets for one user
     must not be sent for another.
     """
-    connector = aiohttp.TCPConnector(
-        limit=_MAX_CONNECTIONS,
-        keepalive_timeout=_KEEPALIVE_SECONDS,
-        ttl_dns_cache=_DNS_SECONDS,
-    )
+    known = inspect.signature(aiohttp.ClientSession).parameters
+    limits: dict[str, Any] = {}
+    for name, limit in _HEADER_LIMITS.items():
+        if name in known:  # aiohttp 3.9 counts no headers
+            limits[name] = limit
     return aiohttp.ClientSession(
         connector=connector,
+        timeout=timeout or aiohttp.ClientTimeout(total=None),
         cookie_jar=aiohttp.DummyCookieJar(),
         headers={"Accept-Encoding": "identity"},
         # aiohttp inflates without a limit: 1.5 MB of gzip became 1.5 GB (tried with
-        # 3.14.5).
+        # 3.14.5). HttpResponse unpacks.
         auto_decompress=False,
+        **limits,
     )
 
 
 class Timeouts(NamedTuple):
     """Limits in seconds; a `total` of 0 means no limit.
 
-    `first_event` runs from sending to the first event, `idle` from one event to the
-    next; a `keepalive` counts as an event. The time of tools and of people does not
-    count in `total`.
+    They limit silences: until the first event `first_event`, then `idle`. Any byte ends
+    a silence: some servers send comments alone while they read a long prompt. The time
+    of tools and of people does not count in `total`.
     """
 
     connect: float = 30.0
@@ -9277,17 +9993,24 @@ class Deadlines:
 
     def start_attempt(self) -> None:
         """Wait for a first event from now on."""
-        self._event_due = _now() + self.timeouts.first_event
-        """When the next event has to be there, by the same clock."""
+        self._silence = self.timeouts.first_event
+        """The longest silence now."""
         self._kind: TimeoutKind = "first_event_timeout"
-        """The limit that `_event_due` comes from."""
+        """The limit that this is."""
         self._set_waiting(True)
+        self.bytes_arrived()
+
+    def bytes_arrived(self) -> None:
+        """Wait for more bytes from now on."""
+        self._bytes_due = _now() + self._silence
+        """When the next bytes have to be there, by the same clock."""
 
     def event_arrived(self) -> None:
         """Wait for the next event from now on."""
-        self._event_due = _now() + self.timeouts.idle
+        self._silence = self.timeouts.idle
         self._kind = "idle_timeout"
         self._set_waiting(True)
+        self.bytes_arrived()
 
     def allow(self, seconds: float) -> bool:
         """Say whether the total limit leaves enough time for a wait."""
@@ -9305,11 +10028,11 @@ class Deadlines:
 
     def scope(self) -> asyncio.Timeout:
         """Return the scope for one wait; it raises TimeoutError."""
-        return asyncio.timeout_at(min(self._event_due, self._end))
+        return asyncio.timeout_at(min(self._bytes_due, self._end))
 
     def timeout_error(self) -> TimedOut:
         """Return the error of the limit that was exceeded."""
-        if self._end <= self._event_due:
+        if self._end <= self._bytes_due:
             return TimedOut("total_timeout")
         return TimedOut(self._kind)
 
@@ -9325,6 +10048,13 @@ _REQUEST_ID = re.compile(r"(?:req_)?[0-9a-fA-F-]{1,64}")
 """Nothing that could be a key or a word, because the log shows the id."""
 
 _NETWORK_ERRORS = (aiohttp.ClientError, TimeoutError, OSError)
+_BROKE = "The connection to the model's server broke."
+
+
+_FIELDS = (b"data:", b"event:", b"id:", b"retry:", b":")
+"""How a line of an event stream begins; the last is a comment."""
+_BEFORE_TEXT = b"\xef\xbb\xbf \t\r\n"
+"""A byte-order mark and white space: neither JSON nor an event stream needs them."""
 
 
 class HttpResponse:
@@ -9334,38 +10064,97 @@ class HttpResponse:
         """Read nothing yet."""
         self._response = response
         self._deadlines = deadlines
+        encodings = response.headers.getall("Content-Encoding", [])
+        self._unpacker = Unpacker(",".join(encodings))
+        self._pieces: Iterator[bytes] = iter(())
+        """The pieces of the text that arrived and were not read yet."""
+        self._begin = b""
+        """What `is_stream` has read."""
+        self._arrived = 0
+        """How many bytes arrived, packed as they were."""
+        self._has_arrived = False
+        """Whether that is the whole body."""
+        self._has_text = False
         self._broke = False
         self.is_read = False
-        self.is_stream = response.content_type == "text/event-stream"
         self.request_id = response.headers.get("x-request-id", "")
         if not _REQUEST_ID.fullmatch(self.request_id):
             self.request_id = ""
 
+    async def is_stream(self) -> bool:
+        """Say whether the body is an event stream, by its first bytes.
+
+        Gateways label streams as `text/plain`, `application/json` or not at all, and
+        errors as streams. Only a body that begins like neither is what its label says.
+        """
+        begin = b""
+        size = 0
+        while any(field.startswith(begin) for field in _FIELDS):
+            text = await self.read_any()
+            size += len(text)
+            if size > MAX_JSON_BYTES:
+                raise AnswerTooLarge
+            begin = (begin + text).lstrip(_BEFORE_TEXT)
+            if not text:
+                break
+        self._begin = begin
+        self.is_read = self.is_read and not begin
+        if begin.startswith(_FIELDS):
+            return True
+        is_labeled = self._response.content_type == "text/event-stream"
+        return is_labeled and not begin.startswith((b"{", b"[", b"<"))
+
     async def read_any(self) -> bytes:
-        """Return the part of the body that has arrived; empty at its end.
+        """Return the next piece of the body that has arrived; empty at its end."""
+        text, self._begin = self._begin, b""
+        if not text:
+            text = next(self._pieces, b"")
+            if text:  # of a packed chunk, which can have thousands: others run, too
+                await asyncio.sleep(0)
+        while not (text or self._has_arrived):
+            self._pieces = self._unpack(await self._receive_chunk())
+            text = next(self._pieces, b"")
+        self.is_read = not text
+        return text
+
+    async def _receive_chunk(self) -> bytes:
+        """Return the bytes that have arrived; empty at the end of the body.
 
         aiohttp puts the exception in front of the bytes that arrived before it.
         """
-        if self._broke:
-            raise ConnectionFailed("The connection to the model's server broke.")
         content = self._response.content
-        scope = self._deadlines.scope()
+        chunk = b""
+        if not self._broke:
+            scope = self._deadlines.scope()
+            try:
+                async with scope:
+                    chunk = await content.readany()
+                self._has_arrived = not chunk
+            except _NETWORK_ERRORS:
+                if scope.expired():
+                    raise self._deadlines.timeout_error() from None
+                self._broke = True
+                # Without the exception the reader gives out what had arrived.
+                content.set_exception(None)  # type: ignore[arg-type]
+                chunk = content.read_nowait()
+        if self._broke and not chunk:
+            raise ConnectionFailed(_BROKE)
+        self._arrived += len(chunk)
+        if self._arrived > MAX_ANSWER_BYTES:
+            raise AnswerTooLarge
+        self._deadlines.bytes_arrived()
+        return chunk
+
+    def _unpack(self, chunk: bytes) -> Iterator[bytes]:
+        """Yield the pieces of the text that a chunk has; none is empty."""
         try:
-            async with scope:
-                chunk = await content.readany()
-            self.is_read = not chunk
-            return chunk
-        except _NETWORK_ERRORS:
-            if scope.expired():
-                raise self._deadlines.timeout_error() from None
-            self._broke = True
-        # Without the exception the reader gives out what had arrived; the next call
-        # raises.
-        content.set_exception(None)  # type: ignore[arg-type]
-        rest = content.read_nowait()
-        if rest:
-            return rest
-        return await self.read_any()
+            for text in self._unpacker.feed(chunk):
+                self._has_text = True
+                yield text
+        except UnpackingError:
+            if self._has_text:  # damaged on its way
+                raise ConnectionFailed(_BROKE) from None
+            raise _unreadable_answer(COMPRESSED) from None
 
     async def read_all(self, most_bytes: int) -> bytearray:
         """Return the body; raises AnswerTooLarge for more than `most_bytes`."""
@@ -9414,11 +10203,12 @@ class HttpResponse:
         Returns its beginning: a refused stream may tell its reason there.
         """
         rest = bytearray()
-        with suppress(*_NETWORK_ERRORS):
+        with suppress(TimeoutError, ResponsesError):
             async with asyncio.timeout(_DRAIN_SECONDS):
-                async for chunk in self._response.content.iter_any():
+                while not self.is_read:
+                    text = await self.read_any()
                     if len(rest) < _MAX_ERROR_BODY:
-                        rest += chunk
+                        rest += text
         return bytes(rest)
 
     async def response_object(self) -> JsonObject:
@@ -9426,8 +10216,8 @@ class HttpResponse:
         wire = as_mapping(await self.read_json())
         if isinstance(wire.get("output"), list):
             return wire
-        if wire.get("error"):
-            error = read_api_error(wire)
+        error = find_error(wire)
+        if error is not None:
             failure = Failure(self._response.status, error)
             raise ApiRefused(
                 failure_sentence(error),
@@ -9435,6 +10225,7 @@ class HttpResponse:
                 self.request_id,
                 failure_fault(error),
             )
+        refuse_completion(wire)
         raise _unreadable_answer(UNREADABLE)
 
     async def refusal(self) -> ApiRefused:
@@ -9593,8 +10384,6 @@ class Connections:
                     is_good = response.status == _STATUS_OK
                 if not is_good:
                     raise await answer.refusal()
-                if response.headers.get("Content-Encoding", "identity") != "identity":
-                    raise _unreadable_answer(COMPRESSED)
                 yield answer
 
     def _ssl_context(self, endpoint: Endpoint) -> ssl.SSLContext | bool:
@@ -9817,6 +10606,8 @@ class Attempts:
         self.deadlines = Deadlines(limits.timeouts, limits.set_waiting)
         self.usages: list[Usage] = []
         """Those of all attempts of the run."""
+        self.skipped = Counter[str]()
+        """The events of the run that cannot be read, by what they are."""
         self._call_ids: set[str] = set()
         """Those of all calls of the run."""
 
@@ -9830,6 +10621,8 @@ class Attempts:
         earlier_usages = len(self.usages)
         self.request = request
         self._call_ids |= find_call_ids(request.input)
+        tool_names = added_tool_names(request.input)
+        tool_names.update(as_text(tool.get("name")) for tool in request.tools or ())
         self._retries = 0
         self._repaired = 0
         self._thought: ItemAdded | None = None
@@ -9837,7 +10630,7 @@ class Attempts:
         self._thought_parts = 0
         """How many parts of it are on the page."""
         while True:
-            self.response = ResponseState(first_index, self._call_ids)
+            self.response = ResponseState(first_index, self._call_ids, tool_names)
             async with aclosing(self._attempt()) as events:
                 async for event in events:
                     yield event
@@ -9881,7 +10674,8 @@ class Attempts:
                     for shown in self._show_or_hold(event):
                         yield shown
         except ResponsesError as caught:
-            self.error = caught
+            if self.response.ending is None:  # what follows the end is not missed
+                self.error = caught
         if self.response.usage:
             self.usages.append(self.response.usage)
 
@@ -9985,6 +10779,7 @@ class Attempts:
         trace = self.response.trace
         if isinstance(error, ApiRefused):
             trace = Trace(error.request_id, "", error.failure.status, error.error)
+        trace = trace._replace(skipped=dict(self.skipped))
         if not trace.error.names_a_place:  # most runs, and a request may be large
             return trace
         subject = named_subject(self.request.sent(), trace.error)
@@ -10086,6 +10881,8 @@ class _Background:
         """Whether the next request is for the response itself, not for its stream."""
         self._is_cancelled = False
         """Whether nothing is left to cancel, also of a response that is unknown now."""
+        self._is_ignored = False
+        """Whether the server answers as if it were asked for no background response."""
 
     def take(self, event: ServerSentEvent) -> bool:
         """Note an event that could be read; say whether it is new.
@@ -10096,6 +10893,9 @@ class _Background:
             return True
         wire = json.loads(event.data)
         self.note(wire.get("response"))
+        # OpenAI and Azure repeat the parameter; vLLM answers with false.
+        if as_mapping(wire.get("response")).get("background", True) is not True:
+            self._is_ignored = True
         number = wire.get("sequence_number")
         if not isinstance(number, int):
             return True
@@ -10156,6 +10956,11 @@ class _Background:
         """Say whether nothing more is requested; raises `error` if it is the reason."""
         if self._attempts.response.ending:
             return True
+        if self._is_ignored:
+            # The work ended with the connection, so it may be asked for again.
+            error = error or ConnectionFailed(CUT.sentence)
+            error.was_sent = False
+            raise error
         if error is None:
             return not self._response_id.done()
         if error.is_final or not self._response_id.done():
@@ -10231,7 +11036,7 @@ class _Background:
     def _abandon(self) -> None:
         """Cancel the response once, unless it has ended or does not exist."""
         attempts = self._attempts
-        if attempts.response.ending or self._is_cancelled:
+        if attempts.response.ending or self._is_cancelled or self._is_ignored:
             return
         if self._response_id.done():
             self._is_cancelled = True
@@ -10250,7 +11055,8 @@ async def _stream_response(
 
     Without a `payload` it requests a response, or the rest of its stream. A response
     that is still in progress yields nothing. Raises what `Connections.request` raises,
-    AnswerTooLarge, MalformedEvent. Cancelling or closing it closes the connection.
+    AnswerTooLarge, and MalformedEvent if nothing of a stream can be read. Cancelling or
+    closing it closes the connection.
     """
     state = attempts.response
     attempts.deadlines.start_attempt()
@@ -10258,21 +11064,32 @@ async def _stream_response(
         attempts.endpoint, path, payload, attempts.deadlines
     ) as answer:
         state.trace = Trace(answer.request_id, status=200)
-        if not answer.is_stream:
+        if not await answer.is_stream():
             response = await answer.response_object()
             for event in _feed_whole(response, state, background):
                 yield event
             return
         reader = _StreamReader(answer, attempts, background)
-        while not (answer.is_read or state.ending):
-            events, malformed = await reader.read_batch()
+        earlier_events = state.event_count
+        while not (answer.is_read or state.is_over):
+            try:
+                async with asyncio.timeout(_SECOND_ANSWER if state.ending else None):
+                    events, unreadable = await reader.read_batch()
+            except TimeoutError:
+                break
             for event in events:
                 yield event
-            if malformed:
-                raise malformed
+            if unreadable:
+                raise unreadable
             await reader.gather_deltas(events)
+        if reader.has_skipped and state.event_count == earlier_events:
+            raise MalformedEvent
         for event in await reader.read_reason():
             yield event
+
+
+_SECOND_ANSWER = 10.0
+"""Seconds that a stream may be silent after the end of a response without any item."""
 
 
 class _StreamReader:
@@ -10293,19 +11110,23 @@ class _StreamReader:
         self._background = background
         # A background response is resumed behind the number of its last event.
         self._decoder = EventStreamDecoder(joins_deltas=background is None)
-        self._malformed: MalformedEvent | None = None
+        self.has_skipped = False
+        """Whether an event was left out that cannot be read."""
+        self._unreadable: UnreadableAnswer | None = None
         self._now = asyncio.get_running_loop().time
         self._read_at = self._now()
 
-    async def read_batch(self) -> tuple[list[RunEvent], MalformedEvent | None]:
-        """Wait for bytes; return their run events, up to one that cannot be read."""
+    async def read_batch(self) -> tuple[list[RunEvent], UnreadableAnswer | None]:
+        """Wait for bytes; return their run events, up to what is of another API."""
         chunk = await self._answer.read_any()
         self._attempts.count_bytes(chunk)
         self._read_at = self._now()
         batch = self._decoder.feed(chunk) if chunk else self._decoder.close()
-        if batch:
+        earlier_events = self._attempts.response.event_count
+        fed = self._feed(batch)
+        if self._attempts.response.event_count > earlier_events:
             self._attempts.deadlines.event_arrived()
-        return self._feed(batch)
+        return fed
 
     async def gather_deltas(self, events: Sequence[RunEvent]) -> None:
         """Wait for a moment if the last event is a delta: more of them will follow.
@@ -10335,23 +11156,32 @@ class _StreamReader:
 
     def _feed(
         self, batch: Sequence[ServerSentEvent]
-    ) -> tuple[list[RunEvent], MalformedEvent | None]:
-        """Return the run events of `batch`, up to the first event that cannot be read."""
-        self._malformed = None
+    ) -> tuple[list[RunEvent], UnreadableAnswer | None]:
+        """Return the run events of `batch`, up to the first one of another API."""
+        self._unreadable = None
         run_events: list[RunEvent] = []
         for event in join_deltas(self._parse(batch)):
             run_events += self._attempts.response.feed(event)
-        return run_events, self._malformed
+        return run_events, self._unreadable
 
     def _parse(self, batch: Iterable[ServerSentEvent]) -> Iterator[StreamEvent]:
-        """Yield the new events of `batch`; `_malformed` says why it ends early."""
-        try:
-            for wire_event in batch:
+        """Yield the new events of `batch`; `_unreadable` says why it ends early.
+
+        An event that cannot be read is left out: proxies keep a connection alive with
+        an empty `data:` or a word, and the last snapshot repeats what one lost line had.
+        """
+        for wire_event in batch:
+            try:
                 parsed = parse_event(wire_event)
-                if self._background is None or self._background.take(wire_event):
-                    yield parsed
-        except MalformedEvent as error:
-            self._malformed = error
+            except MalformedEvent:
+                self.has_skipped = True
+                self._attempts.skipped[describe_unreadable(wire_event)] += 1
+                continue
+            except UnreadableAnswer as error:
+                self._unreadable = error
+                return
+            if self._background is None or self._background.take(wire_event):
+                yield parsed
 
 
 def _feed_whole(
@@ -10361,10 +11191,15 @@ def _feed_whole(
 
     While the server is working on it, there are none.
     """
+    status = str(response.get("status") or "completed")
+    is_in_progress = status in ("queued", "in_progress")
     if background is not None:
         background.note(response)
-    status = str(response.get("status") or "completed")
-    if status in ("queued", "in_progress"):
+    elif is_in_progress:
+        # Sent again, it would be paid twice; without a background request, the server
+        # need not keep the response.
+        raise UnreadableAnswer(QUEUED.sentence)
+    if is_in_progress:
         return []
     return state.feed(FinalResponse(status, response))
 
@@ -10620,6 +11455,8 @@ def check_arguments(
     optional and must not be null itself; in a choice, the option that the model chose
     decides. The error is a sentence for the model.
     """
+    if arguments is None:  # some models write null for none
+        arguments = {}
     if not isinstance(arguments, Mapping):
         return {}, "The arguments must be a JSON object."
     kept = dict(arguments)
@@ -10704,10 +11541,6 @@ def _applicable_schemas(value: Any, node: Any, check: _SchemaCheck) -> list[Json
 # from what the earlier rounds of the same answer took. A task that a run delegates has a
 # budget of its own, and counts for the run as well.
 # --------------------------------------------------------------------------------------
-
-
-SpentLimit = Literal["rounds", "calls", "seconds", "tokens"]
-"""The limit that is reached."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -10898,8 +11731,9 @@ class Spending:
 # may match a name of which only a part is known. A call that needs an approval and does
 # not get one is denied.
 #
-# Every call gets an output. For each failure the model gets one of our messages; the text
-# of an exception goes only to the log, because it may quote what the model must not see.
+# Every call gets an output. For each failure the model gets one of our messages. That of
+# an exception quotes it, so that the model can correct its call: without secrets, and cut.
+# The log has more of it.
 # --------------------------------------------------------------------------------------
 
 
@@ -11047,10 +11881,11 @@ class CallLimits(NamedTuple):
 class CallTexts(NamedTuple):
     """What the model reads of a call that failed or was not made; `{tool}` is its name.
 
-    `failed` stands for an exception, the others for the limits of a budget.
+    `failed` is about an exception, which is the `{cause}`, the others about the limits
+    of a budget.
     """
 
-    failed: str = "Error: {tool} failed. Tell the user, or try another way."
+    failed: str = "Error: {tool} failed: {cause}"
     rounds: str = (
         "Error: {tool} was not run: the limit of tool rounds is reached. Answer "
         "without it."
@@ -11070,6 +11905,10 @@ class CallTexts(NamedTuple):
         """Return that a limit keeps a tool from being called."""
         text: str = getattr(self, limit)
         return text.replace("{tool}", name)
+
+    def describe_failure(self, name: str, cause: str) -> str:
+        """Return that a tool raised an exception."""
+        return self.failed.replace("{tool}", name).replace("{cause}", cause)
 
     def refuse(self, call: Item, limit: SpentLimit) -> ToolResult:
         """Return the result of a call that a limit keeps from being made."""
@@ -11129,6 +11968,8 @@ class Toolset(NamedTuple):
     limits: CallLimits = CallLimits()
     log: Callable[[str], object] = ignore_report
     """Takes lines about failed tools."""
+    redacted: Callable[[str], str] = redact
+    """Returns a text for the model without what only the server may know."""
     budget: Budget = Budget()
     carries_reasoning: bool = True
     """Whether the model gets its reasoning again between its calls."""
@@ -11321,10 +12162,8 @@ def _read_arguments(call: Item) -> object:
     """Return the arguments of a call; raises ValueError for invalid JSON."""
     if item_type(call) == "custom_tool_call":
         return {"input": call.get("input") or ""}
-    text = call.get("arguments")
-    if not isinstance(text, str) or not text.strip():
-        return {}
-    return load_json(text)
+    text = arguments_text(call.get("arguments"))
+    return load_json(text) if text.strip() else {}
 
 
 async def _call_tool(ready: _ReadyCall, toolset: Toolset) -> ToolResult:
@@ -11348,8 +12187,26 @@ async def _call_tool(ready: _ReadyCall, toolset: Toolset) -> ToolResult:
             raise
         if isinstance(error, TimeoutError) and scope.expired():
             return tool_error(f"{name} did not finish within {seconds:g} s.")
-        toolset.log(f"the tool {name} raised {type(error).__name__}: {error}")
-        return ToolResult(toolset.texts.failed.replace("{tool}", name), failed=True)
+        cause = _exception_text(error)
+        toolset.log(f"the tool {name} raised {cause}")
+        told = _cap_text(toolset.redacted(cause[:_MAX_READ_CAUSE]), _MAX_TOLD_CAUSE)
+        return ToolResult(toolset.texts.describe_failure(name, told), failed=True)
+
+
+_MAX_TOLD_CAUSE = 1_000
+"""Characters of an exception for the model: a message may quote a whole page."""
+_MAX_READ_CAUSE = 10_000
+"""More is not read. What is cut off by this may be half a secret."""
+
+
+def _exception_text(error: BaseException) -> str:
+    """Return type and text of an exception; the type alone if it has no text."""
+    name = type(error).__name__
+    try:
+        text = str(error).strip()
+    except Exception:  # it is not ours, and may not even have a text that works
+        text = ""
+    return f"{name}: {text}" if text else name
 
 
 def cap_output(output: str | list[Item], characters: int) -> str | list[Item]:
@@ -11697,8 +12554,8 @@ class _Rounds:
         """Whether the run had items before the last response."""
         self._may_call = True
         """Whether the last response was allowed to call tools."""
-        self._was_limited = False
-        """Whether a limit has kept a call from being made."""
+        self._limit: SpentLimit | None = None
+        """The limit that keeps the model from calling tools."""
         self._held: list[RunEvent] = []
         """Events of calls that wait for the judgment."""
 
@@ -11711,7 +12568,8 @@ class _Rounds:
         self.request = None
         number = self._spending.begin_round()
         limit = self._spending.limit_of_round()
-        self._may_call = limit is None and not self._was_limited
+        self._limit = self._limit or limit
+        self._may_call = self._limit is None
         if request.tools and not self._may_call:
             request = request.model_copy(update={"tool_choice": "none"})
         may_call = bool(request.tools) and self._may_call
@@ -11823,7 +12681,7 @@ class _Rounds:
         self, calls: Sequence[Item], limit: SpentLimit | None, toolset: Toolset
     ) -> Judgment:
         """Return what happens to the calls; the judge decides within the budget."""
-        self._was_limited = self._was_limited or limit is not None
+        self._limit = self._limit or limit
         if not toolset.runs_calls:
             return Judgment([Verdict(call, is_left=True) for call in calls])
         verdicts = self._apply_budget(calls, limit, toolset.texts)
@@ -11849,7 +12707,7 @@ class _Rounds:
                 allowed_ids.add(call["call_id"])
             else:
                 refusal = texts.refuse(call, limit or "calls")
-                self._was_limited = True
+                self._limit = self._limit or "calls"
             verdicts.append(Verdict(call, refusal))
         return verdicts
 
@@ -11971,9 +12829,10 @@ class _Rounds:
             ending=ending,
             usage=sum_usages(self._usages),
             last_usage=answer.last_usage,
-            output=tuple(self._output),
+            output=tuple(without_repetitions(self._output)),
             trace=trace,
             usages=tuple(self._usages),
+            limit=self._limit,
         )
 
 
@@ -12021,7 +12880,7 @@ async def _remote_refusal(
     name = remote_name(request)
     if limit:
         return toolset.texts.describe(name, limit).removeprefix("Error: ")
-    text = str(request.get("arguments") or "{}")
+    text = arguments_text(request.get("arguments")) or "{}"
     arguments = parse_json_object(text)
     if arguments is None:  # the person who decides sees what is not JSON as it is
         arguments = {"arguments": text}
@@ -12589,7 +13448,7 @@ def _calls(tool_calls: object) -> Iterator[ToolCall]:
         function = call.get("function")
         custom = call.get("custom")
         if isinstance(function, dict):
-            arguments = str(function.get("arguments") or "{}")
+            arguments = arguments_text(function.get("arguments")) or "{}"
             yield ToolCall(call_id, str(function.get("name")), arguments)
         elif "function" not in call and isinstance(custom, dict):
             text = str(custom.get("input") or "")
@@ -13327,7 +14186,11 @@ def _payloads_of(turn: DetailTurn) -> Iterator[tuple[list[Item], str | int]]:
 def _numbered_record(
     number: int, payload: Sequence[Item], origin: Origin, shown: str | int
 ) -> Record:
-    """Return a record of a request's own, with its number as the id."""
+    """Return a record of a request's own, with its number as the id.
+
+    A message of which nothing is shown is the model's own form of no text at all.
+    """
+    is_known = isinstance(shown, str) and bool(shown or message_text(payload[-1]))
     return Record(
         ulid=f"{number:026d}",
         model="",
@@ -13335,7 +14198,7 @@ def _numbered_record(
         payload=tuple(payload),
         message_id="",
         origin=origin,
-        shown=text_digest(shown) if shown and isinstance(shown, str) else "",
+        shown=text_digest(str(shown)) if is_known else "",
     )
 
 
@@ -13517,10 +14380,10 @@ def _is_inert_inside(stem: str) -> bool:
     return inner in _INERT_TYPES
 
 
-def image_name(media_type: str) -> StoredName:
-    """Return the name and the type of an image that has only a type."""
+def image_name(media_type: str) -> str:
+    """Return the name of an image that has only a type."""
     ending = _IMAGE_ENDINGS.get(media_type)
-    return stored_name(f"image.{ending}" if ending else "image")
+    return f"image.{ending}" if ending else "image"
 
 
 # --------------------------------------------------------------------------------------
@@ -13970,7 +14833,7 @@ class _RunHistory:
         message: Item | None = None
         if items and item_type(items[-1]) == "message":
             shown = self._shown[piece.ulid]
-            if piece.text and shown and shown == text_digest(piece.text):
+            if shown and shown == text_digest(piece.text):
                 return items
             # Open WebUI joins neighboring messages and drops `phase`
             # (utils/misc.py:408). It does not return the text of commentary, so the text
@@ -14655,6 +15518,15 @@ def error_chunk(message: str) -> Chunk:
     return {"error": {"message": message}}
 
 
+def error_as_text(chunk: Chunk) -> Chunk:
+    """Return a chunk with its error as text, for a reader that drops errors."""
+    message = value_at(chunk, "error", "message")
+    if not message:
+        return chunk
+    delta = {"content": f"\n\n{message}"}
+    return {"choices": [{"index": 0, "delta": delta}]}
+
+
 def status_chunk(text: str) -> Chunk:
     """Return a status line above the answer, which the host stores.
 
@@ -14732,7 +15604,13 @@ def closing_commentary(output: Sequence[Item]) -> Item | None:
 
 
 _GAP = "\n\n"
-_FINISH_REASONS = {"max_output_tokens": "length", "content_filter": "content_filter"}
+_FINISH_REASONS = {
+    "max_output_tokens": "length",
+    "max_messages": "length",
+    "content_filter": "content_filter",
+}
+_BROKEN_OFF = ("cancelled", "steered")
+"""Reasons for which an answer is incomplete that no finish reason tells."""
 
 
 class ChunkRenderer:
@@ -14857,7 +15735,8 @@ def chat_tool_call(item: dict[str, Any]) -> dict[str, Any]:
 
 def _error(ending: Ending) -> Chunk:
     """Return the chunk of an error; empty if an answer has a finish reason."""
-    if not ending.is_failure or ending.kind == "incomplete":
+    has_reason = ending.kind == "incomplete" and ending.code not in _BROKEN_OFF
+    if not ending.is_failure or has_reason:
         return {}
     return error_chunk(ending.sentence)
 
@@ -15600,7 +16479,7 @@ def _is_shown(item: Item) -> bool:
 # --------------------------------------------------------------------------------------
 # owui_chat.input.tasks
 #
-# Small jobs that the host gives a model: titles, tags, follow-up questions.
+# Jobs that the host gives a model: titles, tags, summaries, the merging of answers.
 #
 # The host names the job. Its prompt quotes the chat, markers included. The host would use
 # the text of an error as the title.
@@ -15621,12 +16500,47 @@ _TASK_OBJECTS: Mapping[str, tuple[str, dict[str, Any]]] = {
 (docs/reference/open-webui.md, "Tasks")."""
 
 
+SMALL_TASKS = frozenset([*_TASK_OBJECTS, "emoji_generation"])
+"""Tasks that a small model does as well; their texts are short."""
+
+_JSON_TASKS = frozenset([*_TASK_OBJECTS, "function_calling", "memory_review"])
+
+
+def is_usable_text(task: str, ending: Ending) -> bool:
+    """Say whether the text of a task is of use: whole, or a text that was cut.
+
+    Half of a JSON object is not.
+    """
+    if ending.kind == "incomplete":
+        return task not in _JSON_TASKS
+    return not ending.is_failure
+
+
+_HOSTS_LIMITS = {
+    "title_generation": 1000,
+    "context_compaction": 1000,
+    "emoji_generation": 4,
+}
+"""The `max_tokens` that the host sends if nobody has chosen any.
+
+It means models that do not reason; the limit counts reasoning, too (routers/tasks.py:185,
+utils/context_compaction.py:433 of 0.12.4).
+"""
+
+
+def without_hosts_limit(body: JsonObject, task: str) -> dict[str, Any]:
+    """Return the body of a task without the limit of tokens that is the host's own."""
+    kept = dict(body)
+    if kept.get("max_tokens") == _HOSTS_LIMITS.get(task):
+        kept.pop("max_tokens", None)
+    return kept
+
+
+_EFFORT_KEYS = frozenset({"reasoning", "reasoning_effort"})
 _ANSWER_KEYS = frozenset(
     {
         "json_schema",
         "parallel_tool_calls",
-        "reasoning",
-        "reasoning_effort",
         "reasoning_summary",
         "response_format",
         "text",
@@ -15639,28 +16553,36 @@ _ANSWER_KEYS = frozenset(
 
 
 def task_request(
-    model: ResolvedModel, messages: Sequence[JsonObject], body: JsonObject, task: str
+    model: ResolvedModel,
+    messages: Sequence[JsonObject],
+    body: JsonObject,
+    task: str,
+    *,
+    at_own_effort: bool = False,
+    stream: bool = False,
 ) -> ResponsesRequest:
-    """Return the request for a task: short, without tools or stored reasoning.
+    """Return the request for a task, without tools or stored reasoning.
 
-    If the host reads the answer as JSON, the model is held to that form. Raises
-    InvalidRequest.
+    The model has its lowest effort, or its own one. If the host reads the answer as
+    JSON, the model is held to that form. Raises InvalidRequest.
     """
     clean_messages = [
         {**as_mapping(message), "content": _clean(value_at(message, "content"))}
         for message in messages
     ]
     instructions, parts = parse_messages(clean_messages)
-    parameters = {key: body[key] for key in body if key not in _ANSWER_KEYS}
+    ignored = _ANSWER_KEYS if at_own_effort else _ANSWER_KEYS | _EFFORT_KEYS
+    parameters = {key: body[key] for key in body if key not in ignored}
     text_format = _task_format(task, clean_messages)
     if text_format and model.facts.known_family:
         parameters["text"] = {"format": text_format}
-    settings = Settings(
-        effort=model.lowest_effort(), stream=False, encrypted_reasoning=False
-    )
+    effort = None
+    if not at_own_effort:
+        effort = model.lowest_effort()
+        model = model._replace(pro=False)
+    settings = Settings(effort=effort, stream=stream, encrypted_reasoning=False)
     items = build_input(parts, {}, None)
-    standard = model._replace(pro=False)
-    return build_request(standard, instructions, items, parameters, settings)
+    return build_request(model, instructions, items, parameters, settings)
 
 
 def _task_format(task: str, messages: Sequence[JsonObject]) -> dict[str, Any] | None:
@@ -15739,6 +16661,15 @@ class ChatCaller(NamedTuple):
         """
         return bool(self.chat_id and self.message_id)
 
+    @property
+    def drops_errors(self) -> bool:
+        """Whether the reader of a stream shows its text alone.
+
+        While the page merges answers, it stops at an error without a word, and looks as
+        if it still waited (`mergeResponses` in Chat.svelte of 0.12.4).
+        """
+        return self.task == "moa_response_generation"
+
 
 # --------------------------------------------------------------------------------------
 # shells.answer_log
@@ -15768,11 +16699,16 @@ class AnswerLog:
 
     def hide(self, *secrets: str) -> None:
         """Remove these texts too from every line from now on."""
-        self._secrets = (*self._secrets, *secrets)
+        # Each once: a tool that fails hundreds of times names the same ones each time.
+        self._secrets = tuple(dict.fromkeys((*self._secrets, *secrets)))
 
     def redacted(self, text: str) -> str:
         """Return a text as one line without secrets."""
         return redact_line(text, self._secrets)
+
+    def redacted_for_model(self, text: str) -> str:
+        """Return a text without secrets, and without the paths of this server."""
+        return hide_paths(redact(text, self._secrets), _installation_roots())
 
     def line(self, level: LogLevel, text: str) -> None:
         """Write `text` as one line.
@@ -15793,6 +16729,15 @@ class AnswerLog:
     def _write(self, level: LogLevel, one_line: str) -> None:
         """Write a line without secrets and line breaks to the log of the shell."""
         raise NotImplementedError
+
+
+def _installation_roots() -> set[str]:
+    """Return the folders of Python, of the host and of its data."""
+    roots = {sys.prefix, sys.base_prefix, *sys.path, os.environ.get("DATA_DIR", "")}
+    with suppress(OSError, RuntimeError):  # the folder is gone; there is no home
+        roots.update((str(Path.cwd()), str(Path.home())))
+    absolute = {root.rstrip("/\\") for root in roots if Path(root).is_absolute()}
+    return absolute - {""}
 
 
 # --------------------------------------------------------------------------------------
@@ -15956,7 +16901,7 @@ class TimeoutSettings(BaseModel):
         default=300,
         ge=30,
         le=900,
-        description="Longest wait for an answer to begin, 30 to 900.",
+        description="Longest silence before an answer begins, 30 to 900.",
     )
     idle_timeout_seconds: float = Field(
         default=300,
@@ -16308,6 +17253,16 @@ def report_failure(
     return ending._replace(sentence=shown)
 
 
+def report_skipped(log: AnswerLog, trace: Trace) -> None:
+    """Log how many events of an answer's streams could not be read, by what they are.
+
+    Nothing of them is quoted. Proxies send some on purpose, to keep a connection alive.
+    """
+    if trace.skipped:
+        counts = ", ".join(f"{count} {kind}" for kind, count in trace.skipped.items())
+        log.note(f"left out events of the stream that cannot be read: {counts}")
+
+
 _REVIEW_ID = re.compile(r"[\w.:-]{1,200}")
 
 
@@ -16363,21 +17318,33 @@ def unknown_permissions(
     return unknown_words(f"EXPERT_JSON, {_SETTING},", words, known, advice)
 
 
-def left_out_line(
-    who: str, left_out: Mapping[str, str], is_new: Callable[[str], bool]
-) -> str:
-    """Return the line of the log about settings that a request may not have.
+PERMISSION_ADVICE = f" ({_SETTING} in EXPERT_JSON says what a request may set)"
 
-    `left_out` has the shown text of each name. Each name is logged once per caller: a
-    client sends the same settings again and again.
+
+def left_out_line(
+    who: str,
+    left_out: Mapping[str, str],
+    is_new: Callable[[str], bool],
+    advice: str = PERMISSION_ADVICE,
+) -> str:
+    """Return the line of the log about what a request lost.
+
+    `left_out` has the reason of each name, if the advice does not say it. Each name is
+    logged once per caller: a client sends the same settings again and again.
     """
-    new = [shown for name, shown in left_out.items() if is_new(f"{who}: {name}")]
+    new: list[str] = []
+    for name, reason in left_out.items():
+        shown = name[:_LONGEST_LEFT_OUT]
+        if is_new(f"{who}: {shown}"):
+            new.append(f"{shown} ({reason})" if reason else shown)
     if not new:
         return ""
-    return (
-        f"left out of requests of {who}: {', '.join(new)} ({_SETTING} in EXPERT_JSON "
-        "says what a request may set)"
-    )
+    return f"left out of requests of {who}: {', '.join(new[:_MAX_LEFT_OUT])}{advice}"
+
+
+_LONGEST_LEFT_OUT = 60
+_MAX_LEFT_OUT = 50
+"""Callers choose names, and how many they send."""
 
 
 # --------------------------------------------------------------------------------------
@@ -16830,13 +17797,17 @@ class StrategySettings(BaseModel):
 
 
 TOOL_FAILED_TEXT = "tool invoke error: failed to execute tool"
+"""The first line of what the model reads of a tool that raised; the cause follows."""
 _TOOL_REPEATED_TEXT = (
     "tool invoke error: repeated failure detected; skipped duplicate call"
 )
 
 
 class GuardedTools:
-    """Tools whose calls are checked; a call that failed is not made again.
+    """Tools whose calls are checked; a call that raised is not made again.
+
+    One that returned an error, or took too long, may be: "try again later" is an error
+    too.
 
     These are the tools of a run and the judge of their calls.
     """
@@ -16879,11 +17850,11 @@ class GuardedTools:
         return Judgment(verdicts)
 
     def failed_calls(self) -> list[Item]:
-        """Return the calls that failed, for later rounds."""
+        """Return the calls that raised, for later rounds."""
         return list(self._failed.values())
 
     def record_failed_call(self, call: Item) -> None:
-        """Remember a call that failed in an earlier round."""
+        """Remember a call that raised in an earlier round."""
         with suppress(ValueError):
             self._record_failure(str(call.get("name") or ""), parse_arguments(call))
 
@@ -16902,17 +17873,20 @@ class GuardedTools:
         return self._tools.call_kind(name)
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
-        """Run a tool; one that raises, takes too long or is stopped has failed too."""
+        """Run a tool, and remember a call that raised.
+
+        The loop ends a call that takes too long with a CancelledError, which is no
+        Exception; a tool's own time limit raises a TimeoutError.
+        """
         if self._signature(name, arguments) in self._failed:
             return ToolResult(_TOOL_REPEATED_TEXT, failed=True)
-        succeeded = False
         try:
-            result = await self._tools.call(name, arguments)
-            succeeded = not result.failed
-        finally:
-            if not succeeded:
-                self._record_failure(name, arguments)
-        return result
+            return await self._tools.call(name, arguments)
+        except TimeoutError:
+            raise
+        except (Exception, SystemExit):
+            self._record_failure(name, arguments)
+            raise
 
     def _record_failure(self, name: str, arguments: Mapping[str, Any]) -> None:
         """Remember a call, so that it is not made again."""
@@ -16930,10 +17904,10 @@ def parse_arguments(call: Item) -> dict[str, Any]:
     """Return the arguments of a call; raises ValueError without a JSON object."""
     if item_type(call) == "custom_tool_call":
         return {"input": str(call.get("input") or "")}
-    text = call.get("arguments")
-    if not isinstance(text, str):
-        raise ValueError("the arguments are not a text")
-    arguments = load_json(text) if text.strip() else {}
+    text = arguments_text(call.get("arguments"))
+    arguments = load_json(text) if text.strip() else None
+    if arguments is None:
+        return {}
     if not isinstance(arguments, dict):
         raise ValueError("the arguments are not a JSON object")
     return arguments
@@ -17000,7 +17974,7 @@ def build_call_texts(
     `calls` is how many an answer may make.
     """
     return CallTexts(
-        failed=TOOL_FAILED_TEXT,
+        failed=f"{TOOL_FAILED_TEXT}\n{{cause}}",
         rounds=f"Maximum iteration limit ({parameters.rounds}) reached. Cannot call "
         "tool '{tool}'. Please consider increasing the iteration limit.",
         calls=f"Call limit ({calls}) reached. Cannot call tool '{{tool}}'.",
@@ -17903,16 +18877,19 @@ def build_sandbox_limits(options: SandboxOptions, output: int) -> SandboxLimits:
 #
 # Bubblewrap: empty namespaces around a Python interpreter.
 #
-# The sandbox sees nothing of the host but the interpreter and the system libraries, read-
-# only. Bubblewrap gets no environment variables, because the code could read them. A
-# server that runs as root starts the run as user nobody, because the kernel does not
-# limit the number of root's processes. The first process inside is identified by an open
-# folder in `/proc`: unlike a process id, it is never reused. The server's interpreter may
-# lie in a home folder that nobody else can read; then the system's is used.
+# The sandbox sees nothing of the host but the interpreter, its standard library and the
+# system's libraries, read-only. Packages that are installed there are hidden: where Open
+# WebUI is one of them, its database may lie among them. Bubblewrap gets no environment
+# variables, because the code could read them. A server that runs as root starts the run
+# as user nobody, because the kernel does not limit the number of root's processes. The
+# first process inside is identified by an open folder in `/proc`: unlike a process id, it
+# is never reused. The server's interpreter may lie in a home folder that nobody else can
+# read; then the system's is used.
 #
-# A filter refuses system calls in the gaps of namespaces. Memory can be held where no
-# limit counts it; sockets between a virtual machine and its host, and keyrings, belong to
-# no namespace; `io_uring` is not checked by filters.
+# A filter refuses system calls in the gaps of namespaces: what holds memory that nobody
+# can count, belongs to no namespace, or acts on the whole host. What is left is counted:
+# the memory of processes, the files, and what the kernel keeps for sockets, pipes, locks
+# and mappings.
 # --------------------------------------------------------------------------------------
 
 
@@ -17921,6 +18898,17 @@ _INODE_BYTES = 1024
 _WRITABLE_FOLDERS = ("work", "tmp")
 _MEMORY_FIELDS = ("RssAnon:", "RssShmem:")
 """What a process holds of memory; the pages of files could be dropped at any time."""
+_BUFFER_BYTES = {"pipe": 64 * 1024, "socket": 3 * 212_992 // 2}
+"""What a pipe or a socket holds if nobody reads it (pipe(7); socket(7), wmem_default: a
+message is taken as long as there is room, and has at most half of it)."""
+_MAX_MAPS_CHARACTERS = 128 * 1024
+_BYTES_PER_MAPS_CHARACTER = 5
+"""What the kernel holds for a mapping, by its line in `/proc/<process>/maps`."""
+_MAX_MAPPINGS_BYTES = 65_530 * 400
+"""Of a process with more lines than we read: it has no more (vm.max_map_count)."""
+_LOCK_BYTES = 256
+_MAX_LOCKS = 4_000
+"""No program needs so many locks on files; nothing else limits them."""
 
 
 class _BubblewrapProcess:
@@ -17933,6 +18921,7 @@ class _BubblewrapProcess:
         self._info_descriptor = info_pipe
         self._info = b""
         self._first_descriptor: int | None = None
+        self._opening = Lock()  # a thread measures while the run may be ended
         os.set_blocking(info_pipe, False)
 
     def measure_memory(self) -> int:
@@ -17962,39 +18951,103 @@ class _BubblewrapProcess:
 
     def _open_first_process(self) -> int:
         """Return a descriptor of the first process's folder."""
-        if self._first_descriptor is None:
-            self._info += os.read(self._info_descriptor, 4096)
-            number = "none"
-            with suppress(ValueError):  # it is not all written yet
-                number = json.loads(self._info)["child-pid"]
-            self._first_descriptor = os.open(
-                f"/proc/{number}", os.O_RDONLY | os.O_DIRECTORY
-            )
-        return self._first_descriptor
+        with self._opening:
+            if self._first_descriptor is None:
+                self._info += os.read(self._info_descriptor, 4096)
+                number = "none"
+                with suppress(ValueError):  # it is not all written yet
+                    number = json.loads(self._info)["child-pid"]
+                self._first_descriptor = os.open(
+                    f"/proc/{number}", os.O_RDONLY | os.O_DIRECTORY
+                )
+            return self._first_descriptor
 
 
 def _measure_root(root: str) -> int:
-    """Return the bytes that processes and files below the root of a sandbox hold."""
-    size = 0
-    for number in os.listdir(f"{root}/proc"):
-        if number.isdigit():
-            size += _read_process_memory(f"{root}/proc/{number}/status")
+    """Return the bytes that processes and files below the root of a sandbox hold.
+
+    Raises PermissionError if the kernel does not let us look.
+    """
+    size = locks = 0
+    buffers: set[str] = set()
+    for number in filter(str.isdigit, os.listdir(f"{root}/proc")):
+        memory = 0
+        for folder in _list_threads(f"{root}/proc/{number}"):
+            # All threads have the same memory, but the first may have ended, and each
+            # may have open files of its own.
+            with _unless_it_ended(folder):
+                memory = memory or _read_memory(folder)
+                locks += _read_open_files(folder, buffers)
+            if locks > _MAX_LOCKS:
+                return sys.maxsize
+        size += memory
+    size += sum(_BUFFER_BYTES[name.partition(":[")[0]] for name in buffers)
+    size += locks * _LOCK_BYTES
     for name in _WRITABLE_FOLDERS:
         size += _estimate_inode_memory(f"{root}/{name}")
     return size
 
 
-def _read_process_memory(path: str) -> int:
-    """Return the bytes that a process holds, by its status file in `/proc`."""
-    with (
-        suppress(FileNotFoundError, ProcessLookupError),
-        open(path, encoding="utf-8", errors="replace") as lines,
-    ):
+def _list_threads(process: str) -> list[str]:
+    """Return the folders in `/proc` of the threads of a process."""
+    with suppress(FileNotFoundError, ProcessLookupError):  # it has just ended
+        return [f"{process}/task/{number}" for number in os.listdir(f"{process}/task")]
+    return []
+
+
+@contextmanager
+def _unless_it_ended(folder: str) -> Iterator[None]:
+    """Ignore what cannot be read of a thread that has just ended: it holds nothing.
+
+    Until somebody waits for it, its folder belongs to root.
+    """
+    try:
+        yield
+    except (FileNotFoundError, ProcessLookupError):
+        pass
+    except PermissionError:
+        with suppress(FileNotFoundError, ProcessLookupError):
+            if _read_resident(folder):
+                raise
+
+
+def _read_memory(folder: str) -> int:
+    """Return the bytes that a thread's process holds, by its folder in `/proc`."""
+    resident = _read_resident(folder)
+    if not resident:
+        return 0
+    with open(f"{folder}/maps", "rb") as maps:
+        characters = len(maps.read(_MAX_MAPS_CHARACTERS))
+    if characters == _MAX_MAPS_CHARACTERS:
+        return resident + _MAX_MAPPINGS_BYTES
+    return resident + characters * _BYTES_PER_MAPS_CHARACTER
+
+
+def _read_resident(folder: str) -> int:
+    """Return the bytes of a thread's memory that are its own; 0 if it has ended."""
+    with open(f"{folder}/status", encoding="utf-8", errors="replace") as lines:
         kilobytes = [
             int(line.split()[1]) for line in lines if line.startswith(_MEMORY_FIELDS)
         ]
-        return 1024 * sum(kilobytes)
-    return 0  # it has just ended
+    return 1024 * sum(kilobytes)
+
+
+def _read_open_files(folder: str, buffers: set[str]) -> int:
+    """Add the pipes and sockets that a thread has open; return the number of its locks.
+
+    They are read for each file. The list in `/proc/locks` is not: whoever reads it
+    stops each lock of the host for 10 ms.
+    """
+    locks = 0
+    for number in os.listdir(f"{folder}/fd"):
+        with suppress(FileNotFoundError):  # it is closed by now
+            name = os.readlink(f"{folder}/fd/{number}")
+            if name.startswith("/"):
+                with open(f"{folder}/fdinfo/{number}", "rb") as info:
+                    locks += sum(line.startswith(b"lock:") for line in info)
+            elif name.partition(":[")[0] in _BUFFER_BYTES:
+                buffers.add(name)
+    return locks
 
 
 def _estimate_inode_memory(path: str) -> int:
@@ -18013,7 +19066,11 @@ _ISOLATION_OPTIONS = (
 _DEVICES = ("null", "zero", "random", "urandom")
 _PROGRAM_PATHS = ("/usr/bin", "/etc/alternatives")
 """Programs, and the links that Debian chooses some of them by."""
-_READ_ONLY_PATHS = ("/usr/lib", "/usr/lib64", "/etc/ld.so.cache", "/usr/share/zoneinfo")
+_LIBRARY_FOLDERS = ("/usr/lib", "/usr/lib64", "/lib", "/lib64")
+_READ_ONLY_PATHS = ("/etc/ld.so.cache", "/usr/share/zoneinfo")
+_STANDARD_LIBRARY = re.compile(r"python3\.\d+t?")
+_PACKAGE_FOLDERS = ("site-packages", "dist-packages")
+"""Where pip and Debian install packages, next to the modules of the standard library."""
 
 
 class BubblewrapBackend:
@@ -18064,15 +19121,18 @@ class BubblewrapBackend:
             yield from ("--dev-bind", f"/dev/{name}", f"/dev/{name}")
         for path in _READ_ONLY_PATHS:
             yield from ("--ro-bind-try", path, path)
-        yield from _folder_options(("/lib", "/lib64"))
+        yield from _folder_options(_LIBRARY_FOLDERS)
         if self._with_programs:
             for path in _PROGRAM_PATHS:
                 yield from ("--ro-bind-try", path, path)
             yield from _folder_options(("/bin",))
         prefix = self._python.parent.parent
         if prefix != Path("/usr"):
-            yield from ("--ro-bind", f"{prefix}/lib", f"{prefix}/lib")
+            yield from _interpreter_options(prefix)
         yield from ("--ro-bind", str(self._python), str(self._python))
+        yield from _hiding_options(
+            (*_LIBRARY_FOLDERS, f"{prefix}/lib", f"{prefix}/lib64")
+        )
         for path in ("/work", "/tmp"):
             yield from ("--size", str(limits.disk), "--tmpfs", path)
         if self._packages:
@@ -18115,6 +19175,38 @@ def _folder_options(folders: Iterable[str]) -> Iterator[str]:
             yield from ("--ro-bind", str(path), str(path))
 
 
+def _interpreter_options(prefix: Path) -> Iterator[str]:
+    """Yield the options for the standard library of an interpreter below `prefix`.
+
+    The shared libraries next to it are there, too: those of conda's modules are not the
+    system's. Nothing else is, as anything may be installed below such a folder.
+    """
+    for folder in (prefix / "lib", prefix / "lib64"):
+        if folder.is_symlink():
+            yield from ("--symlink", os.readlink(folder), str(folder))
+            continue
+        for path in sorted(folder.glob("*")):
+            is_shared = ".so" in path.suffixes and path.is_file()
+            if not is_shared and not _STANDARD_LIBRARY.fullmatch(path.name):
+                continue
+            if path.is_symlink():  # what it leads to is there if it is one of these
+                yield from ("--symlink", os.readlink(path), str(path))
+            else:
+                yield from ("--ro-bind", str(path), str(path))
+
+
+def _hiding_options(folders: Iterable[str]) -> Iterator[str]:
+    """Yield the options that put an empty folder over each folder of packages."""
+    hidden = {
+        path.resolve()
+        for folder in folders
+        for name in _PACKAGE_FOLDERS
+        for path in Path(folder).glob(f"*/{name}")
+    }
+    for path in sorted(hidden):
+        yield from ("--tmpfs", str(path), "--remount-ro", str(path))
+
+
 @contextmanager
 def _open_pipe() -> Iterator[tuple[int, int]]:
     """Lend the two ends of a pipe: the one to read, the one to write."""
@@ -18140,27 +19232,51 @@ def _open_seccomp_filter(machine: str) -> Iterator[int]:
 
 
 _REFUSED_CALLS = {
+    # Memory that nobody can count.
     "shmget": (29, 194),
-    "socket": (41, 198),
+    "socket": (41, 198),  # a listener's queue of clients that have closed theirs
+    "sendmsg": (46, 211),  # open files on their way
+    "bind": (49, 200),
+    "setsockopt": (54, 208),  # larger buffers
     "semget": (64, 190),
     "msgget": (68, 186),
+    "io_setup": (206, 0),
+    "inotify_init": (253, None),
+    "vmsplice": (278, 75),
+    "inotify_init1": (294, 26),
+    "fanotify_init": (300, 262),
+    "sendmmsg": (307, 269),
+    "seccomp": (317, 277),
+    "memfd_create": (319, 279),
+    "userfaultfd": (323, 282),
+    "io_uring_setup": (425, 425),  # its calls are not filtered either
+    "landlock_create_ruleset": (444, 444),
+    "memfd_secret": (447, 447),
+    # Other processes, keys of no namespace, the log and the disks of the host.
     "ptrace": (101, 117),
+    "syslog": (103, 116),
+    "sync": (162, 81),
     "add_key": (248, 217),
     "request_key": (249, 218),
     "keyctl": (250, 219),
-    "vmsplice": (278, 75),
     "perf_event_open": (298, 241),
+    "syncfs": (306, 267),
     "process_vm_readv": (310, 270),
     "process_vm_writev": (311, 271),
-    "memfd_create": (319, 279),
     "bpf": (321, 280),
-    "userfaultfd": (323, 282),
-    "io_uring_setup": (425, 425),
     "pidfd_getfd": (438, 438),
-    "memfd_secret": (447, 447),
 }
-"""The numbers of the calls that are refused, one of each machine in `_ARCHITECTURES`;
-`socket` only for what reaches outside."""
+"""The numbers of the calls that are refused, one of each machine in `_ARCHITECTURES`."""
+
+_REFUSED_ARGUMENTS = {
+    "fcntl": ((72, 25), 1, (1024, 1026, 1031)),  # F_SETLEASE, F_NOTIFY, F_SETPIPE_SZ
+    "prctl": ((157, 167), 0, (22,)),  # PR_SET_SECCOMP
+}
+"""Calls that are refused with certain values: numbers, the argument, its values."""
+_SOCKETPAIR = (53, 199)
+"""Refused unless it is of AF_UNIX: asyncio needs one, and its buffers are counted."""
+_FIRST_UNKNOWN_CALL = 463
+"""From here on they are newer than this list (Linux 6.13), on both machines."""
 
 _ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}  # linux/audit.h
 _X32_CALL_BIT = 0x40000000
@@ -18175,9 +19291,11 @@ _RETURN = 0x06
 # linux/seccomp.h: offsets in seccomp_data, then what a filter returns.
 _CALL_NUMBER = 0
 _ARCHITECTURE = 4
-_FIRST_ARGUMENT = 16
+_DESCRIPTOR_ARGUMENTS = 16
+_ARGUMENT_BYTES = 8
 _KILL = 0x80000000
 _REFUSE = 0x00050000 | errno.EPERM
+_NOT_THERE = 0x00050000 | errno.ENOSYS
 _PASS = 0x7FFF0000
 
 
@@ -18186,8 +19304,8 @@ def _build_seccomp_filter(machine: str) -> bytes:
     if machine not in _ARCHITECTURES:
         raise SandboxUnavailable(f"there is no system call filter for {machine}")
     column = list(_ARCHITECTURES).index(machine)
-    calls = {name: numbers[column] for name, numbers in _REFUSED_CALLS.items()}
     refuse = _encode_instruction(_RETURN, _REFUSE)
+    accept = _encode_instruction(_RETURN, _PASS)
     steps = [
         _encode_instruction(_LOAD, _ARCHITECTURE),
         _encode_instruction(_IF_EQUAL, _ARCHITECTURES[machine], skip_if=1),
@@ -18196,16 +19314,28 @@ def _build_seccomp_filter(machine: str) -> bytes:
         _encode_instruction(_LOAD, _CALL_NUMBER),
         _encode_instruction(_IF_AT_LEAST, _X32_CALL_BIT, skip_unless=1),
         refuse,
+        _encode_instruction(_IF_AT_LEAST, _FIRST_UNKNOWN_CALL, skip_unless=1),
+        _encode_instruction(_RETURN, _NOT_THERE),
     ]
-    for name, number in calls.items():
-        if name != "socket":
+    for numbers in _REFUSED_CALLS.values():
+        number = numbers[column]
+        if number is not None:
             steps += [_encode_instruction(_IF_EQUAL, number, skip_unless=1), refuse]
+    for call_numbers, argument, values in _REFUSED_ARGUMENTS.values():
+        place = _DESCRIPTOR_ARGUMENTS + argument * _ARGUMENT_BYTES
+        checks = [_encode_instruction(_LOAD, place)]
+        for value in values:
+            checks += [_encode_instruction(_IF_EQUAL, value, skip_unless=1), refuse]
+        checks.append(accept)
+        number = call_numbers[column]
+        steps.append(_encode_instruction(_IF_EQUAL, number, skip_unless=len(checks)))
+        steps += checks
     steps += [
-        _encode_instruction(_IF_EQUAL, calls["socket"], skip_unless=3),
-        _encode_instruction(_LOAD, _FIRST_ARGUMENT),
+        _encode_instruction(_IF_EQUAL, _SOCKETPAIR[column], skip_unless=3),
+        _encode_instruction(_LOAD, _DESCRIPTOR_ARGUMENTS),
         _encode_instruction(_IF_EQUAL, _UNIX_SOCKETS, skip_if=1),
         refuse,
-        _encode_instruction(_RETURN, _PASS),
+        accept,
     ]
     return b"".join(steps)
 
@@ -18772,7 +19902,7 @@ def set_limits(limits: dict) -> None:
         resource.setrlimit(kind, (lowest, lowest))
 
 
-def describe(_: dict) -> dict:
+def describe(request: dict) -> dict:
     import ctypes
 
     with open("/proc/self/status") as status:
@@ -18787,7 +19917,18 @@ def describe(_: dict) -> dict:
         "user": os.getuid(),
         "networks": names,
         "namespaces": ctypes.CDLL(None).unshare(new_user_namespace) == 0,
+        "seen": [name for name, place in request["private"].items() if sees(*place)],
     }
+
+
+def sees(path: str, device: int, number: int) -> bool:
+    try:
+        status = os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:  # it is there, and only its permissions keep it
+        return True
+    return (status.st_dev, status.st_ino) == (device, number)
 
 
 OPERATIONS = {
@@ -18957,6 +20098,10 @@ class WorkspaceArchive(NamedTuple):
     start: int
 
 
+PrivatePaths = Mapping[str, Path]
+"""What only the server may read, by what an administrator calls it."""
+
+
 class Sandbox:
     """Runs requests in the sandboxes of a backend."""
 
@@ -18991,10 +20136,14 @@ class Sandbox:
             raise SandboxReplyMissing(run.stderr_text())
         return reply
 
-    async def check_confinement(self, spool: Path) -> None:
-        """Do a first run; raises SandboxUnavailable unless it confines as required."""
+    async def check_confinement(self, spool: Path, private: PrivatePaths) -> None:
+        """Do a first run; raises SandboxUnavailable unless it confines as required.
+
+        A sandbox in which any of the `private` paths can be seen confines nothing.
+        """
+        request = {"operation": "describe", "private": dict(_locate(private))}
         try:
-            reply = await self.run({"operation": "describe"}, None, spool)
+            reply = await self.run(request, None, spool)
         except OSError as error:
             raise SandboxUnavailable(f"it does not start: {error.strerror}") from None
         except RunStopped as stopped:
@@ -19003,6 +20152,12 @@ class Sandbox:
         except SandboxReplyMissing as silent:
             reason = str(silent) or "a first run gave no answer"
             raise SandboxUnavailable(reason) from None
+        match reply.answer:
+            case {"seen": [_, *_] as seen}:
+                raise SandboxUnavailable(
+                    f"code in it could read {', '.join(map(str, seen))} of the server, "
+                    "which must not lie among programs or libraries"
+                )
         gaps = list(_find_confinement_gaps(reply.answer))
         if gaps:
             raise SandboxUnavailable(f"it does not confine {', '.join(gaps)}")
@@ -19029,6 +20184,8 @@ class _SandboxRun:
         self._stderr = child.stderr
         self._stderr_text = b""
         self._tasks: list[Task[None]] = []
+        self._measurer = ThreadPoolExecutor(1, "sandbox-memory")
+        self._measuring: asyncio.Future[int] | None = None
         self._stderr_task = asyncio.create_task(self._read_stderr())
 
     async def communicate(
@@ -19044,15 +20201,21 @@ class _SandboxRun:
         while not reading.done():
             if loop.time() > deadline:
                 raise RunStopped(f"it did not end within {self._limits.seconds:g} s")
-            self._check_memory()
+            await self._check_memory()
             await asyncio.wait({reading}, timeout=_MEMORY_CHECK_SECONDS)
         reading.result()
 
-    def _check_memory(self) -> None:
-        """Raise RunStopped if the sandbox holds more memory than it may."""
+    async def _check_memory(self) -> None:
+        """Raise RunStopped if the sandbox holds more memory than it may.
+
+        Code can make much to read of it; so a thread reads, and none that others need.
+        """
         max_bytes = self._limits.memory
+        loop = asyncio.get_running_loop()
+        measure = self._process.measure_memory
+        self._measuring = loop.run_in_executor(self._measurer, measure)
         try:
-            size = self._process.measure_memory()
+            size = await asyncio.shield(self._measuring)
         except PermissionError:
             raise RunStopped("its memory cannot be read on this server") from None
         if size > max_bytes:
@@ -19081,6 +20244,9 @@ class _SandboxRun:
 
     async def end(self) -> None:
         """End the sandbox, and wait until it is gone."""
+        if self._measuring is not None:  # it uses what is closed below
+            await asyncio.wait({self._measuring})
+        self._measurer.shutdown(wait=False)
         try:
             await self._process.kill()
             for task in self._tasks:
@@ -19128,12 +20294,24 @@ async def _drain(stream: StreamReader) -> None:
         pass
 
 
+def _locate(private: PrivatePaths) -> Iterator[tuple[str, tuple[str, int, int]]]:
+    """Yield where each path leads, with the device and the number of what is there.
+
+    By these a sandbox tells it from a path of the same name in a container's image.
+    """
+    for name, path in private.items():
+        with suppress(OSError):  # it is not there
+            status = path.stat()
+            yield name, (str(path.resolve()), status.st_dev, status.st_ino)
+
+
 _EXPECTED_CONFINEMENT = {
     "capabilities": 0,
     "no_new_privileges": "1",
     "filtered": "2",  # by a program: prctl(2), PR_GET_SECCOMP
     "networks": ["lo"],
     "namespaces": False,
+    "seen": [],
 }
 
 
@@ -19759,10 +20937,12 @@ class SandboxTools:
         log: Callable[[str], object] = _drop_line,
         make_backends: Callable[[str], Iterable[SandboxBackend]] = list_backends,
         workspaces: Workspaces | None = None,
+        private: PrivatePaths | None = None,
     ) -> None:
         """`wheels` is the folder of packages that code can import, if there is one.
 
-        `workspaces` outlive these tools; without them they have their own.
+        `workspaces` outlive these tools; without them they have their own. A sandbox
+        in which code could see any of the `private` paths is not used.
         """
         self.problems: list[str] = []
         self.missing = ""
@@ -19771,6 +20951,7 @@ class SandboxTools:
         self._wheels = wheels
         self._log = log
         self._make_backends = make_backends
+        self._private = private or {}
         self._packages = ""
         self._packages_folder: Path | None = None
         self._has_own_workspaces = workspaces is None
@@ -19935,7 +21116,7 @@ class SandboxTools:
         for backend in backends:
             sandbox = Sandbox(backend, self._limits)
             try:
-                await sandbox.check_confinement(spool)
+                await sandbox.check_confinement(spool, self._private)
                 return sandbox
             except SandboxUnavailable as missing:
                 reasons.append(f"{backend.name}: {missing}")
@@ -20291,6 +21472,8 @@ class AgentRequest(NamedTuple):
     is_new: Callable[[str], bool] = show_always
     chat: str = ""
     log: Callable[[str], object] = ignore_report
+    redacted: Callable[[str], str] = redact
+    """Returns a text for the model without what only the server may know."""
     debug: bool = False
     on_end: Callable[[RunMetadata], object] = ignore_report
     user_id: str = ""
@@ -20792,15 +21975,6 @@ def _read_decision(answer: object) -> Decision:
 # --------------------------------------------------------------------------------------
 
 
-_REFUSAL_PREFIXES = (
-    "error: tool call rejected by user.",
-    "error: tool call was not approved.",
-    "error: the administrator does not allow",
-    "error: the user did not approve",
-)
-"""What was refused to a call has not failed."""
-
-
 class EarlierRounds(NamedTuple):
     """The rounds before this one.
 
@@ -20954,7 +22128,7 @@ def _read_seconds(turn: DetailTurn) -> float:
 def _find_failed_calls(
     calls: Sequence[Mapping[str, Any]], outputs: Mapping[str, str]
 ) -> Iterator[Item]:
-    """Yield the calls of the host's tools that failed."""
+    """Yield the calls of the host's tools that raised."""
     for call in calls:
         function = as_mapping(call.get("function"))
         if function and _is_failed_output(outputs.get(str(call.get("id")), "")):
@@ -20965,7 +22139,7 @@ def _find_failed_calls(
 
 
 def _read_failed_calls(turns: Sequence[DetailTurn]) -> Iterator[Item]:
-    """Yield the calls of our own tools that failed, which answers noted."""
+    """Yield the calls of our own tools that raised, which answers noted."""
     for turn in turns:
         for call in as_list(turn.notes.get("failed")):
             if isinstance(call, dict):
@@ -20973,12 +22147,14 @@ def _read_failed_calls(turns: Sequence[DetailTurn]) -> Iterator[Item]:
 
 
 def _is_failed_output(text: str) -> bool:
-    """Say whether an output is that of a failed call, ours or the host's."""
-    if text == TOOL_FAILED_TEXT:
+    """Say whether an output is that of a call that raised, at ours or at the host's.
+
+    The host makes `{"error": ...}` of an exception (utils/middleware.py:3151). A tool
+    that returns the same cannot be told apart; any other error is one that it returned,
+    and may ask to be tried again.
+    """
+    if text.partition("\n")[0] == TOOL_FAILED_TEXT:
         return True
-    lowered = text.strip().lower()
-    if lowered.startswith(HOST_ERROR_PREFIXES):
-        return not lowered.startswith(_REFUSAL_PREFIXES)
     output = parse_json_object(text)
     return output is not None and output.keys() == {"error"}
 
@@ -21590,7 +22766,8 @@ class _OfferedTools:
 
     def call_kind(self, name: str) -> CallKind:
         """Return what limits the calls of a tool: tasks have limits of their own."""
-        return "task" if name == DELEGATE else "limited"
+        is_task = self._names.own_name(name) == DELEGATE
+        return "task" if is_task else "limited"
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
         """Run a tool by its own name."""
@@ -21633,6 +22810,7 @@ class ChatJudge:
             approver=self._approver,
             limits=self._settings.limits,
             log=request.log,
+            redacted=request.redacted,
             budget=build_budget(request.parameters),
             texts=build_call_texts(request.parameters),
             judge=self,
@@ -22151,7 +23329,7 @@ class _Agent:
         self.is_over = not judgment.is_open
         self._round = event
         if self._model_step:
-            self.answer = [item for _, item in event.items]
+            self.answer = without_repetitions(item for _, item in event.items)
             yield self._steps.end(
                 self._model_step, usage=event.usage, failed=event.is_failure
             )
@@ -22743,8 +23921,7 @@ class HostFiles:
     """The files of a user: those that are `attached` to a chat, by id, and new ones.
 
     Without an address, a key or a user each call raises HostFileError. No redirection
-    is followed, because the key would go along. No compressed body is accepted, because
-    a few compressed bytes can expand to gigabytes.
+    is followed, because the key would go along.
     """
 
     def __init__(
@@ -22847,7 +24024,6 @@ class HostFiles:
                 "the valves of this pipeline."
             )
         headers = {
-            "Accept-Encoding": "identity",
             "Authorization": f"Bearer {self._key}",
             "Content-Type": media_type,
         }
@@ -22882,12 +24058,8 @@ class HostFiles:
     def _open_session(self) -> aiohttp.ClientSession:
         """Return the session; it stores no cookie and uses no proxy."""
         if self._session is None:
-            self._session = aiohttp.ClientSession(
-                cookie_jar=aiohttp.DummyCookieJar(),
-                timeout=aiohttp.ClientTimeout(
-                    total=None, sock_connect=_CONNECT_SECONDS
-                ),
-                auto_decompress=False,
+            self._session = new_session(
+                timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS)
             )
         return self._session
 
@@ -22902,20 +24074,32 @@ def _check_answer(response: aiohttp.ClientResponse) -> None:
         )
     if response.status != 200:
         raise HostFileError(f"Open WebUI answered with HTTP {response.status}.")
-    if response.headers.get("Content-Encoding", "identity") != "identity":
-        raise HostFileError(
-            "Open WebUI sent a compressed answer, which cannot be read."
-        )
 
 
 async def _read_body(response: aiohttp.ClientResponse) -> bytes:
-    """Return a body; raises HostFileError if it is too long."""
+    """Return a body; raises HostFileError if it is too long.
+
+    A proxy in front of the host may pack it.
+    """
     body = bytearray()
-    async for chunk in response.content.iter_any():
-        body += chunk
-        if len(body) > _MAX_ANSWER_BYTES:
+    arrived = 0
+    unpacker = Unpacker(",".join(response.headers.getall("Content-Encoding", [])))
+    while True:
+        chunk = await response.content.readany()
+        arrived += len(chunk)
+        try:
+            for text in unpacker.feed(chunk):
+                body += text
+                if len(body) > _MAX_ANSWER_BYTES:
+                    break
+        except UnpackingError:
+            raise HostFileError(
+                "Open WebUI sent a compressed answer, which cannot be read."
+            ) from None
+        if max(len(body), arrived) > _MAX_ANSWER_BYTES:
             raise HostFileError(f"Open WebUI sent more than {_MAX_ANSWER_BYTES} bytes.")
-    return bytes(body)
+        if not chunk:
+            return bytes(body)
 
 
 def _build_form(name: str, media_type: str, content: bytes, boundary: str) -> bytes:
@@ -23072,7 +24256,7 @@ def _decrypt(token: str) -> str:
 
 def _open_sealing_key() -> bytes:
     """Return the key of this server, which is made if there is none; raises OSError."""
-    folder = _pipelines_folder()
+    folder = pipelines_folder()
     if folder:
         _write_sealing_key(folder, _new_key())
     return _read_sealing_key()
@@ -23080,14 +24264,14 @@ def _open_sealing_key() -> bytes:
 
 def _read_sealing_key() -> bytes:
     """Return the key of this server; raises OSError without its file."""
-    folder = _pipelines_folder()
+    folder = pipelines_folder()
     if not folder:
         return _process_key()
     with open(os.path.join(folder, _KEY_FILE), "rb") as file:
         return file.read().strip()
 
 
-def _pipelines_folder() -> str:
+def pipelines_folder() -> str:
     """Return the folder of the server's pipelines, where no request reaches the key.
 
     Empty where no server is: a checkout has a folder of that name, too. Without the
@@ -23637,8 +24821,13 @@ class OwnToolPool:
         if key not in self._sandboxes:
             # Its log outlives the answer that needed it first.
             log = AgentLog("sandbox")
+            folder = pipelines_folder()  # valves and the key that seals them
             self._sandboxes[key] = SandboxTools(
-                limits, wheels, log.warn, workspaces=self._workspaces
+                limits,
+                wheels,
+                log.warn,
+                workspaces=self._workspaces,
+                private={"PIPELINES_DIR": Path(folder)} if folder else {},
             )
         return self._sandboxes[key]
 
@@ -23975,6 +25164,7 @@ def build_agent_request(
         is_new=question.is_new,
         chat=question.caller.workspace,
         log=log.note,
+        redacted=log.redacted_for_model,
         debug=valves.DEBUG,
         on_end=log_metadata,
         user_id=question.caller.user_id,
@@ -24431,14 +25621,17 @@ async def stream_answer(call: PipelineCall) -> AsyncGenerator[AnswerPiece, None]
     """Yield the answer in the reader's form, closed by an end marker."""
     try:
         if call.caller.task:
-            yield _convert_to_chunk(await _run_task(call))
+            async with aclosing(_stream_task(call)) as chunks:
+                async for chunk in chunks:
+                    yield chunk
         else:
             async with _open_run(call) as (events, renderer):
                 async for event in events:
                     for chunk in renderer.show(event):
                         yield chunk
     except Exception as error:  # raised, it would take away what has been shown
-        yield error_chunk(report_exception(call.log, error, PIPELINE_SHELL))
+        message = report_exception(call.log, error, PIPELINE_SHELL)
+        yield _readable_chunk(error_chunk(message), call.caller)
     yield DONE_LINE
 
 
@@ -24489,8 +25682,10 @@ async def _open_run(
 
 
 async def _report_end(call: PipelineCall, events: _Events) -> _Events:
-    """Yield the events; the log gets a failure, and its message an error id."""
+    """Yield the events; a failure gets an error id, and is in the log."""
     async for event in events:
+        if isinstance(event, RunDone):
+            report_skipped(call.log, event.trace)
         if isinstance(event, RunDone) and event.ending.is_failure:
             ending = report_failure(
                 call.log, event, PIPELINE_SHELL, is_admin=call.caller.is_admin
@@ -24512,51 +25707,89 @@ def _choose_renderer(request: AgentRequest, caller: PipelineCaller) -> _Renderer
     return HostRenderer(emits_thoughts, origin, request.sign)
 
 
+async def _stream_task(call: PipelineCall) -> AsyncGenerator[Chunk, None]:
+    """Yield the text of a task as it grows."""
+    renderer = ChunkRenderer(
+        _new_completion_id(), unix_seconds(), call.caller.host_model
+    )
+    async with aclosing(_task_events(call)) as events:
+        async for event in events:
+            for chunk in renderer.render(event):
+                yield _readable_chunk(chunk, call.caller)
+
+
+def _readable_chunk(chunk: Chunk, caller: PipelineCaller) -> Chunk:
+    """Return a chunk in a form that its reader shows."""
+    return error_as_text(chunk) if caller.drops_errors else chunk
+
+
 async def _run_task(call: PipelineCall) -> Chunk:
-    """Return a title, tags or the like, without the loop; empty if it failed."""
-    log = call.log
+    """Return a title, a summary or the like; empty if it failed.
+
+    A title that failed is no reason to fail a chat.
+    """
     text = ""
     try:
-        endpoint = build_endpoint(call.question.valves, log)
-        settings = build_agent_request(call.question, endpoint, call.connections, log)
-        request = _build_task(settings, settings.body, call.caller.task)
-
-        def is_as_configured() -> bool:
-            return request == _build_task(settings, {}, call.caller.task)
-
-        learning = RepairLearning(settings, request.model, is_as_configured)
-        repaired = learning.repaired(request)
-        events = run(repaired, endpoint, call.connections, settings.limits)
-        async with aclosing(events):
+        async with aclosing(_task_events(call)) as events:
             async for event in events:
-                learning.note(event)
-                if isinstance(event, RunDone):
-                    text = _read_task_text(event, log)
-    except Exception as error:  # a title that failed is no reason to fail a chat
-        report_exception(log, error, PIPELINE_SHELL)
+                if not isinstance(event, RunDone):
+                    continue
+                if is_usable_text(call.caller.task, event.ending):
+                    text = completion_text(event)
+    except Exception as error:
+        report_exception(call.log, error, PIPELINE_SHELL)
     return task_result(text, call.caller.host_model)
+
+
+async def _task_events(call: PipelineCall) -> RunEvents:
+    """Yield the events of a task, without the loop; the log gets a failure."""
+    log = call.log
+    endpoint = build_endpoint(call.question.valves, log)
+    settings = build_agent_request(call.question, endpoint, call.connections, log)
+    request = _build_task(settings, settings.body, call.caller.task)
+
+    def is_as_configured() -> bool:
+        return request == _build_task(settings, {}, call.caller.task)
+
+    learning = RepairLearning(settings, request.model, is_as_configured)
+    repaired = learning.repaired(request)
+    events = run(repaired, endpoint, call.connections, settings.limits)
+    async with aclosing(events):
+        async for event in events:
+            learning.note(event)
+            if isinstance(event, RunDone):
+                report_skipped(log, event.trace)
+            if isinstance(event, RunDone) and event.ending.is_failure:
+                ending = report_failure(
+                    log, event, PIPELINE_SHELL, is_admin=call.caller.is_admin
+                )
+                yield event._replace(ending=ending)
+            else:
+                yield event
 
 
 def _build_task(
     settings: AgentRequest, body: Mapping[str, Any], task: str
 ) -> ResponsesRequest:
-    """Return the request of a task, with what `body` sets; raises InvalidRequest."""
+    """Return the request of a task, with what `body` sets; raises InvalidRequest.
+
+    Titles and the like are done at the lowest effort of the agent's model, other tasks
+    at its own, without a limit that nobody has chosen.
+    """
     model = resolve_model(settings.parameters.model)
-    return task_request(model, settings.messages, body, task)
-
-
-def _read_task_text(ended: RunDone, log: AgentLog) -> str:
-    """Return the text of a task; empty if it failed, which the log says."""
-    if ended.ending.is_failure:
-        report_failure(log, ended, PIPELINE_SHELL, is_admin=False)
-        return ""
-    return completion_text(ended)
-
-
-def _convert_to_chunk(result: Chunk) -> Chunk:
-    """Return a complete result as the one chunk of a stream."""
-    (choice,) = result["choices"]
-    return {**result, "choices": [{**choice, "delta": choice["message"]}]}
+    at_own_effort = task not in SMALL_TASKS
+    if at_own_effort:
+        body = without_hosts_limit(body, task)
+        if settings.settings.effort:
+            body = {"reasoning_effort": settings.settings.effort, **body}
+    return task_request(
+        model,
+        settings.messages,
+        body,
+        task,
+        at_own_effort=at_own_effort,
+        stream=settings.settings.stream,
+    )
 
 
 def _new_completion_id() -> str:
@@ -24789,8 +26022,7 @@ class Pipeline:
         """Return what a body may set; log once a caller what is left out."""
         kept, refused = select_keys(body, may_set)
         who = f"user {caller.user_id[:40]}" if caller.user_id else "a plain client"
-        shown = {name: name for name in refused}
-        line = left_out_line(who, shown, self._logged.first_time)
+        line = left_out_line(who, dict.fromkeys(refused, ""), self._logged.first_time)
         if line:
             log.warn(line)
         return kept

@@ -890,6 +890,33 @@ def _escape_unprintable(character: str) -> str:
     return ascii(character)[1:-1]  # without its quotes
 
 
+def hide_paths(text: str, roots: Iterable[str]) -> str:
+    """Return `text` with only the last name of each path below one of the `roots`.
+
+    A path ends at a space or a quotation mark, so the name of a file may lose its end.
+    """
+    longest_first = sorted((root for root in roots if root), key=_longest_first)
+    if not longest_first:
+        return text
+    # A path in quotation marks has each backslash twice.
+    below = "|".join(
+        re.escape(root[0])
+        + r"[/\\]++".join(re.escape(name) for name in re.split(r"[/\\]", root[1:]))
+        for root in longest_first
+    )
+    # `/app` is a root, but not in https://host/app, in /application or in /app.log.
+    pattern = (
+        rf"(?:(?<![\w.~/\\-])|(?<=file://))(?:{below})(?![\w-]|\.\w)"
+        r"(?:[/\\]++[^\s/\\\"'`<>()\[\],;:]*+)*+"
+    )
+    return re.sub(pattern, _keep_last_name, text, flags=re.IGNORECASE)
+
+
+def _keep_last_name(match: re.Match[str]) -> str:
+    names = [name for name in re.split(r"[/\\]", match.group()) if name]
+    return f"[path]/{names[-1]}"
+
+
 def describe_exception(error: BaseException) -> str:
     """Return type and place of an exception; its text may quote a header or a prompt."""
     frames = extract_tb(error.__traceback__)
@@ -1373,6 +1400,8 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "question.",
         "only_calls": "The model requested more tool calls than one answer may make, but "
         "gave no answer. Ask it to answer with what it has.",
+        "used_up": "The model has used up the time or the tokens of this answer, but gave "
+        "no answer. Ask it to answer with what it has.",
         "only_tokens": "The model spent all tokens of this answer on reasoning. Raise "
         "the maximum number of output tokens, or choose a lower effort.",
         "": "The answer is incomplete{code}. Ask the model to continue.",
@@ -1480,8 +1509,12 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
     },
     "unreadable": {
         "": "The model's server did not answer like the Responses API.",
+        "chat_completions": "The model's server answered like the Chat Completions API, "
+        "not like the Responses API.",
         "compressed": "The model's server sent a compressed answer, which cannot be "
         "read.",
+        "queued": "The model's server has only queued the request, and sent no answer. "
+        "Try again later, or choose another model.",
     },
     "malformed": {
         "": "The model's server sent data that cannot be read. " + _CONTINUE,
@@ -1524,6 +1557,7 @@ FAULTS: Mapping[tuple[str, str], SettingFault] = {
     ("refused", "404"): _WRONG_ADDRESS,
     ("refused", "407"): SettingFault(("proxy",)),
     ("unreadable", ""): _WRONG_ADDRESS,
+    ("unreadable", "chat_completions"): _WRONG_ADDRESS,
     ("unreadable", "compressed"): SettingFault(("base_url", "extra_headers")),
 }
 """The settings that can be the cause, by kind of ending and word of SENTENCES."""
@@ -1565,6 +1599,8 @@ def _ending_without_code(kind: str, word: str = "") -> Ending:
 COMPLETED = Ending("completed")
 CUT = _ending_without_code("cut")
 UNREADABLE = _ending_without_code("unreadable")
+CHAT_COMPLETIONS = _ending_without_code("unreadable", "chat_completions")
+QUEUED = _ending_without_code("unreadable", "queued")
 COMPRESSED = _ending_without_code("unreadable", "compressed")
 
 ASKED_MODEL = "this model"
@@ -3724,6 +3760,63 @@ def item_texts(item: JsonObject) -> Iterator[tuple[TextPlace, str]]:
         yield (text_kind, 0), as_text(item.get(field))
 
 
+_TEXT_PARTS: Mapping[str, Item] = {
+    "text": {"type": "output_text", "text": "", "annotations": []},
+    "refusal": {"type": "refusal", "refusal": ""},
+    "summary": {"type": "summary_text", "text": ""},
+    "reasoning": {"type": "reasoning_text", "text": ""},
+}
+"""The API's parts of the texts that deltas grow."""
+
+
+def text_part(kind: str, text: str) -> Item:
+    """Return a part with a text of a kind, as the API writes it."""
+    return {**_TEXT_PARTS[kind], _text_field(kind): text}
+
+
+def _text_field(kind: str) -> str:
+    return "refusal" if kind == "refusal" else "text"
+
+
+def with_texts(item: Item, texts: Mapping[TextPlace, str]) -> Item:
+    """Return an item with these texts at their places, the inverse of `item_texts`.
+
+    Those whose part it lacks become new parts at the end.
+    """
+    changed = dict(item)
+    kind = kind_of(item)
+    if kind.text:
+        text_kind, field = kind.text
+        if (text_kind, 0) in texts:
+            changed[field] = texts[text_kind, 0]
+    known_places = dict(item_texts(item))
+    for text_kind, field in kind.parts:
+        kinds = ("text", "refusal") if text_kind == "text" else (text_kind,)
+        parts = list(as_list(item.get(field)))
+        for place, text in texts.items():
+            own_kind, number = place
+            if own_kind not in kinds:
+                continue
+            if place in known_places:
+                parts[number] = {**parts[number], _text_field(own_kind): text}
+            else:
+                parts.append(text_part(own_kind, text))
+            changed[field] = parts
+    return changed
+
+
+def arguments_text(arguments: object) -> str:
+    """Return the arguments of a call as the API has them: a JSON object in a text.
+
+    Gateways give the object itself, or null for none.
+    """
+    if isinstance(arguments, str):
+        return arguments
+    if arguments is None:
+        return ""
+    return json.dumps(arguments, ensure_ascii=False)
+
+
 def is_image_call(item: JsonObject) -> bool:
     """Say whether `item` is an image that the model generated."""
     return item.get("type") == "image_generation_call"
@@ -3938,10 +4031,13 @@ _MAX_TOKENS = 10**12
 """A count above that is none."""
 
 
-def _read_count(value: object) -> int:
-    if isinstance(value, int) and 0 < value < _MAX_TOKENS:
-        return value
-    return 0
+def _read_count(value: Any) -> int:
+    """Return a count of tokens; gateways write `3.0` and `"3"` as well."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        return 0
+    return int(number) if 0 < number < _MAX_TOKENS and number.is_integer() else 0
 
 
 def window_share(last: Usage | None, facts: ModelFacts) -> int:
@@ -4291,6 +4387,67 @@ def host_name(module: str, name: str) -> Any:
 
 
 # --------------------------------------------------------------------------------------
+# owui_host.task_models
+#
+# Which models the administrators of Open WebUI chose for its tasks.
+# --------------------------------------------------------------------------------------
+
+
+_TASK_SETTINGS = ("task.model.external", "task.model.default")
+_TASKS_WITH_SETTINGS = (
+    "title_generation",
+    "follow_up_generation",
+    "tags_generation",
+    "emoji_generation",
+    "query_generation",
+    "image_prompt_generation",
+    "autocomplete_generation",
+    "function_calling",
+)
+_COMPACTION_SETTINGS = ("chat.context_compaction.model",)
+
+
+def _model_settings(task: str) -> Sequence[str]:
+    """Return the settings of the host that choose the model of a task.
+
+    They are read in routers/tasks.py:81 and utils/context_compaction.py:406 of 0.12.4.
+    For any other task, such as the merging of answers, the client names the model.
+    """
+    if task == "context_compaction":
+        return _COMPACTION_SETTINGS
+    if task in _TASKS_WITH_SETTINGS:
+        return _TASK_SETTINGS
+    return ()
+
+
+async def chosen_task_models(task: str) -> set[str]:
+    """Return the ids of the models that an administrator chose for a task.
+
+    For a model of the workspace also the one it is made of, which the pipe is asked for.
+    A setting that the host does not have chooses nothing.
+    """
+    config = host_name("models.config", "Config")
+    models = host_name("models.models", "Models")
+    chosen: set[str] = set()
+    for key in _model_settings(task):
+        model_id = await config.get(key, "")
+        if not model_id:
+            continue
+        chosen.add(model_id)
+        row = await models.get_model_by_id(model_id)
+        base_id = getattr(row, "base_model_id", None)
+        if base_id:
+            chosen.add(str(base_id))
+    return chosen
+
+
+async def task_parameters() -> Mapping[str, Any]:
+    """Return the parameters that an administrator chose for all tasks."""
+    config = host_name("models.config", "Config")
+    return as_mapping(await config.get("task.model.params", {}))
+
+
+# --------------------------------------------------------------------------------------
 # owui_administration.host
 #
 # What only the filter uses of Open WebUI.
@@ -4325,27 +4482,6 @@ async def has_user(name: str) -> bool:
     users = host_name("models.users", "Users")
     by_id = await users.get_user_by_id(name)
     return bool(by_id or await users.get_user_by_email(name))
-
-
-async def chosen_models(keys: Sequence[str]) -> set[str]:
-    """Return the ids of the models that an administrator chose in these settings.
-
-    For a model of the workspace also the one it is made of, which the pipe is asked for.
-    A setting that the host does not have chooses nothing.
-    """
-    config = host_name("models.config", "Config")
-    models = host_name("models.models", "Models")
-    chosen: set[str] = set()
-    for key in keys:
-        model_id = await config.get(key, "")
-        if not model_id:
-            continue
-        chosen.add(model_id)
-        row = await models.get_model_by_id(model_id)
-        base_id = getattr(row, "base_model_id", None)
-        if base_id:
-            chosen.add(str(base_id))
-    return chosen
 
 
 _DATABASE_SECONDS = 15
@@ -5328,41 +5464,13 @@ async def read_user_limits(
     )
 
 
-_TASK_SETTINGS = ("task.model.external", "task.model.default")
-_TASKS_WITH_SETTINGS = (
-    "title_generation",
-    "follow_up_generation",
-    "tags_generation",
-    "emoji_generation",
-    "query_generation",
-    "image_prompt_generation",
-    "autocomplete_generation",
-    "function_calling",
-)
-_COMPACTION_SETTINGS = ("chat.context_compaction.model",)
-
-
-def _model_settings(task: str) -> Sequence[str]:
-    """Return the settings of the host that choose the model of a task.
-
-    They are read in routers/tasks.py:81 and utils/context_compaction.py:406 of 0.12.4.
-    For any other task, such as the merging of answers, the client names the model.
-    """
-    if task == "context_compaction":
-        return _COMPACTION_SETTINGS
-    if task in _TASKS_WITH_SETTINGS:
-        return _TASK_SETTINGS
-    return ()
-
-
 async def _has_given_model(facts: CallFacts) -> bool:
     """Say whether an administrator chose the model that does a task.
 
     Where nobody chose one, or the chosen one no longer exists, the host takes the model
     that the client names.
     """
-    settings = _model_settings(facts["task"])
-    return facts["host_model"] in await chosen_models(settings)
+    return facts["host_model"] in await chosen_task_models(facts["task"])
 
 
 # --------------------------------------------------------------------------------------

@@ -24,6 +24,7 @@ import random
 import re
 import secrets
 import ssl
+import sys
 import time
 import zlib
 from abc import ABC, abstractmethod
@@ -816,6 +817,33 @@ def _escape_unprintable(character: str) -> str:
     return ascii(character)[1:-1]  # without its quotes
 
 
+def hide_paths(text: str, roots: Iterable[str]) -> str:
+    """Return `text` with only the last name of each path below one of the `roots`.
+
+    A path ends at a space or a quotation mark, so the name of a file may lose its end.
+    """
+    longest_first = sorted((root for root in roots if root), key=_longest_first)
+    if not longest_first:
+        return text
+    # A path in quotation marks has each backslash twice.
+    below = "|".join(
+        re.escape(root[0])
+        + r"[/\\]++".join(re.escape(name) for name in re.split(r"[/\\]", root[1:]))
+        for root in longest_first
+    )
+    # `/app` is a root, but not in https://host/app, in /application or in /app.log.
+    pattern = (
+        rf"(?:(?<![\w.~/\\-])|(?<=file://))(?:{below})(?![\w-]|\.\w)"
+        r"(?:[/\\]++[^\s/\\\"'`<>()\[\],;:]*+)*+"
+    )
+    return re.sub(pattern, _keep_last_name, text, flags=re.IGNORECASE)
+
+
+def _keep_last_name(match: re.Match[str]) -> str:
+    names = [name for name in re.split(r"[/\\]", match.group()) if name]
+    return f"[path]/{names[-1]}"
+
+
 def describe_exception(error: BaseException) -> str:
     """Return type and place of an exception; its text may quote a header or a prompt."""
     frames = extract_tb(error.__traceback__)
@@ -997,6 +1025,8 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "question.",
         "only_calls": "The model requested more tool calls than one answer may make, but "
         "gave no answer. Ask it to answer with what it has.",
+        "used_up": "The model has used up the time or the tokens of this answer, but gave "
+        "no answer. Ask it to answer with what it has.",
         "only_tokens": "The model spent all tokens of this answer on reasoning. Raise "
         "the maximum number of output tokens, or choose a lower effort.",
         "": "The answer is incomplete{code}. Ask the model to continue.",
@@ -1104,8 +1134,12 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
     },
     "unreadable": {
         "": "The model's server did not answer like the Responses API.",
+        "chat_completions": "The model's server answered like the Chat Completions API, "
+        "not like the Responses API.",
         "compressed": "The model's server sent a compressed answer, which cannot be "
         "read.",
+        "queued": "The model's server has only queued the request, and sent no answer. "
+        "Try again later, or choose another model.",
     },
     "malformed": {
         "": "The model's server sent data that cannot be read. " + _CONTINUE,
@@ -1148,6 +1182,7 @@ FAULTS: Mapping[tuple[str, str], SettingFault] = {
     ("refused", "404"): _WRONG_ADDRESS,
     ("refused", "407"): SettingFault(("proxy",)),
     ("unreadable", ""): _WRONG_ADDRESS,
+    ("unreadable", "chat_completions"): _WRONG_ADDRESS,
     ("unreadable", "compressed"): SettingFault(("base_url", "extra_headers")),
 }
 """The settings that can be the cause, by kind of ending and word of SENTENCES."""
@@ -1189,6 +1224,8 @@ def _ending_without_code(kind: str, word: str = "") -> Ending:
 COMPLETED = Ending("completed")
 CUT = _ending_without_code("cut")
 UNREADABLE = _ending_without_code("unreadable")
+CHAT_COMPLETIONS = _ending_without_code("unreadable", "chat_completions")
+QUEUED = _ending_without_code("unreadable", "queued")
 COMPRESSED = _ending_without_code("unreadable", "compressed")
 
 ASKED_MODEL = "this model"
@@ -2090,6 +2127,63 @@ def item_texts(item: JsonObject) -> Iterator[tuple[TextPlace, str]]:
         yield (text_kind, 0), as_text(item.get(field))
 
 
+_TEXT_PARTS: Mapping[str, Item] = {
+    "text": {"type": "output_text", "text": "", "annotations": []},
+    "refusal": {"type": "refusal", "refusal": ""},
+    "summary": {"type": "summary_text", "text": ""},
+    "reasoning": {"type": "reasoning_text", "text": ""},
+}
+"""The API's parts of the texts that deltas grow."""
+
+
+def text_part(kind: str, text: str) -> Item:
+    """Return a part with a text of a kind, as the API writes it."""
+    return {**_TEXT_PARTS[kind], _text_field(kind): text}
+
+
+def _text_field(kind: str) -> str:
+    return "refusal" if kind == "refusal" else "text"
+
+
+def with_texts(item: Item, texts: Mapping[TextPlace, str]) -> Item:
+    """Return an item with these texts at their places, the inverse of `item_texts`.
+
+    Those whose part it lacks become new parts at the end.
+    """
+    changed = dict(item)
+    kind = kind_of(item)
+    if kind.text:
+        text_kind, field = kind.text
+        if (text_kind, 0) in texts:
+            changed[field] = texts[text_kind, 0]
+    known_places = dict(item_texts(item))
+    for text_kind, field in kind.parts:
+        kinds = ("text", "refusal") if text_kind == "text" else (text_kind,)
+        parts = list(as_list(item.get(field)))
+        for place, text in texts.items():
+            own_kind, number = place
+            if own_kind not in kinds:
+                continue
+            if place in known_places:
+                parts[number] = {**parts[number], _text_field(own_kind): text}
+            else:
+                parts.append(text_part(own_kind, text))
+            changed[field] = parts
+    return changed
+
+
+def arguments_text(arguments: object) -> str:
+    """Return the arguments of a call as the API has them: a JSON object in a text.
+
+    Gateways give the object itself, or null for none.
+    """
+    if isinstance(arguments, str):
+        return arguments
+    if arguments is None:
+        return ""
+    return json.dumps(arguments, ensure_ascii=False)
+
+
 def is_image_call(item: JsonObject) -> bool:
     """Say whether `item` is an image that the model generated."""
     return item.get("type") == "image_generation_call"
@@ -2376,10 +2470,13 @@ _MAX_TOKENS = 10**12
 """A count above that is none."""
 
 
-def _read_count(value: object) -> int:
-    if isinstance(value, int) and 0 < value < _MAX_TOKENS:
-        return value
-    return 0
+def _read_count(value: Any) -> int:
+    """Return a count of tokens; gateways write `3.0` and `"3"` as well."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        return 0
+    return int(number) if 0 < number < _MAX_TOKENS and number.is_integer() else 0
 
 
 def window_share(last: Usage | None, facts: ModelFacts) -> int:
@@ -5287,7 +5384,8 @@ def blind_repair(sent: SentRequest, failure: Failure) -> Trial | None:
     elif failure.status in _UNCLEAR_CAUSES and _may_be_about_chat(failure):
         # The step that keeps most of the chat comes first.
         last = sent.last_name
-        steps = (LeaveOutPlainReasoning(), PlainItems(last), WordsAlone(last))
+        plain = PlainItems(last, any(has_media(row.item) for row in sent.items))
+        steps = (LeaveOutPlainReasoning(), plain, WordsAlone(last))
     for repair in steps:
         if _is_worth_trying(repair, sent):
             return Trial(repair, error, is_lasting=False)
@@ -5891,6 +5989,8 @@ _STRICT_FORMATS = frozenset(
         "uuid",
     }
 )
+_STRICT_NUMBER_FORMATS = frozenset({"double", "int64", "uint8"})
+"""Formats that the guide does not list, but OpenAI took with numbers (recorded)."""
 _MAX_STRICT_DEPTH = 10
 """Levels of nesting (guide "Structured outputs")."""
 _ROOT_DEPTH = 1
@@ -5921,14 +6021,17 @@ def _strict_form(node: Any, depth: int) -> Schema:
 def _strict_value(node: Schema, depth: int) -> Schema:
     """Return the strict form of a schema that is no choice."""
     strict = {key: node[key] for key in node if key in _KEPT_IN_STRICT_MODE}
-    # A format that the API does not know takes the whole request down.
-    if node.get("format") in _STRICT_FORMATS:
-        strict["format"] = node["format"]
     # The guide has no `const`; an enum of one value is the same.
     if "const" in node:
         strict["enum"] = [node["const"]]
     types = _types_of(node, strict.get("enum"))
     strict["type"] = types[0] if len(types) == 1 else types
+    # Some other formats, `uri` for one, make the API refuse the whole request.
+    known = _STRICT_FORMATS
+    if set(types) <= {"integer", "null", "number"}:
+        known = _STRICT_NUMBER_FORMATS
+    if node.get("format") in known:
+        strict["format"] = node["format"]
     if "object" in types:
         strict |= _strict_object(node, depth)
     if "array" in types:
@@ -6539,7 +6642,22 @@ _MAX_CALL_ID = 64
 
 def _normalize_spelling(name: str) -> str:
     """Return what two spellings of a name have in common: case and signs do not count."""
-    return _FORBIDDEN.sub("_", name.removeprefix(_MODELS_PREFIX)).lower()
+    return _FORBIDDEN.sub("_", _bare_name(name)).lower()
+
+
+def _bare_name(name: str) -> str:
+    """Return the name of a tool without what models write around it."""
+    return name.strip().removeprefix(_MODELS_PREFIX)
+
+
+def added_tool_names(items: Iterable[Item]) -> set[str]:
+    """Return the names of the tools that items of the input declare."""
+    names: set[str] = set()
+    for item in items:
+        if item_type(item) == ADDED_TOOLS:
+            tools = content_parts(item.get("tools"))
+            names.update(as_text(tool.get("name")) for tool in tools)
+    return names
 
 
 def fit_calls(items: Sequence[Item]) -> list[Item]:
@@ -6550,11 +6668,7 @@ def fit_calls(items: Sequence[Item]) -> list[Item]:
     accepted is the call with it (recordings of pydantic-ai). Any other namespace is of
     an earlier answer: tools lay in namespaces once, and are now declared without.
     """
-    added: set[str] = set()
-    for item in items:
-        if item_type(item) == ADDED_TOOLS:
-            tools = content_parts(item.get("tools"))
-            added.update(as_text(tool.get("name")) for tool in tools)
+    added = added_tool_names(items)
     return [clean_call(_with_own_namespace(item, added)) for item in items]
 
 
@@ -6573,16 +6687,19 @@ def _with_own_namespace(item: Item, added: Collection[str]) -> Item:
 
 
 def clean_call(item: Item) -> Item:
-    """Return an item with a name and a `call_id` that the API takes.
+    """Return an item with a name, a `call_id` and arguments that the API takes.
 
     Calls of other servers and models can have any. The same ones always become the
     same, so that a call, its output and its tool still fit.
     """
     name = item.get("name")
     call_id = item.get("call_id")
+    arguments = item.get("arguments")
     changed: Item = {}
+    if item_type(item) == "function_call" and not isinstance(arguments, str):
+        changed["arguments"] = arguments_text(arguments) or "{}"
     if is_call(item) and isinstance(name, str) and not _ALLOWED.fullmatch(name):
-        changed["name"] = ToolNames().sent_name(name.removeprefix(_MODELS_PREFIX))
+        changed["name"] = ToolNames().sent_name(_bare_name(name))
     if isinstance(call_id, str) and not 0 < len(call_id) <= _MAX_CALL_ID:
         changed["call_id"] = f"call_{hex_digest(call_id)[:32]}"
     return {**item, **changed} if changed else item
@@ -7077,6 +7194,7 @@ _READ_OTHERWISE = (
     "model",
     "stream",
     "enable_stream",
+    "stream_options",
     "tools",
     "extra_tools",
 )
@@ -7109,6 +7227,14 @@ def unsent_parameters(
     names += [key for key in given if key not in sent and key not in _READ_OTHERWISE]
     shown_names = sorted(name[:_MAX_PARAMETER_NAME] for name in names)
     return shown_names, errors + complaints
+
+
+def is_api_parameter(name: str) -> bool:
+    """Say whether the API has a parameter; `name` may be that of a field in one."""
+    key, _, field = name.partition(".")
+    if key not in ResponsesRequest.model_fields or key == "repairs":
+        return False
+    return not field or bool(with_known_keys(key, {field: True}))
 
 
 def _sent_settings(request: ResponsesRequest) -> dict[str, Any]:
@@ -7246,7 +7372,7 @@ def _join_run(run: re.Match[str]) -> str:
 # (docs/reference/responses-api.md, "Stream events").
 #
 # The `type` alone identifies an event. Those that are not used here only show that the
-# connection is alive.
+# connection is alive. Gateways send errors that have no type, and other events.
 # --------------------------------------------------------------------------------------
 
 
@@ -7260,6 +7386,7 @@ class ServerSentEvent(NamedTuple):
 _LINE_BYTES = 64
 """What a line of an event takes in memory beside its text."""
 _BLANK_LINE = b"\n\n"
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _USUAL_EVENT = re.compile(r"^event: ([!-~]+)\ndata: (.*)\n\n", re.MULTILINE)
 """An event as OpenAI and most other servers write it."""
 _USUAL_LINES = 3
@@ -7285,6 +7412,8 @@ class EventStreamDecoder:
         self._joins_deltas = joins_deltas
         self._partial_line = bytearray()
         """The beginning of a line whose end has not come."""
+        self._is_first_line = True
+        """Whether no line has ended yet: the first may begin with a byte-order mark."""
         self._after_cr = False
         """Whether the last chunk ended with CR: an LF then belongs to the same line."""
         self._event = b""
@@ -7325,6 +7454,9 @@ class EventStreamDecoder:
         """
         text = b"".join((self._partial_line, chunk))
         self._partial_line = bytearray()
+        if self._is_first_line:
+            self._is_first_line = False
+            text = text.removeprefix(_BYTE_ORDER_MARK)
         if b"\r" in text:
             return self._take_lines(text)
         events: list[ServerSentEvent] = []
@@ -7519,7 +7651,8 @@ def parse_event(event: ServerSentEvent) -> StreamEvent:
     """Return the typed event; raises MalformedEvent if it is not a JSON object.
 
     Other servers end their streams with `[DONE]`. Thousands of brackets are a
-    RecursionError, no value a StopIteration.
+    RecursionError, no value a StopIteration. Raises UnreadableAnswer for a chunk of
+    Chat Completions.
     """
     if event.data == END_OF_STREAM:
         return None
@@ -7531,9 +7664,62 @@ def parse_event(event: ServerSentEvent) -> StreamEvent:
         if _may_be_deep(text) and is_too_deep(wire):
             raise ValueError
         read = _READERS.get(wire.get("type") or event.event)
-        return read(wire) if read else None
+        return read(wire) if read else _read_unknown(wire, event.event)
     except _ODD_EVENT:
+        if event.event == "error" and text:  # a proxy's own words
+            return StreamError(read_api_error(text))
         raise MalformedEvent from None
+
+
+def _read_unknown(wire: JsonObject, name: str) -> StreamEvent:
+    """Return the error that an event of no known type is, None for any other event.
+
+    The API's own events may have an `error`, too, as that of an MCP call.
+    """
+    if as_text(wire.get("type")).startswith("response."):
+        return None
+    error = find_error(wire, name)
+    if error is not None:
+        return StreamError(error)
+    refuse_completion(wire)
+    return None
+
+
+def find_error(wire: JsonObject, name: str = "") -> ApiError | None:
+    """Return the error that a body or an event of this name is, None if it is none.
+
+    The flat form of the event is documented (types of openai-python 3.54.0), the nested
+    one comes (openai/openai-dotnet 881, Effect-TS/effect 7262). LiteLLM, OpenRouter and
+    other gateways send `{"error": {...}}` without a type, vLLM `{"object": "error",
+    "message": ...}`.
+    """
+    if not wire.get("error") and "error" not in (
+        name,
+        wire.get("type"),
+        wire.get("object"),
+    ):
+        return None
+    # In the flat form `type` is only "error".
+    return read_api_error(
+        {key: value for key, value in wire.items() if (key, value) != ("type", "error")}
+    )
+
+
+def refuse_completion(wire: JsonObject) -> None:
+    """Raise UnreadableAnswer for an answer, or a part of one, of Chat Completions."""
+    if as_text(wire.get("object")).startswith("chat.completion"):
+        raise UnreadableAnswer(CHAT_COMPLETIONS.sentence, CHAT_COMPLETIONS.fault)
+
+
+def describe_unreadable(event: ServerSentEvent) -> str:
+    """Return what a malformed event is, without a word of it."""
+    if not event.data.strip():
+        return "empty"
+    try:
+        wire = load_json(event.data)
+    except ValueError:
+        return "no JSON"
+    return "with odd fields" if isinstance(wire, dict) else "no object"
 
 
 def _may_be_deep(text: str) -> bool:
@@ -7592,7 +7778,11 @@ def _text_reader(event: type[TextDelta], kind: str, part: str, field: str) -> _R
         if index is None:
             index = _NO_INDEX
         if not isinstance(text, str):
-            raise TypeError
+            if text is None:
+                return None  # the item, or the deltas, have the text
+            if kind != "arguments":
+                raise TypeError
+            text = arguments_text(text)
         if not isinstance(part_index, int) or not isinstance(index, int):
             raise TypeError
         if not isinstance(item_id, str):
@@ -7629,17 +7819,8 @@ def _read_item_done(wire: JsonObject) -> StreamEvent:
 
 
 def _read_final(status: str, wire: JsonObject) -> StreamEvent:
-    return FinalResponse(status, _check_type(wire["response"], dict))
-
-
-def _read_error(wire: JsonObject) -> StreamEvent:
-    """Return the error; in the flat form `type` is only "error".
-
-    The flat form is documented (types of openai-python 3.54.0), the nested one comes
-    (openai/openai-dotnet 881, Effect-TS/effect 7262).
-    """
-    flat = {key: value for key, value in wire.items() if key != "type"}
-    return StreamError(read_api_error(flat))
+    """Return the end of a response; some gateways leave the response itself out."""
+    return FinalResponse(status, as_mapping(wire.get("response")))
 
 
 class _TextEvent(NamedTuple):
@@ -7700,7 +7881,6 @@ _READERS: Mapping[str, _Reader] = {
     "response.completed": partial(_read_final, "completed"),
     "response.incomplete": partial(_read_final, "incomplete"),
     "response.failed": partial(_read_final, "failed"),
-    "error": _read_error,
 }
 
 
@@ -7761,6 +7941,8 @@ class Trace(NamedTuple):
     error: ApiError = ApiError()
     removed: Mapping[str, int] = MappingProxyType({})
     """How many items the API took out of the input, by its reasons."""
+    skipped: Mapping[str, int] = MappingProxyType({})
+    """How many events of the run could not be read, by what they are."""
     subject: str = ""
     """The item or tool that the error names, with its place."""
     response_id: str = ""
@@ -7787,6 +7969,10 @@ class RunWork(NamedTuple):
     seconds: float
 
 
+SpentLimit = Literal["rounds", "calls", "seconds", "tokens"]
+"""The limit of a run that is reached."""
+
+
 class RunDone(NamedTuple):
     """The last event of every run, however it ended."""
 
@@ -7810,6 +7996,8 @@ class RunDone(NamedTuple):
     """Of an agent."""
     metadata: JsonObject = MappingProxyType({})
     """What a host stores with the last line."""
+    limit: SpentLimit | None = None
+    """What kept the model from calling more tools."""
 
 
 class ModelAnswer(NamedTuple):
@@ -8086,6 +8274,191 @@ def _environment_proxy(url: str) -> str | None:
 
 
 # --------------------------------------------------------------------------------------
+# openai_responses.transport.unpacking
+#
+# Compressed bodies, unpacked piece by piece.
+#
+# Nothing compressed is asked for, but proxies compress all the same, or an administrator's
+# header asks for it. 1.5 MB of gzip can become 1.5 GB, so no piece is large: a reader that
+# counts what it takes stops in time.
+# --------------------------------------------------------------------------------------
+
+
+_PIECE_BYTES = 1 << 18
+"""The most that one piece of a text has."""
+_ZSTD_INPUT = 32
+"""Bytes that a decompressor of zstd gets at once, because it has no limit of its output:
+a block of 4 bytes becomes 128 kB (RFC 8878, 3.1.1.2.2)."""
+_ZSTD_WINDOW = 1 << 23
+"""The memory that a sender may ask for (RFC 9659)."""
+
+_TELLING_BYTES = 10
+"""Those by which packed bytes are told from a text: the length of gzip's header."""
+_TEXT_BEGIN = re.compile(rb"(?:\xef\xbb\xbf)?\s*+(?:[{<:]|data:|event:|id:|retry:|\Z)")
+"""How JSON, a page and an event stream begin. No packed text of that kind does: read as
+deflate or Brotli, these bytes end at once, or their first letter is none of ASCII's."""
+_PACKED_MARKS = {
+    "gzip": re.compile(rb"\x1f\x8b"),
+    "zstd": re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18"),
+}
+"""How packed bytes of these kinds begin."""
+_SYNONYMS = {"x-gzip": "gzip", "": "identity", "none": "identity"}
+
+
+class UnpackingError(Exception):
+    """Bytes that cannot be unpacked, or in a way that is not known here."""
+
+
+class Unpacker:
+    """Unpacks one body, whose header `Content-Encoding` is `encoding`.
+
+    What is not packed at all is passed on: proxies forget to remove the header.
+    """
+
+    def __init__(self, encoding: str) -> None:
+        """Start before the first byte."""
+        names: set[str] = set()
+        for name in encoding.lower().split(","):
+            names.add(_SYNONYMS.get(name.strip(), name.strip()))
+        names.discard("identity")
+        self._name = " ".join(names)
+        self._begin = b""
+        self._unpack: Callable[[bytes], Iterator[bytes]] | None = None
+        if not names:
+            self._unpack = _pass_on
+
+    def feed(self, packed: bytes) -> Iterator[bytes]:
+        """Yield the next pieces of the text; no bytes mean the end of the body.
+
+        Raises UnpackingError.
+        """
+        if self._unpack is None:
+            self._begin += packed
+            if packed and len(self._begin) < _TELLING_BYTES:
+                return
+            packed, self._begin = self._begin, b""
+            self._unpack = _choose(self._name, packed)
+        try:
+            yield from self._unpack(packed)
+        except Exception:  # each package has its own
+            raise UnpackingError from None
+
+
+def _pass_on(text: bytes) -> Iterator[bytes]:
+    """Yield a text that is not packed."""
+    if text:
+        yield text
+
+
+def _choose(name: str, begin: bytes) -> Callable[[bytes], Iterator[bytes]]:
+    """Return what unpacks a body that begins so; raises UnpackingError."""
+    mark = _PACKED_MARKS.get(name)
+    is_packed = mark.match(begin) if mark else not _TEXT_BEGIN.match(begin)
+    if not is_packed:
+        return _pass_on
+    match name:
+        case "gzip":
+            return _Inflation(partial(zlib.decompressobj, 31)).unpack
+        case "deflate":
+            # Some servers leave out the header of zlib (RFC 9110, 8.4.1.2).
+            has_header = begin[0] & 15 == 8 and int.from_bytes(begin[:2]) % 31 == 0
+            return _Inflation(
+                partial(zlib.decompressobj, 15 if has_header else -15)
+            ).unpack
+        case "br":
+            return _brotli()
+        case "zstd":
+            return _zstd()
+    raise UnpackingError
+
+
+class _Inflation:
+    """Unpacks gzip and deflate; of gzip, any number of members in a row."""
+
+    def __init__(self, start: Callable[[], Any]) -> None:
+        self._start = start
+        self._inflater = start()
+        self._is_whole = False
+        """Whether a member has ended: what then comes may be padding."""
+
+    def unpack(self, packed: bytes) -> Iterator[bytes]:
+        while True:
+            try:
+                text = self._inflater.decompress(packed, _PIECE_BYTES)
+            except zlib.error:
+                if self._is_whole:
+                    return
+                raise
+            if text:
+                yield text
+            packed = self._inflater.unconsumed_tail
+            if self._inflater.eof:
+                self._is_whole = True
+                packed = self._inflater.unused_data
+                self._inflater = self._start()
+            # A full piece may have left a part of a repetition behind.
+            if not packed and len(text) < _PIECE_BYTES:
+                return
+
+
+def _brotli() -> Callable[[bytes], Iterator[bytes]]:
+    """Return what unpacks Brotli, if a package for it is there; raises UnpackingError.
+
+    Before version 1.2 they have no limit for what they unpack at once.
+    """
+    decompressor = _import_first("brotli", "brotlicffi").Decompressor()
+    if not hasattr(decompressor, "can_accept_more_data"):
+        raise UnpackingError
+
+    def unpack(packed: bytes) -> Iterator[bytes]:
+        while not decompressor.is_finished():
+            text = decompressor.process(packed, output_buffer_limit=_PIECE_BYTES)
+            if text:
+                yield text
+            packed = b""
+            if not text or decompressor.can_accept_more_data():
+                return
+
+    return unpack
+
+
+def _zstd() -> Callable[[bytes], Iterator[bytes]]:
+    """Return what unpacks zstd, if a package for it is there; raises UnpackingError."""
+    package = _import_first("zstandard")
+
+    def start() -> Any:
+        limited = package.ZstdDecompressor(max_window_size=_ZSTD_WINDOW)
+        return limited.decompressobj()
+
+    decompressor = start()
+
+    def unpack(packed: bytes) -> Iterator[bytes]:
+        nonlocal decompressor
+        for at in range(0, len(packed), _ZSTD_INPUT):
+            part = packed[at : at + _ZSTD_INPUT]
+            while part:
+                text = decompressor.decompress(part)
+                if text:
+                    yield text
+                part = b""
+                if decompressor.eof:
+                    part = decompressor.unused_data
+                    decompressor = start()
+
+    return unpack
+
+
+def _import_first(*names: str) -> Any:
+    """Return the first of these packages that is there; raises UnpackingError."""
+    for name in names:
+        try:
+            return import_module(name)
+        except ImportError:
+            continue
+    raise UnpackingError
+
+
+# --------------------------------------------------------------------------------------
 # openai_responses.transport.connections
 #
 # Pooled HTTP sessions; the only module that opens a connection.
@@ -8123,7 +8496,12 @@ class _Pool:
         if self._timer is not None:
             self._timer.cancel()
         if self._session is None:
-            self._session = _new_session()
+            connector = aiohttp.TCPConnector(
+                limit=_MAX_CONNECTIONS,
+                keepalive_timeout=_KEEPALIVE_SECONDS,
+                ttl_dns_cache=_DNS_SECONDS,
+            )
+            self._session = new_session(connector)
         self._lent += 1
         try:
             yield self._session
@@ -8158,34 +8536,50 @@ class _Pool:
         await asyncio.gather(*self._tasks)
 
 
-def _new_session() -> aiohttp.ClientSession:
+_MAX_HEADER_LINE = 64 * 1024
+_MAX_HEADERS = 500
+"""A proxy's content-security policy alone can have 12 kB; aiohttp takes lines of 8 kB,
+and 128 of them (3.14.5)."""
+_HEADER_LIMITS = {
+    "max_line_size": _MAX_HEADER_LINE,
+    "max_field_size": _MAX_HEADER_LINE,
+    "max_headers": _MAX_HEADERS,
+}
+
+
+def new_session(
+    connector: aiohttp.BaseConnector | None = None,
+    timeout: aiohttp.ClientTimeout | None = None,
+) -> aiohttp.ClientSession:
     """Return a session that reads no settings of the system and keeps nothing.
 
     Proxies of the environment are looked up by this package, because trust_env would
     also send the contents of a .netrc file. Cookies that a gateway sets for one user
     must not be sent for another.
     """
-    connector = aiohttp.TCPConnector(
-        limit=_MAX_CONNECTIONS,
-        keepalive_timeout=_KEEPALIVE_SECONDS,
-        ttl_dns_cache=_DNS_SECONDS,
-    )
+    known = inspect.signature(aiohttp.ClientSession).parameters
+    limits: dict[str, Any] = {}
+    for name, limit in _HEADER_LIMITS.items():
+        if name in known:  # aiohttp 3.9 counts no headers
+            limits[name] = limit
     return aiohttp.ClientSession(
         connector=connector,
+        timeout=timeout or aiohttp.ClientTimeout(total=None),
         cookie_jar=aiohttp.DummyCookieJar(),
         headers={"Accept-Encoding": "identity"},
         # aiohttp inflates without a limit: 1.5 MB of gzip became 1.5 GB (tried with
-        # 3.14.5).
+        # 3.14.5). HttpResponse unpacks.
         auto_decompress=False,
+        **limits,
     )
 
 
 class Timeouts(NamedTuple):
     """Limits in seconds; a `total` of 0 means no limit.
 
-    `first_event` runs from sending to the first event, `idle` from one event to the
-    next; a `keepalive` counts as an event. The time of tools and of people does not
-    count in `total`.
+    They limit silences: until the first event `first_event`, then `idle`. Any byte ends
+    a silence: some servers send comments alone while they read a long prompt. The time
+    of tools and of people does not count in `total`.
     """
 
     connect: float = 30.0
@@ -8221,17 +8615,24 @@ class Deadlines:
 
     def start_attempt(self) -> None:
         """Wait for a first event from now on."""
-        self._event_due = _now() + self.timeouts.first_event
-        """When the next event has to be there, by the same clock."""
+        self._silence = self.timeouts.first_event
+        """The longest silence now."""
         self._kind: TimeoutKind = "first_event_timeout"
-        """The limit that `_event_due` comes from."""
+        """The limit that this is."""
         self._set_waiting(True)
+        self.bytes_arrived()
+
+    def bytes_arrived(self) -> None:
+        """Wait for more bytes from now on."""
+        self._bytes_due = _now() + self._silence
+        """When the next bytes have to be there, by the same clock."""
 
     def event_arrived(self) -> None:
         """Wait for the next event from now on."""
-        self._event_due = _now() + self.timeouts.idle
+        self._silence = self.timeouts.idle
         self._kind = "idle_timeout"
         self._set_waiting(True)
+        self.bytes_arrived()
 
     def allow(self, seconds: float) -> bool:
         """Say whether the total limit leaves enough time for a wait."""
@@ -8249,11 +8650,11 @@ class Deadlines:
 
     def scope(self) -> asyncio.Timeout:
         """Return the scope for one wait; it raises TimeoutError."""
-        return asyncio.timeout_at(min(self._event_due, self._end))
+        return asyncio.timeout_at(min(self._bytes_due, self._end))
 
     def timeout_error(self) -> TimedOut:
         """Return the error of the limit that was exceeded."""
-        if self._end <= self._event_due:
+        if self._end <= self._bytes_due:
             return TimedOut("total_timeout")
         return TimedOut(self._kind)
 
@@ -8269,6 +8670,13 @@ _REQUEST_ID = re.compile(r"(?:req_)?[0-9a-fA-F-]{1,64}")
 """Nothing that could be a key or a word, because the log shows the id."""
 
 _NETWORK_ERRORS = (aiohttp.ClientError, TimeoutError, OSError)
+_BROKE = "The connection to the model's server broke."
+
+
+_FIELDS = (b"data:", b"event:", b"id:", b"retry:", b":")
+"""How a line of an event stream begins; the last is a comment."""
+_BEFORE_TEXT = b"\xef\xbb\xbf \t\r\n"
+"""A byte-order mark and white space: neither JSON nor an event stream needs them."""
 
 
 class HttpResponse:
@@ -8278,38 +8686,97 @@ class HttpResponse:
         """Read nothing yet."""
         self._response = response
         self._deadlines = deadlines
+        encodings = response.headers.getall("Content-Encoding", [])
+        self._unpacker = Unpacker(",".join(encodings))
+        self._pieces: Iterator[bytes] = iter(())
+        """The pieces of the text that arrived and were not read yet."""
+        self._begin = b""
+        """What `is_stream` has read."""
+        self._arrived = 0
+        """How many bytes arrived, packed as they were."""
+        self._has_arrived = False
+        """Whether that is the whole body."""
+        self._has_text = False
         self._broke = False
         self.is_read = False
-        self.is_stream = response.content_type == "text/event-stream"
         self.request_id = response.headers.get("x-request-id", "")
         if not _REQUEST_ID.fullmatch(self.request_id):
             self.request_id = ""
 
+    async def is_stream(self) -> bool:
+        """Say whether the body is an event stream, by its first bytes.
+
+        Gateways label streams as `text/plain`, `application/json` or not at all, and
+        errors as streams. Only a body that begins like neither is what its label says.
+        """
+        begin = b""
+        size = 0
+        while any(field.startswith(begin) for field in _FIELDS):
+            text = await self.read_any()
+            size += len(text)
+            if size > MAX_JSON_BYTES:
+                raise AnswerTooLarge
+            begin = (begin + text).lstrip(_BEFORE_TEXT)
+            if not text:
+                break
+        self._begin = begin
+        self.is_read = self.is_read and not begin
+        if begin.startswith(_FIELDS):
+            return True
+        is_labeled = self._response.content_type == "text/event-stream"
+        return is_labeled and not begin.startswith((b"{", b"[", b"<"))
+
     async def read_any(self) -> bytes:
-        """Return the part of the body that has arrived; empty at its end.
+        """Return the next piece of the body that has arrived; empty at its end."""
+        text, self._begin = self._begin, b""
+        if not text:
+            text = next(self._pieces, b"")
+            if text:  # of a packed chunk, which can have thousands: others run, too
+                await asyncio.sleep(0)
+        while not (text or self._has_arrived):
+            self._pieces = self._unpack(await self._receive_chunk())
+            text = next(self._pieces, b"")
+        self.is_read = not text
+        return text
+
+    async def _receive_chunk(self) -> bytes:
+        """Return the bytes that have arrived; empty at the end of the body.
 
         aiohttp puts the exception in front of the bytes that arrived before it.
         """
-        if self._broke:
-            raise ConnectionFailed("The connection to the model's server broke.")
         content = self._response.content
-        scope = self._deadlines.scope()
+        chunk = b""
+        if not self._broke:
+            scope = self._deadlines.scope()
+            try:
+                async with scope:
+                    chunk = await content.readany()
+                self._has_arrived = not chunk
+            except _NETWORK_ERRORS:
+                if scope.expired():
+                    raise self._deadlines.timeout_error() from None
+                self._broke = True
+                # Without the exception the reader gives out what had arrived.
+                content.set_exception(None)  # type: ignore[arg-type]
+                chunk = content.read_nowait()
+        if self._broke and not chunk:
+            raise ConnectionFailed(_BROKE)
+        self._arrived += len(chunk)
+        if self._arrived > MAX_ANSWER_BYTES:
+            raise AnswerTooLarge
+        self._deadlines.bytes_arrived()
+        return chunk
+
+    def _unpack(self, chunk: bytes) -> Iterator[bytes]:
+        """Yield the pieces of the text that a chunk has; none is empty."""
         try:
-            async with scope:
-                chunk = await content.readany()
-            self.is_read = not chunk
-            return chunk
-        except _NETWORK_ERRORS:
-            if scope.expired():
-                raise self._deadlines.timeout_error() from None
-            self._broke = True
-        # Without the exception the reader gives out what had arrived; the next call
-        # raises.
-        content.set_exception(None)  # type: ignore[arg-type]
-        rest = content.read_nowait()
-        if rest:
-            return rest
-        return await self.read_any()
+            for text in self._unpacker.feed(chunk):
+                self._has_text = True
+                yield text
+        except UnpackingError:
+            if self._has_text:  # damaged on its way
+                raise ConnectionFailed(_BROKE) from None
+            raise _unreadable_answer(COMPRESSED) from None
 
     async def read_all(self, most_bytes: int) -> bytearray:
         """Return the body; raises AnswerTooLarge for more than `most_bytes`."""
@@ -8358,11 +8825,12 @@ class HttpResponse:
         Returns its beginning: a refused stream may tell its reason there.
         """
         rest = bytearray()
-        with suppress(*_NETWORK_ERRORS):
+        with suppress(TimeoutError, ResponsesError):
             async with asyncio.timeout(_DRAIN_SECONDS):
-                async for chunk in self._response.content.iter_any():
+                while not self.is_read:
+                    text = await self.read_any()
                     if len(rest) < _MAX_ERROR_BODY:
-                        rest += chunk
+                        rest += text
         return bytes(rest)
 
     async def response_object(self) -> JsonObject:
@@ -8370,8 +8838,8 @@ class HttpResponse:
         wire = as_mapping(await self.read_json())
         if isinstance(wire.get("output"), list):
             return wire
-        if wire.get("error"):
-            error = read_api_error(wire)
+        error = find_error(wire)
+        if error is not None:
             failure = Failure(self._response.status, error)
             raise ApiRefused(
                 failure_sentence(error),
@@ -8379,6 +8847,7 @@ class HttpResponse:
                 self.request_id,
                 failure_fault(error),
             )
+        refuse_completion(wire)
         raise _unreadable_answer(UNREADABLE)
 
     async def refusal(self) -> ApiRefused:
@@ -8537,8 +9006,6 @@ class Connections:
                     is_good = response.status == _STATUS_OK
                 if not is_good:
                     raise await answer.refusal()
-                if response.headers.get("Content-Encoding", "identity") != "identity":
-                    raise _unreadable_answer(COMPRESSED)
                 yield answer
 
     def _ssl_context(self, endpoint: Endpoint) -> ssl.SSLContext | bool:
@@ -8818,7 +9285,7 @@ def refused_pair(request: JsonObject, why: str) -> list[Item]:
 
 def _remote_call_pair(item: JsonObject, output: str) -> list[Item]:
     """Return the call that `item` made or requested, with an output."""
-    arguments = str(item.get("arguments") or "{}")
+    arguments = arguments_text(item.get("arguments")) or "{}"
     return _call_pair(_remote_call_id(item), remote_name(item), arguments, output)
 
 
@@ -9577,14 +10044,33 @@ Rest = tuple[TextPlace, str]
 """A part, and the text of it that no delta brought."""
 
 
+class _Match(NamedTuple):
+    """Parts whose deltas begin a text."""
+
+    parts: list[TextPlace]
+    shown: int
+    """How many characters of the text they account for."""
+    start: int = 0
+    """Where the last of them begins."""
+    is_longer: bool = False
+    """Whether the last of them goes on after the text."""
+
+
 class GrowingParts:
     """What the deltas of one item have brought so far."""
 
-    def __init__(self) -> None:
-        """Start with no text."""
-        self._deltas: dict[TextPlace, list[str]] = {}
+    def __init__(self, texts: Iterable[Rest] = ()) -> None:
+        """Start with the texts that have ended before, if there are any."""
+        self._deltas: dict[TextPlace, list[str]] = {
+            part: [text] for part, text in texts if text
+        }
         self._unended: dict[str, dict[TextPlace, None]] = defaultdict(dict)
         """The parts of each kind whose end has not come, in their order."""
+
+    @property
+    def has_text(self) -> bool:
+        """Whether anything has come."""
+        return any(any(deltas) for deltas in self._deltas.values())
 
     def grow(self, part: TextPlace, text: str) -> None:
         """Take one delta."""
@@ -9598,83 +10084,198 @@ class GrowingParts:
     def end_part(self, part: TextPlace, text: str) -> list[Rest]:
         """Take the whole text of one part; return what is still to be shown of it."""
         unended = self._unended[part[0]]
-        had_deltas = bool(unended)
-        own = [part] if part in unended else []
-        matched, shown = self._match(own, text)
-        if shown < len(text):
-            in_order, shown_in_order = self._match(unended, text)
-            if shown_in_order > shown:
-                matched = in_order
-                shown = shown_in_order
-        for other in matched:
-            del unended[other]
-            del self._deltas[other]
+        own = [part] if part in self._deltas else []
+        had_deltas = bool(own or unended)
+        match = self._match(own, text)
+        if match.shown < len(text):
+            in_order = self._match(unended, text)
+            if in_order.shown > match.shown:
+                match = in_order
         unended.pop(part, None)
+        for other in match.parts:
+            unended.pop(other, None)
+        if match.is_longer:
+            return []
+        for other in match.parts:
+            del self._deltas[other]
         self._deltas[part] = [text]
-        return self._rest(part, text, shown, had_deltas=had_deltas)
+        return self._rest(part, text, match, had_deltas=had_deltas)
 
-    def end_item(self, texts: Sequence[Rest]) -> list[Rest]:
-        """Take all parts of the finished item; return what is still to be shown."""
+    def end_item(
+        self, texts: Sequence[Rest]
+    ) -> tuple[list[Rest], dict[TextPlace, str]]:
+        """Take all parts of the finished item.
+
+        Returns what is still to be shown, and the whole texts: those of the item, longer
+        where more came, and those that only deltas brought.
+        """
         numbered = {part for part, _ in texts}
         strays: dict[str, deque[TextPlace]] = defaultdict(deque)
         for part in self._deltas:
             if part not in numbered:
                 strays[part[0]].append(part)
         rests: list[Rest] = []
+        whole: dict[TextPlace, str] = {}
         for part, text in texts:
-            rests += self._end_numbered(part, text, strays[part[0]])
-        return rests
+            match, had_deltas = self._end_numbered(part, text, strays[part[0]])
+            whole[part] = text
+            if match.is_longer:
+                last = "".join(self._deltas[match.parts[-1]])
+                whole[part] = text[: match.start] + last
+            rests += self._rest(part, text, match, had_deltas=had_deltas)
+        # Some servers end a thought as another kind of text than it grew.
+        own_texts = {"", *whole.values()}
+        for part in chain.from_iterable(strays.values()):
+            text = "".join(self._deltas[part])
+            if text not in own_texts:
+                whole[part] = text
+        return rests, whole
 
     def _end_numbered(
         self, part: TextPlace, text: str, strays: deque[TextPlace]
-    ) -> list[Rest]:
-        """Return what is still to be shown of one part of the finished item.
+    ) -> tuple[_Match, bool]:
+        """Return what came of one part of the finished item, and whether anything did.
 
         `strays` are parts of its kind whose numbers the item does not have, in their
         order. Those that this text accounts for are removed.
         """
         own = [part] if part in self._deltas else []
         had_deltas = bool(own or strays)
-        matched, shown = self._match(chain(own, strays), text)
-        for matched_part in matched:
+        match = self._match(chain(own, strays), text)
+        for matched_part in match.parts:
             if matched_part != part:
                 strays.popleft()  # they match in their order
-        if strays and not own and not matched:
+        if strays and not own and not match.parts:
             strays.popleft()  # it contradicts this text, and belongs to no other
-        return self._rest(part, text, shown, had_deltas=had_deltas)
+        return match, had_deltas
 
-    def _match(
-        self, candidates: Iterable[TextPlace], text: str
-    ) -> tuple[list[TextPlace], int]:
+    def _match(self, candidates: Iterable[TextPlace], text: str) -> _Match:
         """Return the first candidates whose deltas, joined, begin `text`.
 
-        Returns with them how many characters of `text` they account for.
+        If the last of them goes on after `text`, the end is shorter than what came, and
+        takes nothing away (gateways end a message with an empty text). The deltas are
+        compared one by one: joined again and again, they would take the square of the
+        stream.
         """
         matched: list[TextPlace] = []
         shown = 0
+        start = 0
         for candidate in candidates:
-            grown = "".join(self._deltas[candidate])
-            self._deltas[candidate] = [grown]  # joined once, however often it is tried
-            if not text.startswith(grown, shown):
-                break
+            end = shown
+            for delta in self._deltas[candidate]:
+                if text.startswith(delta, end):
+                    end += len(delta)
+                elif delta.startswith(text[end:]):
+                    return _Match([*matched, candidate], len(text), shown, True)
+                else:
+                    return _Match(matched, shown, start)
             matched.append(candidate)
-            shown += len(grown)
+            start = shown
+            shown = end
             if shown == len(text):
                 break
-        return matched, shown
+        return _Match(matched, shown, start)
 
     @staticmethod
     def _rest(
-        part: TextPlace, text: str, shown: int, *, had_deltas: bool
+        part: TextPlace, text: str, match: _Match, *, had_deltas: bool
     ) -> list[Rest]:
-        """Return what is to be shown of a text of which `shown` characters are.
+        """Return what is to be shown of a text.
 
         A text that contradicts its deltas is corrected by the finished item alone.
         """
-        contradicts_deltas = had_deltas and shown == 0
-        if contradicts_deltas or shown == len(text):
+        contradicts_deltas = had_deltas and not match.parts
+        if contradicts_deltas or match.shown == len(text):
             return []
-        return [(part, text[shown:])]
+        return [(part, text[match.shown :])]
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.loop.repeated_messages
+#
+# Messages that the API sends twice in one response, shown once.
+#
+# OpenAI's models sometimes end a response with two messages of the same text and phase,
+# under two ids (pipecat-ai/pipecat 4852: gpt-4.1 to gpt-5.5). The second one grows unseen
+# for as long as it repeats the first. It stays in the output of the response and is sent
+# again, because the next request has to begin with the bytes of this one.
+# --------------------------------------------------------------------------------------
+
+
+class RepeatedMessages:
+    """Hides the messages of one response that repeat the message before them."""
+
+    def __init__(self) -> None:
+        """Start before the first item."""
+        self._last: ItemDone | None = None
+        """The end of the last message."""
+        self.held: list[ItemEvent] = []
+        """The events of the next item, a message that may repeat it."""
+        self._text = ""
+        """The text of the last message."""
+        self._length = 0
+        """How much of it has been repeated."""
+
+    def show(self, events: Iterable[RunEvent]) -> list[RunEvent]:
+        """Return what is shown of some events."""
+        shown: list[RunEvent] = []
+        for event in events:
+            if self.held:
+                shown += self._hold(event)
+            elif isinstance(event, ItemAdded) and self._may_repeat(event):
+                self.held = [event]
+            else:
+                shown.append(event)
+            if isinstance(event, ItemDone) and item_type(event.item) == "message":
+                self._last = event
+        return shown
+
+    def _may_repeat(self, event: ItemAdded) -> bool:
+        """Say whether a message directly follows another one of its phase."""
+        last = self._last
+        if last is None or event.output_index != last.output_index + 1:
+            return False
+        self._text = message_text(last.item)
+        self._length = 0
+        is_message = item_type(event.item) == "message"
+        has_same_phase = event.item.get("phase") == last.item.get("phase")
+        return is_message and has_same_phase and bool(self._text)
+
+    def _hold(self, event: RunEvent) -> list[RunEvent]:
+        """Return nothing of a message while it repeats the last one, else all of it."""
+        index = self.held[0].output_index
+        if isinstance(event, ItemEvent) and event.output_index == index:
+            repeats = True
+            if isinstance(event, TextDelta):
+                repeats = self._text.startswith(event.text, self._length)
+                self._length += len(event.text)
+            elif isinstance(event, ItemDone):
+                if message_text(event.item) == self._text:
+                    self.held = []
+                    return [HiddenMessage(index, event.item)]
+                repeats = False
+            if repeats:
+                self.held.append(event)
+                return []
+        held = self.held
+        self.held = []
+        return [*held, event]
+
+
+def without_repetitions(items: Iterable[Item]) -> list[Item]:
+    """Return `items` without messages that repeat the message directly before them."""
+    kept: list[Item] = []
+    last: Item = {}
+    for item in items:
+        is_repeated = (
+            item_type(last) == item_type(item) == "message"
+            and message_text(item) == message_text(last) != ""
+            and item.get("phase") == last.get("phase")
+        )
+        if not is_repeated:
+            kept.append(item)
+        last = item
+    return kept
 
 
 # --------------------------------------------------------------------------------------
@@ -9686,18 +10287,25 @@ class GrowingParts:
 # it, then *open*, and *ended* from its `output_item.done` on:
 #
 #     event \ state    unknown            open              ended
-#     delta            opens, shown (1)   shown             ignored
-#     whole text       opens, shown (1)   the rest shown    ignored
+#     delta            opens, shown (1)   shown             shown (2)
+#     whole text       opens, shown (1)   the rest shown    the rest shown (2)
 #     added            opened             ignored           ignored
-#     done             opened and ended   ended             ignored
-#     final snapshot   opened and ended   ended             ignored
+#     done             opened and ended   ended             the rest shown (2)
+#     final snapshot   opened and ended   ended             the rest shown (2)
 #     citation, sketch ignored            shown             ignored
 #
 # (1) Text opens a message, reasoning a reasoning item. Arguments and code are kept until
 # the item is known: only the item has the name of a call (docs/reference/responses-api.md,
-# "Stream events"). Events after the end of the response are ignored. A text that has
-# ended is authoritative: the part that was not shown yet is shown, and the final item is
-# the wire's own dict.
+# "Stream events").
+# (2) The item then ends a second time, with the longer text. Some gateways end a message
+# after its first character, and go on (diegosouzapw/OmniRoute 13693).
+#
+# Nothing that came is taken away. A text that has ended is authoritative where it says
+# something else than its deltas: the part that was not shown yet is shown, and the final
+# item is the wire's own dict. An end that is shorter than what came, or that has no text
+# at all, keeps the longer text, in the final item too. Items that only deltas brought end
+# with the response, unless it failed. Events after the end of the response are ignored,
+# unless it had no items: a gateway may ask its model once more, in the same stream.
 #
 # An item is found by its ids: `item_id` of a part, `id` and `call_id` of an item. Where
 # they are unknown, it is the last item that came with the same `output_index`, if the
@@ -9717,11 +10325,15 @@ class ResponseState:
     """
 
     def __init__(
-        self, first_index: int = 0, taken_call_ids: Collection[str] = ()
+        self,
+        first_index: int = 0,
+        taken_call_ids: Collection[str] = (),
+        tool_names: Collection[str] | None = None,
     ) -> None:
         """Number items from `first_index` on.
 
-        `taken_call_ids` are those of the calls of earlier responses.
+        `taken_call_ids` are those of the calls of earlier responses, `tool_names` those
+        of the tools that the request declares; None if they are not known.
         """
         self.ending: Ending | None = None
         self.usage: Usage | None = None
@@ -9732,6 +10344,13 @@ class ResponseState:
         self._first = first_index
         self._known_call_ids = set(taken_call_ids)
         """Those of all calls so far, earlier responses included."""
+        self._ended_empty = False
+        """Whether it was complete without any item: another one may follow."""
+        self._tool_names: ToolNames | None = None
+        """Those of the tools that our side runs."""
+        if tool_names is not None:
+            self._tool_names = ToolNames(tuple(tool_names))
+        self._repeated_messages = RepeatedMessages()
         self._own_call_ids: dict[str, str] = {}
         """The ids that calls leave with, by those of the wire."""
         self._items: list[Item] = []
@@ -9749,6 +10368,9 @@ class ResponseState:
         """The text that the last delta belongs to, and the position of its item."""
         self._ended: dict[int, Item] = {}
         """The final items, by position."""
+        self._ended_lengths: dict[int, int] = {}
+        """How many characters their texts have: most ends of an item that come again
+        have no more, and need no comparison."""
 
     @property
     def items(self) -> list[tuple[int, Item]]:
@@ -9763,12 +10385,19 @@ class ResponseState:
         """The finished items, in the order of the API."""
         return [item for _, item in self.items]
 
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more of the response is read."""
+        return self.ending is not None and not self._ended_empty
+
     def feed(self, event: StreamEvent) -> list[RunEvent]:
         """Take one event and return the run events that it causes."""
         self.event_count += 1
-        if self.ending:
-            return self._take_reason(event)
-        return self._take(event)
+        take = self._take_reason if self.ending and self.is_over else self._take
+        events = take(event)
+        if type(event) is TextDelta and not self._repeated_messages.held:
+            return events  # most events need no second look
+        return self._repeated_messages.show(events)
 
     def _take(self, event: StreamEvent) -> list[RunEvent]:
         match event:
@@ -9780,10 +10409,15 @@ class ResponseState:
                     index = self._first + position
                     return [event._replace(output_index=index, item_id="")]
             case ItemAdded(index, item):
-                if not _lacks_call_id(item) and self._find_item(index, item) is None:
+                item = _in_api_form(item)
+                if _lacks_call_id(item) or self._is_of_server(item):
+                    return []
+                if self._find_item(index, item) is None:
                     return self._start(index, item, _ids(item))
             case ItemDone(index, item):
-                return self._end(self._find_item(index, item), index, item)
+                item = _in_api_form(item)
+                if not self._is_of_server(item):
+                    return self._end(self._find_item(index, item), index, item)
             case FinalResponse():
                 return self._finish(event)
             case StreamError():
@@ -9813,6 +10447,17 @@ class ResponseState:
         self.refusal = error
         self.trace = self.trace._replace(error=error)
         self.ending = ending_of_failure(kind, error)
+
+    def _is_of_server(self, item: Item) -> bool:
+        """Say whether the server has run a call itself: the request has no such tool.
+
+        xAI reports its searches as custom calls, `x_keyword_search` for one, and goes on
+        to the answer. With an output for each, it would answer once more.
+        """
+        if item_type(item) != "custom_tool_call" or self._tool_names is None:
+            return False
+        own_name = self._tool_names.own_name(as_text(item.get("name")))
+        return own_name not in self._tool_names.known
 
     def _find(
         self, index: int, ids: Sequence[str], fits: Callable[[Item], bool]
@@ -9889,12 +10534,16 @@ class ResponseState:
             item = {**_OPENED_BY[kind], "id": item_id or f"item_{position}"}
             events = self._start(index, item, [item_id])
         if position not in self._open:
-            return events
+            ended = item_texts(self._ended[position])
+            self._open[position] = GrowingParts(ended)
         self._growing = ((index, kind, item_id), position)
         text_place = (kind, event.part)
         if isinstance(event, TextDone):
             rest = self._open[position].end_part(text_place, event.text)
-            return events + self._deltas(position, rest)
+            own_index = self._first + position
+            return events + [
+                TextDelta(own_index, kind, event.part, text) for _, text in rest
+            ]
         self._open[position].grow(text_place, event.text)
         shown = TextDelta(self._first + position, kind, event.part, event.text)
         return [*events, shown]
@@ -9902,22 +10551,62 @@ class ResponseState:
     def _end(self, position: int | None, index: int, item: Item) -> list[RunEvent]:
         """Take the final form of an item, and show what its deltas left out."""
         if position in self._ended:
-            return []
+            return self._end_again(position, item)
         if _lacks_call_id(item):
             item = {**item, "call_id": f"call_{new_ulid()}"}
-        item = _drop_malformed_ids(item)
         events: list[RunEvent] = []
         if position is None:
             position = len(self._items)
             events = self._start(index, item, _ids(item))
         for item_id in _ids(item):
             self._ids[item_id] = position
-        rests = self._open.pop(position).end_item(list(item_texts(item)))
-        events += self._deltas(position, rests)
+        rests, whole = self._open.pop(position).end_item(_telling_texts(item))
+        missing = _missing_arguments(item, whole)
+        rests += missing.items()
+        longer = _changed_texts(dict(item_texts(item)), {**whole, **missing})
+        if longer:
+            item = with_texts(item, longer)
+        return events + self._tell_end(position, rests, self._with_own_call_id(item))
+
+    def _end_again(self, position: int, item: Item | None) -> list[RunEvent]:
+        """Take what a later event has more of an item that has ended.
+
+        Without such an event the item ends with the deltas that came since.
+        """
+        if item is not None and _text_length(item) <= self._ended_lengths[position]:
+            return []
+        ended = self._ended[position]
+        known = dict(_telling_texts(ended))
+        grown = self._open.pop(position, None) or GrowingParts(known.items())
+        rests, whole = grown.end_item(_telling_texts(item) if item else [])
+        # LiteLLM ends a thought with a summary, and repeats it as another kind of text.
+        kinds = {kind for (kind, _), text in known.items() if text}
+        longer: dict[TextPlace, str] = {}
+        for place, text in whole.items():
+            before = known.get(place, "")
+            is_more = text != before and text.startswith(before)
+            if is_more and (not kinds or place[0] in kinds):
+                longer[place] = text
+        if not longer:
+            return []
+        newer = {} if item is None else _text_fields(item, longer)
+        longest = {**dict(item_texts(ended)), **longer}
+        rests = [rest for rest in rests if rest[0] in longer]
+        whole_item = with_texts({**ended, **newer}, longest)
+        return self._tell_end(position, rests, whole_item)
+
+    def _tell_end(
+        self, position: int, rests: Iterable[tuple[TextPlace, str]], item: Item
+    ) -> list[RunEvent]:
+        """Return what the wire's own deltas did not bring of an item, then its end."""
         self._growing = _NO_TEXT
-        item = self._with_own_call_id(item)
         self._ended[position] = item
-        return [*events, ItemDone(self._first + position, item)]
+        self._ended_lengths[position] = _text_length(item)
+        index = self._first + position
+        events: list[RunEvent] = [
+            TextDelta(index, kind, part, text) for (kind, part), text in rests
+        ]
+        return [*events, ItemDone(index, item)]
 
     def _with_own_call_id(self, item: Item) -> Item:
         """Return a call under an id that no earlier response has.
@@ -9937,15 +10626,10 @@ class ResponseState:
             self._own_call_ids[call_id] = own_id
         return item if own_id == call_id else {**item, "call_id": own_id}
 
-    def _deltas(
-        self, position: int, rests: Iterable[tuple[TextPlace, str]]
-    ) -> list[RunEvent]:
-        """Return the deltas that show what the wire's own deltas did not bring."""
-        index = self._first + position
-        return [TextDelta(index, kind, part, text) for (kind, part), text in rests]
-
     def _finish(self, event: FinalResponse) -> list[RunEvent]:
         response = event.response
+        if not response and not self._items and event.status != "failed":
+            return []  # an end that says nothing of a response that has brought nothing
         self.usage = read_usage(response.get("usage"), response.get("service_tier"))
         self.trace = self.trace._replace(
             model=str(response.get("model") or ""),
@@ -9954,13 +10638,44 @@ class ResponseState:
             cache=as_mapping(response.get("prompt_cache_diagnostics")),
         )
         if event.status == "failed":
-            self._fail("failed", read_api_error(response.get("error")))
+            # Azure has the reason in `status_details` (can1357/oh-my-pi 907).
+            details = as_mapping(response.get("status_details"))
+            error = response.get("error") or details.get("error")
+            self._fail("failed", read_api_error(error))
         else:
             self.ending = _ending_of(event.status, response)
         events: list[RunEvent] = []
-        for position, item in self._match(content_parts(response.get("output"))):
+        output: list[Item] = []
+        for item in map(_in_api_form, content_parts(response.get("output"))):
+            if not self._is_of_server(item):
+                output.append(item)
+        for position, item in self._match(output):
             events += self._end(position, _NOWHERE, item)
+        if event.status != "failed":
+            events += self._end_open(event.status, has_snapshot=bool(output))
+        self._ended_empty = self.ending == COMPLETED and not self._items
         return [*events, ResponseDone(event.status)]
+
+    def _end_open(self, status: str, *, has_snapshot: bool) -> list[RunEvent]:
+        """End the items that neither an event nor the final snapshot has ended.
+
+        A call without arguments counts only where there is no snapshot to name it. Of
+        reasoning that was only announced, the encrypted content may not be whole.
+        """
+        events: list[RunEvent] = []
+        for position, grown in sorted(self._open.items()):
+            if position in self._ended:
+                events += self._end_again(position, None)
+                continue
+            item = self._items[position]
+            has_come = grown.has_text or any(text for _, text in _telling_texts(item))
+            if is_call(item):
+                has_come = bool(item.get("name")) and (has_come or not has_snapshot)
+            if has_come and not is_hosted(item):
+                final = {**item, "status": _STATUS_OF_ITEMS.get(status, "completed")}
+                final.pop("encrypted_content", None)
+                events += self._end(position, _NOWHERE, final)
+        return events
 
     def _match(self, items: Sequence[Item]) -> Iterator[tuple[int | None, Item]]:
         """Yield the positions of the items of the final snapshot, if they are known."""
@@ -9998,15 +10713,86 @@ def _has_fields(item: Item) -> bool:
     return bool(item)
 
 
-def _drop_malformed_ids(item: Item) -> Item:
-    """Return an item without ids that are not texts, because ids are keys here."""
+_STATUS_OF_ITEMS = {"incomplete": "incomplete", "cancelled": "incomplete"}
+"""The status of items that a response has not ended, by its own."""
+
+
+def _in_api_form(item: Item) -> Item:
+    """Return an item as the API writes it; other servers write some fields otherwise.
+
+    Texts may have no part around them, arguments may be an object or null, and the name
+    of a call may have spaces around it. Ids are keys here, so those that are not texts
+    go.
+    """
+    changed: Item = {}
+    for kind, field in kind_of(item).parts:
+        content = item.get(field)
+        rows = [content] if isinstance(content, str) else as_list(content)
+        if any(isinstance(row, str) for row in rows):
+            changed[field] = [
+                text_part(kind, row) if isinstance(row, str) else row
+                for row in rows
+                if row != ""
+            ]
+    if not isinstance(item.get("arguments", ""), str):
+        changed["arguments"] = arguments_text(item["arguments"])
+    if is_call(item) and as_text(item.get("name")):
+        changed["name"] = item["name"].strip()
     kept: Item = {}
     for key, value in item.items():
         is_malformed = value is not None and not as_text(value)
         if is_malformed and key.endswith("id"):
             continue
-        kept[key] = value
+        kept[key] = changed.get(key, value)
     return kept
+
+
+_ARGUMENTS: TextPlace = ("arguments", 0)
+
+
+def _telling_texts(item: Item) -> list[tuple[TextPlace, str]]:
+    """Return the texts of an item; arguments that say nothing as no text.
+
+    Gateways write `{}` in a call whose arguments come as deltas.
+    """
+    texts = dict(item_texts(item))
+    if texts.get(_ARGUMENTS, "").strip() in ("", "{}") and _ARGUMENTS in texts:
+        texts[_ARGUMENTS] = ""
+    return list(texts.items())
+
+
+def _text_length(item: Item) -> int:
+    """Return how many characters the texts of an item have."""
+    return sum(len(text) for _, text in _telling_texts(item))
+
+
+def _missing_arguments(
+    item: Item, whole: Mapping[TextPlace, str]
+) -> dict[TextPlace, str]:
+    """Return the arguments of a call of which none came: those of a function are `{}`.
+
+    A call that was cut off has none yet.
+    """
+    if whole.get(_ARGUMENTS) != "":
+        return {}
+    text = dict(item_texts(item))[_ARGUMENTS]
+    if item_type(item) == "function_call" and item.get("status") != "incomplete":
+        text = text.strip() or "{}"
+    return {_ARGUMENTS: text} if text else {}
+
+
+def _changed_texts(
+    texts: Mapping[TextPlace, str], whole: Mapping[TextPlace, str]
+) -> dict[TextPlace, str]:
+    """Return the texts of `whole` that are others than in `texts`."""
+    return {place: text for place, text in whole.items() if text != texts.get(place)}
+
+
+def _text_fields(item: Item, places: Iterable[TextPlace]) -> Item:
+    """Return the fields of an item that hold the texts at these places."""
+    texts = kind_of(item).parts
+    kinds = {"text" if kind == "refusal" else kind for kind, _ in places}
+    return {field: item[field] for kind, field in texts if kind in kinds}
 
 
 def _can_grow(item: Item, kind: str) -> bool:
@@ -10043,9 +10829,11 @@ def _ending_of(status: str, response: JsonObject) -> Ending:
     One that is `cancelled` was cancelled by another client: after our own cancellation
     no answer is read.
     """
-    details = as_mapping(response.get("incomplete_details"))
     if status == "incomplete":
-        return ending_of_incomplete(as_text(details.get("reason")))
+        details = as_mapping(response.get("incomplete_details"))
+        other_details = as_mapping(response.get("status_details"))
+        reason = details.get("reason") or other_details.get("reason")
+        return ending_of_incomplete(as_text(reason))
     if status == "cancelled":
         return ending_of_incomplete(status)
     return COMPLETED
@@ -10115,6 +10903,8 @@ class Attempts:
         self.deadlines = Deadlines(limits.timeouts, limits.set_waiting)
         self.usages: list[Usage] = []
         """Those of all attempts of the run."""
+        self.skipped = Counter[str]()
+        """The events of the run that cannot be read, by what they are."""
         self._call_ids: set[str] = set()
         """Those of all calls of the run."""
 
@@ -10128,6 +10918,8 @@ class Attempts:
         earlier_usages = len(self.usages)
         self.request = request
         self._call_ids |= find_call_ids(request.input)
+        tool_names = added_tool_names(request.input)
+        tool_names.update(as_text(tool.get("name")) for tool in request.tools or ())
         self._retries = 0
         self._repaired = 0
         self._thought: ItemAdded | None = None
@@ -10135,7 +10927,7 @@ class Attempts:
         self._thought_parts = 0
         """How many parts of it are on the page."""
         while True:
-            self.response = ResponseState(first_index, self._call_ids)
+            self.response = ResponseState(first_index, self._call_ids, tool_names)
             async with aclosing(self._attempt()) as events:
                 async for event in events:
                     yield event
@@ -10179,7 +10971,8 @@ class Attempts:
                     for shown in self._show_or_hold(event):
                         yield shown
         except ResponsesError as caught:
-            self.error = caught
+            if self.response.ending is None:  # what follows the end is not missed
+                self.error = caught
         if self.response.usage:
             self.usages.append(self.response.usage)
 
@@ -10283,6 +11076,7 @@ class Attempts:
         trace = self.response.trace
         if isinstance(error, ApiRefused):
             trace = Trace(error.request_id, "", error.failure.status, error.error)
+        trace = trace._replace(skipped=dict(self.skipped))
         if not trace.error.names_a_place:  # most runs, and a request may be large
             return trace
         subject = named_subject(self.request.sent(), trace.error)
@@ -10384,6 +11178,8 @@ class _Background:
         """Whether the next request is for the response itself, not for its stream."""
         self._is_cancelled = False
         """Whether nothing is left to cancel, also of a response that is unknown now."""
+        self._is_ignored = False
+        """Whether the server answers as if it were asked for no background response."""
 
     def take(self, event: ServerSentEvent) -> bool:
         """Note an event that could be read; say whether it is new.
@@ -10394,6 +11190,9 @@ class _Background:
             return True
         wire = json.loads(event.data)
         self.note(wire.get("response"))
+        # OpenAI and Azure repeat the parameter; vLLM answers with false.
+        if as_mapping(wire.get("response")).get("background", True) is not True:
+            self._is_ignored = True
         number = wire.get("sequence_number")
         if not isinstance(number, int):
             return True
@@ -10454,6 +11253,11 @@ class _Background:
         """Say whether nothing more is requested; raises `error` if it is the reason."""
         if self._attempts.response.ending:
             return True
+        if self._is_ignored:
+            # The work ended with the connection, so it may be asked for again.
+            error = error or ConnectionFailed(CUT.sentence)
+            error.was_sent = False
+            raise error
         if error is None:
             return not self._response_id.done()
         if error.is_final or not self._response_id.done():
@@ -10529,7 +11333,7 @@ class _Background:
     def _abandon(self) -> None:
         """Cancel the response once, unless it has ended or does not exist."""
         attempts = self._attempts
-        if attempts.response.ending or self._is_cancelled:
+        if attempts.response.ending or self._is_cancelled or self._is_ignored:
             return
         if self._response_id.done():
             self._is_cancelled = True
@@ -10548,7 +11352,8 @@ async def _stream_response(
 
     Without a `payload` it requests a response, or the rest of its stream. A response
     that is still in progress yields nothing. Raises what `Connections.request` raises,
-    AnswerTooLarge, MalformedEvent. Cancelling or closing it closes the connection.
+    AnswerTooLarge, and MalformedEvent if nothing of a stream can be read. Cancelling or
+    closing it closes the connection.
     """
     state = attempts.response
     attempts.deadlines.start_attempt()
@@ -10556,21 +11361,32 @@ async def _stream_response(
         attempts.endpoint, path, payload, attempts.deadlines
     ) as answer:
         state.trace = Trace(answer.request_id, status=200)
-        if not answer.is_stream:
+        if not await answer.is_stream():
             response = await answer.response_object()
             for event in _feed_whole(response, state, background):
                 yield event
             return
         reader = _StreamReader(answer, attempts, background)
-        while not (answer.is_read or state.ending):
-            events, malformed = await reader.read_batch()
+        earlier_events = state.event_count
+        while not (answer.is_read or state.is_over):
+            try:
+                async with asyncio.timeout(_SECOND_ANSWER if state.ending else None):
+                    events, unreadable = await reader.read_batch()
+            except TimeoutError:
+                break
             for event in events:
                 yield event
-            if malformed:
-                raise malformed
+            if unreadable:
+                raise unreadable
             await reader.gather_deltas(events)
+        if reader.has_skipped and state.event_count == earlier_events:
+            raise MalformedEvent
         for event in await reader.read_reason():
             yield event
+
+
+_SECOND_ANSWER = 10.0
+"""Seconds that a stream may be silent after the end of a response without any item."""
 
 
 class _StreamReader:
@@ -10591,19 +11407,23 @@ class _StreamReader:
         self._background = background
         # A background response is resumed behind the number of its last event.
         self._decoder = EventStreamDecoder(joins_deltas=background is None)
-        self._malformed: MalformedEvent | None = None
+        self.has_skipped = False
+        """Whether an event was left out that cannot be read."""
+        self._unreadable: UnreadableAnswer | None = None
         self._now = asyncio.get_running_loop().time
         self._read_at = self._now()
 
-    async def read_batch(self) -> tuple[list[RunEvent], MalformedEvent | None]:
-        """Wait for bytes; return their run events, up to one that cannot be read."""
+    async def read_batch(self) -> tuple[list[RunEvent], UnreadableAnswer | None]:
+        """Wait for bytes; return their run events, up to what is of another API."""
         chunk = await self._answer.read_any()
         self._attempts.count_bytes(chunk)
         self._read_at = self._now()
         batch = self._decoder.feed(chunk) if chunk else self._decoder.close()
-        if batch:
+        earlier_events = self._attempts.response.event_count
+        fed = self._feed(batch)
+        if self._attempts.response.event_count > earlier_events:
             self._attempts.deadlines.event_arrived()
-        return self._feed(batch)
+        return fed
 
     async def gather_deltas(self, events: Sequence[RunEvent]) -> None:
         """Wait for a moment if the last event is a delta: more of them will follow.
@@ -10633,23 +11453,32 @@ class _StreamReader:
 
     def _feed(
         self, batch: Sequence[ServerSentEvent]
-    ) -> tuple[list[RunEvent], MalformedEvent | None]:
-        """Return the run events of `batch`, up to the first event that cannot be read."""
-        self._malformed = None
+    ) -> tuple[list[RunEvent], UnreadableAnswer | None]:
+        """Return the run events of `batch`, up to the first one of another API."""
+        self._unreadable = None
         run_events: list[RunEvent] = []
         for event in join_deltas(self._parse(batch)):
             run_events += self._attempts.response.feed(event)
-        return run_events, self._malformed
+        return run_events, self._unreadable
 
     def _parse(self, batch: Iterable[ServerSentEvent]) -> Iterator[StreamEvent]:
-        """Yield the new events of `batch`; `_malformed` says why it ends early."""
-        try:
-            for wire_event in batch:
+        """Yield the new events of `batch`; `_unreadable` says why it ends early.
+
+        An event that cannot be read is left out: proxies keep a connection alive with
+        an empty `data:` or a word, and the last snapshot repeats what one lost line had.
+        """
+        for wire_event in batch:
+            try:
                 parsed = parse_event(wire_event)
-                if self._background is None or self._background.take(wire_event):
-                    yield parsed
-        except MalformedEvent as error:
-            self._malformed = error
+            except MalformedEvent:
+                self.has_skipped = True
+                self._attempts.skipped[describe_unreadable(wire_event)] += 1
+                continue
+            except UnreadableAnswer as error:
+                self._unreadable = error
+                return
+            if self._background is None or self._background.take(wire_event):
+                yield parsed
 
 
 def _feed_whole(
@@ -10659,10 +11488,15 @@ def _feed_whole(
 
     While the server is working on it, there are none.
     """
+    status = str(response.get("status") or "completed")
+    is_in_progress = status in ("queued", "in_progress")
     if background is not None:
         background.note(response)
-    status = str(response.get("status") or "completed")
-    if status in ("queued", "in_progress"):
+    elif is_in_progress:
+        # Sent again, it would be paid twice; without a background request, the server
+        # need not keep the response.
+        raise UnreadableAnswer(QUEUED.sentence)
+    if is_in_progress:
         return []
     return state.feed(FinalResponse(status, response))
 
@@ -10918,6 +11752,8 @@ def check_arguments(
     optional and must not be null itself; in a choice, the option that the model chose
     decides. The error is a sentence for the model.
     """
+    if arguments is None:  # some models write null for none
+        arguments = {}
     if not isinstance(arguments, Mapping):
         return {}, "The arguments must be a JSON object."
     kept = dict(arguments)
@@ -11002,10 +11838,6 @@ def _applicable_schemas(value: Any, node: Any, check: _SchemaCheck) -> list[Json
 # from what the earlier rounds of the same answer took. A task that a run delegates has a
 # budget of its own, and counts for the run as well.
 # --------------------------------------------------------------------------------------
-
-
-SpentLimit = Literal["rounds", "calls", "seconds", "tokens"]
-"""The limit that is reached."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -11196,8 +12028,9 @@ class Spending:
 # may match a name of which only a part is known. A call that needs an approval and does
 # not get one is denied.
 #
-# Every call gets an output. For each failure the model gets one of our messages; the text
-# of an exception goes only to the log, because it may quote what the model must not see.
+# Every call gets an output. For each failure the model gets one of our messages. That of
+# an exception quotes it, so that the model can correct its call: without secrets, and cut.
+# The log has more of it.
 # --------------------------------------------------------------------------------------
 
 
@@ -11345,10 +12178,11 @@ class CallLimits(NamedTuple):
 class CallTexts(NamedTuple):
     """What the model reads of a call that failed or was not made; `{tool}` is its name.
 
-    `failed` stands for an exception, the others for the limits of a budget.
+    `failed` is about an exception, which is the `{cause}`, the others about the limits
+    of a budget.
     """
 
-    failed: str = "Error: {tool} failed. Tell the user, or try another way."
+    failed: str = "Error: {tool} failed: {cause}"
     rounds: str = (
         "Error: {tool} was not run: the limit of tool rounds is reached. Answer "
         "without it."
@@ -11368,6 +12202,10 @@ class CallTexts(NamedTuple):
         """Return that a limit keeps a tool from being called."""
         text: str = getattr(self, limit)
         return text.replace("{tool}", name)
+
+    def describe_failure(self, name: str, cause: str) -> str:
+        """Return that a tool raised an exception."""
+        return self.failed.replace("{tool}", name).replace("{cause}", cause)
 
     def refuse(self, call: Item, limit: SpentLimit) -> ToolResult:
         """Return the result of a call that a limit keeps from being made."""
@@ -11427,6 +12265,8 @@ class Toolset(NamedTuple):
     limits: CallLimits = CallLimits()
     log: Callable[[str], object] = ignore_report
     """Takes lines about failed tools."""
+    redacted: Callable[[str], str] = redact
+    """Returns a text for the model without what only the server may know."""
     budget: Budget = Budget()
     carries_reasoning: bool = True
     """Whether the model gets its reasoning again between its calls."""
@@ -11619,10 +12459,8 @@ def _read_arguments(call: Item) -> object:
     """Return the arguments of a call; raises ValueError for invalid JSON."""
     if item_type(call) == "custom_tool_call":
         return {"input": call.get("input") or ""}
-    text = call.get("arguments")
-    if not isinstance(text, str) or not text.strip():
-        return {}
-    return load_json(text)
+    text = arguments_text(call.get("arguments"))
+    return load_json(text) if text.strip() else {}
 
 
 async def _call_tool(ready: _ReadyCall, toolset: Toolset) -> ToolResult:
@@ -11646,8 +12484,26 @@ async def _call_tool(ready: _ReadyCall, toolset: Toolset) -> ToolResult:
             raise
         if isinstance(error, TimeoutError) and scope.expired():
             return tool_error(f"{name} did not finish within {seconds:g} s.")
-        toolset.log(f"the tool {name} raised {type(error).__name__}: {error}")
-        return ToolResult(toolset.texts.failed.replace("{tool}", name), failed=True)
+        cause = _exception_text(error)
+        toolset.log(f"the tool {name} raised {cause}")
+        told = _cap_text(toolset.redacted(cause[:_MAX_READ_CAUSE]), _MAX_TOLD_CAUSE)
+        return ToolResult(toolset.texts.describe_failure(name, told), failed=True)
+
+
+_MAX_TOLD_CAUSE = 1_000
+"""Characters of an exception for the model: a message may quote a whole page."""
+_MAX_READ_CAUSE = 10_000
+"""More is not read. What is cut off by this may be half a secret."""
+
+
+def _exception_text(error: BaseException) -> str:
+    """Return type and text of an exception; the type alone if it has no text."""
+    name = type(error).__name__
+    try:
+        text = str(error).strip()
+    except Exception:  # it is not ours, and may not even have a text that works
+        text = ""
+    return f"{name}: {text}" if text else name
 
 
 def cap_output(output: str | list[Item], characters: int) -> str | list[Item]:
@@ -12240,8 +13096,8 @@ class _Rounds:
         """Whether the run had items before the last response."""
         self._may_call = True
         """Whether the last response was allowed to call tools."""
-        self._was_limited = False
-        """Whether a limit has kept a call from being made."""
+        self._limit: SpentLimit | None = None
+        """The limit that keeps the model from calling tools."""
         self._held: list[RunEvent] = []
         """Events of calls that wait for the judgment."""
 
@@ -12254,7 +13110,8 @@ class _Rounds:
         self.request = None
         number = self._spending.begin_round()
         limit = self._spending.limit_of_round()
-        self._may_call = limit is None and not self._was_limited
+        self._limit = self._limit or limit
+        self._may_call = self._limit is None
         if request.tools and not self._may_call:
             request = request.model_copy(update={"tool_choice": "none"})
         may_call = bool(request.tools) and self._may_call
@@ -12366,7 +13223,7 @@ class _Rounds:
         self, calls: Sequence[Item], limit: SpentLimit | None, toolset: Toolset
     ) -> Judgment:
         """Return what happens to the calls; the judge decides within the budget."""
-        self._was_limited = self._was_limited or limit is not None
+        self._limit = self._limit or limit
         if not toolset.runs_calls:
             return Judgment([Verdict(call, is_left=True) for call in calls])
         verdicts = self._apply_budget(calls, limit, toolset.texts)
@@ -12392,7 +13249,7 @@ class _Rounds:
                 allowed_ids.add(call["call_id"])
             else:
                 refusal = texts.refuse(call, limit or "calls")
-                self._was_limited = True
+                self._limit = self._limit or "calls"
             verdicts.append(Verdict(call, refusal))
         return verdicts
 
@@ -12514,9 +13371,10 @@ class _Rounds:
             ending=ending,
             usage=sum_usages(self._usages),
             last_usage=answer.last_usage,
-            output=tuple(self._output),
+            output=tuple(without_repetitions(self._output)),
             trace=trace,
             usages=tuple(self._usages),
+            limit=self._limit,
         )
 
 
@@ -12564,7 +13422,7 @@ async def _remote_refusal(
     name = remote_name(request)
     if limit:
         return toolset.texts.describe(name, limit).removeprefix("Error: ")
-    text = str(request.get("arguments") or "{}")
+    text = arguments_text(request.get("arguments")) or "{}"
     arguments = parse_json_object(text)
     if arguments is None:  # the person who decides sees what is not JSON as it is
         arguments = {"arguments": text}
@@ -12920,7 +13778,7 @@ def _calls(tool_calls: object) -> Iterator[ToolCall]:
         function = call.get("function")
         custom = call.get("custom")
         if isinstance(function, dict):
-            arguments = str(function.get("arguments") or "{}")
+            arguments = arguments_text(function.get("arguments")) or "{}"
             yield ToolCall(call_id, str(function.get("name")), arguments)
         elif "function" not in call and isinstance(custom, dict):
             text = str(custom.get("input") or "")
@@ -13901,7 +14759,7 @@ class _RunHistory:
         message: Item | None = None
         if items and item_type(items[-1]) == "message":
             shown = self._shown[piece.ulid]
-            if piece.text and shown and shown == text_digest(piece.text):
+            if shown and shown == text_digest(piece.text):
                 return items
             # Open WebUI joins neighboring messages and drops `phase`
             # (utils/misc.py:408). It does not return the text of commentary, so the text
@@ -13967,7 +14825,7 @@ def _message_item(kept: Item | None, shown: str) -> Item:
 # --------------------------------------------------------------------------------------
 # owui_chat.input.tasks
 #
-# Small jobs that the host gives a model: titles, tags, follow-up questions.
+# Jobs that the host gives a model: titles, tags, summaries, the merging of answers.
 #
 # The host names the job. Its prompt quotes the chat, markers included. The host would use
 # the text of an error as the title.
@@ -13988,12 +14846,47 @@ _TASK_OBJECTS: Mapping[str, tuple[str, dict[str, Any]]] = {
 (docs/reference/open-webui.md, "Tasks")."""
 
 
+SMALL_TASKS = frozenset([*_TASK_OBJECTS, "emoji_generation"])
+"""Tasks that a small model does as well; their texts are short."""
+
+_JSON_TASKS = frozenset([*_TASK_OBJECTS, "function_calling", "memory_review"])
+
+
+def is_usable_text(task: str, ending: Ending) -> bool:
+    """Say whether the text of a task is of use: whole, or a text that was cut.
+
+    Half of a JSON object is not.
+    """
+    if ending.kind == "incomplete":
+        return task not in _JSON_TASKS
+    return not ending.is_failure
+
+
+_HOSTS_LIMITS = {
+    "title_generation": 1000,
+    "context_compaction": 1000,
+    "emoji_generation": 4,
+}
+"""The `max_tokens` that the host sends if nobody has chosen any.
+
+It means models that do not reason; the limit counts reasoning, too (routers/tasks.py:185,
+utils/context_compaction.py:433 of 0.12.4).
+"""
+
+
+def without_hosts_limit(body: JsonObject, task: str) -> dict[str, Any]:
+    """Return the body of a task without the limit of tokens that is the host's own."""
+    kept = dict(body)
+    if kept.get("max_tokens") == _HOSTS_LIMITS.get(task):
+        kept.pop("max_tokens", None)
+    return kept
+
+
+_EFFORT_KEYS = frozenset({"reasoning", "reasoning_effort"})
 _ANSWER_KEYS = frozenset(
     {
         "json_schema",
         "parallel_tool_calls",
-        "reasoning",
-        "reasoning_effort",
         "reasoning_summary",
         "response_format",
         "text",
@@ -14006,28 +14899,36 @@ _ANSWER_KEYS = frozenset(
 
 
 def task_request(
-    model: ResolvedModel, messages: Sequence[JsonObject], body: JsonObject, task: str
+    model: ResolvedModel,
+    messages: Sequence[JsonObject],
+    body: JsonObject,
+    task: str,
+    *,
+    at_own_effort: bool = False,
+    stream: bool = False,
 ) -> ResponsesRequest:
-    """Return the request for a task: short, without tools or stored reasoning.
+    """Return the request for a task, without tools or stored reasoning.
 
-    If the host reads the answer as JSON, the model is held to that form. Raises
-    InvalidRequest.
+    The model has its lowest effort, or its own one. If the host reads the answer as
+    JSON, the model is held to that form. Raises InvalidRequest.
     """
     clean_messages = [
         {**as_mapping(message), "content": _clean(value_at(message, "content"))}
         for message in messages
     ]
     instructions, parts = parse_messages(clean_messages)
-    parameters = {key: body[key] for key in body if key not in _ANSWER_KEYS}
+    ignored = _ANSWER_KEYS if at_own_effort else _ANSWER_KEYS | _EFFORT_KEYS
+    parameters = {key: body[key] for key in body if key not in ignored}
     text_format = _task_format(task, clean_messages)
     if text_format and model.facts.known_family:
         parameters["text"] = {"format": text_format}
-    settings = Settings(
-        effort=model.lowest_effort(), stream=False, encrypted_reasoning=False
-    )
+    effort = None
+    if not at_own_effort:
+        effort = model.lowest_effort()
+        model = model._replace(pro=False)
+    settings = Settings(effort=effort, stream=stream, encrypted_reasoning=False)
     items = build_input(parts, {}, None)
-    standard = model._replace(pro=False)
-    return build_request(standard, instructions, items, parameters, settings)
+    return build_request(model, instructions, items, parameters, settings)
 
 
 def _task_format(task: str, messages: Sequence[JsonObject]) -> dict[str, Any] | None:
@@ -14139,6 +15040,15 @@ def client_usage(ended: RunDone) -> Chunk:
 def error_chunk(message: str) -> Chunk:
     """Return the chunk that marks the answer as failed and keeps its text."""
     return {"error": {"message": message}}
+
+
+def error_as_text(chunk: Chunk) -> Chunk:
+    """Return a chunk with its error as text, for a reader that drops errors."""
+    message = value_at(chunk, "error", "message")
+    if not message:
+        return chunk
+    delta = {"content": f"\n\n{message}"}
+    return {"choices": [{"index": 0, "delta": delta}]}
 
 
 def status_chunk(text: str) -> Chunk:
@@ -14341,10 +15251,10 @@ def _is_inert_inside(stem: str) -> bool:
     return inner in _INERT_TYPES
 
 
-def image_name(media_type: str) -> StoredName:
-    """Return the name and the type of an image that has only a type."""
+def image_name(media_type: str) -> str:
+    """Return the name of an image that has only a type."""
     ending = _IMAGE_ENDINGS.get(media_type)
-    return stored_name(f"image.{ending}" if ending else "image")
+    return f"image.{ending}" if ending else "image"
 
 
 # --------------------------------------------------------------------------------------
@@ -14893,7 +15803,13 @@ def closing_commentary(output: Sequence[Item]) -> Item | None:
 
 
 _GAP = "\n\n"
-_FINISH_REASONS = {"max_output_tokens": "length", "content_filter": "content_filter"}
+_FINISH_REASONS = {
+    "max_output_tokens": "length",
+    "max_messages": "length",
+    "content_filter": "content_filter",
+}
+_BROKEN_OFF = ("cancelled", "steered")
+"""Reasons for which an answer is incomplete that no finish reason tells."""
 
 
 class ChunkRenderer:
@@ -15018,7 +15934,8 @@ def chat_tool_call(item: dict[str, Any]) -> dict[str, Any]:
 
 def _error(ending: Ending) -> Chunk:
     """Return the chunk of an error; empty if an answer has a finish reason."""
-    if not ending.is_failure or ending.kind == "incomplete":
+    has_reason = ending.kind == "incomplete" and ending.code not in _BROKEN_OFF
+    if not ending.is_failure or has_reason:
         return {}
     return error_chunk(ending.sentence)
 
@@ -17132,7 +18049,11 @@ def _payloads_of(turn: DetailTurn) -> Iterator[tuple[list[Item], str | int]]:
 def _numbered_record(
     number: int, payload: Sequence[Item], origin: Origin, shown: str | int
 ) -> Record:
-    """Return a record of a request's own, with its number as the id."""
+    """Return a record of a request's own, with its number as the id.
+
+    A message of which nothing is shown is the model's own form of no text at all.
+    """
+    is_known = isinstance(shown, str) and bool(shown or message_text(payload[-1]))
     return Record(
         ulid=f"{number:026d}",
         model="",
@@ -17140,7 +18061,7 @@ def _numbered_record(
         payload=tuple(payload),
         message_id="",
         origin=origin,
-        shown=text_digest(shown) if shown and isinstance(shown, str) else "",
+        shown=text_digest(str(shown)) if is_known else "",
     )
 
 
@@ -17857,7 +18778,10 @@ class Recorder:
         self._messages: dict[int, Item] = {}
         """Messages whose text has not begun, by output index."""
         self._records: dict[int, Record] = {}
-        """The records of messages that have begun, by output index."""
+        """The records of messages, by output index, as they were at the beginning: a
+        message can end twice (`loop/response.py`)."""
+        self._ended: set[int] = set()
+        """The output indexes of items that have waited for a record."""
         self._after_message = False
         """Whether the answer has a message already: a later one needs a marker, because
         the host joins the texts of neighboring messages (utils/misc.py:408)."""
@@ -17898,10 +18822,9 @@ class Recorder:
                 self._after_message = True
                 yield from self._amend(event)
             case HiddenMessage():
-                message = _stored_message(event.item)
-                insort(self._pending, (event.output_index, message), key=itemgetter(0))
+                self._wait(event.output_index, [_stored_message(event.item)])
             case ItemDone():
-                self._wait(event.output_index, stored_item(event))
+                self._wait(event.output_index, self._kept_rows(stored_item(event)))
             case RunDone():
                 yield from self._close(event)
 
@@ -17945,7 +18868,11 @@ class Recorder:
                 yield NewRecord(record._replace(shown=shown), None)
         self._drop_trailing_reasoning()
         if self._pending:
-            yield from self._with_marker(self._take_record(), None)
+            record = self._take_record()
+            if item_type(record.payload[-1]) == "message":
+                # A hidden one is the model's own form of no text at all.
+                record = record._replace(shown=text_digest(""))
+            yield from self._with_marker(record, None)
 
     def _drop_trailing_reasoning(self) -> None:
         """Drop reasoning that nothing followed: the API would refuse it alone."""
@@ -17955,16 +18882,28 @@ class Recorder:
                 return
             self._pending.pop()
 
-    def _wait(self, index: int, item: Item) -> None:
+    def _wait(self, index: int, rows: Iterable[Item]) -> None:
         """Insert an item at its place; parallel calls may end in another order.
+
+        One that ends again takes the place of the shorter one.
+        """
+        if index in self._ended:
+            others = [row for row in self._pending if row[0] != index]
+            if len(others) == len(self._pending):
+                return  # its record has been written
+            self._pending = others
+        self._ended.add(index)
+        for row in rows:
+            insort(self._pending, (index, row), key=itemgetter(0))
+
+    def _kept_rows(self, item: Item) -> list[Item]:
+        """Return what is recorded of an item, which the chat does not show as it is.
 
         The chat returns what a remote server said: its card has it.
         """
         if not self._is_kept(item):
-            return
-        for replayed in replay_items(item):
-            if not is_call_output(replayed):
-                insort(self._pending, (index, replayed), key=itemgetter(0))
+            return []
+        return [row for row in replay_items(item) if not is_call_output(row)]
 
     def _is_kept(self, item: Item) -> bool:
         """Say whether an item is recorded, which the chat does not show as it is."""
@@ -17984,7 +18923,8 @@ class Recorder:
         is_marked = self._scope.cites or has_phase or self._after_message
         if not self._pending and not is_marked and kind != "refusal":
             return
-        if self._pending and not has_phase:
+        follows_message = self._pending and item_type(self._pending[-1][1]) == "message"
+        if self._pending and not has_phase and not follows_message:
             record = self._take_record()
         else:
             unshown = {**_stored_message(item), "content": [UNSHOWN_TEXT]}
@@ -17997,7 +18937,7 @@ class Recorder:
 
         The host strips texts. A marker would have to stand in front of this one.
         """
-        record = self._records.pop(ended.output_index, None)
+        record = self._records.get(ended.output_index)
         text = message_text(ended.item)
         if record is None:
             # Before Open WebUI stores an answer it strips its last message
@@ -18007,17 +18947,27 @@ class Recorder:
             if not host_strips or not can_record:
                 return
             record = self._take_record()
+            self._records[ended.output_index] = record
         amended = _with_ended_message(record, ended, text)
         if amended != record:
             yield NewRecord(amended, ended.output_index)
 
     def _add_commentary(self, ended: ItemDone) -> Iterator[_RecorderEvent]:
         """Yield the record of commentary, whose text the host does not return."""
-        if message_text(ended.item).strip():
+        if not message_text(ended.item).strip():
+            return
+        index = ended.output_index
+        message = _stored_message(ended.item)
+        first = self._records.get(index)
+        if first:
+            record = first._replace(payload=(*first.payload[:-1], message))
+            yield NewRecord(record, index)
+        else:
             self._after_message = True
-            record = self._take_record(_stored_message(ended.item))
-            self._last_commentary = (ended, record)
-            yield from self._with_marker(record, ended.output_index)
+            record = self._take_record(message)
+            self._records[index] = record
+            yield from self._with_marker(record, index)
+        self._last_commentary = (ended, record)
 
     def _with_marker(
         self, record: Record, index: int | None
@@ -18052,7 +19002,7 @@ def _with_ended_message(record: Record, ended: ItemDone, text: str) -> Record:
     payload = [item for item in record.payload if not _is_placeholder(item)]
     kept = omit_shown_text(_stored_message(ended.item), ended.shown)
     is_plain = kept.get("content") == [UNSHOWN_TEXT] and not kept.get("phase")
-    if not payload or not is_plain:
+    if not payload or not is_plain or item_type(payload[-1]) == "message":
         payload.append(kept)
     shown = "" if ended.shown == text else text_digest(ended.shown)
     return record._replace(payload=tuple(payload), shown=shown)
@@ -18204,7 +19154,7 @@ class TimeoutSettings(BaseModel):
         default=300,
         ge=30,
         le=900,
-        description="Longest wait for an answer to begin, 30 to 900.",
+        description="Longest silence before an answer begins, 30 to 900.",
     )
     idle_timeout_seconds: float = Field(
         default=300,
@@ -18422,11 +19372,16 @@ class AnswerLog:
 
     def hide(self, *secrets: str) -> None:
         """Remove these texts too from every line from now on."""
-        self._secrets = (*self._secrets, *secrets)
+        # Each once: a tool that fails hundreds of times names the same ones each time.
+        self._secrets = tuple(dict.fromkeys((*self._secrets, *secrets)))
 
     def redacted(self, text: str) -> str:
         """Return a text as one line without secrets."""
         return redact_line(text, self._secrets)
+
+    def redacted_for_model(self, text: str) -> str:
+        """Return a text without secrets, and without the paths of this server."""
+        return hide_paths(redact(text, self._secrets), _installation_roots())
 
     def line(self, level: LogLevel, text: str) -> None:
         """Write `text` as one line.
@@ -18447,6 +19402,15 @@ class AnswerLog:
     def _write(self, level: LogLevel, one_line: str) -> None:
         """Write a line without secrets and line breaks to the log of the shell."""
         raise NotImplementedError
+
+
+def _installation_roots() -> set[str]:
+    """Return the folders of Python, of the host and of its data."""
+    roots = {sys.prefix, sys.base_prefix, *sys.path, os.environ.get("DATA_DIR", "")}
+    with suppress(OSError, RuntimeError):  # the folder is gone; there is no home
+        roots.update((str(Path.cwd()), str(Path.home())))
+    absolute = {root.rstrip("/\\") for root in roots if Path(root).is_absolute()}
+    return absolute - {""}
 
 
 # --------------------------------------------------------------------------------------
@@ -18781,6 +19745,15 @@ class ChatCaller(NamedTuple):
         """
         return bool(self.chat_id and self.message_id)
 
+    @property
+    def drops_errors(self) -> bool:
+        """Whether the reader of a stream shows its text alone.
+
+        While the page merges answers, it stops at an error without a word, and looks as
+        if it still waited (`mergeResponses` in Chat.svelte of 0.12.4).
+        """
+        return self.task == "moa_response_generation"
+
 
 # --------------------------------------------------------------------------------------
 # shells.caller_settings
@@ -18802,21 +19775,33 @@ def unknown_permissions(
     return unknown_words(f"EXPERT_JSON, {_SETTING},", words, known, advice)
 
 
-def left_out_line(
-    who: str, left_out: Mapping[str, str], is_new: Callable[[str], bool]
-) -> str:
-    """Return the line of the log about settings that a request may not have.
+PERMISSION_ADVICE = f" ({_SETTING} in EXPERT_JSON says what a request may set)"
 
-    `left_out` has the shown text of each name. Each name is logged once per caller: a
-    client sends the same settings again and again.
+
+def left_out_line(
+    who: str,
+    left_out: Mapping[str, str],
+    is_new: Callable[[str], bool],
+    advice: str = PERMISSION_ADVICE,
+) -> str:
+    """Return the line of the log about what a request lost.
+
+    `left_out` has the reason of each name, if the advice does not say it. Each name is
+    logged once per caller: a client sends the same settings again and again.
     """
-    new = [shown for name, shown in left_out.items() if is_new(f"{who}: {name}")]
+    new: list[str] = []
+    for name, reason in left_out.items():
+        shown = name[:_LONGEST_LEFT_OUT]
+        if is_new(f"{who}: {shown}"):
+            new.append(f"{shown} ({reason})" if reason else shown)
     if not new:
         return ""
-    return (
-        f"left out of requests of {who}: {', '.join(new)} ({_SETTING} in EXPERT_JSON "
-        "says what a request may set)"
-    )
+    return f"left out of requests of {who}: {', '.join(new[:_MAX_LEFT_OUT])}{advice}"
+
+
+_LONGEST_LEFT_OUT = 60
+_MAX_LEFT_OUT = 50
+"""Callers choose names, and how many they send."""
 
 
 # --------------------------------------------------------------------------------------
@@ -18889,6 +19874,16 @@ def report_failure(
     if is_admin:
         shown = f"{shown} {answer}".strip()
     return ending._replace(sentence=shown)
+
+
+def report_skipped(log: AnswerLog, trace: Trace) -> None:
+    """Log how many events of an answer's streams could not be read, by what they are.
+
+    Nothing of them is quoted. Proxies send some on purpose, to keep a connection alive.
+    """
+    if trace.skipped:
+        counts = ", ".join(f"{count} {kind}" for kind, count in trace.skipped.items())
+        log.note(f"left out events of the stream that cannot be read: {counts}")
 
 
 _REVIEW_ID = re.compile(r"[\w.:-]{1,200}")
@@ -19250,13 +20245,17 @@ class StrategySettings(BaseModel):
 
 
 TOOL_FAILED_TEXT = "tool invoke error: failed to execute tool"
+"""The first line of what the model reads of a tool that raised; the cause follows."""
 _TOOL_REPEATED_TEXT = (
     "tool invoke error: repeated failure detected; skipped duplicate call"
 )
 
 
 class GuardedTools:
-    """Tools whose calls are checked; a call that failed is not made again.
+    """Tools whose calls are checked; a call that raised is not made again.
+
+    One that returned an error, or took too long, may be: "try again later" is an error
+    too.
 
     These are the tools of a run and the judge of their calls.
     """
@@ -19299,11 +20298,11 @@ class GuardedTools:
         return Judgment(verdicts)
 
     def failed_calls(self) -> list[Item]:
-        """Return the calls that failed, for later rounds."""
+        """Return the calls that raised, for later rounds."""
         return list(self._failed.values())
 
     def record_failed_call(self, call: Item) -> None:
-        """Remember a call that failed in an earlier round."""
+        """Remember a call that raised in an earlier round."""
         with suppress(ValueError):
             self._record_failure(str(call.get("name") or ""), parse_arguments(call))
 
@@ -19322,17 +20321,20 @@ class GuardedTools:
         return self._tools.call_kind(name)
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
-        """Run a tool; one that raises, takes too long or is stopped has failed too."""
+        """Run a tool, and remember a call that raised.
+
+        The loop ends a call that takes too long with a CancelledError, which is no
+        Exception; a tool's own time limit raises a TimeoutError.
+        """
         if self._signature(name, arguments) in self._failed:
             return ToolResult(_TOOL_REPEATED_TEXT, failed=True)
-        succeeded = False
         try:
-            result = await self._tools.call(name, arguments)
-            succeeded = not result.failed
-        finally:
-            if not succeeded:
-                self._record_failure(name, arguments)
-        return result
+            return await self._tools.call(name, arguments)
+        except TimeoutError:
+            raise
+        except (Exception, SystemExit):
+            self._record_failure(name, arguments)
+            raise
 
     def _record_failure(self, name: str, arguments: Mapping[str, Any]) -> None:
         """Remember a call, so that it is not made again."""
@@ -19350,10 +20352,10 @@ def parse_arguments(call: Item) -> dict[str, Any]:
     """Return the arguments of a call; raises ValueError without a JSON object."""
     if item_type(call) == "custom_tool_call":
         return {"input": str(call.get("input") or "")}
-    text = call.get("arguments")
-    if not isinstance(text, str):
-        raise ValueError("the arguments are not a text")
-    arguments = load_json(text) if text.strip() else {}
+    text = arguments_text(call.get("arguments"))
+    arguments = load_json(text) if text.strip() else None
+    if arguments is None:
+        return {}
     if not isinstance(arguments, dict):
         raise ValueError("the arguments are not a JSON object")
     return arguments
@@ -19515,7 +20517,7 @@ def build_call_texts(
     `calls` is how many an answer may make.
     """
     return CallTexts(
-        failed=TOOL_FAILED_TEXT,
+        failed=f"{TOOL_FAILED_TEXT}\n{{cause}}",
         rounds=f"Maximum iteration limit ({parameters.rounds}) reached. Cannot call "
         "tool '{tool}'. Please consider increasing the iteration limit.",
         calls=f"Call limit ({calls}) reached. Cannot call tool '{{tool}}'.",
@@ -20245,10 +21247,9 @@ class StoredFile(NamedTuple):
 
 
 class NewFile(NamedTuple):
-    """A file to store."""
+    """A file to store, under any name."""
 
     name: str
-    media_type: str
     content: bytes
 
 
@@ -20309,16 +21310,18 @@ async def store_file(
 ) -> dict[str, Any] | None:
     """Store a file for a user; return its entry in a message's list of files.
 
+    A model or its code chose the name. It becomes one whose file no browser runs, here
+    and nowhere else: whoever stores a file goes through this function.
+
     The file is linked with the saved `message`, whose `chat_id` and `message_id` it
     has; it is empty if there is none. None: the host refused the file, for example for
     its size (docs/reference/open-webui.md, "Events and stored files").
     """
     upload = host_name("routers.files", "upload_file_handler")
     refused = host_name("routers.files", "HTTPException")
+    name, media_type = stored_name(file.name)
     arriving = host_name("routers.files", "UploadFile")(
-        BytesIO(file.content),
-        filename=file.name,
-        headers={"content-type": file.media_type},
+        BytesIO(file.content), filename=name, headers={"content-type": media_type}
     )
     try:
         row = await upload(
@@ -20331,12 +21334,73 @@ async def store_file(
         await chats.insert_chat_files(**message, file_ids=[row.id], user_id=user.id)
     url = request.app.url_path_for("get_file_content_by_id", id=row.id)
     return {
-        "type": "image" if file.media_type.startswith("image/") else "file",
+        "type": "image" if media_type.startswith("image/") else "file",
         "id": row.id,
         "url": str(url),
-        "name": file.name,
-        "content_type": file.media_type,
+        "name": name,
+        "content_type": media_type,
     }
+
+
+# --------------------------------------------------------------------------------------
+# owui_host.task_models
+#
+# Which models the administrators of Open WebUI chose for its tasks.
+# --------------------------------------------------------------------------------------
+
+
+_TASK_SETTINGS = ("task.model.external", "task.model.default")
+_TASKS_WITH_SETTINGS = (
+    "title_generation",
+    "follow_up_generation",
+    "tags_generation",
+    "emoji_generation",
+    "query_generation",
+    "image_prompt_generation",
+    "autocomplete_generation",
+    "function_calling",
+)
+_COMPACTION_SETTINGS = ("chat.context_compaction.model",)
+
+
+def _model_settings(task: str) -> Sequence[str]:
+    """Return the settings of the host that choose the model of a task.
+
+    They are read in routers/tasks.py:81 and utils/context_compaction.py:406 of 0.12.4.
+    For any other task, such as the merging of answers, the client names the model.
+    """
+    if task == "context_compaction":
+        return _COMPACTION_SETTINGS
+    if task in _TASKS_WITH_SETTINGS:
+        return _TASK_SETTINGS
+    return ()
+
+
+async def chosen_task_models(task: str) -> set[str]:
+    """Return the ids of the models that an administrator chose for a task.
+
+    For a model of the workspace also the one it is made of, which the pipe is asked for.
+    A setting that the host does not have chooses nothing.
+    """
+    config = host_name("models.config", "Config")
+    models = host_name("models.models", "Models")
+    chosen: set[str] = set()
+    for key in _model_settings(task):
+        model_id = await config.get(key, "")
+        if not model_id:
+            continue
+        chosen.add(model_id)
+        row = await models.get_model_by_id(model_id)
+        base_id = getattr(row, "base_model_id", None)
+        if base_id:
+            chosen.add(str(base_id))
+    return chosen
+
+
+async def task_parameters() -> Mapping[str, Any]:
+    """Return the parameters that an administrator chose for all tasks."""
+    config = host_name("models.config", "Config")
+    return as_mapping(await config.get("task.model.params", {}))
 
 
 # --------------------------------------------------------------------------------------
@@ -20427,6 +21491,8 @@ class AccountCapabilities(RecentTexts):
         self.uploads = UploadMemory(now)
         self.refused_uploads = UserReports(now=now)
         """Accounts that take no files for Python, by the users who met it."""
+        self.left_out = RecentTexts(now)
+        """What the log has said of callers' requests: they choose the names in it."""
         self.dropped = Counter[str]()
         """How often the API left items out of the input, by its reasons."""
 
@@ -20465,7 +21531,7 @@ RULING_PARAMETERS = ("instruction", "guide", "prompt_policy_overrides")
 administrator allows it."""
 _NOTHING_SET = StrategyParameters()
 
-_CALLER_PARAMETERS = [name for name in StrategySettings.model_fields if name != "model"]
+CALLER_PARAMETERS = [name for name in StrategySettings.model_fields if name != "model"]
 """What a request may state: custom parameters of a model of the workspace."""
 
 
@@ -20544,7 +21610,7 @@ def _strategy_of(model: str) -> str:
 def stated_parameters(body: JsonObject) -> dict[str, Any]:
     """Return the parameters of an agent that a request states, as far as they are valid."""
     stated: dict[str, Any] = {}
-    for name in _CALLER_PARAMETERS:
+    for name in CALLER_PARAMETERS:
         if body.get(name) is None:
             continue
         try:
@@ -21163,9 +22229,10 @@ class Valves(BaseModel):
     )
     TASK_MODEL: str = _valve(
         "gpt-6-luna",
-        "Model for titles and other tasks, at its lowest effort. If it is empty, or "
-        "still the default at a server other than OpenAI's, the chat's own model is "
-        "used.",
+        "Model for titles, tags, follow-up questions, search queries, autocompletion, "
+        "emoji and image prompts, at its lowest effort. If it is empty, or still the "
+        "default at a server other than OpenAI's, the chat's own model is used. A model "
+        "that an administrator chose for tasks in Open WebUI's settings does them itself.",
     )
     BACKGROUND_MODELS: str = _valve(
         "",
@@ -22013,9 +23080,23 @@ class Caller(ChatCaller):
         return self.host_model.split(".", 1)[-1]
 
     @property
+    def has_page(self) -> bool:
+        """Whether the answer is one of a chat of Open WebUI's page, and no task."""
+        return self.host_reads and not self.task
+
+    @property
     def is_in_channel(self) -> bool:
         """Whether the model was mentioned in a channel."""
         return self.chat_id.startswith(_CHANNEL)
+
+    @property
+    def drops_errors(self) -> bool:
+        """Whether the reader of a stream shows its text alone.
+
+        In a channel Open WebUI drops errors of a stream, and the answer would be empty
+        (socket/main.py:1369 of 0.12.4).
+        """
+        return self.is_in_channel or super().drops_errors
 
     @property
     def may_have_row(self) -> bool:
@@ -22045,7 +23126,7 @@ def read_caller(
 
 def page_emitter(caller: Caller, host: HostContext) -> EventEmitter | None:
     """Return what sends events beside the answer; None if no page shows them."""
-    if caller.host_reads and not caller.task:
+    if caller.has_page:
         return host.event_emitter
     return None
 
@@ -22083,8 +23164,6 @@ class CheckedCall(NamedTuple):
     """Where its requests go."""
     model: ResolvedModel
     """What answers it."""
-    chosen_model: ResolvedModel
-    """The requested model, which the API may have shut down."""
     model_id: str
     """The host's id of the model that was chosen, maybe one of its workspace."""
     model_name: str
@@ -22113,6 +23192,43 @@ class CheckedCall(NamedTuple):
         """Return a model with the administrator's overrides."""
         return resolve_model(name, self.overrides)
 
+    def retirement(self, name: str) -> str:
+        """Return the notice about the end of a model, if it is near.
+
+        An agent is named by the model that answers for it: that is what ends.
+        """
+        model_name = answering_name(name, self.config.agent)
+        days = self.capabilities.shutdown_dates
+        model = _with_last_day(self.resolve(model_name), days)
+        today = utc_today()
+        successor = None if self.endpoint.is_azure else replacement(model, today)
+        return retirement_notice(model, today, successor)
+
+
+def note_left_out(
+    call: PipeCall | CheckedCall, left_out: Mapping[str, str], advice: str = ""
+) -> None:
+    """Log what a request lost, with the reason of each; each once a day for a caller.
+
+    With `advice`, an administrator can change that.
+    """
+    who = f"user {call.caller.user_id}"
+    line = left_out_line(who, left_out, call.capabilities.left_out.first_time, advice)
+    if line and advice:
+        call.log.warn(line)
+    elif line:
+        call.log.note(line)
+
+
+def _with_last_day(
+    model: ResolvedModel, shutdown_dates: Mapping[str, str]
+) -> ResolvedModel:
+    """Return a model with the last day that the server has named for it, if any."""
+    last_day = shutdown_dates.get(model.id)
+    if not last_day:
+        return model
+    return model._replace(facts=model.facts._replace(shutdown=last_day))
+
 
 def resolve_call(call: PipeCall, endpoint: Endpoint) -> CheckedCall:
     """Return a call with the model that answers it at an endpoint.
@@ -22130,9 +23246,7 @@ def resolve_call(call: PipeCall, endpoint: Endpoint) -> CheckedCall:
     if not caller.task:
         is_switched = call.config.wants_agent
         agent = find_agent(caller.model, parameters, is_switched=is_switched)
-    last_day = call.capabilities.shutdown_dates.get(chosen.id)
-    if last_day:
-        chosen = chosen._replace(facts=chosen.facts._replace(shutdown=last_day))
+    chosen = _with_last_day(chosen, call.capabilities.shutdown_dates)
     successor = None if endpoint.is_azure else replacement(chosen, utc_today())
     return CheckedCall(
         body=call.body,
@@ -22141,7 +23255,6 @@ def resolve_call(call: PipeCall, endpoint: Endpoint) -> CheckedCall:
         config=call.config,
         endpoint=endpoint,
         model=successor or chosen,
-        chosen_model=chosen,
         model_id=str(call.host.metadata.get("model_id") or caller.host_model),
         model_name=answering_name(caller.model, parameters),
         overrides=overrides,
@@ -22181,6 +23294,27 @@ def function_names(wrapped: object) -> list[str]:
     return names
 
 
+_NAMES_SECRET = re.compile("key|token|secret|passw", re.IGNORECASE)
+
+
+def tool_secrets(wrapped: object) -> list[str]:
+    """Return the keys and passwords in the valves that a tool's function can quote.
+
+    The host sets `valves` on the toolkit, and on the user whom the function is given.
+    """
+    toolkit = getattr(getattr(wrapped, "__function__", None), "__self__", None)
+    given = getattr(wrapped, "__extra_params__", None)
+    secrets: list[str] = []
+    for valves in (
+        getattr(toolkit, "valves", None),
+        value_at(given, "__user__", "valves"),
+    ):
+        for name, value in getattr(valves, "__dict__", {}).items():
+            if isinstance(value, str) and _NAMES_SECRET.search(name):
+                secrets.append(value)
+    return secrets
+
+
 def is_blocking(function: HostFunction) -> bool:
     """Say whether a function does its work without waiting.
 
@@ -22209,8 +23343,8 @@ def run_at_once(function: HostFunction, params: JsonObject) -> Any:
 async def call_server(function: HostFunction, params: JsonObject) -> Any:
     """Return the result of an MCP server, or its error for the model.
 
-    The host raises the server's own error as a bare Exception (utils/mcp/client.py).
-    Other exceptions are not from the server and may not be shown to the model.
+    The host raises the server's own error as a bare Exception (utils/mcp/client.py). It
+    is a result: the call has been made, and may be made again.
     """
     try:
         return await function(**params)
@@ -22377,6 +23511,29 @@ async def missing_task_models(request: Any) -> list[str]:
     models = request.app.state.MODELS
     chosen = [await config.get(key, "") for key in _TASK_MODELS]
     return [model for model in dict.fromkeys(chosen) if model and model not in models]
+
+
+async def keeps_models() -> bool:
+    """Say whether the host asks for its models only once (*Cache Base Model List*)."""
+    try:
+        config = host_name("models.config", "Config")
+        return bool(await config.get("models.base_models_cache", False))
+    except HostTooOld:
+        return False
+
+
+async def forget_kept_models() -> None:
+    """Make the host ask for its models again, as its own `refresh` does.
+
+    An empty list, or an exception, would not do: beside the models of others it is kept
+    as well (utils/models.py:124, functions.py:89 of 0.12.4).
+    """
+    with suppress(HostTooOld):
+        state = host_name("main", "app").state
+        redis = getattr(state, "redis", None)
+        if redis is not None:
+            await redis.delete(host_name("utils.models", "BASE_MODELS_CACHE_KEY"))
+        state.BASE_MODELS = []
 
 
 async def is_legacy_model(model_id: str) -> bool:
@@ -22622,7 +23779,7 @@ async def store_tool_image(host: HostContext, user: HostUser | None, url: str) -
 # --------------------------------------------------------------------------------------
 
 
-_LENGTH_KEYS = ("max_output_tokens", "max_tokens", "max_completion_tokens")
+LENGTH_KEYS = ("max_output_tokens", "max_tokens", "max_completion_tokens")
 _TOOL_KEYS = ("tools", "extra_tools")
 
 
@@ -22682,15 +23839,39 @@ async def drop_forbidden_keys(call: CheckedCall) -> CheckedCall:
         return call
     stored = await administrator_params(call.model_id)
     body = _permitted_body(call.body, permission._replace(stored=stored))
-    left_out: dict[str, str] = {}
-    for key, value in call.body.items():
-        if value is not None and body.get(key) != value:
-            left_out[key] = f"{key} ({ACCOUNT_KEYS.get(key, 'in part')})"
-    who = f"user {call.caller.user_id}"
-    line = left_out_line(who, left_out, call.capabilities.first_time)
-    if line:
-        call.log.warn(line)
+    note_left_out(call, _left_out(call.body, body), PERMISSION_ADVICE)
     return call._replace(body=body)
+
+
+def _left_out(body: JsonObject, kept: JsonObject) -> dict[str, str]:
+    """Return what a body lost, with the reasons, by names."""
+    left_out: dict[str, str] = {}
+    for key, value in body.items():
+        if value is None or kept.get(key) == value:
+            continue
+        if key in ACCOUNT_KEYS:
+            left_out[key] = ACCOUNT_KEYS[key]
+        elif key in LENGTH_KEYS:
+            left_out[key] = f"MAX_OUTPUT_TOKENS is {kept[key]}"
+        elif key == "reasoning":
+            for field in value:
+                if field not in kept[key]:
+                    left_out[f"reasoning.{field}"] = "the administrator's"
+        else:  # tools
+            for tool in value:
+                if tool not in kept[key]:
+                    name, reason = _closed_tool(as_mapping(tool))
+                    left_out[f"{key} {name}"] = reason
+    return left_out
+
+
+def _closed_tool(tool: JsonObject) -> tuple[str, str]:
+    """Return what a tool that is not opened needs a word for, and why."""
+    kind = str(tool.get("type"))
+    for name in _CLOSED_FIELDS:
+        if _is_closed_value(tool.get(name)):
+            return f"{kind}.{name}", "names what belongs to somebody"
+    return kind, "a billed tool of OpenAI"
 
 
 async def apply_stated_parameters(call: CheckedCall) -> CheckedCall:
@@ -22704,13 +23885,21 @@ async def apply_stated_parameters(call: CheckedCall) -> CheckedCall:
         return call
     stored = stated_parameters(await administrator_params(call.model_id))
     stated = stated_parameters(call.body)
+    left_out: dict[str, str] = {}
+    for name in CALLER_PARAMETERS:
+        if name not in stated and call.body.get(name) is not None:
+            left_out[name] = "not a valid value"
+    note_left_out(call, left_out)
     opened = _opened_words(call.config.expert, is_admin=call.caller.is_admin)
-    agent, left_out = with_stated_parameters(call.agent, stored, stated, opened)
-    who = f"user {call.caller.user_id}"
-    names = {name: name for name in left_out}
-    line = left_out_line(who, names, call.capabilities.first_time)
-    if line:
-        call.log.warn(line)
+    agent, closed = with_stated_parameters(call.agent, stored, stated, opened)
+    reasons = {}
+    for name in closed:
+        is_costly = name in COSTLY_PARAMETERS
+        most = getattr(agent.parameters, name)
+        reasons[name] = (
+            f"AGENT_JSON says {most:g}" if is_costly else "the administrator's"
+        )
+    note_left_out(call, reasons, PERMISSION_ADVICE)
     return call._replace(agent=agent)
 
 
@@ -22747,7 +23936,7 @@ def _permitted_body(body: JsonObject, permission: _Permission) -> dict[str, Any]
         given = body.get(key)
         if isinstance(given, list):
             kept[key] = _permitted_tools(given, permission)
-    for key in _LENGTH_KEYS:
+    for key in LENGTH_KEYS:
         if _is_too_long(key, body, permission):
             kept[key] = permission.max_tokens
     return kept
@@ -22807,12 +23996,16 @@ def _is_open(tool: object, opened: Collection[str]) -> bool:
         return True
     field_words: list[str] = []
     for name in _CLOSED_FIELDS:
-        value = fields.get(name)
-        if value and as_mapping(value).keys() != {"type"}:
+        if _is_closed_value(fields.get(name)):
             field_words.append(f"{kind}.{name}")
     if not field_words:
         return kind in opened
     return all(word in opened for word in field_words)
+
+
+def _is_closed_value(value: object) -> bool:
+    """Say whether a closed field holds something; a type alone is nobody's."""
+    return bool(value) and as_mapping(value).keys() != {"type"}
 
 
 def _is_too_long(key: str, body: JsonObject, permission: _Permission) -> bool:
@@ -23068,13 +24261,20 @@ async def _with_identity(call: PipeCall, endpoint: Endpoint) -> Endpoint:
 #
 # Every page load lists the models, so the list is answered from memory. The models of a
 # key are fetched in the background; the last result stays until a newer one arrives, also
-# if the server cannot be reached.
+# if the server cannot be reached. Only the first listing waits for the server, for a
+# moment.
 # --------------------------------------------------------------------------------------
 
 
 _FRESH_SECONDS = 3600.0
 _PAUSE_SECONDS = 60.0
 """How long a request keeps the next one away, until it has succeeded."""
+_FIRST_LIST_SECONDS = 2.0
+"""How long a page may wait for the first list."""
+_HOST_SECONDS = 15.0
+"""By then the host has stored the list for which it asked: it waits for the servers of
+its own connections, for ten seconds (AIOHTTP_CLIENT_TIMEOUT_MODEL_LIST)."""
+_HOST_PAUSES = 240
 
 OPENAI_HOST = Endpoint(DEFAULT_BASE_URL, "").host
 _LIST_TIMEOUTS = Timeouts(connect=10, first_event=20, total=30)
@@ -23103,11 +24303,17 @@ class Listing:
         self._account = ""
         self._known: dict[str, str] | None = None
         self._next_request = 0.0
+        self._answered = asyncio.Event()
+        self._completes = False
+        """Whether a list that the host keeps is going to be completed."""
 
-    def usable(
+    async def usable(
         self, endpoint: Endpoint, connections: Connections
     ) -> Collection[str] | None:
-        """Return the known models, None before the first answer; refresh old ones."""
+        """Return the known models, None before the first answer; refresh old ones.
+
+        While none are known, the answer is waited for, but not for long.
+        """
         account = endpoint.account()
         now = monotonic_seconds()
         if account != self._account:
@@ -23116,29 +24322,59 @@ class Listing:
             self._next_request = 0.0
         if now >= self._next_request:
             self._next_request = now + _PAUSE_SECONDS
-            connections.do_later(self._refresh(endpoint, connections))
+            self._answered = asyncio.Event()
+            work = self._refresh(endpoint, connections, self._answered)
+            connections.do_later(work)
+        if self._known is None:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_FIRST_LIST_SECONDS):
+                    await self._answered.wait()
         return self._known
 
-    async def _refresh(self, endpoint: Endpoint, connections: Connections) -> None:
+    async def _refresh(
+        self, endpoint: Endpoint, connections: Connections, answered: asyncio.Event
+    ) -> None:
         """Fetch the models; after an error the known ones stay."""
         with suppress(ResponsesError):
             models = await fetch_models(endpoint, connections)
+            if endpoint.account() == self._account:  # the valves are still the same
+                self._known = models
+                self.shutdown_dates.clear()
+                self.shutdown_dates.update(models)
+                self._next_request = monotonic_seconds() + _FRESH_SECONDS
+        answered.set()
+
+    def complete_later(self, endpoint: Endpoint, connections: Connections) -> None:
+        """Make the host list the models again once the server has named them.
+
+        The host keeps a list without them, so it would not ask again.
+        """
+        if not self._completes:
+            self._completes = True
+            connections.do_later(self._complete(endpoint, connections))
+
+    async def _complete(self, endpoint: Endpoint, connections: Connections) -> None:
+        """Wait for the models, up to an hour; then make the host ask again."""
+        for _ in range(_HOST_PAUSES):
+            await asyncio.sleep(_HOST_SECONDS)
             if endpoint.account() != self._account:  # the valves were changed meanwhile
-                return
-            self._known = models
-            self.shutdown_dates.clear()
-            self.shutdown_dates.update(models)
-            self._next_request = monotonic_seconds() + _FRESH_SECONDS
+                break
+            if await self.usable(endpoint, connections) is not None:
+                await forget_kept_models()
+                break
+        self._completes = False
 
 
-def list_models(
+async def list_models(
     valves: Valves, listing: Listing, connections: Connections
 ) -> dict[str, ResolvedModel]:
     """Return the models of MODEL_ID by the names that are listed, in their order.
 
     `auto` stands for the newest of each family that the key can use, or of each known
-    family if the server's list has no model that we know, like Azure's. A name that an
-    administrator wrote stays, whatever the server lists: it fails when it is used.
+    family if the server's list has no model that we know, like Azure's. Before that
+    list is known, they are a guess, so a host that keeps what is listed gets none. A
+    name that an administrator wrote stays, whatever the server lists: it fails when it
+    is used.
     """
     try:
         models = named_models(valves)
@@ -23148,12 +24384,18 @@ def list_models(
     names = list[str]()
     today = utc_today().isoformat()
     usable = None
+    is_complete = True
     with suppress(ResponsesError):
         endpoint = build_endpoint(valves)
         fetches = read_expert_settings(valves).fetch_models
         if fetches and ("auto" in listed or endpoint.host == OPENAI_HOST):
-            usable = listing.usable(endpoint, connections)
-    newest = newest_models(today, usable) or newest_models(today)
+            usable = await listing.usable(endpoint, connections)
+            if usable is None and "auto" in listed and await keeps_models():
+                is_complete = False
+                listing.complete_later(endpoint, connections)
+    newest: list[str] = []
+    if is_complete:
+        newest = newest_models(today, usable) or newest_models(today)
     for name in listed:
         if name == "auto":
             names += newest
@@ -23308,6 +24550,12 @@ def _image_generation(config: Config, _model: ResolvedModel) -> Sequence[Item]:
         problem = "IMAGE_GENERATION_OPTIONS is not a JSON object"
         raise valve_error(problem, PIPE_SHELL, '{"quality": "high"}')
     return [{**options, "type": "image_generation"}]
+
+
+def image_model_name(config: Config) -> str:
+    """Return the model that IMAGE_GENERATION_OPTIONS names, if any."""
+    options = parse_json_object(config.valves.IMAGE_GENERATION_OPTIONS)
+    return as_text(value_at(options, "model"))
 
 
 def _web_search(config: Config, model: ResolvedModel) -> Sequence[Item]:
@@ -23507,6 +24755,40 @@ def offer_tools(
     items = names.rename_tools(kept)
     chosen = responses_tool_choice(choice, items, names)
     return OfferedTools(items, names, chosen, _too_many_notice(len(tools)))
+
+
+def left_out_tools(
+    body: JsonObject,
+    model: ResolvedModel,
+    called: Sequence[Item],
+    offered: OfferedTools,
+    builtin: Collection[str],
+) -> dict[str, str]:
+    """Return the tools of a body that are not offered, with the reasons, by names.
+
+    `called` are those that were read. Of what was too large the log has a line already,
+    and of Open WebUI's own tools OpenAI's replace some by design.
+    """
+    offered_names = {*offered.names.known, *map(tool_name, offered.items)}
+    called_names = {tool_name(tool) for tool in called}
+    left_out: dict[str, str] = {}
+    for given in map(as_mapping, given_tools(body)):
+        kind = as_text(given.get("type")) or "function"
+        name = tool_name(as_mapping(given.get(kind)) or given)
+        if name in offered_names or name in builtin:
+            continue
+        if model.research:
+            reason = "a model that researches gets only OpenAI's tools"
+        elif not _takes_kind(model, kind):
+            reason = f"{model.name} takes no such tool"
+        elif name not in called_names:
+            continue
+        elif len(offered.items) == _MAX_TOOLS:
+            reason = f"the API takes at most {_MAX_TOOLS} tools"
+        else:
+            reason = "OpenAI's own tool replaces it"
+        left_out[f"the tool {name}"] = reason
+    return left_out
 
 
 def _first_tools(tools: list[Item], builtin: Collection[str]) -> list[Item]:
@@ -24434,11 +25716,21 @@ class ToolUser(NamedTuple):
 class HostTools:
     """The tools of one request, by the names that the model was given."""
 
-    def __init__(self, host: HostContext, user: ToolUser, names: ToolNames) -> None:
-        """Run the tools that the host passed with a call."""
+    def __init__(
+        self,
+        host: HostContext,
+        user: ToolUser,
+        names: ToolNames,
+        hide: Callable[[str], object] = ignore_report,
+    ) -> None:
+        """Run the tools that the host passed with a call.
+
+        `hide` takes the secrets that the exception of a tool may quote.
+        """
         self._host = host
         self._user = user
         self._names = names
+        self._hide = hide
         self._task_list = asyncio.Lock()
 
     def _own_name(self, name: str) -> str:
@@ -24502,7 +25794,12 @@ class HostTools:
             known = (self.parameters(own) or {}).get("properties") or {}
             params = {key: arguments[key] for key in arguments if key in known}
         async with self._turn_of(own):
-            result = await self._run_tool(own, tool, params)
+            try:
+                result = await self._run_tool(own, tool, params)
+            except (Exception, SystemExit):
+                for secret in tool_secrets(tool.get("callable")):
+                    self._hide(secret)
+                raise
         return await self._read_result(own, tool, params, result)
 
     def _turn_of(self, own: str) -> AbstractAsyncContextManager[object]:
@@ -24623,7 +25920,10 @@ def offered_tools(call: CheckedCall, model: ResolvedModel) -> OfferedTools:
             call.body, model, config.expert, call.log.warn, config.approval_rules
         )
     builtin = {name for name in call.host.tools if call.host.is_builtin(name)}
-    return offer_tools(call.body.get("tool_choice"), hosted, called, replaced, builtin)
+    choice = call.body.get("tool_choice")
+    offered = offer_tools(choice, hosted, called, replaced, builtin)
+    note_left_out(call, left_out_tools(call.body, model, called, offered, builtin))
+    return offered
 
 
 def _runs_calls(call: CheckedCall, offered: OfferedTools) -> bool:
@@ -24661,6 +25961,26 @@ def request_settings(
         parallel_tool_calls=None if valves.PARALLEL_TOOL_CALLS else False,
         defaults={**_default_parameters(call, tools.items), **ceiling},
     )
+
+
+def other_allowed_effort(
+    call: CheckedCall, facts: ModelFacts, request: ResponsesRequest
+) -> str:
+    """Return the effort that the limits of a user allow instead of the request's.
+
+    Empty if they allow what is asked for.
+    """
+    if call.account is None:
+        return ""
+    effort = (request.reasoning or {}).get("effort") or facts.default_effort
+    known: Sequence[str] = ()
+    if effort or facts.reasoning:
+        known = facts.efforts or REASONING_EFFORTS
+    allowed = call.account.limits.nearest_allowed_effort(effort, known)
+    if allowed:
+        reason = f"limits allow {allowed}"
+        note_left_out(call, {f"the effort {effort}": reason})
+    return allowed
 
 
 def is_as_configured(prepared: PreparedRequest) -> bool:
@@ -24736,7 +26056,7 @@ def call_toolset(call: CheckedCall, offered: OfferedTools) -> Toolset:
     valves = call.valves
     seconds = call.config.tool_seconds
     return Toolset(
-        tools=HostTools(call.host, tool_user(call), offered.names),
+        tools=HostTools(call.host, tool_user(call), offered.names, call.log.hide),
         approver=_approver(call),
         limits=CallLimits(
             seconds=seconds,
@@ -24745,6 +26065,7 @@ def call_toolset(call: CheckedCall, offered: OfferedTools) -> Toolset:
             own=[*call.config.tool_timeouts, *long_running_tools(call.host)],
         ),
         log=call.log.warn,
+        redacted=call.log.redacted_for_model,
         budget=Budget(
             # One round more in which the model hears of the limit.
             rounds=valves.MAX_FUNCTION_CALL_LOOPS + 1,
@@ -24979,7 +26300,10 @@ def _read_messages(
     parts, records = restore_from_details(parts, sign)
     model, reason = _choose_model(call, parts, stored)
     if call.account:
-        lacks = (*model.facts.lacks, *call.account.limits.forbidden_tools())
+        forbidden = call.account.limits.forbidden_tools()
+        wanted = [kind for kind in forbidden if kind in call.config.tool_kinds]
+        note_left_out(call, dict.fromkeys(wanted, "forbidden by limits"))
+        lacks = (*model.facts.lacks, *forbidden)
         model = model._replace(facts=model.facts._replace(lacks=lacks))
     tools = offered_tools(call, model)
     if call.agent:
@@ -25134,29 +26458,16 @@ def _build_flat(chat: _Chat) -> _Chat:
     body = _body(chat)
     stored = chat.stored.repairs if chat.stored else ()
     request = build_request(chat.model, "", items, body, settings)
-    effort = ""
-    if chat.call.account:
-        limits = chat.call.account.limits
-        effort = _other_allowed_effort(limits, chat.model.facts, request)
+    effort = other_allowed_effort(chat.call, chat.model.facts, request)
     if effort:
         body["reasoning"] = {**as_mapping(body.get("reasoning")), "effort": effort}
         request = build_request(chat.model, "", items, body, settings)
+    unsent = [tool for tool in chat.tools.items if tool not in (request.tools or ())]
+    reason = "not with the effort minimal"
+    names = [f"the tool {tool_name(tool)}" for tool in unsent]
+    note_left_out(chat.call, dict.fromkeys(names, reason))
     repairs = (*learned_repairs(chat.call, request.model), *stored)
     return chat._replace(request=request.model_copy(update={"repairs": repairs}))
-
-
-def _other_allowed_effort(
-    limits: UsageAllowance, facts: ModelFacts, request: ResponsesRequest
-) -> str:
-    """Return the effort that limits allow instead of the request's.
-
-    Empty if they allow what is asked for.
-    """
-    effort = (request.reasoning or {}).get("effort") or facts.default_effort
-    known: Sequence[str] = ()
-    if effort or facts.reasoning:
-        known = facts.efforts or REASONING_EFFORTS
-    return limits.nearest_allowed_effort(effort, known)
 
 
 def _restore_prefix(chat: _Chat) -> _Chat:
@@ -25325,17 +26636,29 @@ def _body(chat: _Chat) -> dict[str, Any]:
 # --------------------------------------------------------------------------------------
 # owui_manifold.prepare.tasks
 #
-# The request of a task: titles, tags and the like, without tools or stored items.
+# The request of a task: a title, a summary and the like, without tools or stored items.
+#
+# TASK_MODEL does the small tasks, at its lowest effort. Any other task is done by the model
+# that is asked for, at its own effort: a person or an administrator chose it for that. An
+# administrator of Open WebUI can also choose a model for the small ones.
 # --------------------------------------------------------------------------------------
 
 
-def build_task_request(
+async def build_task_request(
     call: CheckedCall, model: ResolvedModel | None = None
 ) -> PreparedRequest:
-    """Return the request for a title, tags or the like; raises InvalidRequest."""
+    """Return the request for a task; raises InvalidRequest."""
     require_floor()
-    model = model or task_model(call)
-    request = task_request(model, call.messages, call.body, call.caller.task)
+    task = call.caller.task
+    chosen = await chosen_task_models(task)
+    streams = call.caller.streams and call.valves.ENABLE_STREAM
+    if task in SMALL_TASKS and call.caller.host_model not in chosen:
+        model = model or task_model(call)
+        request = task_request(model, call.messages, call.body, task, stream=streams)
+    else:
+        model = asked_model(call)
+        body = await _without_unchosen_limit(call, chosen)
+        request = _own_effort_request(call, model, body, stream=streams)
     repairs = learned_repairs(call, request.model)
     request = request.model_copy(update={"repairs": repairs})
     origin = origin_at(model.family, call.endpoint)
@@ -25343,8 +26666,60 @@ def build_task_request(
     return PreparedRequest(call, request, origin, limits)
 
 
+def _own_effort_request(
+    call: CheckedCall, model: ResolvedModel, body: dict[str, Any], *, stream: bool
+) -> ResponsesRequest:
+    """Return the request for a task that a model does at its own effort.
+
+    Limits of the administrator hold as for an answer.
+    """
+    most = call.valves.MAX_OUTPUT_TOKENS
+    if most and not any(body.get(key) for key in LENGTH_KEYS):
+        body = {**body, "max_output_tokens": most}
+    build = partial(
+        task_request,
+        model,
+        call.messages,
+        task=call.caller.task,
+        at_own_effort=True,
+        stream=stream,
+    )
+    request = build(body=body)
+    effort = other_allowed_effort(call, model.facts, request)
+    if not effort:
+        return request
+    reasoning = {**as_mapping(body.get("reasoning")), "effort": effort}
+    return build(body={**body, "reasoning": reasoning})
+
+
+def asked_model(call: CheckedCall) -> ResolvedModel:
+    """Return the model that was asked for; of an automatic name, the one for the prompt."""
+    last = call.messages[-1] if call.messages else None
+    prompt = text_message("user", as_text(value_at(last, "content")))
+    choice = choose_auto_model(call.model_name, prompt, tools=False, earlier=())
+    return call.resolve(choice[0]) if choice else call.model
+
+
+async def _without_unchosen_limit(
+    call: CheckedCall, models: Collection[str]
+) -> dict[str, Any]:
+    """Return the body without a limit of tokens that nobody chose.
+
+    `models` are those that an administrator chose for the task.
+    """
+    without = without_hosts_limit(call.body, call.caller.task)
+    if without == call.body:
+        return without
+    chosen = [await task_parameters()]
+    for model_id in {call.model_id, *models}:
+        chosen.append(await administrator_params(model_id))
+    if any(given.get("max_tokens") == call.body["max_tokens"] for given in chosen):
+        return dict(call.body)
+    return without
+
+
 def task_model(call: CheckedCall) -> ResolvedModel:
-    """Return the model for tasks: the valve's, or the chat's own.
+    """Return the model for small tasks: the valve's, or the one that was asked for.
 
     A server other than OpenAI's may not have the default model.
     """
@@ -25355,7 +26730,7 @@ def task_model(call: CheckedCall) -> ResolvedModel:
         model = call.resolve(wanted)
         if _missing_model_text(call.endpoint, model.id) not in call.capabilities:
             return model
-    return call.model
+    return asked_model(call)
 
 
 def lacks_task_model(prepared: PreparedRequest, ended: RunDone) -> bool:
@@ -25365,12 +26740,14 @@ def lacks_task_model(prepared: PreparedRequest, ended: RunDone) -> bool:
     """
     call = prepared.call
     model = prepared.request.model
+    if call.caller.task not in SMALL_TASKS:
+        return False
     status = ended.trace.status or 0
     # OpenAI answers 400 for an unknown id, 404 for one that it has switched off.
     is_missing = names_model(status, ended.trace.error)
     is_refused = is_missing or status in (403, 404)
     is_stopped = ended.ending.code in SAFETY_STOPS
-    if not is_refused or is_stopped or model == call.model.id:
+    if not is_refused or is_stopped or model == asked_model(call).id:
         return False
     if is_missing and call.capabilities.first_time(
         _missing_model_text(call.endpoint, model)
@@ -25431,9 +26808,13 @@ def report_request(prepared: PreparedRequest) -> None:
         f"stored {bool(prepared.stored)}, native {call.caller.host_reads}",
     )
     missing, errors = _missing_features(prepared)
-    if missing:
-        reason = "left out, not known to the API or not taken by the model"
-        call.log.line("DEBUG", f"{reason}: {', '.join(missing)}")
+    left_out: dict[str, str] = {}
+    for name in missing:
+        if is_api_parameter(name):
+            left_out[name] = f"not taken by {request.model}"
+        else:
+            left_out[name] = "not known to the API"
+    note_left_out(call, left_out)
     for error in errors:
         call.warn_once(f"user {call.caller.user_id}: {error}")
     if call.config.expert.writes_audit_log():
@@ -25450,12 +26831,13 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     trace = ended.trace
     facts = call.resolve(prepared.request.model).facts
     ended = ended._replace(
-        ending=_explain_ending(ended),
+        ending=_explain_ending(prepared, ended),
         usage_note=_usage_note(prepared, ended),
         window_share=window_share(ended.last_usage, facts),
     )
     _audit_end(prepared, ended)
     _report_removals(call, trace.removed)
+    report_skipped(call.log, trace)
     if ended.ending.is_failure:
         ended = ended._replace(ending=_log_failure(call, ended))
     else:
@@ -25528,22 +26910,35 @@ def _usage_note(prepared: PreparedRequest, ended: RunDone) -> str:
     return f"about {count} tokens describe {len(tools)} tools"
 
 
-def _explain_ending(ended: RunDone) -> Ending:
-    """Return how a run ended; if nothing is shown of its answer, with the reason."""
+def _explain_ending(prepared: PreparedRequest, ended: RunDone) -> Ending:
+    """Return how a run ended; if nothing is shown of its answer, with the reason.
+
+    After tools have run, a model may have nothing to add (gpt-5.4-nano and gpt-5-mini
+    end with an empty message). That is no failure: a person who regenerates the
+    answer would run the tools once more.
+    """
     ending = ended.ending
     output = ended.output
     is_seen = any(_is_seen(item) for item in output)
     if is_seen or open_calls(output) or closing_commentary(output):
         return ending
     if ending.kind == "completed":
-        ends_with_call = output and is_call_output(output[-1])
-        reason = "only_calls" if ends_with_call else "no_answer"
-        return ending_of_incomplete(reason)
+        if ended.limit:
+            is_of_calls = ended.limit in ("rounds", "calls")
+            return ending_of_incomplete("only_calls" if is_of_calls else "used_up")
+        earlier = prepared.request.input[-1:]  # the outputs of a client's own tools
+        has_run = any(map(_is_of_run_tool, (*earlier, *output)))
+        return ending if has_run else ending_of_incomplete("no_answer")
     has_reasoning = any(is_reasoning(item) for item in output)
     if ending.code == "max_output_tokens" and has_reasoning:
         sentence = ending_of_incomplete("only_tokens").sentence
         return ending._replace(sentence=sentence)
     return ending
+
+
+def _is_of_run_tool(item: Item) -> bool:
+    """Say whether a tool has run, here or at a remote server."""
+    return is_call_output(item) or item_type(item) == "mcp_call"
 
 
 def _is_seen(item: Item) -> bool:
@@ -25567,7 +26962,10 @@ def _missing_features(prepared: PreparedRequest) -> tuple[list[str], list[str]]:
         chosen["reasoning_effort"] = config.effort
     if config.verbosity:
         chosen["verbosity"] = config.verbosity
-    return unsent_parameters({**chosen, **call.body}, prepared.request)
+    asked = {**chosen, **call.body}
+    if call.agent:  # these are not for the API
+        asked = {key: asked[key] for key in asked if key not in CALLER_PARAMETERS}
+    return unsent_parameters(asked, prepared.request)
 
 
 def _report_removals(call: CheckedCall, removed: Mapping[str, int]) -> None:
@@ -25670,24 +27068,14 @@ def _log_metadata(log: RunLog, metadata: RunMetadata) -> None:
 
 def stream_view(caller: Caller) -> NativeRenderer | ChunkRenderer:
     """Return what renders a stream for its reader: Open WebUI or a plain client."""
-    if caller.host_reads:
+    if caller.has_page:
         return page_view()
     return ChunkRenderer(_completion_id(), unix_seconds(), caller.host_model)
 
 
 def readable_chunk(chunk: Chunk, caller: Caller) -> Chunk:
-    """Return a chunk in a form that its reader shows: in a channel, an error as text.
-
-    There Open WebUI drops errors of a stream, and the answer would be empty
-    (socket/main.py:1369 of 0.12.4).
-    """
-    if not caller.is_in_channel:
-        return chunk
-    message = value_at(chunk, "error", "message")
-    if not message:
-        return chunk
-    delta = {"content": f"\n\n{message}"}
-    return {"choices": [{"index": 0, "delta": delta}]}
+    """Return a chunk in a form that its reader shows."""
+    return error_as_text(chunk) if caller.drops_errors else chunk
 
 
 def page_view() -> NativeRenderer:
@@ -25776,9 +27164,7 @@ def _valve_complaints(call: CheckedCall) -> list[str]:
 def _valve_notes(call: CheckedCall) -> list[str]:
     """Return what has no effect in valves: once in the log, once for administrators."""
     servers = call.config.remote
-    options = as_mapping(parse_json_object(call.valves.IMAGE_GENERATION_OPTIONS))
-    image_model = resolve_model(as_text(options.get("model")))
-    retirement = retirement_notice(image_model, utc_today())
+    retirement = call.retirement(image_model_name(call.config))
     image_note = f"IMAGE_GENERATION_OPTIONS: {retirement}" if retirement else ""
     all_notes = (
         *servers.notes,
@@ -25817,18 +27203,44 @@ def refusal_notice(call: CheckedCall) -> str:
     return f"No effect, because only administrators may change it: {shown}"
 
 
+def _retirement(prepared: PreparedRequest) -> str:
+    """Return the notice about the end of the model, once in each chat.
+
+    The log has it every day. What the page has shown it stores with the answer, so a
+    restart of the server changes nothing.
+    """
+    call = prepared.call
+    if call.caller.task:
+        notice = call.retirement(prepared.request.model)
+    else:
+        notice = call.retirement(call.caller.model)
+    if not notice:
+        return ""
+    call.warn_once(notice)
+    if call.caller.task:  # it comes before the answer, and shows nothing
+        return ""
+    rows = prepared.stored.messages.values() if prepared.stored else ()
+    for row in rows:
+        for status in as_list(value_at(row, "statusHistory")):
+            if value_at(status, "description") == notice:
+                return ""
+    is_new = call.capabilities.first_time(f"chat {call.caller.chat_id}: {notice}")
+    return notice if is_new else ""
+
+
 async def notices_of(prepared: PreparedRequest) -> list[str]:
     """Return the notices to show behind the answer's last line; tasks have none.
 
     The page shows only the last one, so the most serious one comes last.
     """
     call = prepared.call
+    retirement = _retirement(prepared)
     if call.caller.task:
         return []
     notices = [*_valve_notes(call), await _legacy_notice(call)]
     if call.account:
         notices += call.account.limits.notices()
-    notices.append(retirement_notice(call.chosen_model, utc_today(), call.model))
+    notices.append(retirement)
     notices += prepared.notices
     if call.account:
         notices += call.account.limits.complaints()
@@ -25877,6 +27289,7 @@ class IntermediateTexts:
         self._held: dict[int, list[RunEvent]] = {}
         """The events of each message that is held back, by its index."""
         self._hidden: list[Item] = []
+        self._hidden_indexes: set[int] = set()
 
     def show(self, event: RunEvent | RoundEvent) -> Iterator[RunEvent]:
         """Yield what is shown of an event; rounds themselves are not."""
@@ -25903,6 +27316,9 @@ class IntermediateTexts:
             case RunDone():
                 yield from self._release()
                 yield event._replace(output=self._shown_items(event.output))
+            case ItemDone() if event.output_index in self._hidden_indexes:
+                self._hidden.append(event.item)  # it went on, and ends again
+                yield HiddenMessage(event.output_index, event.item)
             case _:
                 is_held = self._hold(event)
                 if not is_held:
@@ -25915,6 +27331,8 @@ class IntermediateTexts:
         """
         if not isinstance(event, ItemEvent):
             return False
+        if event.output_index in self._hidden_indexes:
+            return True
         begins = isinstance(event, ItemAdded) and item_type(event.item) == "message"
         if begins and self._may_call:
             self._held[event.output_index] = []
@@ -25946,6 +27364,7 @@ class IntermediateTexts:
             if isinstance(last, ItemDone):
                 del self._held[index]
                 self._hidden.append(last.item)
+                self._hidden_indexes.add(index)
                 yield HiddenMessage(index, last.item)
 
     def _shown_items(self, output: Sequence[Item]) -> tuple[Item, ...]:
@@ -26385,7 +27804,10 @@ class ChatUploads:
         if not content:
             return ""
         endpoint = self._prepared.call.endpoint
-        deadlines = Deadlines(self._prepared.limits.timeouts)
+        timeouts = self._prepared.limits.timeouts
+        # Its answer is a few bytes: to send them one by one does not prolong the wait.
+        longest = min(timeouts.total or timeouts.first_event, timeouts.first_event)
+        deadlines = Deadlines(timeouts._replace(total=longest))
         upload = Upload(file.name, content)
         try:
             file_id = await upload_file(endpoint, self._connections, upload, deadlines)
@@ -26820,10 +28242,10 @@ class ArtifactStore:
             self._call.log.warn(f"no container file: {error}")
             reason = _GONE if error.status == 404 else _NOT_FETCHED
             return reason.format(name)
-        entry = await self._store_once(stored_name(name), content)
+        entry = await self._store_once(name, content)
         return entry or _NOT_STORED.format(name)
 
-    async def _store_once(self, name: StoredName, content: bytes) -> Item | None:
+    async def _store_once(self, name: str, content: bytes) -> Item | None:
         """Return the entry of a stored file; None if nothing is stored.
 
         The same content is stored once in a run. It belongs to the person who asked: if
@@ -26841,9 +28263,8 @@ class ArtifactStore:
         message: dict[str, str] = {}
         if caller.may_have_row:
             message = {"chat_id": caller.chat_id, "message_id": caller.message_id}
-        file = NewFile(name.name, name.media_type, content)
         request = self._call.host.request
-        entry = await store_file(request, file, message, user)
+        entry = await store_file(request, NewFile(name, content), message, user)
         self._entries[digest] = entry
         return entry
 
@@ -26944,7 +28365,8 @@ class _Answer:
         self._trials = RunTrials()
         # Nobody reads the stream while a file is fetched, so a fetch takes no longer
         # than half of the silence that the stream may have.
-        fetch_timeouts = Timeouts(first_event=prepared.limits.timeouts.idle / 2)
+        longest = prepared.limits.timeouts.idle / 2
+        fetch_timeouts = Timeouts(first_event=longest, total=longest)
         self._artifacts = ArtifactStore(call, connections, fetch_timeouts)
         self._citations = Citations(source_keys(call.host.metadata.get("sources")))
         self._thoughts: ShownThoughts | None = None
@@ -27114,6 +28536,10 @@ async def setup_findings(call: CheckedCall) -> list[Finding]:
     valves = [*call.config.remote.complaints, *call.config.problems]
     valves += _agent_problems(call)
     findings = [assess("Valves", "All of them are valid.", " ".join(valves))]
+    retirements = _retirements(call)
+    if retirements:
+        text = " ".join(retirements)
+        findings.append(Finding("Models that retire", text, "Warning"))
     if call.account:
         rules = [problem for problem in call.account.limits.problems if problem]
         works = "The rules of USER_LIMITS_JSON are valid."
@@ -27134,6 +28560,17 @@ async def setup_findings(call: CheckedCall) -> list[Finding]:
         advice = "Choose others in Open WebUI's settings."
         findings.append(assess("Open WebUI's task models", "", gone, advice))
     return findings
+
+
+def _retirements(call: CheckedCall) -> list[str]:
+    """Return the notices about models of the valves whose end is near."""
+    names = [
+        *comma_list(call.valves.MODEL_ID),
+        call.valves.TASK_MODEL.strip(),
+        image_model_name(call.config),
+    ]
+    notices = [call.retirement(name) for name in names]
+    return [notice for notice in dict.fromkeys(notices) if notice]
 
 
 def _agent_problems(call: CheckedCall) -> list[str]:
@@ -27564,9 +29001,9 @@ class Pipe:
         self._capabilities.shutdown_dates = self._listing.shutdown_dates
         self._threads = ToolThreads()
 
-    def pipes(self) -> list[dict[str, str]]:
+    async def pipes(self) -> list[dict[str, str]]:
         """Return the models to list."""
-        models = list_models(self.valves, self._listing, self._connections)
+        models = await list_models(self.valves, self._listing, self._connections)
         return [{"id": name, "name": model.name} for name, model in models.items()]
 
     async def pipe(  # noqa: PLR0913, PLR0917 - the host passes these, by name
@@ -27604,10 +29041,12 @@ class Pipe:
             threads=self._threads,
             user=user,
         )
-        if call.caller.task:
-            return await self._do_task(call)
+        if permitted is not metadata:
+            note_left_out(call, {"web_search": "no permission for web search"})
         if call.caller.streams:
             return self._stream(call)
+        if call.caller.task:
+            return await self._do_task(call)
         return await self._complete(call)
 
     async def _stream(self, call: PipeCall) -> AsyncGenerator[Chunk, None]:
@@ -27633,7 +29072,7 @@ class Pipe:
                 yield metadata_chunk(view, metadata)
             message = report_exception(call.log, error, PIPE_SHELL)
             yield readable_chunk(error_chunk(message), call.caller)
-        if failed and call.config.shows_log and call.caller.host_reads:
+        if failed and call.config.shows_log and call.caller.has_page:
             yield source_chunk("Log of this answer", call.log.text())
 
     async def _complete(self, call: PipeCall) -> Chunk:
@@ -27655,37 +29094,54 @@ class Pipe:
         return whole_result(call.caller, ended, items)
 
     async def _do_task(self, call: PipeCall) -> Chunk:
-        """Return a title, tags or the like; an empty text if that failed.
+        """Return a title, a summary or the like; an empty text if that failed.
 
-        A failed title must not make the chat fail. With rules for approvals the host's
-        task `function_calling` gets no answer: in its legacy mode the host would run the
-        tools without them.
+        A failed title must not make the chat fail.
         """
         text = ""
-        if call.caller.task == "function_calling" and call.config.approval_rules:
-            call.log.warn(_NO_LEGACY_TOOLS)
-            return task_result(text, call.caller.host_model)
         try:
-            text = await self._task_text(await check_call(call))
+            ended, _ = await self._watch(await self._answer(call))
+            if is_usable_text(call.caller.task, ended.ending):
+                text = completion_text(ended)
         except Exception as error:
             report_exception(call.log, error, PIPE_SHELL)
         return task_result(text, call.caller.host_model)
 
-    async def _task_text(self, call: CheckedCall) -> str:
-        """Return a task's text; empty if its request fails."""
+    async def _task_events(
+        self, call: CheckedCall
+    ) -> AsyncGenerator[AnswerEvent, None]:
+        """Yield the events of a task.
+
+        With rules for approvals the host's task `function_calling` gets no answer: in its
+        legacy mode the host would run the tools without them.
+        """
         known_text = command_task_text(call)
+        if call.caller.task == "function_calling" and call.config.approval_rules:
+            call.log.warn(_NO_LEGACY_TOOLS)
+            known_text = ""
         if known_text is not None:
-            return known_text
-        request = build_task_request(call)
-        ended, _ = await self._watch(answer_events(request, self._connections))
-        if lacks_task_model(request, ended):
-            request = build_task_request(call, call.model)
-            ended, _ = await self._watch(answer_events(request, self._connections))
-        return "" if ended.ending.is_failure else completion_text(ended)
+            yield TextDelta(0, "text", 0, known_text)
+            yield RunDone(COMPLETED, output=(text_message("assistant", known_text),))
+            return
+        # The second request is for the model that was asked for.
+        for may_lack_model in (True, False):
+            is_refused = False
+            model = None if may_lack_model else asked_model(call)
+            request = await build_task_request(call, model)
+            async with aclosing(answer_events(request, self._connections)) as events:
+                async for event in events:
+                    if isinstance(event, RunDone) and may_lack_model:
+                        is_refused = lacks_task_model(request, event)
+                    if not is_refused:
+                        yield event
+            if not is_refused:
+                return
 
     async def _answer(self, arrived: PipeCall) -> AsyncGenerator[AnswerEvent, None]:
-        """Return the events of an answer: of the model, of `/check` or of `/usage`."""
+        """Return the events of an answer: of the model, of a task, of `/check`, `/usage`."""
         call = await check_call(arrived)
+        if call.caller.task:
+            return self._task_events(call)
         question = last_user_text(call.messages)
         if call.caller.is_admin and question == CHECK_COMMAND:
             endpoints = await calls_to_each_endpoint(arrived, call)

@@ -40,6 +40,7 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import (
     AbstractAsyncContextManager,
     asynccontextmanager,
@@ -54,7 +55,8 @@ from itertools import count
 from pathlib import Path
 from secrets import token_hex
 from subprocess import DEVNULL, PIPE, Popen
-from threading import Thread
+from threading import Lock, Thread
+from types import MappingProxyType
 from typing import Any, IO, Literal, NamedTuple, Protocol, TypeVar
 from zipfile import BadZipFile, ZipFile
 
@@ -642,6 +644,170 @@ _MAX_INNER_BODY = 100_000
 
 
 # --------------------------------------------------------------------------------------
+# owui_chat.file_names
+#
+# The name and the type under which a file of a model or a tool is stored.
+#
+# Open WebUI sends an administrator's file inline, in its own origin, with the type that
+# `mimetypes` reads from the name (docs/reference/open-webui.md, "Events and stored
+# files"). A script in such a page has the rights of whoever opens the link, and a name
+# deceives: `mimetypes` ignores an encoding, so `report.html.gz` is `text/html`.
+#
+# So a list says which endings a browser only shows or downloads. A file with any other
+# ending, or with none, is stored under its name with `.bin`, which is only downloaded.
+# --------------------------------------------------------------------------------------
+
+
+MAX_NAME_LENGTH = 200
+"""Characters of a foreign name that are read; the file systems of hosts take 255 bytes.
+"""
+_MAX_ENDING = 20
+
+_INERT_TYPES = MappingProxyType(
+    {
+        # Images, without SVG, which runs scripts.
+        "avif": "image/avif",
+        "bmp": "image/bmp",
+        "gif": "image/gif",
+        "heic": "image/heic",
+        "ico": "image/x-icon",
+        "jpeg": "image/jpeg",
+        "jpg": "image/jpeg",
+        "png": "image/png",
+        "tif": "image/tiff",
+        "tiff": "image/tiff",
+        "webp": "image/webp",
+        # Sound and video.
+        "flac": "audio/flac",
+        "m4a": "audio/mp4",
+        "mp3": "audio/mpeg",
+        "mp4": "video/mp4",
+        "ogg": "audio/ogg",
+        "wav": "audio/wav",
+        "webm": "video/webm",
+        # Documents. Viewers of browsers keep a PDF's scripts out of the page's origin.
+        "doc": "application/msword",
+        "docx": (
+            "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+        ),
+        "epub": "application/epub+zip",
+        "odp": "application/vnd.oasis.opendocument.presentation",
+        "ods": "application/vnd.oasis.opendocument.spreadsheet",
+        "odt": "application/vnd.oasis.opendocument.text",
+        "pdf": "application/pdf",
+        "ppt": "application/vnd.ms-powerpoint",
+        "pptx": (
+            "application/vnd.openxmlformats-officedocument.presentationml.presentation"
+        ),
+        "rtf": "application/rtf",
+        "xls": "application/vnd.ms-excel",
+        "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+        # Texts. A browser shows them as they are; `js` and `css` are parts of pages.
+        "csv": "text/csv",
+        "geojson": "application/geo+json",
+        "ics": "text/calendar",
+        "ipynb": "application/x-ipynb+json",
+        "json": "application/json",
+        "jsonl": "application/jsonl",
+        "log": "text/plain",
+        "md": "text/markdown",
+        "py": "text/x-python",
+        "sql": "application/sql",
+        "tex": "application/x-tex",
+        "toml": "application/toml",
+        "tsv": "text/tab-separated-values",
+        "txt": "text/plain",
+        "yaml": "application/yaml",
+        "yml": "application/yaml",
+        # Data and archives, which are only downloaded.
+        "7z": "application/x-7z-compressed",
+        "arrow": "application/vnd.apache.arrow.file",
+        "bin": "application/octet-stream",
+        "db": "application/vnd.sqlite3",
+        "feather": "application/vnd.apache.arrow.file",
+        "h5": "application/x-hdf5",
+        "npy": "application/octet-stream",
+        "npz": "application/octet-stream",
+        "parquet": "application/vnd.apache.parquet",
+        "pkl": "application/octet-stream",
+        "sqlite": "application/vnd.sqlite3",
+        "stl": "model/stl",
+        "tar": "application/x-tar",
+        "tgz": "application/gzip",
+        "zip": "application/zip",
+    }
+)
+"""The endings that a browser runs nothing of, with their types."""
+
+_COMPRESSED_TYPES = MappingProxyType(
+    {
+        "bz2": "application/x-bzip2",
+        "gz": "application/gzip",
+        "xz": "application/x-xz",
+    }
+)
+"""Endings that `mimetypes` looks behind: it gives the type of the ending before them.
+"""
+
+_IMAGE_ENDINGS = MappingProxyType(
+    {
+        "image/gif": "gif",
+        "image/jpeg": "jpg",
+        "image/png": "png",
+        "image/webp": "webp",
+    }
+)
+"""The ending of each type of image that models and their tools generate."""
+
+
+class StoredName(NamedTuple):
+    """The name of a stored file, and its MIME type."""
+
+    name: str
+    media_type: str
+
+
+def shorten_name(name: str) -> str:
+    """Return at most 200 characters of a foreign name: its begin and its ending.
+
+    Whoever chooses a name chooses its length too, so this comes before anything else
+    reads it.
+    """
+    if len(name) <= MAX_NAME_LENGTH:
+        return name
+    return name[: MAX_NAME_LENGTH - _MAX_ENDING] + name[-_MAX_ENDING:]
+
+
+def stored_name(name: str) -> StoredName:
+    """Return the name and the type under which a file is stored.
+
+    `name` is any text: a directory before it is left out, and a browser runs nothing
+    that has the returned name.
+    """
+    base = shorten_name(name.replace("\\", "/").rpartition("/")[2]) or "file"
+    stem, _, ending = base.lower().rpartition(".")
+    if stem and ending in _INERT_TYPES:
+        return StoredName(base, _INERT_TYPES[ending])
+    if ending in _COMPRESSED_TYPES and _is_inert_inside(stem):
+        return StoredName(base, _COMPRESSED_TYPES[ending])
+    return StoredName(f"{base}.bin", _INERT_TYPES["bin"])
+
+
+def _is_inert_inside(stem: str) -> bool:
+    """Say whether what was compressed is inert, by its name without the last ending."""
+    _, dot, inner = stem.rpartition(".")
+    if not dot:
+        return bool(stem)
+    return inner in _INERT_TYPES
+
+
+def image_name(media_type: str) -> str:
+    """Return the name of an image that has only a type."""
+    ending = _IMAGE_ENDINGS.get(media_type)
+    return f"image.{ending}" if ending else "image"
+
+
+# --------------------------------------------------------------------------------------
 # shells.valve_words
 #
 # Valves that hold a list of words.
@@ -968,16 +1134,19 @@ class SandboxBackend(Protocol):
 #
 # Bubblewrap: empty namespaces around a Python interpreter.
 #
-# The sandbox sees nothing of the host but the interpreter and the system libraries, read-
-# only. Bubblewrap gets no environment variables, because the code could read them. A
-# server that runs as root starts the run as user nobody, because the kernel does not
-# limit the number of root's processes. The first process inside is identified by an open
-# folder in `/proc`: unlike a process id, it is never reused. The server's interpreter may
-# lie in a home folder that nobody else can read; then the system's is used.
+# The sandbox sees nothing of the host but the interpreter, its standard library and the
+# system's libraries, read-only. Packages that are installed there are hidden: where Open
+# WebUI is one of them, its database may lie among them. Bubblewrap gets no environment
+# variables, because the code could read them. A server that runs as root starts the run
+# as user nobody, because the kernel does not limit the number of root's processes. The
+# first process inside is identified by an open folder in `/proc`: unlike a process id, it
+# is never reused. The server's interpreter may lie in a home folder that nobody else can
+# read; then the system's is used.
 #
-# A filter refuses system calls in the gaps of namespaces. Memory can be held where no
-# limit counts it; sockets between a virtual machine and its host, and keyrings, belong to
-# no namespace; `io_uring` is not checked by filters.
+# A filter refuses system calls in the gaps of namespaces: what holds memory that nobody
+# can count, belongs to no namespace, or acts on the whole host. What is left is counted:
+# the memory of processes, the files, and what the kernel keeps for sockets, pipes, locks
+# and mappings.
 # --------------------------------------------------------------------------------------
 
 
@@ -986,6 +1155,17 @@ _INODE_BYTES = 1024
 _WRITABLE_FOLDERS = ("work", "tmp")
 _MEMORY_FIELDS = ("RssAnon:", "RssShmem:")
 """What a process holds of memory; the pages of files could be dropped at any time."""
+_BUFFER_BYTES = {"pipe": 64 * 1024, "socket": 3 * 212_992 // 2}
+"""What a pipe or a socket holds if nobody reads it (pipe(7); socket(7), wmem_default: a
+message is taken as long as there is room, and has at most half of it)."""
+_MAX_MAPS_CHARACTERS = 128 * 1024
+_BYTES_PER_MAPS_CHARACTER = 5
+"""What the kernel holds for a mapping, by its line in `/proc/<process>/maps`."""
+_MAX_MAPPINGS_BYTES = 65_530 * 400
+"""Of a process with more lines than we read: it has no more (vm.max_map_count)."""
+_LOCK_BYTES = 256
+_MAX_LOCKS = 4_000
+"""No program needs so many locks on files; nothing else limits them."""
 
 
 class _BubblewrapProcess:
@@ -998,6 +1178,7 @@ class _BubblewrapProcess:
         self._info_descriptor = info_pipe
         self._info = b""
         self._first_descriptor: int | None = None
+        self._opening = Lock()  # a thread measures while the run may be ended
         os.set_blocking(info_pipe, False)
 
     def measure_memory(self) -> int:
@@ -1027,39 +1208,103 @@ class _BubblewrapProcess:
 
     def _open_first_process(self) -> int:
         """Return a descriptor of the first process's folder."""
-        if self._first_descriptor is None:
-            self._info += os.read(self._info_descriptor, 4096)
-            number = "none"
-            with suppress(ValueError):  # it is not all written yet
-                number = json.loads(self._info)["child-pid"]
-            self._first_descriptor = os.open(
-                f"/proc/{number}", os.O_RDONLY | os.O_DIRECTORY
-            )
-        return self._first_descriptor
+        with self._opening:
+            if self._first_descriptor is None:
+                self._info += os.read(self._info_descriptor, 4096)
+                number = "none"
+                with suppress(ValueError):  # it is not all written yet
+                    number = json.loads(self._info)["child-pid"]
+                self._first_descriptor = os.open(
+                    f"/proc/{number}", os.O_RDONLY | os.O_DIRECTORY
+                )
+            return self._first_descriptor
 
 
 def _measure_root(root: str) -> int:
-    """Return the bytes that processes and files below the root of a sandbox hold."""
-    size = 0
-    for number in os.listdir(f"{root}/proc"):
-        if number.isdigit():
-            size += _read_process_memory(f"{root}/proc/{number}/status")
+    """Return the bytes that processes and files below the root of a sandbox hold.
+
+    Raises PermissionError if the kernel does not let us look.
+    """
+    size = locks = 0
+    buffers: set[str] = set()
+    for number in filter(str.isdigit, os.listdir(f"{root}/proc")):
+        memory = 0
+        for folder in _list_threads(f"{root}/proc/{number}"):
+            # All threads have the same memory, but the first may have ended, and each
+            # may have open files of its own.
+            with _unless_it_ended(folder):
+                memory = memory or _read_memory(folder)
+                locks += _read_open_files(folder, buffers)
+            if locks > _MAX_LOCKS:
+                return sys.maxsize
+        size += memory
+    size += sum(_BUFFER_BYTES[name.partition(":[")[0]] for name in buffers)
+    size += locks * _LOCK_BYTES
     for name in _WRITABLE_FOLDERS:
         size += _estimate_inode_memory(f"{root}/{name}")
     return size
 
 
-def _read_process_memory(path: str) -> int:
-    """Return the bytes that a process holds, by its status file in `/proc`."""
-    with (
-        suppress(FileNotFoundError, ProcessLookupError),
-        open(path, encoding="utf-8", errors="replace") as lines,
-    ):
+def _list_threads(process: str) -> list[str]:
+    """Return the folders in `/proc` of the threads of a process."""
+    with suppress(FileNotFoundError, ProcessLookupError):  # it has just ended
+        return [f"{process}/task/{number}" for number in os.listdir(f"{process}/task")]
+    return []
+
+
+@contextmanager
+def _unless_it_ended(folder: str) -> Iterator[None]:
+    """Ignore what cannot be read of a thread that has just ended: it holds nothing.
+
+    Until somebody waits for it, its folder belongs to root.
+    """
+    try:
+        yield
+    except (FileNotFoundError, ProcessLookupError):
+        pass
+    except PermissionError:
+        with suppress(FileNotFoundError, ProcessLookupError):
+            if _read_resident(folder):
+                raise
+
+
+def _read_memory(folder: str) -> int:
+    """Return the bytes that a thread's process holds, by its folder in `/proc`."""
+    resident = _read_resident(folder)
+    if not resident:
+        return 0
+    with open(f"{folder}/maps", "rb") as maps:
+        characters = len(maps.read(_MAX_MAPS_CHARACTERS))
+    if characters == _MAX_MAPS_CHARACTERS:
+        return resident + _MAX_MAPPINGS_BYTES
+    return resident + characters * _BYTES_PER_MAPS_CHARACTER
+
+
+def _read_resident(folder: str) -> int:
+    """Return the bytes of a thread's memory that are its own; 0 if it has ended."""
+    with open(f"{folder}/status", encoding="utf-8", errors="replace") as lines:
         kilobytes = [
             int(line.split()[1]) for line in lines if line.startswith(_MEMORY_FIELDS)
         ]
-        return 1024 * sum(kilobytes)
-    return 0  # it has just ended
+    return 1024 * sum(kilobytes)
+
+
+def _read_open_files(folder: str, buffers: set[str]) -> int:
+    """Add the pipes and sockets that a thread has open; return the number of its locks.
+
+    They are read for each file. The list in `/proc/locks` is not: whoever reads it
+    stops each lock of the host for 10 ms.
+    """
+    locks = 0
+    for number in os.listdir(f"{folder}/fd"):
+        with suppress(FileNotFoundError):  # it is closed by now
+            name = os.readlink(f"{folder}/fd/{number}")
+            if name.startswith("/"):
+                with open(f"{folder}/fdinfo/{number}", "rb") as info:
+                    locks += sum(line.startswith(b"lock:") for line in info)
+            elif name.partition(":[")[0] in _BUFFER_BYTES:
+                buffers.add(name)
+    return locks
 
 
 def _estimate_inode_memory(path: str) -> int:
@@ -1078,7 +1323,11 @@ _ISOLATION_OPTIONS = (
 _DEVICES = ("null", "zero", "random", "urandom")
 _PROGRAM_PATHS = ("/usr/bin", "/etc/alternatives")
 """Programs, and the links that Debian chooses some of them by."""
-_READ_ONLY_PATHS = ("/usr/lib", "/usr/lib64", "/etc/ld.so.cache", "/usr/share/zoneinfo")
+_LIBRARY_FOLDERS = ("/usr/lib", "/usr/lib64", "/lib", "/lib64")
+_READ_ONLY_PATHS = ("/etc/ld.so.cache", "/usr/share/zoneinfo")
+_STANDARD_LIBRARY = re.compile(r"python3\.\d+t?")
+_PACKAGE_FOLDERS = ("site-packages", "dist-packages")
+"""Where pip and Debian install packages, next to the modules of the standard library."""
 
 
 class BubblewrapBackend:
@@ -1129,15 +1378,18 @@ class BubblewrapBackend:
             yield from ("--dev-bind", f"/dev/{name}", f"/dev/{name}")
         for path in _READ_ONLY_PATHS:
             yield from ("--ro-bind-try", path, path)
-        yield from _folder_options(("/lib", "/lib64"))
+        yield from _folder_options(_LIBRARY_FOLDERS)
         if self._with_programs:
             for path in _PROGRAM_PATHS:
                 yield from ("--ro-bind-try", path, path)
             yield from _folder_options(("/bin",))
         prefix = self._python.parent.parent
         if prefix != Path("/usr"):
-            yield from ("--ro-bind", f"{prefix}/lib", f"{prefix}/lib")
+            yield from _interpreter_options(prefix)
         yield from ("--ro-bind", str(self._python), str(self._python))
+        yield from _hiding_options(
+            (*_LIBRARY_FOLDERS, f"{prefix}/lib", f"{prefix}/lib64")
+        )
         for path in ("/work", "/tmp"):
             yield from ("--size", str(limits.disk), "--tmpfs", path)
         if self._packages:
@@ -1180,6 +1432,38 @@ def _folder_options(folders: Iterable[str]) -> Iterator[str]:
             yield from ("--ro-bind", str(path), str(path))
 
 
+def _interpreter_options(prefix: Path) -> Iterator[str]:
+    """Yield the options for the standard library of an interpreter below `prefix`.
+
+    The shared libraries next to it are there, too: those of conda's modules are not the
+    system's. Nothing else is, as anything may be installed below such a folder.
+    """
+    for folder in (prefix / "lib", prefix / "lib64"):
+        if folder.is_symlink():
+            yield from ("--symlink", os.readlink(folder), str(folder))
+            continue
+        for path in sorted(folder.glob("*")):
+            is_shared = ".so" in path.suffixes and path.is_file()
+            if not is_shared and not _STANDARD_LIBRARY.fullmatch(path.name):
+                continue
+            if path.is_symlink():  # what it leads to is there if it is one of these
+                yield from ("--symlink", os.readlink(path), str(path))
+            else:
+                yield from ("--ro-bind", str(path), str(path))
+
+
+def _hiding_options(folders: Iterable[str]) -> Iterator[str]:
+    """Yield the options that put an empty folder over each folder of packages."""
+    hidden = {
+        path.resolve()
+        for folder in folders
+        for name in _PACKAGE_FOLDERS
+        for path in Path(folder).glob(f"*/{name}")
+    }
+    for path in sorted(hidden):
+        yield from ("--tmpfs", str(path), "--remount-ro", str(path))
+
+
 @contextmanager
 def _open_pipe() -> Iterator[tuple[int, int]]:
     """Lend the two ends of a pipe: the one to read, the one to write."""
@@ -1205,27 +1489,51 @@ def _open_seccomp_filter(machine: str) -> Iterator[int]:
 
 
 _REFUSED_CALLS = {
+    # Memory that nobody can count.
     "shmget": (29, 194),
-    "socket": (41, 198),
+    "socket": (41, 198),  # a listener's queue of clients that have closed theirs
+    "sendmsg": (46, 211),  # open files on their way
+    "bind": (49, 200),
+    "setsockopt": (54, 208),  # larger buffers
     "semget": (64, 190),
     "msgget": (68, 186),
+    "io_setup": (206, 0),
+    "inotify_init": (253, None),
+    "vmsplice": (278, 75),
+    "inotify_init1": (294, 26),
+    "fanotify_init": (300, 262),
+    "sendmmsg": (307, 269),
+    "seccomp": (317, 277),
+    "memfd_create": (319, 279),
+    "userfaultfd": (323, 282),
+    "io_uring_setup": (425, 425),  # its calls are not filtered either
+    "landlock_create_ruleset": (444, 444),
+    "memfd_secret": (447, 447),
+    # Other processes, keys of no namespace, the log and the disks of the host.
     "ptrace": (101, 117),
+    "syslog": (103, 116),
+    "sync": (162, 81),
     "add_key": (248, 217),
     "request_key": (249, 218),
     "keyctl": (250, 219),
-    "vmsplice": (278, 75),
     "perf_event_open": (298, 241),
+    "syncfs": (306, 267),
     "process_vm_readv": (310, 270),
     "process_vm_writev": (311, 271),
-    "memfd_create": (319, 279),
     "bpf": (321, 280),
-    "userfaultfd": (323, 282),
-    "io_uring_setup": (425, 425),
     "pidfd_getfd": (438, 438),
-    "memfd_secret": (447, 447),
 }
-"""The numbers of the calls that are refused, one of each machine in `_ARCHITECTURES`;
-`socket` only for what reaches outside."""
+"""The numbers of the calls that are refused, one of each machine in `_ARCHITECTURES`."""
+
+_REFUSED_ARGUMENTS = {
+    "fcntl": ((72, 25), 1, (1024, 1026, 1031)),  # F_SETLEASE, F_NOTIFY, F_SETPIPE_SZ
+    "prctl": ((157, 167), 0, (22,)),  # PR_SET_SECCOMP
+}
+"""Calls that are refused with certain values: numbers, the argument, its values."""
+_SOCKETPAIR = (53, 199)
+"""Refused unless it is of AF_UNIX: asyncio needs one, and its buffers are counted."""
+_FIRST_UNKNOWN_CALL = 463
+"""From here on they are newer than this list (Linux 6.13), on both machines."""
 
 _ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}  # linux/audit.h
 _X32_CALL_BIT = 0x40000000
@@ -1240,9 +1548,11 @@ _RETURN = 0x06
 # linux/seccomp.h: offsets in seccomp_data, then what a filter returns.
 _CALL_NUMBER = 0
 _ARCHITECTURE = 4
-_FIRST_ARGUMENT = 16
+_DESCRIPTOR_ARGUMENTS = 16
+_ARGUMENT_BYTES = 8
 _KILL = 0x80000000
 _REFUSE = 0x00050000 | errno.EPERM
+_NOT_THERE = 0x00050000 | errno.ENOSYS
 _PASS = 0x7FFF0000
 
 
@@ -1251,8 +1561,8 @@ def _build_seccomp_filter(machine: str) -> bytes:
     if machine not in _ARCHITECTURES:
         raise SandboxUnavailable(f"there is no system call filter for {machine}")
     column = list(_ARCHITECTURES).index(machine)
-    calls = {name: numbers[column] for name, numbers in _REFUSED_CALLS.items()}
     refuse = _encode_instruction(_RETURN, _REFUSE)
+    accept = _encode_instruction(_RETURN, _PASS)
     steps = [
         _encode_instruction(_LOAD, _ARCHITECTURE),
         _encode_instruction(_IF_EQUAL, _ARCHITECTURES[machine], skip_if=1),
@@ -1261,16 +1571,28 @@ def _build_seccomp_filter(machine: str) -> bytes:
         _encode_instruction(_LOAD, _CALL_NUMBER),
         _encode_instruction(_IF_AT_LEAST, _X32_CALL_BIT, skip_unless=1),
         refuse,
+        _encode_instruction(_IF_AT_LEAST, _FIRST_UNKNOWN_CALL, skip_unless=1),
+        _encode_instruction(_RETURN, _NOT_THERE),
     ]
-    for name, number in calls.items():
-        if name != "socket":
+    for numbers in _REFUSED_CALLS.values():
+        number = numbers[column]
+        if number is not None:
             steps += [_encode_instruction(_IF_EQUAL, number, skip_unless=1), refuse]
+    for call_numbers, argument, values in _REFUSED_ARGUMENTS.values():
+        place = _DESCRIPTOR_ARGUMENTS + argument * _ARGUMENT_BYTES
+        checks = [_encode_instruction(_LOAD, place)]
+        for value in values:
+            checks += [_encode_instruction(_IF_EQUAL, value, skip_unless=1), refuse]
+        checks.append(accept)
+        number = call_numbers[column]
+        steps.append(_encode_instruction(_IF_EQUAL, number, skip_unless=len(checks)))
+        steps += checks
     steps += [
-        _encode_instruction(_IF_EQUAL, calls["socket"], skip_unless=3),
-        _encode_instruction(_LOAD, _FIRST_ARGUMENT),
+        _encode_instruction(_IF_EQUAL, _SOCKETPAIR[column], skip_unless=3),
+        _encode_instruction(_LOAD, _DESCRIPTOR_ARGUMENTS),
         _encode_instruction(_IF_EQUAL, _UNIX_SOCKETS, skip_if=1),
         refuse,
-        _encode_instruction(_RETURN, _PASS),
+        accept,
     ]
     return b"".join(steps)
 
@@ -1837,7 +2159,7 @@ def set_limits(limits: dict) -> None:
         resource.setrlimit(kind, (lowest, lowest))
 
 
-def describe(_: dict) -> dict:
+def describe(request: dict) -> dict:
     import ctypes
 
     with open("/proc/self/status") as status:
@@ -1852,7 +2174,18 @@ def describe(_: dict) -> dict:
         "user": os.getuid(),
         "networks": names,
         "namespaces": ctypes.CDLL(None).unshare(new_user_namespace) == 0,
+        "seen": [name for name, place in request["private"].items() if sees(*place)],
     }
+
+
+def sees(path: str, device: int, number: int) -> bool:
+    try:
+        status = os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:  # it is there, and only its permissions keep it
+        return True
+    return (status.st_dev, status.st_ino) == (device, number)
 
 
 OPERATIONS = {
@@ -2022,6 +2355,10 @@ class WorkspaceArchive(NamedTuple):
     start: int
 
 
+PrivatePaths = Mapping[str, Path]
+"""What only the server may read, by what an administrator calls it."""
+
+
 class Sandbox:
     """Runs requests in the sandboxes of a backend."""
 
@@ -2056,10 +2393,14 @@ class Sandbox:
             raise SandboxReplyMissing(run.stderr_text())
         return reply
 
-    async def check_confinement(self, spool: Path) -> None:
-        """Do a first run; raises SandboxUnavailable unless it confines as required."""
+    async def check_confinement(self, spool: Path, private: PrivatePaths) -> None:
+        """Do a first run; raises SandboxUnavailable unless it confines as required.
+
+        A sandbox in which any of the `private` paths can be seen confines nothing.
+        """
+        request = {"operation": "describe", "private": dict(_locate(private))}
         try:
-            reply = await self.run({"operation": "describe"}, None, spool)
+            reply = await self.run(request, None, spool)
         except OSError as error:
             raise SandboxUnavailable(f"it does not start: {error.strerror}") from None
         except RunStopped as stopped:
@@ -2068,6 +2409,12 @@ class Sandbox:
         except SandboxReplyMissing as silent:
             reason = str(silent) or "a first run gave no answer"
             raise SandboxUnavailable(reason) from None
+        match reply.answer:
+            case {"seen": [_, *_] as seen}:
+                raise SandboxUnavailable(
+                    f"code in it could read {', '.join(map(str, seen))} of the server, "
+                    "which must not lie among programs or libraries"
+                )
         gaps = list(_find_confinement_gaps(reply.answer))
         if gaps:
             raise SandboxUnavailable(f"it does not confine {', '.join(gaps)}")
@@ -2094,6 +2441,8 @@ class _SandboxRun:
         self._stderr = child.stderr
         self._stderr_text = b""
         self._tasks: list[Task[None]] = []
+        self._measurer = ThreadPoolExecutor(1, "sandbox-memory")
+        self._measuring: asyncio.Future[int] | None = None
         self._stderr_task = asyncio.create_task(self._read_stderr())
 
     async def communicate(
@@ -2109,15 +2458,21 @@ class _SandboxRun:
         while not reading.done():
             if loop.time() > deadline:
                 raise RunStopped(f"it did not end within {self._limits.seconds:g} s")
-            self._check_memory()
+            await self._check_memory()
             await asyncio.wait({reading}, timeout=_MEMORY_CHECK_SECONDS)
         reading.result()
 
-    def _check_memory(self) -> None:
-        """Raise RunStopped if the sandbox holds more memory than it may."""
+    async def _check_memory(self) -> None:
+        """Raise RunStopped if the sandbox holds more memory than it may.
+
+        Code can make much to read of it; so a thread reads, and none that others need.
+        """
         max_bytes = self._limits.memory
+        loop = asyncio.get_running_loop()
+        measure = self._process.measure_memory
+        self._measuring = loop.run_in_executor(self._measurer, measure)
         try:
-            size = self._process.measure_memory()
+            size = await asyncio.shield(self._measuring)
         except PermissionError:
             raise RunStopped("its memory cannot be read on this server") from None
         if size > max_bytes:
@@ -2146,6 +2501,9 @@ class _SandboxRun:
 
     async def end(self) -> None:
         """End the sandbox, and wait until it is gone."""
+        if self._measuring is not None:  # it uses what is closed below
+            await asyncio.wait({self._measuring})
+        self._measurer.shutdown(wait=False)
         try:
             await self._process.kill()
             for task in self._tasks:
@@ -2193,12 +2551,24 @@ async def _drain(stream: StreamReader) -> None:
         pass
 
 
+def _locate(private: PrivatePaths) -> Iterator[tuple[str, tuple[str, int, int]]]:
+    """Yield where each path leads, with the device and the number of what is there.
+
+    By these a sandbox tells it from a path of the same name in a container's image.
+    """
+    for name, path in private.items():
+        with suppress(OSError):  # it is not there
+            status = path.stat()
+            yield name, (str(path.resolve()), status.st_dev, status.st_ino)
+
+
 _EXPECTED_CONFINEMENT = {
     "capabilities": 0,
     "no_new_privileges": "1",
     "filtered": "2",  # by a program: prctl(2), PR_GET_SECCOMP
     "networks": ["lo"],
     "namespaces": False,
+    "seen": [],
 }
 
 
@@ -2824,10 +3194,12 @@ class SandboxTools:
         log: Callable[[str], object] = _drop_line,
         make_backends: Callable[[str], Iterable[SandboxBackend]] = list_backends,
         workspaces: Workspaces | None = None,
+        private: PrivatePaths | None = None,
     ) -> None:
         """`wheels` is the folder of packages that code can import, if there is one.
 
-        `workspaces` outlive these tools; without them they have their own.
+        `workspaces` outlive these tools; without them they have their own. A sandbox
+        in which code could see any of the `private` paths is not used.
         """
         self.problems: list[str] = []
         self.missing = ""
@@ -2836,6 +3208,7 @@ class SandboxTools:
         self._wheels = wheels
         self._log = log
         self._make_backends = make_backends
+        self._private = private or {}
         self._packages = ""
         self._packages_folder: Path | None = None
         self._has_own_workspaces = workspaces is None
@@ -3000,7 +3373,7 @@ class SandboxTools:
         for backend in backends:
             sandbox = Sandbox(backend, self._limits)
             try:
-                await sandbox.check_confinement(spool)
+                await sandbox.check_confinement(spool, self._private)
                 return sandbox
             except SandboxUnavailable as missing:
                 reasons.append(f"{backend.name}: {missing}")
@@ -3128,10 +3501,9 @@ class StoredFile(NamedTuple):
 
 
 class NewFile(NamedTuple):
-    """A file to store."""
+    """A file to store, under any name."""
 
     name: str
-    media_type: str
     content: bytes
 
 
@@ -3192,16 +3564,18 @@ async def store_file(
 ) -> dict[str, Any] | None:
     """Store a file for a user; return its entry in a message's list of files.
 
+    A model or its code chose the name. It becomes one whose file no browser runs, here
+    and nowhere else: whoever stores a file goes through this function.
+
     The file is linked with the saved `message`, whose `chat_id` and `message_id` it
     has; it is empty if there is none. None: the host refused the file, for example for
     its size (docs/reference/open-webui.md, "Events and stored files").
     """
     upload = host_name("routers.files", "upload_file_handler")
     refused = host_name("routers.files", "HTTPException")
+    name, media_type = stored_name(file.name)
     arriving = host_name("routers.files", "UploadFile")(
-        BytesIO(file.content),
-        filename=file.name,
-        headers={"content-type": file.media_type},
+        BytesIO(file.content), filename=name, headers={"content-type": media_type}
     )
     try:
         row = await upload(
@@ -3214,11 +3588,11 @@ async def store_file(
         await chats.insert_chat_files(**message, file_ids=[row.id], user_id=user.id)
     url = request.app.url_path_for("get_file_content_by_id", id=row.id)
     return {
-        "type": "image" if file.media_type.startswith("image/") else "file",
+        "type": "image" if media_type.startswith("image/") else "file",
         "id": row.id,
         "url": str(url),
-        "name": file.name,
-        "content_type": file.media_type,
+        "name": name,
+        "content_type": media_type,
     }
 
 
@@ -3234,6 +3608,26 @@ async def store_file(
 def data_folder() -> Path:
     """Return the folder in which the server keeps its data."""
     return Path(host_name("env", "DATA_DIR"))
+
+
+def private_paths() -> dict[str, Path]:
+    """Return what only the server may read, by what an administrator calls it.
+
+    Without DATA_DIR, `pip install open-webui` puts all but the last two into the folder
+    of the packages. The key is that of `open-webui serve` (`__init__.py`, 0.12.4).
+    """
+    paths = {
+        "DATA_DIR": data_folder(),
+        "STATIC_DIR": Path(host_name("env", "STATIC_DIR")),
+        "UPLOAD_DIR": Path(host_name("config", "UPLOAD_DIR")),
+        "CACHE_DIR": Path(host_name("config", "CACHE_DIR")),
+        ".env": Path(host_name("env", "BASE_DIR"), ".env"),
+        ".webui_secret_key": Path.cwd() / ".webui_secret_key",
+    }
+    kind, _, database = str(host_name("env", "DATABASE_URL")).partition(":///")
+    if kind.startswith("sqlite"):
+        paths["DATABASE_URL"] = Path(database)
+    return paths
 
 
 async def find_saved_message(
@@ -3417,7 +3811,7 @@ async def _store_sandbox_file(
     """Return the entry of a stored file; None if the host refused it or has no user."""
     if user is None:
         return None
-    new_file = NewFile(file.name, file.media_type, file.path.read_bytes())
+    new_file = NewFile(file.name, file.path.read_bytes())
     return await store_file(request, new_file, message, user)
 
 
@@ -3901,6 +4295,7 @@ def _make_sandbox(options: StoredSandboxOptions) -> SandboxTools:
         _LOG.warning,
         _list_bubblewraps,
         StoredWorkspaces(data_folder() / _FOLDER, shared),
+        private_paths(),
     )
 
 
