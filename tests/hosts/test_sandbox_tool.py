@@ -137,7 +137,14 @@ async def test_a_file_comes_back_to_the_person(
     assert other_chat["stdout"] == other_user["stdout"] == ""
 
 
-PAGES = ("report.html", "report.html.gz", "picture.svg", "page.xhtml", "feed.xml", "page")
+PAGES = (
+    "report.html",
+    "report.html.gz",
+    "picture.svg",
+    "page.xhtml",
+    "feed.xml",
+    "page",
+)
 """A browser would run scripts in some of them, in the origin of Open WebUI."""
 
 
@@ -157,6 +164,22 @@ async def test_file_of_the_sandbox_is_no_page_of_open_webui(admin: User) -> None
         async with admin.http.get(address, headers=admin.headers) as answer:
             assert await answer.text() == page
             assert answer.headers["Content-Type"] == "application/octet-stream"
+
+
+@pytest.mark.asyncio
+@pytest.mark.usefixtures("sandbox_tool")
+async def test_half_of_a_character_does_not_end_the_answer(
+    tab: Tab, simulator: Simulator
+) -> None:
+    """A name of a file, and a value, that no database stores."""
+    code = "open(b'half-\\xff.txt', 'w').write('x')\n'half-\\ud800'"
+    turn = await use(tab, "python_execute", {"code": code})
+
+    assert turn.error is None
+    assert json.loads(output_of(simulator))["result"] == "half-?"
+    assert [file["name"] for file in (await tab.message(turn))["files"]] == [
+        "half-_.txt"
+    ]
 
 
 @pytest.mark.asyncio
