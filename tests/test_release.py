@@ -7,6 +7,7 @@ import sys
 import types
 import zlib
 from base64 import b85encode
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -29,9 +30,11 @@ from releasing.contents import (
     SANDBOX,
     SANDBOX_ID,
     SWITCHES,
+    check_release,
     frontmatter,
     packed_name,
     plugins_file,
+    version_of,
 )
 from releasing.download_page import PAGE, download_page
 from releasing.files import release_files
@@ -283,16 +286,44 @@ def built_folder(
 ) -> Path:
     """The files of a release made of the built files of this checkout."""
     folder = tmp_path_factory.mktemp("built")
+    write_built(folder, built_texts(), files[MODELS])
+    return folder
+
+
+def built_texts() -> dict[str, str]:
+    """The built files of this checkout, by their ids."""
     paths = READABLE | SWITCHES
-    texts = {name: (release.ROOT / paths[name]).read_text("utf-8") for name in paths}
+    return {name: (release.ROOT / paths[name]).read_text("utf-8") for name in paths}
+
+
+def write_built(folder: Path, sources: Mapping[str, str], models: str) -> None:
+    """Write the files of a release that hold these sources."""
+    texts = dict(sources)
     for plugin_id, readable in READABLE.items():
         texts[plugin_id] = pack(texts[plugin_id], readable)
         (folder / packed_name(plugin_id)).write_text(texts[plugin_id], "utf-8")
     for name, plugin_ids in PLUGINS.items():
         held = {plugin_id: texts[plugin_id] for plugin_id in plugin_ids}
         (folder / name).write_text(plugins_file(held), "utf-8")
-    (folder / MODELS).write_text(files[MODELS], "utf-8")
-    return folder
+    (folder / MODELS).write_text(models, "utf-8")
+
+
+@pytest.mark.parametrize("version", ["0.9.0", ""], ids=["earlier", "same"])
+def test_check_compares_switches_of_its_own_version(
+    version: str, files: dict[str, str], tmp_path: Path
+) -> None:
+    """Those of an earlier release have other sources than this checkout."""
+    own = version_of(built_texts()[PIPE_ID])
+    sources = {
+        plugin_id: text.replace(f"version: {own}", f"version: {version or own}", 1)
+        for plugin_id, text in built_texts().items()
+    }
+    sources["openai_responses_agent"] += "\n"
+    write_built(tmp_path, sources, files[MODELS])
+
+    complaints = list(check_release(tmp_path))
+
+    assert bool(complaints) == (not version)
 
 
 VERIFIED = {

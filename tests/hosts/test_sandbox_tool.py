@@ -168,6 +168,22 @@ async def test_file_of_the_sandbox_is_no_page_of_open_webui(admin: User) -> None
 
 @pytest.mark.asyncio
 @pytest.mark.usefixtures("sandbox_tool")
+async def test_half_of_a_character_does_not_end_the_answer(
+    tab: Tab, simulator: Simulator
+) -> None:
+    """A name of a file, and a value, that no database stores."""
+    code = "open(b'half-\\xff.txt', 'w').write('x')\n'half-\\ud800'"
+    turn = await use(tab, "python_execute", {"code": code})
+
+    assert turn.error is None
+    assert json.loads(output_of(simulator))["result"] == "half-?"
+    assert [file["name"] for file in (await tab.message(turn))["files"]] == [
+        "half-_.txt"
+    ]
+
+
+@pytest.mark.asyncio
+@pytest.mark.usefixtures("sandbox_tool")
 async def test_attached_files_are_in_the_workspace(
     tab: Tab, member: User, simulator: Simulator
 ) -> None:

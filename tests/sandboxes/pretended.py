@@ -56,11 +56,13 @@ class PretendedCell:
     process: ChildProcess
     handle: ProcessHandle
     measure_memory: Callable[[], int]
+    killed: bool = False
     closed: bool = False
 
     async def kill(self) -> None:
         """End it."""
         self.handle.kill()
+        self.killed = True
 
     def close(self) -> None:
         """Let go of it."""

@@ -342,7 +342,6 @@ def run_job(job: Callable[[], int], pipes: list[int]) -> None:
         os.dup2(pipe, number)
     os.closerange(4, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
     os.set_inheritable(RESULT, False)
-    os.nice(10)  # the server comes first
     signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
     try:
@@ -442,7 +441,7 @@ def set_limits(limits: dict) -> None:
         ("SIGPENDING", 64),
         ("MSGQUEUE", 0),
         ("MEMLOCK", 0),
-        ("CORE", 0),
+        ("CORE", 1),  # with 0, the kernel still hands a crash to the host's handler
     ):
         kind = getattr(resource, "RLIMIT_" + name)
         _, hard_limit = resource.getrlimit(kind)
@@ -498,6 +497,7 @@ OPERATIONS = {
 def main() -> int:
     if os.getpid() != 1:  # all other processes that it can see are ended
         raise SystemExit("This runs as the first process of a sandbox alone.")
+    os.nice(10)  # the server comes first, also if code takes this process over
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the one that code could send us
     source = os.fdopen(0, "rb", closefd=False)
     target = os.fdopen(1, "wb", closefd=False)

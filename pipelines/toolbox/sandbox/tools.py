@@ -223,6 +223,14 @@ def _list_notes(answer: Mapping[str, Any], limits: SandboxLimits) -> Iterator[st
         yield f"{hidden} more files are not shown."
 
 
+def _make_storable(text: str) -> str:
+    """Return a text without halves of characters, which no server stores or sends.
+
+    Names of files and values of code may have them.
+    """
+    return text.encode("utf-8", "replace").decode()
+
+
 def _dump_json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
@@ -361,7 +369,7 @@ class SandboxTools:
         except (SandboxUnavailable, SandboxReplyMissing, OSError) as error:
             self._log(f"A run in the sandbox gave no answer: {error}")
             reason = "The run ended without an answer."
-        return SandboxResult(f"Error: {reason}", failed=True)
+        return SandboxResult(_make_storable(f"Error: {reason}"), failed=True)
 
     async def close(self) -> None:
         """End what runs; remove the packages, and workspaces that are their own."""
@@ -392,7 +400,8 @@ class SandboxTools:
             if "damaged" in reply.answer:
                 workspace.clear()
                 workspace.received.clear()
-            return _build_sandbox_result(reply, files, self._limits)
+            result = _build_sandbox_result(reply, files, self._limits)
+            return result._replace(text=_make_storable(result.text))
 
     async def _find_sandbox(self) -> Sandbox | None:
         """Return the sandbox, which the first call looks for; None without one."""

@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import select
 import socket
 import threading
 from collections.abc import Iterator
@@ -10,7 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from toolbox.sandbox.bubblewrap import _read_open_files, _unless_it_ended
+from toolbox.sandbox.bubblewrap import (
+    _read_open_files,
+    _read_resident,
+    _unless_it_ended,
+)
 
 
 @contextmanager
@@ -52,6 +57,15 @@ def test_pipes_and_sockets_are_counted_once() -> None:
     assert counted()[1] == before
 
 
+def test_files_of_proc_are_counted_one_by_one() -> None:
+    """Each holds what it has listed for its reader."""
+    _, before = counted()
+    with open("/proc/self/status"), open("/proc/self/status"):
+        _, opened = counted()
+
+    assert [name.partition(":")[0] for name in opened - before] == ["/proc"] * 2
+
+
 def test_locks_are_counted(tmp_path: Path) -> None:
     """Each of a file, of both kinds."""
     before, _ = counted()
@@ -63,6 +77,28 @@ def test_locks_are_counted(tmp_path: Path) -> None:
 
     assert held - before == 4
     assert counted()[0] == before
+
+
+def test_watches_of_epoll_are_counted() -> None:
+    """Each is a piece of the kernel's memory."""
+    before, _ = counted()
+    ends = os.pipe()
+    with select.epoll() as watching:
+        for end in ends:
+            watching.register(end)
+        held, _ = counted()
+    for end in ends:
+        os.close(end)
+
+    assert held - before == 2
+
+
+def test_swapped_memory_is_counted(tmp_path: Path) -> None:
+    """A host with swap would take the rest elsewhere."""
+    status = "Name:\tcode\nRssAnon:\t 1 kB\nRssFile:\t 9 kB\nRssShmem:\t 2 kB\n"
+    (tmp_path / "status").write_text(status + "VmSwap:\t 4 kB\n")
+
+    assert _read_resident(str(tmp_path)) == 7 * 1024
 
 
 def test_what_has_ended_holds_nothing() -> None:

@@ -154,7 +154,7 @@ async def test_memory_is_read_in_a_thread_until_its_end(spool: Path) -> None:
     for _ in range(10):
         await asyncio.sleep(0)
 
-    assert not backend.cells[0].closed
+    assert not backend.cells[0].killed
     go_on.set()
     with pytest.raises(asyncio.CancelledError):
         await asking

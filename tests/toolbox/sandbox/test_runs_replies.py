@@ -121,6 +121,7 @@ RUN = {"stdout": "", "stderr": "", "result": "", "status": 0}
     [
         ({}, INVALID),
         ({"stdout": 1}, INVALID),
+        ({"refused": "half \ud800"}, "Error: half ?"),
         ({**RUN, "result": "[1"}, f"{NOTHING}}}"),
         ({**RUN, "result": [1]}, f"{NOTHING}}}"),
         (

@@ -121,7 +121,9 @@ async def test_memory_of_one_process(chat: Chat) -> None:
     assert await chat.still_works()
 
 
-@pytest.mark.parametrize("kind", ["bytearray(60 << 20)", "mmap.mmap(-1, 60 << 20)"])
+@pytest.mark.parametrize(
+    "kind", ["bytearray(60 << 20)", "mmap.mmap(-1, 60 << 20, 0x22)"]
+)
 async def test_memory_of_all_processes(chat: Chat, kind: str) -> None:
     """Each stays below the limit of one; the sum is watched."""
     code = f"""

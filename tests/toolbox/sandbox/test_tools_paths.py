@@ -104,6 +104,26 @@ async def test_pipe_of_the_code_does_not_block(chat: Chat) -> None:
     assert (await chat.file("read", path="pipe")).failed
 
 
+@pytest.mark.parametrize(
+    "code",
+    [
+        "open(b'half-\\xff.txt', 'w').write('x'); 1",
+        "import os; os.mkfifo(b'half-\\xff.txt'); 1",
+        "'half-\\udcff.txt'",
+        "{'half-\\udcff.txt': 1}",
+        "print('half-', end=''); import os; os.write(1, b'\\xff.txt'); 1",
+    ],
+)
+async def test_halves_of_characters_reach_nobody(chat: Chat, code: str) -> None:
+    """No server could store or send them, and the answer would be lost."""
+    ran = await chat.run(code)
+    listed = await chat.file("list", path=".")
+
+    assert "half-" in ran.answer.text.encode().decode()
+    assert listed.text.encode()
+    assert await chat.still_works()
+
+
 async def test_files_and_folders_are_not_mixed_up(chat: Chat) -> None:
     """What has the name of the other kind stays as it is."""
     await chat.file("write", path="folder/file", content="kept")
