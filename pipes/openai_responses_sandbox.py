@@ -1150,22 +1150,30 @@ class SandboxBackend(Protocol):
 # --------------------------------------------------------------------------------------
 
 
-_INODE_BYTES = 1024
-"""What an empty file costs the kernel; bwrap has no option that limits their number."""
+_INODE_BYTES = 2560
+"""What an empty file or folder costs the kernel at most (measured with Linux 6.18); bwrap
+has no option that limits their number."""
 _WRITABLE_FOLDERS = ("work", "tmp")
-_MEMORY_FIELDS = ("RssAnon:", "RssShmem:")
+_MEMORY_FIELDS = ("RssAnon:", "RssShmem:", "VmSwap:")
 """What a process holds of memory; the pages of files could be dropped at any time."""
-_BUFFER_BYTES = {"pipe": 64 * 1024, "socket": 3 * 212_992 // 2}
-"""What a pipe or a socket holds if nobody reads it (pipe(7); socket(7), wmem_default: a
-message is taken as long as there is room, and has at most half of it)."""
+_BUFFER_BYTES = {
+    "pipe": 64 * 1024,
+    "socket": 3 * 212_992 // 2,
+    "/proc": 128 * 1024,
+}
+"""What an open file holds: a pipe or a socket that nobody reads (pipe(7); socket(7),
+wmem_default: a message is taken as long as there is room, and has at most half of it),
+and a file of `/proc` that lists as many locks as we allow (seq_file)."""
 _MAX_MAPS_CHARACTERS = 128 * 1024
 _BYTES_PER_MAPS_CHARACTER = 5
 """What the kernel holds for a mapping, by its line in `/proc/<process>/maps`."""
 _MAX_MAPPINGS_BYTES = 65_530 * 400
 """Of a process with more lines than we read: it has no more (vm.max_map_count)."""
-_LOCK_BYTES = 256
-_MAX_LOCKS = 4_000
-"""No program needs so many locks on files; nothing else limits them."""
+_HELD_ENTRY_BYTES = 256
+_HELD_ENTRIES = (b"lock:", b"tfd:")
+"""Of an open file in `/proc`: its locks, and what an epoll watches."""
+_MAX_HELD_ENTRIES = 1_000
+"""No program needs so many; nothing else limits the locks."""
 
 
 class _BubblewrapProcess:
@@ -1225,7 +1233,7 @@ def _measure_root(root: str) -> int:
 
     Raises PermissionError if the kernel does not let us look.
     """
-    size = locks = 0
+    size = entries = 0
     buffers: set[str] = set()
     for number in filter(str.isdigit, os.listdir(f"{root}/proc")):
         memory = 0
@@ -1234,12 +1242,12 @@ def _measure_root(root: str) -> int:
             # may have open files of its own.
             with _unless_it_ended(folder):
                 memory = memory or _read_memory(folder)
-                locks += _read_open_files(folder, buffers)
-            if locks > _MAX_LOCKS:
+                entries += _read_open_files(folder, buffers)
+            if entries > _MAX_HELD_ENTRIES:
                 return sys.maxsize
         size += memory
     size += sum(_BUFFER_BYTES[name.partition(":[")[0]] for name in buffers)
-    size += locks * _LOCK_BYTES
+    size += entries * _HELD_ENTRY_BYTES
     for name in _WRITABLE_FOLDERS:
         size += _estimate_inode_memory(f"{root}/{name}")
     return size
@@ -1290,21 +1298,23 @@ def _read_resident(folder: str) -> int:
 
 
 def _read_open_files(folder: str, buffers: set[str]) -> int:
-    """Add the pipes and sockets that a thread has open; return the number of its locks.
+    """Add the pipes and sockets that a thread has open; return the number of `_HELD_ENTRIES`.
 
     They are read for each file. The list in `/proc/locks` is not: whoever reads it
     stops each lock of the host for 10 ms.
     """
-    locks = 0
+    entries = 0
     for number in os.listdir(f"{folder}/fd"):
         with suppress(FileNotFoundError):  # it is closed by now
             name = os.readlink(f"{folder}/fd/{number}")
-            if name.startswith("/"):
-                with open(f"{folder}/fdinfo/{number}", "rb") as info:
-                    locks += sum(line.startswith(b"lock:") for line in info)
-            elif name.partition(":[")[0] in _BUFFER_BYTES:
+            if name.partition(":[")[0] in _BUFFER_BYTES:
                 buffers.add(name)
-    return locks
+            elif name.startswith("/proc/"):
+                buffers.add(f"/proc:[{folder}/{number}")
+            else:
+                with open(f"{folder}/fdinfo/{number}", "rb") as info:
+                    entries += sum(line.startswith(_HELD_ENTRIES) for line in info)
+    return entries
 
 
 def _estimate_inode_memory(path: str) -> int:
@@ -1318,9 +1328,13 @@ def _estimate_inode_memory(path: str) -> int:
 _ISOLATION_OPTIONS = (
     "--unshare-user --unshare-all --disable-userns --as-pid-1 --die-with-parent "
     "--new-session --clearenv --cap-drop ALL --hostname sandbox --proc /proc "
+    "--ro-bind /dev/null /proc/cmdline "
     "--symlink /proc/self/fd /dev/fd --symlink /tmp /dev/shm"
 )
-_DEVICES = ("null", "zero", "random", "urandom")
+_HOST_DISKS = "/proc/fs"
+"""It names servers of files and their users; `/proc/cmdline` may hold keys, too."""
+_DEVICES = ("null", "random", "urandom")
+"""Not `zero`: mapped, it is the shared memory that the filter refuses."""
 _PROGRAM_PATHS = ("/usr/bin", "/etc/alternatives")
 """Programs, and the links that Debian chooses some of them by."""
 _LIBRARY_FOLDERS = ("/usr/lib", "/usr/lib64", "/lib", "/lib64")
@@ -1376,6 +1390,8 @@ class BubblewrapBackend:
         yield from _ISOLATION_OPTIONS.split()
         for name in _DEVICES:
             yield from ("--dev-bind", f"/dev/{name}", f"/dev/{name}")
+        if os.path.isdir(_HOST_DISKS):
+            yield from ("--tmpfs", _HOST_DISKS, "--remount-ro", _HOST_DISKS)
         for path in _READ_ONLY_PATHS:
             yield from ("--ro-bind-try", path, path)
         yield from _folder_options(_LIBRARY_FOLDERS)
@@ -1504,6 +1520,9 @@ _REFUSED_CALLS = {
     "fanotify_init": (300, 262),
     "sendmmsg": (307, 269),
     "seccomp": (317, 277),
+    "setxattr": (188, 5),  # lists of rights, which no file system counts
+    "lsetxattr": (189, 6),
+    "fsetxattr": (190, 7),
     "memfd_create": (319, 279),
     "userfaultfd": (323, 282),
     "io_uring_setup": (425, 425),  # its calls are not filtered either
@@ -1525,11 +1544,18 @@ _REFUSED_CALLS = {
 }
 """The numbers of the calls that are refused, one of each machine in `_ARCHITECTURES`."""
 
+_WHOLE_WORD = 0xFFFFFFFF
 _REFUSED_ARGUMENTS = {
-    "fcntl": ((72, 25), 1, (1024, 1026, 1031)),  # F_SETLEASE, F_NOTIFY, F_SETPIPE_SZ
-    "prctl": ((157, 167), 0, (22,)),  # PR_SET_SECCOMP
+    # Anonymous memory that is shared, of which a single page that is left keeps all;
+    # huge pages, which the host has set apart for others.
+    "mmap": ((9, 222), 3, ((0x21, 0x21), (0x40000, 0x40000))),
+    # F_SETLEASE, F_NOTIFY, F_SETPIPE_SZ
+    "fcntl": ((72, 25), 1, tuple((_WHOLE_WORD, call) for call in (1024, 1026, 1031))),
+    # PR_SET_SECCOMP, PR_SCHED_CORE, PR_FUTEX_HASH
+    "prctl": ((157, 167), 0, tuple((_WHOLE_WORD, call) for call in (22, 62, 78))),
 }
-"""Calls that are refused with certain values: numbers, the argument, its values."""
+"""Calls that are refused with certain values: the numbers, which argument, and its bits
+that are compared with which value."""
 _SOCKETPAIR = (53, 199)
 """Refused unless it is of AF_UNIX: asyncio needs one, and its buffers are counted."""
 _FIRST_UNKNOWN_CALL = 463
@@ -1540,8 +1566,9 @@ _X32_CALL_BIT = 0x40000000
 """x86_64 has every call a second time from here on."""
 _UNIX_SOCKETS = 1
 
-# linux/bpf_common.h: load a word; jump if equal, if at least; return.
+# linux/bpf_common.h: load a word; keep bits of it; jump if equal, if at least; return.
 _LOAD = 0x20
+_AND = 0x54
 _IF_EQUAL = 0x15
 _IF_AT_LEAST = 0x35
 _RETURN = 0x06
@@ -1580,9 +1607,14 @@ def _build_seccomp_filter(machine: str) -> bytes:
             steps += [_encode_instruction(_IF_EQUAL, number, skip_unless=1), refuse]
     for call_numbers, argument, values in _REFUSED_ARGUMENTS.values():
         place = _DESCRIPTOR_ARGUMENTS + argument * _ARGUMENT_BYTES
-        checks = [_encode_instruction(_LOAD, place)]
-        for value in values:
-            checks += [_encode_instruction(_IF_EQUAL, value, skip_unless=1), refuse]
+        checks = []
+        for bits, value in values:
+            checks += [
+                _encode_instruction(_LOAD, place),
+                _encode_instruction(_AND, bits),
+                _encode_instruction(_IF_EQUAL, value, skip_unless=1),
+                refuse,
+            ]
         checks.append(accept)
         number = call_numbers[column]
         steps.append(_encode_instruction(_IF_EQUAL, number, skip_unless=len(checks)))
@@ -2049,7 +2081,6 @@ def run_job(job: Callable[[], int], pipes: list[int]) -> None:
         os.dup2(pipe, number)
     os.closerange(4, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
     os.set_inheritable(RESULT, False)
-    os.nice(10)  # the server comes first
     signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
     try:
@@ -2149,7 +2180,7 @@ def set_limits(limits: dict) -> None:
         ("SIGPENDING", 64),
         ("MSGQUEUE", 0),
         ("MEMLOCK", 0),
-        ("CORE", 0),
+        ("CORE", 1),  # with 0, the kernel still hands a crash to the host's handler
     ):
         kind = getattr(resource, "RLIMIT_" + name)
         _, hard_limit = resource.getrlimit(kind)
@@ -2205,6 +2236,7 @@ OPERATIONS = {
 def main() -> int:
     if os.getpid() != 1:  # all other processes that it can see are ended
         raise SystemExit("This runs as the first process of a sandbox alone.")
+    os.nice(10)  # the server comes first, also if code takes this process over
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the one that code could send us
     source = os.fdopen(0, "rb", closefd=False)
     target = os.fdopen(1, "wb", closefd=False)
@@ -3162,6 +3194,14 @@ def _list_notes(answer: Mapping[str, Any], limits: SandboxLimits) -> Iterator[st
         yield f"{hidden} more files are not shown."
 
 
+def _make_storable(text: str) -> str:
+    """Return a text without halves of characters, which no server stores or sends.
+
+    Names of files and values of code may have them.
+    """
+    return text.encode("utf-8", "replace").decode()
+
+
 def _dump_json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
@@ -3300,7 +3340,7 @@ class SandboxTools:
         except (SandboxUnavailable, SandboxReplyMissing, OSError) as error:
             self._log(f"A run in the sandbox gave no answer: {error}")
             reason = "The run ended without an answer."
-        return SandboxResult(f"Error: {reason}", failed=True)
+        return SandboxResult(_make_storable(f"Error: {reason}"), failed=True)
 
     async def close(self) -> None:
         """End what runs; remove the packages, and workspaces that are their own."""
@@ -3331,7 +3371,8 @@ class SandboxTools:
             if "damaged" in reply.answer:
                 workspace.clear()
                 workspace.received.clear()
-            return _build_sandbox_result(reply, files, self._limits)
+            result = _build_sandbox_result(reply, files, self._limits)
+            return result._replace(text=_make_storable(result.text))
 
     async def _find_sandbox(self) -> Sandbox | None:
         """Return the sandbox, which the first call looks for; None without one."""
