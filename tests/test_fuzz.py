@@ -38,7 +38,8 @@ from owui_chat.storage.markers import (
     strip_markers,
 )
 from owui_chat.storage.records import message_key, read_records, write_records
-from runs.sample import ORIGIN, STREAMS, TRANSCRIPTS, call, message, reasoning, tell
+from runs.sample import ORIGIN, TRANSCRIPTS, call, message, reasoning, tell
+from runs.transcripts import FOLDER as STREAMS
 from stand_in.signing import SIGN
 from strictness.mutations import TooLong, mutated, spoiled, within
 from upstream import wire

@@ -2,7 +2,8 @@
 
 import pytest
 
-from openai_responses.loop.spending import Budget, SpentLimit
+from openai_responses.loop.events import SpentLimit
+from openai_responses.loop.spending import Budget
 from strategies.limits import build_budget, build_call_texts
 from strategies.parameters import StrategyParameters
 
