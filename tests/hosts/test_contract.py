@@ -31,7 +31,12 @@ PROMISED = {
     "env:FORWARD_SESSION_INFO_HEADER_CHAT_ID": "str",
     "env:VERSION": "str",
     "env:WEBUI_SECRET_KEY": "str",
+    "env:BASE_DIR": "PosixPath",
     "env:DATABASE_SCHEMA": "NoneType",
+    "env:DATABASE_URL": "str",
+    "env:STATIC_DIR": "PosixPath",
+    "config:CACHE_DIR": "PosixPath",
+    "config:UPLOAD_DIR": "PosixPath",
     "internal.db:get_async_db": "()",
     "main:app.state": "State",
     "models.groups:Groups.get_group_by_id": "async (id)",
@@ -77,10 +82,17 @@ PROMISED = {
         "async (tool_function_name, tool_function_params, tool_result, event_emitter)"
     ),
     "utils.models:BASE_MODELS_CACHE_KEY": "str",
+    "utils.payload:apply_system_prompt_to_body": (
+        "async (system, form_data, metadata, user)"
+    ),
     "utils.task:rag_template": "async (template, context, query)",
     "utils.tools:get_updated_tool_function": "async (*, function, extra_params)",
     "models.chats:Chats.add_message_files_by_id_and_message_id": (
         "async (id, message_id, files)"
+    ),
+    "models.chats:Chats.get_message_by_id_and_message_id": "async (id, message_id)",
+    "models.chats:Chats.upsert_message_to_chat_by_id_and_message_id": (
+        "async (id, message_id, message, *, touch)"
     ),
     "models.chats:Chats.get_chat_by_id_and_user_id": "async (id, user_id)",
     "models.chats:Chats.update_chat_by_id": "async (id, chat, *, touch)",

@@ -119,7 +119,8 @@ async def research(
 def assert_researched(stored: Json, sent: Json) -> None:
     """An answer with its searches and sources, within the ceiling."""
     assert text_of(stored).startswith(SHOWN)
-    assert [source["source"]["url"] for source in stored["sources"]] == PAGES
+    rows = [row for source in stored["sources"] for row in source["metadata"]]
+    assert [row["source"] for row in rows] == PAGES
     cards = [item["type"] for item in host_items(stored)]
     assert cards.count("web_search_call") == 3
     lines = [str(status.get("description")) for status in stored["statusHistory"]]
@@ -228,7 +229,7 @@ async def test_a_search_in_files_names_them(
     assert "built in 1902[1]. It burned in 1963, as the log tells[2]." in (
         stored["content"]
     )
-    names = [source["source"]["name"] for source in stored["sources"]]
+    names = [name for source in stored["sources"] for name in source["document"]]
     assert names == ["harbour.pdf", "log-1963.md"]
     (card,) = [i for i in stored["output"] if i["type"] == "file_search_call"]
     assert card["queries"] == ["pier", "fire at the pier"]
@@ -245,7 +246,8 @@ async def test_a_page_with_streaming_off_gets_the_sources(
 
     stored = await tab.message(turn)
     assert text_of(stored).startswith(SHOWN)
-    assert [source["source"]["url"] for source in stored["sources"]] == PAGES
+    rows = [row for source in stored["sources"] for row in source["metadata"]]
+    assert [row["source"] for row in rows] == PAGES
 
 
 @pytest.mark.asyncio

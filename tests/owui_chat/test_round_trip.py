@@ -72,7 +72,7 @@ from runs.sample import (
     without,
 )
 from stand_in.signing import KEYS, SIGN, with_sent
-from upstream.odd_streams import ANSWER, WHOLE_ANSWERS
+from upstream.odd_streams import ANSWER, FOLDER, WHOLE_ANSWERS
 
 Json = dict[str, Any]
 Round = Sequence[RunEvent]
@@ -326,7 +326,7 @@ def test_answer_that_ended_oddly_is_replayed_as_it_came(
     name: str, carrier: str, host_functions: HostFunctions
 ) -> None:
     """An item may end twice, and a message that came twice is shown once."""
-    rounds = [run_of_transcript(f"others/{name}.sse")]
+    rounds = [run_of_transcript(f"{name}.sse", FOLDER)]
 
     sent = sent_next(host_functions, rounds, carrier)
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import ulid
@@ -205,9 +206,9 @@ def answered_call(item: Item) -> Item:
     return {"type": kind, "call_id": item["call_id"], "output": text}
 
 
-def run_of_transcript(name: str) -> list[RunEvent]:
+def run_of_transcript(name: str, folder: Path = STREAMS) -> list[RunEvent]:
     """What the run of a transcript reports."""
-    return _reported(_parsed((STREAMS / name).read_bytes()))
+    return _reported(_parsed((folder / name).read_bytes()))
 
 
 def rounds_of_transcripts() -> dict[str, list[str]]:
