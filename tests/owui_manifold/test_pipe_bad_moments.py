@@ -49,6 +49,7 @@ MOMENTS: dict[str, Answerer] = {
     "an odd code": error_event(code="hiccup", message="Sorry"),
     "words about reasoning": error_event(type="hiccup", message="No reasoning now."),
     "an empty 200": streaming(b""),
+    "an empty 200 of JSON": replying("", 200),
     "a first event that is none": streaming(b"data: {broken\n\n"),
     "a failed response": streaming(
         wire.on_the_wire(
