@@ -8797,7 +8797,10 @@ class HttpResponse:
         try:
             return load_json(body)
         except ValueError:
-            raise _unreadable_answer(UNREADABLE) from None
+            error = _unreadable_answer(UNREADABLE)
+            if not body.strip():  # maybe a proxy whose server went away: it may pass
+                error.failure = Failure()
+            raise error from None
 
     @contextmanager
     def paused(self) -> Iterator[None]:
