@@ -102,9 +102,10 @@ def _left_out(body: JsonObject, kept: JsonObject) -> dict[str, str]:
             for field in value:
                 if field not in kept[key]:
                     left_out[f"reasoning.{field}"] = "the administrator's"
-        else:  # tools
+        else:  # tools; callers choose how many, so each is looked up
+            kept_tools = set(map(id, kept[key]))
             for tool in value:
-                if tool not in kept[key]:
+                if id(tool) not in kept_tools:
                     name, reason = _closed_tool(as_mapping(tool))
                     left_out[f"{key} {name}"] = reason
     return left_out
