@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from openai_responses.items import Item, arguments_text, item_type
-from openai_responses.json_input import as_list, as_mapping, load_json
+from openai_responses.items import Item
+from openai_responses.json_input import as_list, as_mapping
 from openai_responses.loop.arguments import check_arguments
 from openai_responses.loop.tools import (
     CallableTools,
@@ -18,6 +18,7 @@ from openai_responses.loop.tools import (
     Judgment,
     ToolResult,
     Verdict,
+    read_arguments,
 )
 
 TOOL_FAILED_TEXT = "tool invoke error: failed to execute tool"
@@ -126,11 +127,8 @@ class GuardedTools:
 
 def parse_arguments(call: Item) -> dict[str, Any]:
     """Return the arguments of a call; raises ValueError without a JSON object."""
-    if item_type(call) == "custom_tool_call":
-        return {"input": str(call.get("input") or "")}
-    text = arguments_text(call.get("arguments"))
-    arguments = load_json(text) if text.strip() else None
-    if arguments is None:
+    arguments = read_arguments(call)
+    if arguments is None:  # some models write null for none
         return {}
     if not isinstance(arguments, dict):
         raise ValueError("the arguments are not a JSON object")

@@ -123,17 +123,20 @@ async def _open_run(
 
 
 async def _report_end(call: PipelineCall, events: _Events) -> _Events:
-    """Yield the events; a failure gets an error id, and is in the log."""
+    """Yield the events, the last one as it is reported."""
     async for event in events:
-        if isinstance(event, RunDone):
-            report_skipped(call.log, event.trace)
-        if isinstance(event, RunDone) and event.ending.is_failure:
-            ending = report_failure(
-                call.log, event, PIPELINE_SHELL, is_admin=call.caller.is_admin
-            )
-            yield event._replace(ending=ending)
-        else:
-            yield event
+        yield _reported(call, event) if isinstance(event, RunDone) else event
+
+
+def _reported(call: PipelineCall, ended: RunDone) -> RunDone:
+    """Log an end, and return it; a failure gets the error id of the log."""
+    report_skipped(call.log, ended.trace)
+    if not ended.ending.is_failure:
+        return ended
+    ending = report_failure(
+        call.log, ended, PIPELINE_SHELL, is_admin=call.caller.is_admin
+    )
+    return ended._replace(ending=ending)
 
 
 def _choose_renderer(request: AgentRequest, caller: PipelineCaller) -> _Renderer:
@@ -198,15 +201,7 @@ async def _task_events(call: PipelineCall) -> RunEvents:
     async with aclosing(events):
         async for event in events:
             learning.note(event)
-            if isinstance(event, RunDone):
-                report_skipped(log, event.trace)
-            if isinstance(event, RunDone) and event.ending.is_failure:
-                ending = report_failure(
-                    log, event, PIPELINE_SHELL, is_admin=call.caller.is_admin
-                )
-                yield event._replace(ending=ending)
-            else:
-                yield event
+            yield _reported(call, event) if isinstance(event, RunDone) else event
 
 
 def _build_task(

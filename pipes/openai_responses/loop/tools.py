@@ -421,7 +421,7 @@ def _check_call(call: Item, tools: CallableTools) -> _ReadyCall | ToolResult:
     """
     name = _called_name(call)
     try:
-        arguments = _read_arguments(call)
+        arguments = read_arguments(call)
     except ValueError:
         why = "its arguments are not valid JSON. Send them again, whole."
         return tool_error(f"{name} was not called: {why}")
@@ -453,7 +453,7 @@ def _ready_call(
     return _ReadyCall(name, checked, tools.call_kind(name))
 
 
-def _read_arguments(call: Item) -> object:
+def read_arguments(call: Item) -> object:
     """Return the arguments of a call; raises ValueError for invalid JSON."""
     if item_type(call) == "custom_tool_call":
         return {"input": call.get("input") or ""}

@@ -110,7 +110,7 @@ def write_records(
         for ulid, record in records.items()
     }
     value: dict[str, Any] = {"__v": _VERSION, "items": items}
-    rows = [repair.stored() for repair in repairs if repair.stored()]
+    rows = [row for row in (repair.stored() for repair in repairs) if row]
     return {**value, "repairs": rows} if rows else value
 
 
