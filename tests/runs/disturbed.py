@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from aiohttp import web
 
-from upstream.server import Answerer, started
+from upstream.server import Answerer, stream_in_pieces
 
 FOLDER = Path(__file__).resolve().parents[1] / "streams" / "others"
 ANSWER = "It rains in Zürich 🌧 today.\n"
@@ -87,10 +87,6 @@ def sending(wire: bytes, size: int | None = None) -> Answerer:
     """Answer with a stream, whole or in chunks of this size."""
 
     async def answer(request: web.Request) -> web.StreamResponse:
-        stream = await started(request)
-        step = size or len(wire)
-        for offset in range(0, len(wire), step):
-            await stream.write(wire[offset : offset + step])
-        return stream
+        return await stream_in_pieces(request, wire, size)
 
     return answer

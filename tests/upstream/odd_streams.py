@@ -8,7 +8,7 @@ from pathlib import Path
 
 from aiohttp import web
 
-from upstream.server import Answerer, started
+from upstream.server import Answerer, stream_in_pieces
 
 FOLDER = Path(__file__).resolve().parents[1] / "streams" / "others"
 
@@ -72,11 +72,6 @@ def sending(*names: str, size: int | None = None) -> Answerer:
     left = list(names)
 
     async def answer(request: web.Request) -> web.StreamResponse:
-        body = stream_of(left.pop(0))
-        stream = await started(request)
-        step = size or len(body)
-        for offset in range(0, len(body), step):
-            await stream.write(body[offset : offset + step])
-        return stream
+        return await stream_in_pieces(request, stream_of(left.pop(0)), size)
 
     return answer

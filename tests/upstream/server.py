@@ -202,6 +202,17 @@ async def started(request: web.Request, status: int = 200) -> web.StreamResponse
     return stream
 
 
+async def stream_in_pieces(
+    request: web.Request, body: bytes, size: int | None = None
+) -> web.StreamResponse:
+    """Send an event stream, whole or in chunks of this size."""
+    stream = await started(request)
+    step = size or len(body)
+    for offset in range(0, len(body), step):
+        await stream.write(body[offset : offset + step])
+    return stream
+
+
 async def until(holds: Callable[[], bool]) -> None:
     """Wait until something holds; it must within a minute."""
     async with asyncio.timeout(60):

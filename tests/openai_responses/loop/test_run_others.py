@@ -37,7 +37,14 @@ from openai_responses.transport.stream import (
 from runs.against_server import asking, end_of, limits
 from runs.joining import grown_texts
 from runs.tools import MemoryTools, calling
-from upstream.server import Answerer, Upstream, in_turn, replying, started, streaming
+from upstream.server import (
+    Answerer,
+    Upstream,
+    in_turn,
+    replying,
+    stream_in_pieces,
+    streaming,
+)
 
 pytestmark = pytest.mark.asyncio
 
@@ -52,12 +59,7 @@ def server_of(name: str, size: int | None = None) -> Answerer:
     rounds = [(FOLDER / f"{name}.{number}.sse").read_bytes() for number in (1, 2)]
 
     async def answer(request: web.Request) -> web.StreamResponse:
-        body = rounds.pop(0)
-        stream = await started(request)
-        step = size or len(body)
-        for offset in range(0, len(body), step):
-            await stream.write(body[offset : offset + step])
-        return stream
+        return await stream_in_pieces(request, rounds.pop(0), size)
 
     return answer
 
