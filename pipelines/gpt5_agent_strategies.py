@@ -12129,7 +12129,7 @@ def _check_call(call: Item, tools: CallableTools) -> _ReadyCall | ToolResult:
     """
     name = _called_name(call)
     try:
-        arguments = _read_arguments(call)
+        arguments = read_arguments(call)
     except ValueError:
         why = "its arguments are not valid JSON. Send them again, whole."
         return tool_error(f"{name} was not called: {why}")
@@ -12161,7 +12161,7 @@ def _ready_call(
     return _ReadyCall(name, checked, tools.call_kind(name))
 
 
-def _read_arguments(call: Item) -> object:
+def read_arguments(call: Item) -> object:
     """Return the arguments of a call; raises ValueError for invalid JSON."""
     if item_type(call) == "custom_tool_call":
         return {"input": call.get("input") or ""}
@@ -13731,7 +13731,7 @@ def write_records(
         for ulid, record in records.items()
     }
     value: dict[str, Any] = {"__v": _VERSION, "items": items}
-    rows = [repair.stored() for repair in repairs if repair.stored()]
+    rows = [row for row in (repair.stored() for repair in repairs) if row]
     return {**value, "repairs": rows} if rows else value
 
 
@@ -17905,11 +17905,8 @@ class GuardedTools:
 
 def parse_arguments(call: Item) -> dict[str, Any]:
     """Return the arguments of a call; raises ValueError without a JSON object."""
-    if item_type(call) == "custom_tool_call":
-        return {"input": str(call.get("input") or "")}
-    text = arguments_text(call.get("arguments"))
-    arguments = load_json(text) if text.strip() else None
-    if arguments is None:
+    arguments = read_arguments(call)
+    if arguments is None:  # some models write null for none
         return {}
     if not isinstance(arguments, dict):
         raise ValueError("the arguments are not a JSON object")
@@ -25726,17 +25723,20 @@ async def _open_run(
 
 
 async def _report_end(call: PipelineCall, events: _Events) -> _Events:
-    """Yield the events; a failure gets an error id, and is in the log."""
+    """Yield the events, the last one as it is reported."""
     async for event in events:
-        if isinstance(event, RunDone):
-            report_skipped(call.log, event.trace)
-        if isinstance(event, RunDone) and event.ending.is_failure:
-            ending = report_failure(
-                call.log, event, PIPELINE_SHELL, is_admin=call.caller.is_admin
-            )
-            yield event._replace(ending=ending)
-        else:
-            yield event
+        yield _reported(call, event) if isinstance(event, RunDone) else event
+
+
+def _reported(call: PipelineCall, ended: RunDone) -> RunDone:
+    """Log an end, and return it; a failure gets the error id of the log."""
+    report_skipped(call.log, ended.trace)
+    if not ended.ending.is_failure:
+        return ended
+    ending = report_failure(
+        call.log, ended, PIPELINE_SHELL, is_admin=call.caller.is_admin
+    )
+    return ended._replace(ending=ending)
 
 
 def _choose_renderer(request: AgentRequest, caller: PipelineCaller) -> _Renderer:
@@ -25801,15 +25801,7 @@ async def _task_events(call: PipelineCall) -> RunEvents:
     async with aclosing(events):
         async for event in events:
             learning.note(event)
-            if isinstance(event, RunDone):
-                report_skipped(log, event.trace)
-            if isinstance(event, RunDone) and event.ending.is_failure:
-                ending = report_failure(
-                    log, event, PIPELINE_SHELL, is_admin=call.caller.is_admin
-                )
-                yield event._replace(ending=ending)
-            else:
-                yield event
+            yield _reported(call, event) if isinstance(event, RunDone) else event
 
 
 def _build_task(

@@ -12426,7 +12426,7 @@ def _check_call(call: Item, tools: CallableTools) -> _ReadyCall | ToolResult:
     """
     name = _called_name(call)
     try:
-        arguments = _read_arguments(call)
+        arguments = read_arguments(call)
     except ValueError:
         why = "its arguments are not valid JSON. Send them again, whole."
         return tool_error(f"{name} was not called: {why}")
@@ -12458,7 +12458,7 @@ def _ready_call(
     return _ReadyCall(name, checked, tools.call_kind(name))
 
 
-def _read_arguments(call: Item) -> object:
+def read_arguments(call: Item) -> object:
     """Return the arguments of a call; raises ValueError for invalid JSON."""
     if item_type(call) == "custom_tool_call":
         return {"input": call.get("input") or ""}
@@ -14266,7 +14266,7 @@ def write_records(
         for ulid, record in records.items()
     }
     value: dict[str, Any] = {"__v": _VERSION, "items": items}
-    rows = [repair.stored() for repair in repairs if repair.stored()]
+    rows = [row for row in (repair.stored() for repair in repairs) if row]
     return {**value, "repairs": rows} if rows else value
 
 
@@ -20353,11 +20353,8 @@ class GuardedTools:
 
 def parse_arguments(call: Item) -> dict[str, Any]:
     """Return the arguments of a call; raises ValueError without a JSON object."""
-    if item_type(call) == "custom_tool_call":
-        return {"input": str(call.get("input") or "")}
-    text = arguments_text(call.get("arguments"))
-    arguments = load_json(text) if text.strip() else None
-    if arguments is None:
+    arguments = read_arguments(call)
+    if arguments is None:  # some models write null for none
         return {}
     if not isinstance(arguments, dict):
         raise ValueError("the arguments are not a JSON object")
@@ -23860,9 +23857,10 @@ def _left_out(body: JsonObject, kept: JsonObject) -> dict[str, str]:
             for field in value:
                 if field not in kept[key]:
                     left_out[f"reasoning.{field}"] = "the administrator's"
-        else:  # tools
+        else:  # tools; callers choose how many, so each is looked up
+            kept_tools = set(map(id, kept[key]))
             for tool in value:
-                if tool not in kept[key]:
+                if id(tool) not in kept_tools:
                     name, reason = _closed_tool(as_mapping(tool))
                     left_out[f"{key} {name}"] = reason
     return left_out
