@@ -146,10 +146,11 @@ def has_plain_reasoning(item: JsonObject) -> bool:
     """Say whether `item` is reasoning of which its server gave the words alone.
 
     LiteLLM gives them as the summary, and models behind it demand them
-    (docs/servers.md).
+    (docs/servers.md). Words alone of a thought that its server encrypts, and that it
+    never ended, would be refused: "Item with id 'rs_...' not found".
     """
     is_plain = is_reasoning(item) and not item.get("encrypted_content")
-    return is_plain and has_text(item)
+    return is_plain and item.get("status") != "incomplete" and has_text(item)
 
 
 def is_encrypted(item: JsonObject) -> bool:

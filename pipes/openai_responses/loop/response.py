@@ -428,8 +428,7 @@ class ResponseState:
     def _end_open(self, status: str, *, has_snapshot: bool) -> list[RunEvent]:
         """End the items that neither an event nor the final snapshot has ended.
 
-        A call without arguments counts only where there is no snapshot to name it. Of
-        reasoning that was only announced, the encrypted content may not be whole.
+        A call without arguments counts only where there is no snapshot to name it.
         """
         events: list[RunEvent] = []
         for position, grown in sorted(self._open.items()):
@@ -442,7 +441,10 @@ class ResponseState:
                 has_come = bool(item.get("name")) and (has_come or not has_snapshot)
             if has_come and not is_hosted(item):
                 final = {**item, "status": _STATUS_OF_ITEMS.get(status, "completed")}
-                final.pop("encrypted_content", None)
+                # OpenAI announces another content than it ends with (34 recordings of
+                # 34): what the model can read has not come, only what people can.
+                if final.pop("encrypted_content", None):
+                    final["status"] = "incomplete"
                 events += self._end(position, _NOWHERE, final)
         return events
 

@@ -7,6 +7,7 @@ from openai_responses.items import Item, content_parts, is_call, message_text
 from openai_responses.loop.events import ResponseDone
 from openai_responses.loop.repeated_messages import without_repetitions
 from openai_responses.loop.response import ResponseState
+from openai_responses.requests.replay import replay_output
 from openai_responses.transport.stream import (
     EventStreamDecoder,
     FinalResponse,
@@ -68,14 +69,26 @@ def test_call_without_arguments_that_nothing_ends() -> None:
     assert [item["type"] for item in state.output] == ["message"]
 
 
-def test_sealed_reasoning_that_nothing_ends_is_plain() -> None:
-    """What was announced of its encrypted content may be a part of it."""
+def test_sealed_reasoning_that_nothing_ends_does_not_go_back() -> None:
+    """What was announced of its content is no whole, and its words would be refused."""
     *grown, _ = wire.reasoning(["hm"])
 
     [thought] = open_items_of(*grown)
 
     assert "encrypted_content" not in thought
     assert thought["summary"] == [{"type": "summary_text", "text": "hm"}]
+    assert replay_output([thought], with_reasoning=True) == []
+
+
+def test_plain_reasoning_that_nothing_ends_goes_back() -> None:
+    """Its server never encrypts."""
+    begun, *grown, _ = wire.reasoning(["hm"])
+    begun = {**begun, "item": {**begun["item"], "encrypted_content": None}}
+
+    [thought] = open_items_of(begun, *grown)
+
+    [again] = replay_output([thought], with_reasoning=True)
+    assert again["summary"] == [{"type": "summary_text", "text": "hm"}]
 
 
 def test_summary_that_only_deltas_brought_stays_with_the_sealed_reasoning() -> None:
