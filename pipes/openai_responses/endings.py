@@ -19,7 +19,6 @@ from openai_responses.errors import (
     ApiRefused,
     Failure,
     InvalidRequest,
-    InvalidSetting,
     MalformedEvent,
     ResponseLost,
     ResponsesError,
@@ -375,9 +374,8 @@ _EXCEPTIONS: Mapping[type[ResponsesError], tuple[str, str]] = {
     ResponseLost: ("cut", "lost"),
     UnreadableAnswer: ("unreadable", _OWN_SENTENCE),
     InvalidRequest: ("invalid", _OWN_SENTENCE),
-    InvalidSetting: ("invalid", _OWN_SENTENCE),
 }
-"""Kind and word of the sentence for each exception."""
+"""Kind and word of the sentence for each exception and its subclasses."""
 
 
 def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
@@ -386,8 +384,11 @@ def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
         return _ending_without_code(error.kind)
     if isinstance(error, ApiRefused):
         return Ending("refused", _find_code(error.error), str(error), error.fault)
-    connection_lost = ("cut", "") if has_begun else ("unreachable", _OWN_SENTENCE)
-    kind, word = _EXCEPTIONS.get(type(error), connection_lost)
+    kind, word = ("cut", "") if has_begun else ("unreachable", _OWN_SENTENCE)
+    for ancestor in type(error).__mro__:  # shells have errors of their own
+        if ancestor in _EXCEPTIONS:
+            kind, word = _EXCEPTIONS[ancestor]
+            break
     if word == _OWN_SENTENCE:
         return Ending(kind, sentence=str(error), fault=error.fault)
     return _ending_without_code(kind, word)

@@ -72,8 +72,7 @@ def retry_wait(
     if attempt >= most:
         return None
     wait = failure.retry_after
-    if wait is None:
-        # In a stream there is no header; the words have it everywhere.
+    if wait is None:  # in a stream there is no header
         wait = wait_in_words(failure.error.message)
     if wait is None:
         # Up to a quarter less, so that many clients do not come back at once.

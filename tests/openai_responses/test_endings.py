@@ -215,6 +215,17 @@ def test_whatever_else_breaks_counts_as_a_broken_connection() -> None:
     assert ending_of_exception(ResponsesError("Odd."), False).kind == "unreachable"
 
 
+@pytest.mark.parametrize("has_begun", [False, True])
+def test_error_of_a_shell_counts_as_the_one_it_is_made_of(has_begun: bool) -> None:
+    """A host that is too old is no server that cannot be reached."""
+
+    class HostTooOld(InvalidRequest):
+        pass
+
+    ending = ending_of_exception(HostTooOld("Update it."), has_begun)
+    assert (ending.kind, ending.sentence) == ("invalid", "Update it.")
+
+
 @pytest.mark.parametrize(
     ("failure", "words"),
     [
