@@ -9,7 +9,7 @@ from owui_host.lookup import HostTooOld
 from owui_host.users import HostUser, user_model
 from owui_sandbox.host import add_to_message, find_saved_message
 from toolbox.sandbox.backend import MEBIBYTE
-from toolbox.sandbox.tools import SandboxTools
+from toolbox.sandbox.tools import OfferedFile, SandboxTools
 from toolbox.sandbox.workspaces import SandboxFile, WorkspaceKey
 
 EmitEvent = Callable[[dict[str, Any]], Awaitable[None]]
@@ -70,16 +70,14 @@ def _read_attached(files: object) -> Iterator[AttachedFile]:
 
 
 async def receive_attached(sandbox: SandboxTools, call: SandboxCall) -> list[str]:
-    """Put the attached files into the workspace, each once; return what failed."""
-    notes: list[str] = []
+    """Put the attached files into the workspace, each once; return what is missing."""
+    offered: list[OfferedFile] = []
     for file in call.attached:
         read = partial(
             _read_attached_file, file.id, call.user_id, sandbox.max_file_bytes
         )
-        outcome = await sandbox.receive(call.key, file.id, file.name, read)
-        if outcome.failed:
-            notes.append(f"{file.name} is not in the workspace. {outcome.text}")
-    return notes
+        offered.append(OfferedFile(file.id, file.name, read))
+    return await sandbox.receive(call.key, offered) if offered else []
 
 
 async def _read_attached_file(

@@ -361,8 +361,40 @@ async def test_too_large_attached_file_is_not_read_whole(
     tracemalloc.stop()
 
     reason = "It is larger than 1 MB, the limit of a workspace."
-    assert f"a.csv is not in the workspace. Error: {reason}" in answer
+    assert f"a.csv is not in the workspace. {reason}" in answer
     assert peak_bytes < 8 * 1024 * 1024
+
+
+@pytest.mark.asyncio
+async def test_chat_that_names_many_files_costs_no_more_than_one(
+    tools: Tools, host: StandInHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The workspace is lent once for all of them, and only the last 50 are read."""
+    lent: list[WorkspaceKey] = []
+    acquire = StoredWorkspaces.acquire
+
+    def counted(workspaces: StoredWorkspaces, key: WorkspaceKey) -> Any:
+        lent.append(key)
+        return acquire(workspaces, key)
+
+    monkeypatch.setattr(StoredWorkspaces, "acquire", counted)
+    who = asked(user="user-1")
+    file_id = host.files.add(b"rain", "last.csv")
+    named = [
+        {"type": "file", "id": f"gone-{n}", "name": f"{n}.csv"} for n in range(600)
+    ]
+    last = {"type": "file", "id": file_id, "name": "last.csv"}
+    who["__metadata__"]["files"] = [*named, last]
+
+    answer = await tools.shell_execute("cat last.csv", **who)
+
+    result, *notes = answer.splitlines()
+    assert json.loads(result)["stdout"] == "rain"
+    assert notes[0] == ("Only the last 50 of 601 attached files are in the workspace.")
+    assert notes[1:] == [
+        f"{n}.csv is not in the workspace. It cannot be read." for n in range(551, 600)
+    ]
+    assert lent.count(WorkspaceKey("user-1", "chat")) == 2
 
 
 @pytest.mark.parametrize("missing", ["bwrap is not installed", "Linux", "env.DATA_DIR"])

@@ -22,7 +22,7 @@ from openai_responses.json_input import value_at
 from openai_responses.redaction import describe_exception
 from toolbox.sandbox.backend import SandboxLimits
 from toolbox.sandbox.options import build_sandbox_limits
-from toolbox.sandbox.tools import SandboxTools
+from toolbox.sandbox.tools import OfferedFile, SandboxTools
 from toolbox.sandbox.workspaces import SandboxFile, WorkspaceKey, WorkspacePool
 
 TERMINAL_WORKSPACE = WorkspaceKey("", "terminal")
@@ -56,11 +56,12 @@ class _ChatWorkspace:
         if self._was_used and not self._sandbox.has_workspace(self._key):
             self._was_used = False  # it is told once
             notes.append(_WORKSPACE_LOST)
-        for file_id, file_name in self._files.attached:
-            read = partial(self._files.read, file_id)
-            received = await self._sandbox.receive(self._key, file_id, file_name, read)
-            if received.failed:
-                notes.append(f"{file_name} is not there. {received.text}")
+        offered = [
+            OfferedFile(file_id, file_name, partial(self._files.read, file_id))
+            for file_id, file_name in self._files.attached
+        ]
+        if offered:
+            notes += await self._sandbox.receive(self._key, offered)
         result = await self._sandbox.call(self._key, name, args)
         text = {"type": "text", "text": "\n".join([result.text, *notes])}
         content = [text, *_build_file_parts(result.files)]

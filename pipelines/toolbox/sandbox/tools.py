@@ -5,7 +5,14 @@ The tools are offered only if a working sandbox was found.
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import (
+    Awaitable,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from pathlib import Path
 from typing import Any, NamedTuple
 from zipfile import BadZipFile
@@ -32,8 +39,20 @@ from toolbox.sandbox.workspaces import (
     remove_folder,
 )
 
-ReadFile = Callable[[], Awaitable[bytes | str]]
-"""Returns the content of a file, or the sentence that says why there is none."""
+
+class OfferedFile(NamedTuple):
+    """A file that the user attached to the chat.
+
+    `read` returns its content, or the message that says why there is none.
+    """
+
+    id: str
+    name: str
+    read: Callable[[], Awaitable[bytes | str]]
+
+
+_MOST_OFFERED = 50
+"""Attached files that a workspace receives."""
 
 
 class _SandboxCallFailed(Exception):
@@ -315,49 +334,63 @@ class SandboxTools:
     ) -> SandboxResult:
         """Run a tool; cancelling the call ends the run."""
 
-        async def build(_workspace: Workspace) -> dict[str, Any]:
-            return _build_sandbox_request(name, arguments)
+        async def work(sandbox: Sandbox, workspace: Workspace) -> SandboxResult:
+            request = _build_sandbox_request(name, arguments)
+            return await self._run(sandbox, request, workspace, key.user)
 
-        return await self._answer(key, build)
+        return await self._answer(key, work)
 
     async def receive(
-        self, key: WorkspaceKey, file_id: str, name: str, read: ReadFile
-    ) -> SandboxResult:
-        """Put a file into the workspace, once."""
+        self, key: WorkspaceKey, files: Sequence[OfferedFile]
+    ) -> list[str]:
+        """Put files into the workspace, each once; return what is missing, for the model.
 
-        async def build(workspace: Workspace) -> dict[str, Any] | None:
-            if file_id in workspace.received:
-                return None
-            content = await read()
-            if isinstance(content, str):
-                raise _SandboxCallFailed(content)
-            return {
-                "operation": "receive",
-                "path": printable_name(name)[-80:],
-                "content": content.hex(),
-                "id": file_id,
-            }
+        A chat can name any number of files, and each that is new takes a run: only the
+        last ones count.
+        """
+        missing: list[str] = []
+        if len(files) > _MOST_OFFERED:
+            missing.append(
+                f"Only the last {_MOST_OFFERED} of {len(files)} attached files are in "
+                "the workspace."
+            )
 
-        return await self._answer(key, build)
+        async def work(sandbox: Sandbox, workspace: Workspace) -> SandboxResult:
+            for file in files[-_MOST_OFFERED:]:
+                if file.id in workspace.received:
+                    continue
+                content = await file.read()
+                try:
+                    if isinstance(content, str):
+                        raise _SandboxCallFailed(content)
+                    request = {
+                        "operation": "receive",
+                        "path": printable_name(file.name)[-80:],
+                        "content": content.hex(),
+                        "id": file.id,
+                    }
+                    await self._run(sandbox, request, workspace, key.user)
+                except _SandboxCallFailed as error:
+                    missing.append(f"{file.name} is not in the workspace. {error}")
+            return SandboxResult("")
+
+        result = await self._answer(key, work)
+        if result.failed:
+            missing.append(f"Attached files are not in the workspace. {result.text}")
+        return [_make_storable(line) for line in missing]
 
     async def _answer(
         self,
         key: WorkspaceKey,
-        build: Callable[[Workspace], Awaitable[dict[str, Any] | None]],
+        work: Callable[[Sandbox, Workspace], Awaitable[SandboxResult]],
     ) -> SandboxResult:
-        """Run the request that is built; there is nothing to do for none."""
+        """Do some work in a workspace; what stops it is the result, for the model."""
         try:
             sandbox = await self._find_sandbox()
             if sandbox is None:
                 raise _SandboxCallFailed("There is no sandbox on this server.")
             async with self._workspaces.acquire(key) as workspace:
-                request = await build(workspace)
-                if request is None:
-                    return SandboxResult("")
-                async with self._workspaces.runs.take_turn(key.user):
-                    if self._is_closed:
-                        raise SandboxClosed
-                    return await self._run(sandbox, request, workspace)
+                return await work(sandbox, workspace)
         except _SandboxCallFailed as error:
             reason = str(error)
         except SandboxClosed:
@@ -387,21 +420,31 @@ class SandboxTools:
             remove_folder(self._packages_folder)
 
     async def _run(
-        self, sandbox: Sandbox, request: dict[str, Any], workspace: Workspace
+        self,
+        sandbox: Sandbox,
+        request: dict[str, Any],
+        workspace: Workspace,
+        user: str,
     ) -> SandboxResult:
-        """Run a request, keep the new workspace; raises what `Sandbox.run` does."""
-        with workspace.open_spool() as spool:
-            reply = await sandbox.run(request, workspace.archive, spool)
-            returned = reply.changed if _returns_files(reply) else ()
-            files = workspace.export_files(spool, returned, self._limits.disk)
-            workspace.store_archive(spool, reply)
-            if "id" in request:
-                workspace.add_received(request["id"])
-            if "damaged" in reply.answer:
-                workspace.clear()
-                workspace.received.clear()
-            result = _build_sandbox_result(reply, files, self._limits)
-            return result._replace(text=_make_storable(result.text))
+        """Run a request in its turn, keep the new workspace.
+
+        Raises SandboxClosed, and what `Sandbox.run` does.
+        """
+        async with self._workspaces.runs.take_turn(user):
+            if self._is_closed:
+                raise SandboxClosed
+            with workspace.open_spool() as spool:
+                reply = await sandbox.run(request, workspace.archive, spool)
+                returned = reply.changed if _returns_files(reply) else ()
+                files = workspace.export_files(spool, returned, self._limits.disk)
+                workspace.store_archive(spool, reply)
+                if "id" in request:
+                    workspace.add_received(request["id"])
+                if "damaged" in reply.answer:
+                    workspace.clear()
+                    workspace.received.clear()
+                result = _build_sandbox_result(reply, files, self._limits)
+                return result._replace(text=_make_storable(result.text))
 
     async def _find_sandbox(self) -> Sandbox | None:
         """Return the sandbox, which the first call looks for; None without one."""

@@ -15,7 +15,7 @@ import pytest
 from sandboxes.real import TIGHT, Chat, sandboxed
 from strictness.forms import argument_error, strict_schema
 from toolbox.sandbox.backend import MEBIBYTE
-from toolbox.sandbox.tools import SandboxTools
+from toolbox.sandbox.tools import OfferedFile, SandboxTools
 from toolbox.sandbox.workspaces import WorkspacePool
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -428,8 +428,8 @@ async def test_attached_file_is_there_once(chat: Chat) -> None:
         return content
 
     for _ in range(2):
-        received = await chat.tools.receive(chat.key, "f-1", "../a/da\nta.bin", read)
-        assert not received.failed, received.text
+        offered = [OfferedFile("f-1", "../a/da\nta.bin", read)]
+        assert await chat.tools.receive(chat.key, offered) == []
     ran = await chat.run("open('da_ta.bin', 'rb').read() == bytes(range(256))")
 
     assert ran.result is True
@@ -443,11 +443,10 @@ async def test_attached_file_that_cannot_be_read_is_asked_for_again(chat: Chat) 
     async def read() -> bytes | str:
         return next(answers)
 
-    received = [
-        await chat.tools.receive(chat.key, "f-1", "a.txt", read) for _ in range(3)
-    ]
+    offered = [OfferedFile("f-1", "a.txt", read)]
+    missing = [await chat.tools.receive(chat.key, offered) for _ in range(3)]
 
-    assert [answer.text for answer in received[:2]] == ["Error: It is gone."] * 2
+    assert missing == [["a.txt is not in the workspace. It is gone."]] * 2 + [[]]
     assert (await chat.run("open('a.txt').read()")).result == "rain"
 
 
@@ -460,8 +459,8 @@ async def test_stopped_call_leaves_the_file_to_the_next(chat: Chat) -> None:
         await asyncio.sleep(0)  # the call is cancelled here, or in its run
         return b"rain"
 
-    call = chat.tools.receive(chat.key, "f-1", "a.txt", read)
-    task = asyncio.create_task(call)
+    offered = [OfferedFile("f-1", "a.txt", read)]
+    task = asyncio.create_task(chat.tools.receive(chat.key, offered))
     await reading.wait()
     await asyncio.sleep(0)
     await asyncio.sleep(0)
@@ -469,5 +468,5 @@ async def test_stopped_call_leaves_the_file_to_the_next(chat: Chat) -> None:
     with pytest.raises(asyncio.CancelledError):
         await task
 
-    assert not (await chat.tools.receive(chat.key, "f-1", "a.txt", read)).failed
+    assert await chat.tools.receive(chat.key, offered) == []
     assert (await chat.run("open('a.txt').read()")).result == "rain"
