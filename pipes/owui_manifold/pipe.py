@@ -39,7 +39,11 @@ from owui_manifold.call.log import RunLog
 from owui_manifold.call.models import Listing, list_models
 from owui_manifold.call.valves import UserValves, Valves
 from owui_manifold.host.context import EventEmitter, HostContext
-from owui_manifold.host.open_webui import save_output, without_forbidden_search
+from owui_manifold.host.open_webui import (
+    save_output,
+    wait_for_database,
+    without_forbidden_search,
+)
 from owui_manifold.host.threads import ToolThreads
 from owui_manifold.prepare.chat import build_chat_request
 from owui_manifold.prepare.tasks import (
@@ -145,6 +149,8 @@ class Pipe:
             async with aclosing(await self._answer(call)) as events:
                 async for event in events:
                     for chunk in view.render(event):
+                        if "event" in chunk:  # the host may store it at once
+                            await _wait_to_store(call.caller)
                         yield readable_chunk(chunk, call.caller)
                     if isinstance(event, ToolOutput) and call.caller.may_have_row:
                         await _save_round(call.caller, view)
@@ -158,6 +164,7 @@ class Pipe:
             yield readable_chunk(error_chunk(message), call.caller)
         if failed and call.config.shows_log and call.caller.has_page:
             yield source_chunk("Log of this answer", call.log.text())
+        await _wait_to_store(call.caller)
 
     async def _complete(self, call: PipeCall) -> Chunk:
         """Return the whole answer at once, with the output items for the host.
@@ -175,6 +182,7 @@ class Pipe:
                 if emit:
                     await emit(metadata_chunk(page_view(), metadata)["event"])
             return result
+        await _wait_to_store(call.caller)
         return whole_result(call.caller, ended, items)
 
     async def _do_task(self, call: PipeCall) -> Chunk:
@@ -262,6 +270,12 @@ class Pipe:
                 if isinstance(event, RunDone):
                     ended = event
         return ended, view.shown.items
+
+
+async def _wait_to_store(caller: Caller) -> None:
+    """Wait for the host's database before the host stores something of an answer."""
+    if caller.may_have_row:
+        await wait_for_database(caller.chat_id)
 
 
 async def _save_round(caller: Caller, view: NativeRenderer | ChunkRenderer) -> None:

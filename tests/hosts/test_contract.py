@@ -90,6 +90,7 @@ PROMISED = {
     "models.chats:Chats.add_message_files_by_id_and_message_id": (
         "async (id, message_id, files)"
     ),
+    "models.chats:Chats.get_chat_title_by_id": "async (id)",
     "models.chats:Chats.get_message_by_id_and_message_id": "async (id, message_id)",
     "models.chats:Chats.upsert_message_to_chat_by_id_and_message_id": (
         "async (id, message_id, message, *, touch)"

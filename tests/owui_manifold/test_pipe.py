@@ -846,6 +846,55 @@ async def test_database_that_is_away_stops_no_round(
     assert done_types(chunks)[-1] == "message"
 
 
+@pytest.mark.parametrize("streams", [True, False])
+async def test_end_waits_for_a_database_that_is_away(
+    pipe: Pipe, sim: Simulator, host: StandInHost, *, streams: bool
+) -> None:
+    """Open WebUI stores the last line and the answer then, and gives up at once."""
+    vars(sys.modules["open_webui.env"])["DATABASE_URL"] = "postgresql://db/webui"
+    host.chats.away = 3
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+
+    if streams:
+        assert "This is turn 1" in grown(
+            await chunks_of(pipe, chat("sim:chat hello"), **NATIVE)
+        )
+    else:
+        result = await result_of(pipe, chat("sim:chat hello"), **NATIVE)
+        assert "This is turn 1" in result["choices"][0]["message"]["content"]
+
+    assert host.chats.away == 0
+    assert loop.time() - began >= 0.25 + 0.5 + 1.0
+
+
+async def test_end_waits_half_a_minute_at_most(
+    pipe: Pipe, sim: Simulator, host: StandInHost
+) -> None:
+    vars(sys.modules["open_webui.env"])["DATABASE_URL"] = "postgresql://db/webui"
+    host.chats.away = 1000
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+
+    result = await result_of(pipe, chat("sim:chat hello"), **NATIVE)
+
+    assert "This is turn 1" in result["choices"][0]["message"]["content"]
+    assert 30 <= loop.time() - began < 40
+
+
+@pytest.mark.parametrize("has_row", [True, False])
+async def test_no_answer_asks_sqlite_or_waits_without_a_row(
+    pipe: Pipe, sim: Simulator, host: StandInHost, *, has_row: bool
+) -> None:
+    if not has_row:
+        vars(sys.modules["open_webui.env"])["DATABASE_URL"] = "postgresql://db/webui"
+    given = NATIVE if has_row else TEMPORARY
+
+    await chunks_of(pipe, chat("sim:chat hello"), **given)
+
+    assert host.chats.asked == 0
+
+
 async def test_chat_without_a_row_stores_no_round(
     pipe: Pipe, sim: Simulator, host: StandInHost
 ) -> None:

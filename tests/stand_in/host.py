@@ -46,6 +46,19 @@ class Chats:
     links: list[tuple[str, ...]] = field(default_factory=list)
     saved: list[Json] = field(default_factory=list)
     """What was stored of messages."""
+    away: int = 0
+    """How often the database does not answer yet."""
+    asked: int = 0
+    """How often it was asked for a title."""
+
+    async def get_chat_title_by_id(self, id: str) -> str | None:
+        """Return the title of a chat."""
+        self.asked += 1
+        if self.away:
+            self.away -= 1
+            raise OSError("database is away")
+        row = self.rows.get(id)
+        return row.chat["title"] if row else None
 
     async def get_chat_by_id_and_user_id(self, id: str, user_id: str) -> Row | None:
         """Return a user's own chat (models/chats.py)."""
@@ -425,7 +438,11 @@ class StandInHost:
     def __init__(self, patch: pytest.MonkeyPatch, folder: Path) -> None:
         self.chats = Chats({"chat-1": Row("user-1", {"title": "Rain"})})
         self._patch = patch
-        names = {"WEBUI_SECRET_KEY": SERVER_SECRET, "DATABASE_SCHEMA": None}
+        names = {
+            "WEBUI_SECRET_KEY": SERVER_SECRET,
+            "DATABASE_SCHEMA": None,
+            "DATABASE_URL": "sqlite:///webui.db",
+        }
         forwards = {"ENABLE_FORWARD_USER_INFO_HEADERS": False}
         self.provide("env", VERSION="0.12.4", **names, **forwards)
         self.groups = Groups()

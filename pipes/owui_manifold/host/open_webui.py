@@ -3,6 +3,7 @@
 Each function raises HostTooOld if the host lacks a name that it needs.
 """
 
+import asyncio
 import json
 import re
 from base64 import b64decode
@@ -75,6 +76,36 @@ async def save_output(chat_id: str, message_id: str, items: Sequence[Item]) -> N
         await chats.upsert_message_to_chat_by_id_and_message_id(
             chat_id, message_id, {"output": list(items)}, touch=False
         )
+
+
+_DATABASE_SECONDS = 30.0
+"""How long an answer waits for a database that is away."""
+
+
+async def wait_for_database(chat_id: str) -> None:
+    """Wait until the host's database answers, or half a minute.
+
+    Open WebUI stores a status when it comes, and an answer at its end alone. If its
+    database is away at that moment, nothing of the answer is stored: the exception
+    ends the task (socket/main.py:1515, utils/middleware.py:6307 of 0.12.4). SQLite is a
+    file, which is never away.
+    """
+    try:
+        address = str(host_name("env", "DATABASE_URL"))
+        chats = host_name("models.chats", "Chats")
+    except HostTooOld:
+        return
+    if address.startswith("sqlite"):
+        return
+    pause = 0.25
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_DATABASE_SECONDS):
+            while True:
+                with suppress(Exception):
+                    await chats.get_chat_title_by_id(chat_id)
+                    return
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, 2.0)
 
 
 def server_secret() -> str:
