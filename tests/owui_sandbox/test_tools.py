@@ -171,6 +171,24 @@ async def test_oldest_workspace_over_the_limit_is_removed(tmp_path: Path) -> Non
 
 
 @pytest.mark.asyncio
+async def test_workspace_that_is_asked_for_is_not_counted_out(tmp_path: Path) -> None:
+    """An administrator has lowered the limit, and it is the oldest of too many."""
+    many = StoredWorkspaces(tmp_path, SharedLimits(workspaces_per_user=3))
+    keys = [WorkspaceKey("ada", str(number)) for number in range(3)]
+    for age, key in enumerate(reversed(keys)):
+        async with many.acquire(key) as workspace:
+            workspace.add_received("f-1")
+        folder = many._path_of(key)
+        used = folder.stat().st_mtime
+        os.utime(folder, (used, used - 10 * (3 - age)))
+    few = StoredWorkspaces(tmp_path, SharedLimits(workspaces_per_user=1))
+
+    async with few.acquire(keys[2]) as workspace:
+        assert list(workspace.received) == ["f-1"]
+    assert not few.has_workspace(keys[1])
+
+
+@pytest.mark.asyncio
 async def test_without_a_chat_nothing_stays(tools: Tools, tmp_path: Path) -> None:
     """A workspace of a single call is removed with it."""
     await tools.sandbox_fs_write("a", "secret", **asked(chat=""))

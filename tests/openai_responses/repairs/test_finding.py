@@ -21,6 +21,7 @@ from openai_responses.repairs.finding import (
     Trial,
     blind_repair,
     find_repair,
+    may_be_repaired,
 )
 from openai_responses.repairs.refusal import OwnTexts, named_subject
 from openai_responses.repairs.request_repairs import (
@@ -522,3 +523,18 @@ def test_text_between_calls_and_outputs_moves_behind_them() -> None:
     assert again.payload()["input"] == moved
     assert [row.item for row in again.sent().items] == moved
     assert not isinstance(repair_of(error, input=moved), MoveMessages)
+
+
+@pytest.mark.parametrize(
+    ("status", "is_about_request"),
+    [
+        *((status, True) for status in (200, 400, 404, 410, 415, 422, 500, 503)),
+        *((status, False) for status in (301, 307, 401, 402, 403, 405, 407, 408, 409)),
+        *((status, False) for status in (413, 421, 423, 425, 429, 451, 499)),
+    ],
+)
+def test_status_says_whether_the_request_is_the_cause(
+    status: int, *, is_about_request: bool
+) -> None:
+    """A key, a proxy or a limit is not mended by another request, which is paid for."""
+    assert may_be_repaired(Failure(status, ApiError())) == is_about_request

@@ -44,6 +44,18 @@ def test_markers_of_the_quoted_chat_are_taken_out() -> None:
     assert part["text"].endswith("Hello.\n</chat_history>")
 
 
+def test_small_task_is_done_at_the_lowest_effort() -> None:
+    """Whatever the model's own one is; another task has that one."""
+    model = resolve_model("gpt-5-high")
+    chat = [{"role": "user", "content": "Hi"}]
+
+    small = task_request(model, chat, {}, "title_generation")
+    other = task_request(model, chat, {}, "summary", at_own_effort=True)
+
+    assert (small.reasoning or {})["effort"] == "minimal"
+    assert (other.reasoning or {})["effort"] == "high"
+
+
 def test_texts_among_parts_are_cleaned_too() -> None:
     """Pictures stay beside them."""
     picture = {"type": "image_url", "image_url": {"url": "data:,"}}
