@@ -156,6 +156,10 @@ class Citations:
                 yield from self._rest(event.output_index)
                 yield event._replace(shown=self._shown_text(event))
                 yield from self._sources(ended=True)
+            case ItemDone() if event.output_index in self._growing:
+                # Its text was a thought (loop/tagged_thoughts.py).
+                del self._growing[event.output_index]
+                yield event
             case ToolOutput():
                 yield event
                 yield from self._sources(ended=True)

@@ -265,7 +265,8 @@ class NativeRenderer:
         match item_type(event.item):
             case _ if event.item == NO_THOUGHT:
                 del self._host_indexes[index]
-                item = {**self.shown.items[host_index], "type": "openai_responses:end"}
+                begun = self.shown.items[host_index]
+                item = {"type": "openai_responses:end", "id": f"end_{begun.get('id')}"}
             case "message":
                 text = self._markers.get(index, "") + event.shown
                 item = message_host_item(event.item, text)

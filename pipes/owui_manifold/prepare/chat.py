@@ -16,8 +16,9 @@ from openai_responses.items import (
     text_message,
     tool_kind,
 )
-from openai_responses.json_input import as_mapping, count_entries
+from openai_responses.json_input import as_mapping, count_entries, value_at
 from openai_responses.long_work import run_work
+from openai_responses.loop.attempts import Limits
 from openai_responses.loop.tools import Toolset
 from openai_responses.models.choice import choose_auto_model
 from openai_responses.models.facts import ModelFacts
@@ -174,7 +175,7 @@ async def build_chat_request(call: CheckedCall) -> PreparedRequest:
         call=call,
         request=with_cache_comparison(call, request, stored),
         origin=origin,
-        limits=run_limits(call.config.expert, chat.model),
+        limits=_chat_limits(call, chat.model),
         toolset=_chat_toolset(call, tools),
         keys=keys,
         stored=stored,
@@ -191,6 +192,23 @@ async def build_chat_request(call: CheckedCall) -> PreparedRequest:
         cites=any(tool_kind(tool).is_cited for tool in tools.items),
         python_files=chat.python.files,
     )
+
+
+def _chat_limits(call: CheckedCall, model: ResolvedModel) -> Limits:
+    """Return the limits of a chat, with what it makes of thoughts in tags.
+
+    The host's parameter *Reasoning Tags* is a pair of tags, or false for none
+    (utils/middleware.py:4598 of 0.12.4).
+    """
+    limits = run_limits(call.config.expert, model)
+    if call.agent and not call.agent.parameters.emit_intermediate_thoughts:
+        limits = limits._replace(keeps_tagged_thoughts=False)
+    match value_at(call.host.metadata, "params", "reasoning_tags"):
+        case False:
+            return limits._replace(thought_tags=())
+        case [str() as start, str() as end] if start.strip() and end.strip():
+            return limits._replace(thought_tags=((start, end),))
+    return limits
 
 
 def _read_messages(
