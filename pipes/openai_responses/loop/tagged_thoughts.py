@@ -18,7 +18,6 @@ While a message grows, the words before a closing tag that comes alone are shown
 The tag makes them a thought, under the same index.
 """
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, count
 from operator import itemgetter
@@ -60,7 +59,6 @@ class _TaggedText:
     def __init__(self, tags: ThoughtTags) -> None:
         self._pairs = dict(tags)
         self._lone_end = tags[0][1]
-        self._tag = re.compile("|".join(map(re.escape, [*self._pairs, self._lone_end])))
         self._place: Literal["start", "thought", "text", "behind thought", "answer"]
         self._place = "start"
         """`text` may still turn out to be a thought, an `answer` may not."""
@@ -136,23 +134,25 @@ class _TaggedText:
 
     def _read_text(self, text: str, pieces: list[_Piece], at_end: bool) -> str:
         """Look for a closing tag that comes alone; return the text that follows it."""
-        found = self._tag.search(text)
-        if found is None:
+        tags = [*self._pairs, self._lone_end]
+        found = [(text.index(tag), tag) for tag in tags if tag in text]
+        if not found:
             if not at_end:
-                text = self._hold_back(text, [*self._pairs, self._lone_end])
+                text = self._hold_back(text, tags)
             if text:
                 self._shown.append(text)
                 pieces.append(_Piece("text", text))
             return ""
-        before = "".join(self._shown) + text[: found.start()]
+        start, tag = min(found)
+        before = "".join(self._shown) + text[:start]
         self._shown = []
         # Whoever writes about tags opens them first, or writes them as code.
-        if found[0] != self._lone_end or _is_in_code(before):
+        if tag != self._lone_end or _is_in_code(before):
             self._place = "answer"
             return text
         self._place = "behind thought"
         pieces.append(_Piece("all before", before))
-        return text[found.end() :]
+        return text[start + len(tag) :]
 
     def _hold_back(self, text: str, tags: Iterable[str]) -> str:
         """Return `text` without an end that may be the beginning of a tag."""

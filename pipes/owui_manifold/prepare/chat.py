@@ -58,6 +58,7 @@ from owui_chat.messages import (
     UserMessage,
     attach_stored_messages,
     cut_notice,
+    mark_old_answers,
     parse_messages,
     stored_messages,
     user_messages,
@@ -301,6 +302,7 @@ def _attach_stored(chat: _Chat) -> _Chat:
     metadata = call.host.metadata
     given = add_tool_images(chat.parts, rows)
     parts = attach_stored_messages(given, rows, metadata)
+    parts = mark_old_answers(parts, rows)
     if len(parts) < len(given):
         call.warn_once(f"chat {call.caller.chat_id}: {_LEFT_OUT}")
     return chat._replace(parts=attach_files(parts, rows, metadata))
