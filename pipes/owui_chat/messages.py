@@ -332,7 +332,7 @@ def attach_stored_messages(
     return shown
 
 
-def mark_old_answers(parts: Sequence[ChatPart], rows: JsonObject) -> Sequence[ChatPart]:
+def mark_old_answers(parts: Sequence[ChatPart], rows: JsonObject) -> list[ChatPart]:
     """Return a chat in which the texts of old answers are marked.
 
     `rows` are the messages of the chat's row, by id. An answer whose row has no

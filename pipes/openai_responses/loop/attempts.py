@@ -202,7 +202,7 @@ class Attempts:
         """What makes reasoning of tags; None at OpenAI and Azure."""
         try:
             tags = self.limits.thought_tags
-            if tags and self.endpoint.is_gateway and not self.endpoint.is_openai:
+            if tags and not self.endpoint.serves_openai:
                 keeps_thoughts = self.limits.keeps_tagged_thoughts
                 self._tagged = TaggedThoughts(
                     first_index, tags, keeps_thoughts=keeps_thoughts

@@ -160,8 +160,9 @@ class Valves(BaseModel):
     )
     CUSTOM_MODEL_PRICING_JSON: str = _valve(
         "",
-        'US dollars per million tokens, instead of known prices: `{"my-model": '
-        '{"input": 2, "cached": 0.5, "output": 8}}`.',
+        "US dollars per million tokens, instead of what the server says and of OpenAI's "
+        'prices: `{"my-model": {"input": 2, "cached": 0.5, "output": 8}}`. Other servers '
+        "have no known prices.",
     )
 
     # Agents

@@ -70,7 +70,7 @@ def answered(text: str, **row: object) -> list[ChatPart]:
     messages = [rows["q1"], {"role": "assistant", "content": text}, rows["q2"]]
     _, parts = parse_messages(messages)
     ids = {"user_message_id": "q2", "message_id": "a2"}
-    return list(mark_old_answers(attach_stored_messages(parts, rows, ids), rows))
+    return mark_old_answers(attach_stored_messages(parts, rows, ids), rows)
 
 
 @pytest.mark.parametrize(
@@ -100,4 +100,4 @@ def test_without_a_row_nothing_is_known_to_be_old() -> None:
         ]
     )
 
-    assert list(mark_old_answers(attach_stored_messages(parts, {}, {}), {})) == parts
+    assert mark_old_answers(attach_stored_messages(parts, {}, {}), {}) == parts
