@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Literal
 
-from openai_responses.redaction import redact_line
+from openai_responses.redaction import redact_line, redact_words
 
 LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
 LOG_LEVELS = {"DEBUG": 10, "INFO": 20, "WARNING": 30, "ERROR": 40, "CRITICAL": 50}
@@ -31,6 +31,10 @@ class AnswerLog:
     def redacted(self, text: str) -> str:
         """Return a text as one line without secrets."""
         return redact_line(text, self._secrets)
+
+    def redacted_words(self, text: str) -> str:
+        """Return a text as one line without secrets, for people."""
+        return redact_words(text, self._secrets)
 
     def line(self, level: LogLevel, text: str) -> None:
         """Write `text` as one line.

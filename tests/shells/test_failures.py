@@ -4,7 +4,7 @@ import pytest
 
 from openai_responses.errors import InvalidRequest
 from shells.answer_log import AnswerLog, LogLevel
-from shells.failures import report_exception
+from shells.failures import report_exception, server_message
 from shells.shell import PIPE_SHELL, PIPELINE_SHELL, Shell
 
 
@@ -57,3 +57,24 @@ def test_line_is_cut_and_whole() -> None:
     assert level == "INFO"
     assert line.startswith("first\\nsecond x")
     assert len(line) == 4000
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("No.", "The server said: No."),
+        ("Not\n\n  today:\ta\r\nholiday.", "The server said: Not today: a holiday."),
+        (
+            "Authorization: Bearer abc\nAsk again.",
+            "The server said: Authorization: [redacted] Ask again.",
+        ),
+        ("hidden-words\x1b", r"The server said: [redacted]\x1b"),
+        ("", ""),
+        (" \n", ""),
+    ],
+)
+def test_words_of_a_server_are_one_line_that_people_can_read(
+    text: str, shown: str
+) -> None:
+    """A line ends with a space: nobody reads two letters for it. Secrets are gone."""
+    assert server_message(Lines(), text) == shown

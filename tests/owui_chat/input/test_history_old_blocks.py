@@ -62,12 +62,13 @@ def test_hostile_text_is_read_in_one_pass(start: str) -> None:
 
 def answered(text: str, **row: object) -> list[ChatPart]:
     """A chat with one answer, as the host gives it and as its row holds it."""
-    rows = {
+    rows: dict[str, dict[str, object]] = {
         "q1": {"role": "user", "content": "Rain?"},
         "a1": {"role": "assistant", "content": text, "parentId": "q1", **row},
         "q2": {"role": "user", "content": "And now?", "parentId": "a1"},
     }
-    messages = [rows["q1"], {"role": "assistant", "content": text}, rows["q2"]]
+    said: dict[str, object] = {"role": "assistant", "content": text}
+    messages: list[dict[str, object]] = [rows["q1"], said, rows["q2"]]
     _, parts = parse_messages(messages)
     ids = {"user_message_id": "q2", "message_id": "a2"}
     return mark_old_answers(attach_stored_messages(parts, rows, ids), rows)
