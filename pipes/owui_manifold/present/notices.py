@@ -1,7 +1,8 @@
 """Notices above an answer.
 
 They are about models with legacy function calling, code that stays text there, models
-that will be shut down, settings that cannot be read or have no effect, and the administration's limits.
+that will be shut down, settings that cannot be read or have no effect, and the
+administration's limits.
 """
 
 from openai_responses.clock import utc_today
