@@ -316,7 +316,7 @@ async def _with_whole_files(chat: _Chat) -> _Chat:
     call = chat.call
     whole = set[str]()
     if _sends_documents(chat):
-        whole = document_ids(chat.parts, call.valves.FILE_INPUT)
+        whole = document_ids(chat.parts, call.config.file_input)
     if _code_gets_files(chat):
         user = await user_model(call.caller.user_id)
         python = await choose_python_files(chat.parts, user)
@@ -332,7 +332,7 @@ async def _with_whole_files(chat: _Chat) -> _Chat:
 
 def _sends_documents(chat: _Chat) -> bool:
     """Say whether the model gets documents whole, if the chat has any."""
-    return chat.call.valves.FILE_INPUT != "off" and chat.model.facts.vision
+    return chat.call.config.file_input != "off" and chat.model.facts.vision
 
 
 def _code_gets_files(chat: _Chat) -> bool:
@@ -536,7 +536,8 @@ async def _history_items(chat: _Chat, origin: Origin, size: int) -> list[Item]:
         part.attachments for part in parts if isinstance(part, UserMessage)
     )
     if _sends_documents(chat) and has_attachments:
-        parts = await add_documents(parts, await user_model(user_id), valves.FILE_INPUT)
+        user = await user_model(user_id)
+        parts = await add_documents(parts, user, chat.call.config.file_input)
     records = await load_stored_images(chat.records, parts, user_id)
 
     def build_items() -> list[Item]:

@@ -29,7 +29,7 @@ from openai_responses.requests.build import unsent_parameters
 from owui_chat.commentary import closing_commentary
 from owui_chat.render.chunks import METADATA_KEY
 from owui_manifold.call.agent import answering_name, find_agent
-from owui_manifold.call.config import OWN_KEY_PLACE
+from owui_manifold.call.config import FILE_INPUT_KEY, OWN_KEY_PLACE
 from owui_manifold.call.context import CheckedCall, PipeCall
 from owui_manifold.call.log import RunLog
 from owui_manifold.prepare.request import PreparedRequest
@@ -194,7 +194,9 @@ def _missing_features(prepared: PreparedRequest) -> tuple[list[str], list[str]]:
         chosen["reasoning_effort"] = config.effort
     if config.verbosity:
         chosen["verbosity"] = config.verbosity
-    return unsent_parameters({**chosen, **call.body}, prepared.request)
+    asked = {**chosen, **call.body}
+    asked.pop(FILE_INPUT_KEY, None)  # is not for the API
+    return unsent_parameters(asked, prepared.request)
 
 
 def _report_removals(call: CheckedCall, removed: Mapping[str, int]) -> None:
