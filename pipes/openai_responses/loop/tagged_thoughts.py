@@ -40,10 +40,10 @@ THOUGHT_TAGS: ThoughtTags = (
     ("<|begin_of_thought|>", "<|end_of_thought|>"),
     ("◁think▷", "◁/think▷"),
 )
-"""Those that Open WebUI knows (utils/middleware.py:277 of 0.12.4)."""
+"""Those that a host knows (docs/reference/open-webui.md, "Tags in texts")."""
 
 
-class _Piece(NamedTuple):
+class _TextPiece(NamedTuple):
     """What becomes of a piece of text: more of the thought, its end, or more `text`.
 
     `all before` is the whole text before a closing tag that came alone.
@@ -76,11 +76,11 @@ class _TaggedText:
         """Whether no words have come, and more may follow."""
         return self._place == "start"
 
-    def feed(self, text: str, *, at_end: bool = False) -> list[_Piece]:
+    def feed(self, text: str, *, at_end: bool = False) -> list[_TextPiece]:
         """Return what is certain now; the end of a text is certain."""
         text = self._held + text
         self._held = ""
-        pieces: list[_Piece] = []
+        pieces: list[_TextPiece] = []
         if self._place == "start":
             text = self._read_start(text, at_end)
         if self._place == "text":
@@ -92,14 +92,14 @@ class _TaggedText:
             if text:
                 self._place = "answer"
         if self._place == "answer" and text:
-            pieces.append(_Piece("text", text))
+            pieces.append(_TextPiece("text", text))
         return pieces
 
-    def close(self) -> list[_Piece]:
+    def close(self) -> list[_TextPiece]:
         """Return the rest; whatever follows is the answer."""
         pieces = self.feed("", at_end=True)
         if self._place == "thought":
-            pieces.append(_Piece("end of thought"))
+            pieces.append(_TextPiece("end of thought"))
         self._place = "answer"
         return pieces
 
@@ -117,7 +117,7 @@ class _TaggedText:
         self._place = "text"
         return text
 
-    def _read_thought(self, text: str, pieces: list[_Piece], at_end: bool) -> str:
+    def _read_thought(self, text: str, pieces: list[_TextPiece], at_end: bool) -> str:
         """Add what belongs to the thought to `pieces`; return the text behind it."""
         thought, end, rest = text.partition(self._end)
         if not end and not at_end:
@@ -126,13 +126,13 @@ class _TaggedText:
             thought = thought.lstrip()
         if thought:
             self._is_blank = False
-            pieces.append(_Piece("thought", thought))
+            pieces.append(_TextPiece("thought", thought))
         if end:
             self._place = "behind thought"
-            pieces.append(_Piece("end of thought"))
+            pieces.append(_TextPiece("end of thought"))
         return rest
 
-    def _read_text(self, text: str, pieces: list[_Piece], at_end: bool) -> str:
+    def _read_text(self, text: str, pieces: list[_TextPiece], at_end: bool) -> str:
         """Look for a closing tag that comes alone; return the text that follows it."""
         tags = [*self._pairs, self._lone_end]
         found = [(text.index(tag), tag) for tag in tags if tag in text]
@@ -141,7 +141,7 @@ class _TaggedText:
                 text = self._hold_back(text, tags)
             if text:
                 self._shown.append(text)
-                pieces.append(_Piece("text", text))
+                pieces.append(_TextPiece("text", text))
             return ""
         start, tag = min(found)
         before = "".join(self._shown) + text[:start]
@@ -151,7 +151,7 @@ class _TaggedText:
             self._place = "answer"
             return text
         self._place = "behind thought"
-        pieces.append(_Piece("all before", before))
+        pieces.append(_TextPiece("all before", before))
         return text[start + len(tag) :]
 
     def _hold_back(self, text: str, tags: Iterable[str]) -> str:
@@ -211,7 +211,7 @@ class _TaggedMessage:
         begun = self.begin_text()
         return [*begun, event._replace(output_index=self.text_index or 0)]
 
-    def show(self, piece: _Piece) -> list[RunEvent]:
+    def show(self, piece: _TextPiece) -> list[RunEvent]:
         """Return the events of a piece."""
         if piece.kind == "text":
             return self.add_to_text(TextDelta(0, "text", self.part, piece.text))

@@ -98,7 +98,7 @@ def _read_cost(wire: JsonObject) -> float | None:
     return cost
 
 
-_MAX_DOLLARS = 10**6
+_MAX_STATED_COST = 10**6
 """More is no cost of a response."""
 
 
@@ -106,7 +106,7 @@ def read_dollars(value: object) -> float | None:
     """Return an amount of money; None for anything else."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return float(value) if 0 <= value < _MAX_DOLLARS else None
+    return float(value) if 0 <= value < _MAX_STATED_COST else None
 
 
 _MAX_TOKENS = 10**12

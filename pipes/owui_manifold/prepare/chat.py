@@ -199,7 +199,7 @@ def _chat_limits(call: CheckedCall, model: ResolvedModel) -> Limits:
     """Return the limits of a chat, with what it makes of thoughts in tags.
 
     The host's parameter *Reasoning Tags* is a pair of tags, or false for none
-    (utils/middleware.py:4598 of 0.12.4).
+    (docs/reference/open-webui.md, "Tags in texts").
     """
     limits = run_limits(call.config.expert, model)
     if call.agent and not call.agent.parameters.emit_intermediate_thoughts:

@@ -50,7 +50,7 @@ def _code_notice(call: CheckedCall) -> str:
     """Return the notice that code in tags stays text, once in a chat.
 
     The host looks for the tags in chunks of Chat Completions alone
-    (utils/middleware.py:5419 of 0.12.4).
+    (docs/reference/open-webui.md, "Tags in texts").
     """
     metadata = call.host.metadata
     is_legacy = value_at(metadata, "params", "function_calling") == "legacy"

@@ -40,7 +40,7 @@ _MAX_FETCHED = 32 * 1024**2
 _MAX_FILES = 20
 """Files of one text."""
 
-_UNREADABLE = "The server gave an image that cannot be read."
+_NO_IMAGE = "The server gave an image that cannot be read."
 _NOT_STORED = "{} could not be stored in Open WebUI, for example because of its size."
 _GONE = "{} could not be fetched: the container that held it has expired."
 _TOO_BIG = f"{{}} was not fetched: it is larger than {_MAX_FETCHED // 1024**2} MB."
@@ -105,7 +105,7 @@ class ArtifactStore:
         if is_web_address(url):
             return {"files": [{"type": "image", "url": url}]}
         card = await self._store_pictures([url])
-        return card or {"notes": [_UNREADABLE]}
+        return card or {"notes": [_NO_IMAGE]}
 
     async def _store_pictures(self, urls: Iterable[str]) -> JsonObject:
         """Return the card of images that came whole, as data URLs."""

@@ -354,9 +354,7 @@ def answering(*output: Item, size: int | None = 3) -> Answerer:
             if kind == "text":
                 place = {**at, "item_id": item["id"], "content_index": part}
                 for piece in split(text, size):
-                    wire += event_of(
-                        "response.output_text.delta", **place, delta=piece
-                    )
+                    wire += event_of("response.output_text.delta", **place, delta=piece)
         wire += event_of("response.output_item.done", **at, item=item)
     return streaming(wire + event_of("response.completed", response=response))
 
