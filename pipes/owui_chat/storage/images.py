@@ -16,7 +16,7 @@ def stored_item(event: ItemDone) -> Item:
     An image that is shown from an address of the web is not: such addresses expire.
     """
     files = event.card.get("files")
-    if not is_image_call(event.item) or not files or "id" not in files[0]:
+    if not is_image_call(event.item) or not files:
         return event.item
     stored: Item = {"type": event.item["type"]}
     output_format = image_format(event.item)

@@ -103,7 +103,7 @@ class ArtifactStore:
         this server fetched could be one of its own network.
         """
         if is_web_address(url):
-            return {"files": [{"type": "image", "url": url}]}
+            return {"address": url}
         card = await self._store_pictures([url])
         return card or {"notes": [_NO_IMAGE]}
 

@@ -407,11 +407,11 @@ async def test_picture_at_an_address_is_shown_from_there(
         events = await events_of_image(connections, url, caller)
 
     (card,) = cards(events)
-    assert card == {"files": [{"type": "image", "url": url}]}
+    assert card == {"address": url}
     assert inside.requests == []
     assert host.files.rows == {}
     assert url not in str(host.kept)
-    assert url in lines(events)
+    assert f"![Image](<{url}>)" in lines(events)
     assert "Image generated" in lines(events)
 
 
