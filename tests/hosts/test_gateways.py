@@ -25,11 +25,7 @@ from simulator import Simulator
 from simulator.files import SIDE_PIXELS, draw_picture
 from upstream.server import Upstream
 
-pytestmark = [
-    pytest.mark.host,
-    pytest.mark.asyncio,
-    pytest.mark.usefixtures("pipe", "toolkit"),
-]
+pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]
 
 PIPE = "openai_responses"
 MODEL = f"{PIPE}.gpt-6.2-sol"
@@ -90,6 +86,8 @@ def drawn(result: str) -> Json:
 # ------------------------------------------------------------------------- thoughts
 
 
+@pytest.mark.asyncio
+@pytest.mark.usefixtures("toolkit")
 @pytest.mark.parametrize("profile", TAGGED)
 async def test_thoughts_in_tags_are_stored_as_reasoning(
     tab: Tab, admin: User, simulator: Simulator, profile: str
@@ -116,7 +114,9 @@ async def test_thoughts_in_tags_are_stored_as_reasoning(
     assert between[1:] == ["reasoning", "function_call", "function_call_output"]
 
 
+@pytest.mark.asyncio
 @pytest.mark.browser
+@pytest.mark.usefixtures("toolkit")
 @pytest.mark.parametrize("profile", TAGGED)
 async def test_thoughts_in_tags_on_the_page(
     page: ChatPage, admin: User, profile: str
@@ -145,6 +145,7 @@ async def test_thoughts_in_tags_on_the_page(
         await page.screenshot(PICTURES / f"thought-{profile}-open.png")
 
 
+@pytest.mark.asyncio
 @pytest.mark.browser
 async def test_a_thought_ends_while_the_answer_grows(
     page: ChatPage, admin: User, simulator: Simulator
@@ -165,6 +166,7 @@ async def test_a_thought_ends_while_the_answer_grows(
 # --------------------------------------------------------------------------- pictures
 
 
+@pytest.mark.asyncio
 @pytest.mark.browser
 @pytest.mark.parametrize(
     "result",
@@ -205,6 +207,7 @@ async def test_a_picture_of_a_gateway_is_on_the_page(
     assert all("Chrome" in agent for agent in agents)  # never the server
 
 
+@pytest.mark.asyncio
 @pytest.mark.browser
 async def test_a_picture_that_cannot_be_read_says_so(
     page: ChatPage, admin: User
@@ -228,6 +231,7 @@ async def test_a_picture_that_cannot_be_read_says_so(
 # ------------------------------------------------------------------- costs, words, files
 
 
+@pytest.mark.asyncio
 async def test_the_server_says_what_an_answer_costs(
     admins_tab: Tab, admin: User
 ) -> None:
@@ -246,6 +250,7 @@ async def test_the_server_says_what_an_answer_costs(
     assert (await admins_tab.message(stated))["usage"]["cost"] == 0.25
 
 
+@pytest.mark.asyncio
 async def test_words_of_the_model_stay_whatever_they_look_like(
     tab: Tab, admin: User
 ) -> None:
@@ -261,6 +266,7 @@ async def test_words_of_the_model_stay_whatever_they_look_like(
     assert all(message_text(items[1]) == text for items in turns)
 
 
+@pytest.mark.asyncio
 async def test_code_in_tags_is_said_to_run_nothing(tab: Tab, admin: User) -> None:
     """Open WebUI asks for tags in Legacy, and runs none of them."""
     code = "<code_interpreter>\nprint(1)\n</code_interpreter>"
@@ -279,6 +285,7 @@ async def test_code_in_tags_is_said_to_run_nothing(tab: Tab, admin: User) -> Non
     assert [i["type"] for i in stored["output"] if ":" not in i["type"]] == ["message"]
 
 
+@pytest.mark.asyncio
 async def test_people_choose_whole_documents_for_a_chat(
     tab: Tab, member: User, admin: User, simulator: Simulator
 ) -> None:
