@@ -37,7 +37,8 @@ _MAX_ROWS_READ = 1000
 _NAME_FORM = re.compile(r"[0-9a-f]{32}(\.\d{1,6})?")
 _TYPE_FORM = re.compile(r"[a-z_]{1,64}")
 _MEDIA = ("input_image", "input_file")
-_MEDIA_GONE = "[An image or file was here. It could not be sent.]"
+_MEDIA_GONE = "\n[An image or file was here. It could not be sent.]\n"
+"""On a line of its own: some servers join the parts of a message without a space."""
 _MAX_WORDS_OF_PAIR = 20_000
 """Characters of a call or an output that is sent as words of the model."""
 _PLAIN_FIELDS_OF_PAIR = ("type", "call_id", "name", "arguments", "input", "output")

@@ -30,6 +30,7 @@ from upstream.odd_streams import (
     CALLS,
     CITY,
     FOLDER,
+    LATE_ENDS,
     OTHERS,
     WHOLE_ANSWERS,
     sending,
@@ -253,6 +254,20 @@ async def test_message_that_comes_twice_is_shown_once_and_sent_again(
     assert [message_text(item) for item in sent] == ["One.", "One."]
     kept = [message_text(i) for i in end_of(events).output if i["type"] == "message"]
     assert kept == ["One.", ANSWER]
+
+
+async def test_items_that_all_end_at_the_end_of_the_stream_are_whole(
+    connections: Connections,
+) -> None:
+    """So does llama.cpp: the thought grows, then the answer, then both end."""
+    events, _, bodies = await events_of(connections, sending(LATE_ENDS))
+
+    end = end_of(events)
+    assert (end.ending.kind, len(bodies)) == ("completed", 1)
+    assert [item["type"] for item in end.output] == ["reasoning", "message"]
+    assert shown_answer(events) == message_text(end.output[1])
+    places = [e.output_index for e in events if isinstance(e, ItemAdded | ItemDone)]
+    assert places == [0, 1, 0, 1]
 
 
 async def test_call_that_the_server_ran_is_not_answered(
