@@ -150,15 +150,17 @@ async def test_thoughts_in_tags_on_the_page(
 async def test_a_thought_ends_while_the_answer_grows(
     page: ChatPage, admin: User, simulator: Simulator
 ) -> None:
-    """This server ends its thought with the response, as llama.cpp does."""
+    """This server ends its thought with the response."""
     PICTURES.mkdir(exist_ok=True)
-    async with streaming_like(admin, "ogx"):
+    async with streaming_like(admin, "llama.cpp"):
         await page.open_model(MODEL)
         await page.ask("sim:chat,hold=40 Why?", wait=False)
         text = page.answers.last.locator("#response-content-container")
         await expect(text).to_contain_text("Thought for", timeout=20_000)
         await expect(text).not_to_contain_text("Thinking")
-        await page.screenshot(PICTURES / "thought-has-ended.png")
+        for width, height in SIZES:
+            await page.resize(width, height)
+            await page.screenshot(PICTURES / f"thought-has-ended-{width}.png")
         simulator.release()
         await page.page.get_by_label("Copy").last.wait_for()
 

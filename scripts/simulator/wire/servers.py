@@ -51,6 +51,19 @@ def _with_output(event: Event, change: Callable[[Event], Event]) -> Event:
     return {**event, "response": {**response, "output": output}}
 
 
+def _llama_cpp(events: Sequence[Event]) -> Iterator[Event]:
+    """All items end when the response does (recorded, b11434)."""
+    delayed: list[Event] = []
+    for event in events:
+        kind = _kind(event)
+        if kind == "done":
+            delayed.append(event)
+            continue
+        if kind == "end":
+            yield from delayed
+        yield event
+
+
 def _litellm(events: Sequence[Event]) -> Iterator[Event]:
     """Each event of a text has another id; the index is right."""
     for number, event in enumerate(events):
@@ -176,6 +189,7 @@ def _half_tagged(events: Sequence[Event]) -> Iterator[Event]:
 
 
 IMITATIONS: Mapping[str, StreamImitation] = {
+    "llama.cpp": _llama_cpp,
     "litellm": _litellm,
     "bedrock": _bedrock,
     "older-vllm": _older_vllm,
