@@ -8,7 +8,7 @@ administrators wrote always stays.
 import re
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Collection, Iterable, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -278,6 +278,29 @@ class LeaveOutPlainReasoning(ChatRepair):
         return "leave_out" if has_plain_reasoning(row.item) else "none"
 
 
+@dataclass(frozen=True, slots=True)
+class LeaveOutImages(ChatRepair):
+    """Of messages and outputs with images the words stay.
+
+    It is the way of a model, not of a chat.
+    """
+
+    is_about_chat: ClassVar = False
+
+    @property
+    def message(self) -> str:
+        """The status line for the person who waits."""
+        return "This model cannot see images: answering without them."
+
+    def stored(self) -> list[str]:
+        """Return nothing that a chat stores."""
+        return []
+
+    def change_of(self, row: NamedItem) -> ItemChange:
+        """Send the words of an item with an image."""
+        return "plain" if has_media(row.item, ["input_image"]) else "none"
+
+
 def _is_message_with_text(item: Item) -> bool:
     return item_type(item) == "message" and bool(message_text(item))
 
@@ -451,11 +474,11 @@ def _words_of_pair(item: Item) -> Item:
     return text_message("assistant", text[:_MAX_WORDS_OF_PAIR])
 
 
-def has_media(item: Item) -> bool:
+def has_media(item: Item, types: Collection[str] = _MEDIA) -> bool:
     """Say whether `item` holds an image or a file."""
     for key in ("content", "output"):
         for part in content_parts(item.get(key)):
-            if part.get("type") in _MEDIA:
+            if part.get("type") in types:
                 return True
     return False
 
