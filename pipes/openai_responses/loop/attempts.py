@@ -20,12 +20,14 @@ from typing import Any, NamedTuple
 from openai_responses.callbacks import ignore_report
 from openai_responses.clock import random_fraction
 from openai_responses.endings import (
+    COMPLETED,
     CUT,
     FLEX_UNAVAILABLE,
     QUEUED,
     UNREADABLE,
     Ending,
     ending_of_exception,
+    ending_of_incomplete,
     failure_status,
     is_final,
     notice_text,
@@ -187,6 +189,7 @@ class Attempts:
         if not self.has_shown:
             for event in (*self._end_thought(), *self._held):
                 yield event
+        self._end_if_cut_off()
         self._end_if_used_up()
         yield ModelAnswer(
             ending=self.ending,
@@ -241,6 +244,18 @@ class Attempts:
     def paused(self) -> AbstractContextManager[None]:
         """Stop the total limit while tools run or people decide."""
         return self.deadlines.paused()
+
+    def _end_if_cut_off(self) -> None:
+        """Name the length limit of an answer that ended there.
+
+        llama.cpp calls every answer complete (recorded); OpenAI says so itself.
+        """
+        most = self.request.max_output_tokens
+        used = self.response.usage
+        if self.endpoint.serves_openai or self.response.ending != COMPLETED:
+            return
+        if most and used and used.output >= most:
+            self.response.ending = ending_of_incomplete("max_output_tokens")
 
     def _end_if_used_up(self) -> None:
         """End a run that wants to continue but has used up what `limits.spent` counts.
