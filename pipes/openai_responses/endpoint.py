@@ -88,6 +88,11 @@ class Endpoint:
         return self.is_openai or (self.is_azure and not self.is_strict)
 
     @property
+    def serves_openai(self) -> bool:
+        """Whether its models and prices are OpenAI's, as far as anybody has said."""
+        return self.is_openai or not self.is_gateway
+
+    @property
     def is_gateway(self) -> bool:
         """Whether it is neither OpenAI's nor Azure's."""
         return not (self._has_openai_host or self.is_azure)

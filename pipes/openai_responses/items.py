@@ -5,6 +5,7 @@ the API wants of them then: docs/reference/responses-api.md, "Items in later req
 """
 
 import json
+import re
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -465,22 +466,58 @@ def is_image_call(item: JsonObject) -> bool:
 
 def has_image(item: JsonObject) -> bool:
     """Say whether `item` holds an image that the model can read."""
-    is_generated = is_image_call(item) and bool(item.get("result"))
+    is_generated = is_image_call(item) and _image_label(item) is not None
     # As input the API takes neither SVG nor moving GIF.
-    return is_generated and _image_format(item) in ("png", "jpeg", "webp")
+    return is_generated and image_format(item) in ("png", "jpeg", "webp")
 
 
-def _image_format(item: JsonObject) -> str:
-    return str(item.get("output_format") or "png")
+_DATA_URL = re.compile(r"data:image/([\w.+-]{1,40})(?:;[\w=.+-]{1,40})?;base64,", re.I)
+_WEB_ADDRESS = re.compile(r"https?://[^\s\x00-\x1f\"'<>\\^`{|}]+", re.IGNORECASE)
+_LONGEST_LABEL = 120
+_LONGEST_ADDRESS = 4000
+_MEDIA_TYPES = {"svg": "svg+xml"}
+"""The media type of RFC 6838; the API says `svg`."""
+
+
+def image_format(item: JsonObject) -> str:
+    """Return the format of a generated image, in the words of the API."""
+    label = _DATA_URL.match(as_text(item.get("result"))[:_LONGEST_LABEL])
+    if label is None:
+        return str(item.get("output_format") or "png")
+    subtype = label[1].lower()
+    return {"jpg": "jpeg", "svg+xml": "svg"}.get(subtype, subtype)
 
 
 def image_url(item: JsonObject) -> str:
-    """Return a generated image as a data URL."""
-    subtype = _image_format(item)
-    if subtype == "svg":
-        # The media type of RFC 6838; the API says `svg`.
-        subtype = "svg+xml"
-    return f"data:image/{subtype};base64,{item['result']}"
+    """Return a generated image as a data URL, or its address; empty if it is neither.
+
+    OpenAI gives base64, some gateways a data URL or an address of the web.
+    """
+    label = _image_label(item)
+    return "" if label is None else f"{label}{item['result']}"
+
+
+def _image_label(item: JsonObject) -> str | None:
+    """Return what makes a data URL of a generated image; None if there is no image.
+
+    Base64 has no colon, and an address is short: an image of many megabytes is not
+    searched.
+    """
+    result = as_text(item.get("result"))
+    if not result:
+        return None
+    if _DATA_URL.match(result[:_LONGEST_LABEL]) or is_web_address(result):
+        return ""
+    if ":" in result[:_LONGEST_LABEL]:
+        return None
+    subtype = image_format(item)
+    return f"data:image/{_MEDIA_TYPES.get(subtype, subtype)};base64,"
+
+
+def is_web_address(url: str) -> bool:
+    """Say whether a text is an address of the web, as a page may load it."""
+    is_short = len(url) <= _LONGEST_ADDRESS
+    return is_short and _WEB_ADDRESS.fullmatch(url) is not None
 
 
 def image_message(item: JsonObject) -> Item:

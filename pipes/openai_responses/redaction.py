@@ -115,7 +115,18 @@ def header_secrets(value: str) -> list[str]:
 
 def redact_line(text: str, secrets: Iterable[str] = ()) -> str:
     """Return `text` redacted and as one line of printable characters, for a log."""
-    line = "\\n".join(redact(text, secrets).splitlines())
+    return _printable("\\n".join(redact(text, secrets).splitlines()))
+
+
+def redact_words(text: str, secrets: Iterable[str] = ()) -> str:
+    """Return `text` redacted and as one line for people, who read no `\\n`.
+
+    Lines are joined last: some secrets end with their line.
+    """
+    return _printable(" ".join(redact(text, secrets).split()))
+
+
+def _printable(line: str) -> str:
     if line.isprintable():
         return line
     return "".join(_escape_unprintable(character) for character in line)

@@ -9,6 +9,11 @@ The page's `[n]` is the n-th distinct source of a message (docs/reference/open-w
 of the host's tools count as well. Links to pages of a search become numbers while the
 text grows. Sources that only annotations name are inserted when the message ends.
 
+At the end of a message stand the addresses of its numbers, as definitions of links of
+Markdown (`[1]: https://host/page "Title"`). The page draws none of them, and reads none
+aloud, but what people copy, edit and export has them, and there `[1]` is a link
+(docs/reference/open-webui.md, "Sources and citations").
+
 For plain HTTP clients annotations have the form of Chat Completions.
 """
 
@@ -19,7 +24,13 @@ from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from openai_responses.items import Item, content_parts, item_type, part_text
+from openai_responses.items import (
+    Item,
+    content_parts,
+    is_commentary,
+    item_type,
+    part_text,
+)
 from openai_responses.json_input import as_list, value_at
 from openai_responses.loop.events import RunDone, RunEvent, ToolOutput
 from openai_responses.transport.stream import AnnotationAdded, ItemDone, TextDelta
@@ -133,6 +144,8 @@ class Citations:
     def __init__(self, known: Iterable[str] = ()) -> None:
         """Continue after the sources that the page already has, given by their keys."""
         self._numbers = {key: number for number, key in enumerate(known, 1)}
+        self._cited: dict[int, str] = {}
+        """The numbers that were put into the last message, with their keys."""
         self._names: dict[str, str] = {}
         self._waiting = deque[str]()
         self._growing: dict[int, _GrowingPart] = {}
@@ -164,6 +177,10 @@ class Citations:
                 yield from self._rest(event.output_index)
                 yield event._replace(shown=self._shown_text(event))
                 yield from self._sources(ended=True)
+            case ItemDone() if event.output_index in self._growing:
+                # Its text was a thought (loop/tagged_thoughts.py).
+                del self._growing[event.output_index]
+                yield event
             case ToolOutput():
                 yield event
                 yield from self._sources(ended=True)
@@ -197,8 +214,25 @@ class Citations:
         """Return the whole text of a message as it is shown."""
         content = ended.item.get("content")
         parts = [{"text": content}] if isinstance(content, str) else content
+        self._cited = {}
         text = "".join(self._shown_part(part) for part in content_parts(parts))
-        return link_files(text, ended.card)
+        linked = link_files(text, ended.card)
+        return linked + self._definitions(linked, is_quoted=is_commentary(ended.item))
+
+    def _definitions(self, text: str, *, is_quoted: bool) -> str:
+        """Return the addresses of the numbers that were put into a text.
+
+        Not in a quotation, nor behind code that does not end, where they were drawn.
+        """
+        lines: list[str] = []
+        for number, key in sorted(self._cited.items()):
+            if _DEFINABLE.fullmatch(key):
+                name = _NOT_IN_TITLE.sub(" ", self._names.get(key, "")).strip()
+                title = f' "{name}"' if name else ""
+                lines.append(f"[{number}]: {key}{title}")
+        if not lines or is_quoted or _is_in_fence(text):
+            return ""
+        return "\n\n" + "\n".join(lines)
 
     def _sources(self, *, ended: bool) -> Iterator[CitedEvent]:
         """Yield the sources to show now, in the order of their numbers, as one event.
@@ -317,7 +351,9 @@ class Citations:
                 return ""
             self._numbers[key] = len(self._numbers) + 1
             self._waiting.append(key)
-        return f"[{self._numbers[key]}]"
+        number = self._numbers[key]
+        self._cited[number] = key
+        return f"[{number}]"
 
     def _note_name(self, annotation: Item) -> None:
         """Remember the name of a source."""
@@ -325,6 +361,23 @@ class Citations:
         key = _key(annotation)
         if name and key:
             self._names[key] = shorten_name(str(name))
+
+
+_DEFINABLE = re.compile(r"https?://[^\s<>]+")
+"""The keys that are addresses, as the definition of a link may have them."""
+_NOT_IN_TITLE = re.compile(r'["\\\s]+')
+_FENCE = re.compile(r"^ {0,3}(```|~~~)", re.MULTILINE)
+
+
+def _is_in_fence(text: str) -> bool:
+    """Say whether a text ends inside of a block of code."""
+    opened = ""
+    for fence in _FENCE.findall(text):
+        if not opened:
+            opened = fence
+        elif opened == fence:
+            opened = ""
+    return bool(opened)
 
 
 def source_keys(sources: object) -> list[str]:

@@ -1,8 +1,9 @@
 """Files that an answer made: their addresses and the lines below the text.
 
 The pipe stores images and files and adds a `card` to the finished item: the `files`
-to show, the `links` from addresses inside a container to addresses of the host, and
-`notes`, lines of Markdown below a text.
+to show, the `address` of an image that the host does not have, the `links` from
+addresses inside a container to addresses of the host, and `notes`, lines of Markdown
+below a text.
 """
 
 import re

@@ -72,6 +72,8 @@ class AssistantText(NamedTuple):
     """Of records in front."""
     details: object = None
     """Of its records; unread."""
+    may_have_blocks: bool = False
+    """Whether its writer may have put `<details>` blocks into it."""
 
 
 class ToolCall(NamedTuple):
@@ -348,6 +350,25 @@ def attach_stored_messages(
     if any(hidden.values()) or len(users) < len(branch):
         raise InvalidRequest(_HIDDEN_MESSAGE)
     return shown
+
+
+def mark_old_answers(parts: Sequence[ChatPart], rows: JsonObject) -> list[ChatPart]:
+    """Return a chat in which the texts of old answers are marked.
+
+    `rows` are the messages of the chat's row, by id. An answer whose row has no
+    `output` is older than that field, or was imported.
+    """
+    marked: list[ChatPart] = []
+    is_old = False
+    for part in parts:
+        if isinstance(part, UserMessage):
+            answer = as_mapping(rows.get(part.stored.answer_id if part.stored else ""))
+            is_old = bool(answer) and not answer.get("output")
+        elif is_old and isinstance(part, AssistantText):
+            marked.append(part._replace(may_have_blocks=True))
+            continue
+        marked.append(part)
+    return marked
 
 
 def _take_hidden(part: ChatPart, hidden: Counter[str]) -> bool:

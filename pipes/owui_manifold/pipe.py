@@ -112,7 +112,7 @@ class Pipe:
         user = __user__ or {}
         metadata = __metadata__ or {}
         permitted = await without_forbidden_search(metadata, user)
-        config = read_config(self.valves, user, permitted)
+        config = read_config(self.valves, user, permitted, body)
         call = PipeCall(
             body=body,
             caller=read_caller(body, user, metadata, __task__),

@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
-from openai_responses.redaction import hide_paths, redact, redact_line
+from openai_responses.redaction import hide_paths, redact, redact_line, redact_words
 
 LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
 LOG_LEVELS = {"DEBUG": 10, "INFO": 20, "WARNING": 30, "ERROR": 40, "CRITICAL": 50}
@@ -40,6 +40,10 @@ class AnswerLog:
     def redacted_for_model(self, text: str) -> str:
         """Return a text without secrets, and without the paths of this server."""
         return hide_paths(redact(text, self._secrets), _installation_roots())
+
+    def redacted_words(self, text: str) -> str:
+        """Return a text as one line without secrets, for people."""
+        return redact_words(text, self._secrets)
 
     def line(self, level: LogLevel, text: str) -> None:
         """Write `text` as one line.

@@ -90,7 +90,7 @@ _MAX_READ_TEXT = 5000
 
 def server_message(log: AnswerLog, text: str) -> str:
     """Return what the server said, redacted and short, for administrators."""
-    shown = log.redacted(text[:_MAX_READ_TEXT])[:_MAX_SHOWN_TEXT]
+    shown = log.redacted_words(text[:_MAX_READ_TEXT])[:_MAX_SHOWN_TEXT]
     return f"The server said: {shown}" if shown else ""
 
 

@@ -110,6 +110,14 @@ class _MessageParts:
                 part.is_thought = True
                 yield part.end_event()
 
+    def turn_into(self, thought: Item) -> Iterator[RunEvent]:
+        """Yield the end of a text that was a thought (loop/tagged_thoughts.py)."""
+        for part in self._parts:
+            if part.is_thought:
+                yield part.end_event()
+            else:
+                yield ItemDone(part.index, thought)
+
     def release(self) -> Iterator[RunEvent]:
         """Yield what was held back."""
         held = self._held
@@ -211,7 +219,13 @@ class ThoughtFilter:
             case TextDelta() if event.output_index in self._messages:
                 yield from self._messages[event.output_index].add_text(event.text)
             case ItemDone() if event.output_index in self._messages:
-                yield from self._messages[event.output_index].end(event.item)
+                message = self._messages[event.output_index]
+                if item_type(event.item) == "message":
+                    yield from message.end(event.item)
+                else:
+                    del self._messages[event.output_index]
+                    self._has_thought = True
+                    yield from message.turn_into(event.item)
             case AnnotationAdded() if event.output_index in self._messages:
                 pass  # the ended item has it again
             case Status() | HiddenMessage():

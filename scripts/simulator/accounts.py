@@ -73,6 +73,8 @@ class Profile:
     accepts_appended_settings: bool = True
     """Whether `configuration_update` and `additional_tools` are known; assumed not for
     Azure and other servers."""
+    reads_plain_reasoning: bool = False
+    """Whether reasoning in plain text may be sent back; it is not looked at."""
     rate_limits: Mapping[str, str] = field(default_factory=OPENAI_LIMITS.copy)
     """The headers that say how many requests a minute are left."""
 
@@ -112,6 +114,7 @@ PROFILES: Mapping[str, Profile] = {
                 "streams as this server does",
                 accepts_reasoning_status=True,
                 accepts_appended_settings=False,
+                reads_plain_reasoning="tagged" in name,
             )
             for name in IMITATIONS
         ),

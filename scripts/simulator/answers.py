@@ -9,7 +9,7 @@ from typing import Any
 
 from simulator.accounts import Account, Profile
 from simulator.checks.configuration import check_configuration
-from simulator.checks.items import check_items
+from simulator.checks.items import check_items, read_item_type
 from simulator.checks.limits import check_limits, check_ranges
 from simulator.checks.model import (
     check_model,
@@ -296,6 +296,8 @@ def validate_request(body: Body, origin: RequestOrigin) -> tuple[ValidRequest, R
     check_model(body, model, origin.profile, configuration)
     read_comparison(body)
     items = parse_input(body.get("input") or [])
+    if origin.profile.reads_plain_reasoning:
+        items = [item for item in items if read_item_type(item) != "reasoning"]
     stored = body.get("store") is not False
     check_items(items, stored)
     check_namespaces(body, items)

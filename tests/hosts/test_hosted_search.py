@@ -285,3 +285,34 @@ async def test_page_shows_search_and_sources(
     await page.page.get_by_label("View source: Ice on the lake").click()
     await page.page.locator('a[href^="https://almanac.example/ice"]').first.wait_for()
     await page.screenshot(PICTURES / "web-search-source.png")
+
+
+@pytest.mark.asyncio
+@pytest.mark.browser
+@pytest.mark.usefixtures("searching")
+async def test_a_copied_answer_has_the_addresses_of_its_sources(
+    page: ChatPage, simulator: Simulator
+) -> None:
+    """As definitions of links, which the page neither draws nor reads aloud."""
+    await page.open_model(MODEL)
+    await page.ask("sim:web-search When did it freeze?")
+
+    for reload in (False, True):
+        if reload:
+            await page.reload()
+        answer = await page.last_answer()
+        assert "]: http" not in answer
+        assert "The chronicle of the harbour" in answer  # the number is a button
+        copied = await page.copy_last()
+        assert copied.startswith(SHOWN)
+        for number, address in enumerate(PAGES, 1):
+            assert f"\n[{number}]: {address} " in copied
+    PICTURES.mkdir(exist_ok=True)
+    for width, height in ((1280, 900), (390, 844)):
+        await page.resize(width, height)
+        await page.screenshot(PICTURES / f"copied-sources-{width}.png")
+
+    await page.ask("sim:chat thanks")
+    sent = chat_bodies(simulator)[-1]["input"]
+    assert "utm_source=openai" in sent[-2]["content"][0]["text"]
+    assert "]: http" not in str(sent)

@@ -53,6 +53,21 @@ from hosts.test_contract import (
     test_writing_a_key_leaves_the_rest_of_the_chat,
 )
 from hosts.test_denied_tools import test_question_shows_what_will_be_done
+from hosts.test_gateways import (
+    test_a_picture_of_a_gateway_is_on_the_page,
+    test_a_picture_that_cannot_be_read_says_so,
+    test_a_thought_ends_while_the_answer_grows,
+    test_code_in_tags_is_said_to_run_nothing,
+    test_people_choose_whole_documents_for_a_chat,
+    test_the_server_says_what_an_answer_costs,
+    test_thoughts_in_tags_are_stored_as_reasoning,
+    test_thoughts_in_tags_on_the_page,
+    test_words_of_the_model_stay_whatever_they_look_like,
+)
+from hosts.test_hosted_search import (
+    searching,
+    test_a_copied_answer_has_the_addresses_of_its_sources,
+)
 from hosts.test_limits import students, test_a_group_reaches_its_limit
 from hosts.test_plain_http import (
     test_a_failure_in_a_stream_is_an_error_chunk,

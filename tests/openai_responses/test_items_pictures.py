@@ -24,6 +24,19 @@ DRAWN: Item = {
         ({"output_format": "webp"}, "data:image/webp;base64,AAAA"),
         ({"output_format": None}, "data:image/png;base64,AAAA"),
         ({"output_format": "svg"}, "data:image/svg+xml;base64,AAAA"),
+        ({"result": "data:image/webp;base64,AA"}, "data:image/webp;base64,AA"),
+        ({"result": "DATA:image/JPG;x=1;base64,AA"}, "DATA:image/JPG;x=1;base64,AA"),
+        ({"result": "https://x.example/1?a=b"}, "https://x.example/1?a=b"),
+        ({"result": "http://x.example/1.png"}, "http://x.example/1.png"),
+        ({"result": f"https://x.example/{'a' * 5000}"}, ""),
+        ({"result": "https://x.example/a b"}, ""),
+        ({"result": "https://"}, ""),
+        ({"result": "file:///etc/passwd"}, ""),
+        ({"result": "javascript:alert(1)"}, ""),
+        ({"result": "data:text/html;base64,AA"}, ""),
+        ({"result": {"url": "https://x.example"}}, ""),
+        ({"result": ""}, ""),
+        ({"result": None}, ""),
     ],
 )
 def test_address_that_holds_a_picture(given: dict[str, Any], url: str) -> None:
@@ -37,12 +50,30 @@ def test_address_that_holds_a_picture(given: dict[str, Any], url: str) -> None:
         {"result": None},
         {"output_format": "svg"},
         {"output_format": "gif"},
+        {"result": "data:image/svg+xml;base64,AAAA"},
+        {"result": "data:image/gif;base64,AAAA"},
+        {"result": "file:///etc/passwd"},
         {"type": "message"},
     ],
 )
 def test_item_without_a_readable_picture_has_no_image(given: dict[str, Any]) -> None:
     """No picture, or one that the model does not read."""
     assert not has_image({**DRAWN, **given})
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        "data:image/jpg;base64,AAAA",
+        "data:image/jpeg;base64,AAAA",
+        "https://x.example/1",
+        "AAAA",
+    ],
+)
+def test_item_with_a_readable_picture_has_an_image(result: str) -> None:
+    """However the server gives it; its label is right, and `output_format` may not."""
+    svg = "svg" if result.startswith("data:") else "png"
+    assert has_image({**DRAWN, "result": result, "output_format": svg})
 
 
 def test_picture_goes_back_at_its_place() -> None:

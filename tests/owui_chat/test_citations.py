@@ -11,7 +11,13 @@ from openai_responses.loop.events import RunDone, RunEvent, ToolOutput
 from openai_responses.transport.stream import AnnotationAdded, ItemDone, TextDelta
 from owui_chat.citations import Citations, source_keys
 from owui_chat.events import CitedEvent, SourceCited
-from runs.sample import message, output, run_of, run_of_transcript
+from runs.sample import (
+    message,
+    output,
+    run_of,
+    run_of_transcript,
+    without_addresses,
+)
 
 A = "https://a.example/x"
 B = "https://b.example/y?z=1"
@@ -59,7 +65,7 @@ def shown_events(
         if isinstance(event, TextDelta):
             grown += event.text
         elif isinstance(event, ItemDone):
-            texts += [grown, event.shown]
+            texts += [grown, without_addresses(event.shown)]
             grown = ""
     return texts
 
@@ -133,7 +139,7 @@ def test_other_servers_forms_of_content_are_read() -> None:
 
     assert isinstance(first, ItemDone)
     assert isinstance(second, ItemDone)
-    assert (first.shown, second.shown) == ("Rain [1]", "")
+    assert (without_addresses(first.shown), second.shown) == ("Rain [1]", "")
 
 
 # ---------------------------------------------------------------- annotations
@@ -334,3 +340,68 @@ def test_other_texts_are_not_cited() -> None:
 
     assert fed(citations, event) == [event]
     assert shown(message("1", link(B)), citations=citations)[1] == "[1]"
+
+
+# ---------------------------------------------------------------- addresses
+
+
+def definitions(*items: Item, citations: Citations | None = None) -> list[str]:
+    """What stands below the text of each message, which the page does not draw."""
+    used = citations or Citations()
+    below: list[str] = []
+    for event in fed(used, *run_of(*items)):
+        if isinstance(event, ItemDone):
+            drawn = without_addresses(event.shown)
+            below.append(event.shown.removeprefix(drawn))
+    return below
+
+
+def test_a_copied_text_has_the_addresses_of_its_numbers() -> None:
+    """As definitions of links, in the order of the numbers, each once."""
+    text = f"One {link(B)} two {link(A)}, one again {link(B)}."
+    notes = [url_note(A, 'A "great"\npage'), file_note("a.pdf", 3)]
+
+    [below] = definitions(message("1", text, annotations=notes))
+
+    assert below == f'\n\n[1]: {B}\n[2]: {A} "A great page"'
+
+
+def test_each_message_has_the_addresses_of_its_own_numbers() -> None:
+    """Another one may be copied without it."""
+    first = message("1", f"One {link(A)}.")
+    plain = message("2", "And [1].")
+    again = message("3", f"One {link(A)} two {link(B)}.")
+
+    below = definitions(first, plain, again)
+
+    assert below == [f"\n\n[1]: {A}", "", f"\n\n[1]: {A}\n[2]: {B}"]
+
+
+@pytest.mark.parametrize(
+    ("text", "has_addresses"),
+    [
+        (f"```\ncode\n```\n{link(A)}", True),
+        (f"~~~\n```\n~~~\n{link(A)}", True),
+        (f"{link(A)}\n```\ncode", False),
+        (f"{link(A)}\n~~~\n```", False),
+        (f"{link(A)} and ``` in a line", True),
+    ],
+)
+def test_addresses_are_never_drawn_as_code(text: str, has_addresses: bool) -> None:
+    """Behind an open fence they would be a part of it."""
+    [below] = definitions(message("1", text))
+
+    assert bool(below) is has_addresses
+
+
+def test_commentary_has_no_addresses() -> None:
+    """It is shown as a quotation, and is no part of what people copy."""
+    assert definitions(message("1", f"One {link(A)}.", "commentary")) == [""]
+
+
+@pytest.mark.parametrize("url", ["ftp://a.example", "https://a.example/<b>", "a b"])
+def test_what_is_no_address_has_no_definition(url: str) -> None:
+    """It would be drawn as text."""
+    item = message("1", "Rain.", annotations=[url_note(url, "A", 0, 4)])
+
+    assert definitions(item) == [""]

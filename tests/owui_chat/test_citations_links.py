@@ -16,6 +16,7 @@ from owui_chat.citations import (
     chat_annotations,
     strip_tracking,
 )
+from runs.sample import without_addresses
 
 LINKED = "([a.example](https://a.example/x_(y)?utm_source=openai))"
 OTHER = "([b.example](https://b.example/?utm_source=openai))"
@@ -43,7 +44,7 @@ def whole(text: str) -> str:
     part = {"type": "output_text", "text": text, "annotations": []}
     ended = ItemDone(0, {"type": "message", "content": [part]})
     [shown] = [e for e in Citations().feed(ended) if isinstance(e, ItemDone)]
-    return shown.shown
+    return without_addresses(shown.shown)
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])

@@ -11,12 +11,15 @@ from calls.outcomes import (
     grown,
     plain_text,
     result_of,
+    statuses,
     usages,
 )
 from calls.sample import IDS, USER, chat
+from chats.pictures import PDF
 from owui_manifold.call.valves import UserValves
 from owui_manifold.pipe import Pipe
 from simulator import Simulator
+from stand_in.host import Row, StandInHost
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("host")]
 
@@ -128,6 +131,46 @@ async def test_user_chooses_the_service_tier_where_allowed(
 
     tiers = [request.body.get("service_tier") for request in sim.requests[-2:]]
     assert tiers == [None, "flex"]
+
+
+@pytest.mark.parametrize(
+    ("may_change", "wishes", "is_whole"),
+    [
+        ("file_input", ("pdf", None), True),
+        ("file_input", ("inherit", "pdf"), True),
+        ("file_input", ("pdf", "off"), False),
+        ("file_input", ("inherit", None), False),
+        ("effort", ("pdf", "pdf"), False),
+    ],
+)
+async def test_a_user_chooses_whole_documents_where_allowed(
+    pipe: Pipe,
+    sim: Simulator,
+    host: StandInHost,
+    may_change: str,
+    wishes: tuple[Any, str | None],
+    is_whole: bool,
+) -> None:
+    """In their settings, or for one chat in its custom parameters."""
+    file = {"type": "file", "id": host.files.add(PDF, "a.pdf"), "name": "a.pdf"}
+    question = {"role": "user", "parentId": None, "files": [file]}
+    rows = {"history": {"messages": {"q0": question}, "currentId": "q0"}}
+    host.chats.rows["chat-1"] = Row("user-1", rows)
+    pipe.valves = pipe.valves.model_copy(update={"USER_MAY_CHANGE": may_change})
+    own, parameter = wishes
+    user = {**USER, "valves": UserValves(FILE_INPUT=own)}
+    body = chat("Read it.")
+    if parameter is not None:
+        body["file_input"] = parameter
+
+    chunks = await chunks_of(pipe, body, **asked_by(user, user_message_id="q0"))
+
+    sent = sim.requests[-1].body
+    kinds = [part["type"] for part in sent["input"][0]["content"]]
+    assert kinds == ["input_file"] * is_whole + ["input_text"]
+    assert "file_input" not in sent
+    refused = [line for line in statuses(chunks) if "File Input" in line]
+    assert bool(refused) is (may_change != "file_input")
 
 
 async def test_a_plain_caller_gets_no_status(pipe: Pipe) -> None:

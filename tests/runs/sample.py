@@ -1,5 +1,6 @@
 """Runs for tests: from the transcripts of the wire, or from a few items."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -299,6 +300,11 @@ class Page:
             return
         for cited in self._citations.feed(event):
             yield from self._view.render(cited)
+
+
+def without_addresses(text: str) -> str:
+    """A text as the page draws it: the addresses of its numbers are not drawn."""
+    return re.sub(r"\n\n(?:\[\d+\]: http\S+(?: \".*\")?\n?)+\Z", "", text)
 
 
 def on_page(events: Iterable[AnswerEvent]) -> tuple[list[dict[str, Any]], list[Item]]:

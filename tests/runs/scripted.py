@@ -14,12 +14,13 @@ class ScriptedProvider:
     """A provider with these answers; each counts 15 tokens.
 
     `requests` are those that it got, `asked` what they said: the input, and the names
-    of the tools that may be called.
+    of the tools that may be called. `cost` is what the server says of each answer.
     """
 
     def __init__(self, *answers: Sequence[Item], break_off: Ending = CUT) -> None:
         self._answers = list(answers)
         self._break_off = break_off
+        self.cost: float | None = None
         self.requests: list[ResponsesRequest] = []
         self.asked: list[tuple[list[Item], list[str]]] = []
 
@@ -40,7 +41,7 @@ class ScriptedProvider:
             ending=ended.ending if answer else self._break_off,
             request=request,
             items=tuple(enumerate(ended.output, first_index)),
-            usages=ended.usages,
+            usages=tuple(usage._replace(cost=self.cost) for usage in ended.usages),
             last_usage=ended.last_usage,
             has_shown=bool(answer),
         )

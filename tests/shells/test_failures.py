@@ -7,7 +7,7 @@ import pytest
 
 from openai_responses.errors import InvalidRequest
 from shells.answer_log import AnswerLog, LogLevel
-from shells.failures import report_exception
+from shells.failures import report_exception, server_message
 from shells.shell import PIPE_SHELL, PIPELINE_SHELL, Shell
 
 
@@ -91,3 +91,24 @@ def test_server_without_a_folder_hides_the_others(
     told = Lines().redacted_for_model(f"{sys.prefix}/x.py")
 
     assert told == "[path]/x.py"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("No.", "The server said: No."),
+        ("Not\n\n  today:\ta\r\nholiday.", "The server said: Not today: a holiday."),
+        (
+            "Authorization: Bearer abc\nAsk again.",
+            "The server said: Authorization: [redacted] Ask again.",
+        ),
+        ("hidden-words\x1b", r"The server said: [redacted]\x1b"),
+        ("", ""),
+        (" \n", ""),
+    ],
+)
+def test_words_of_a_server_are_one_line_that_people_can_read(
+    text: str, shown: str
+) -> None:
+    """A line ends with a space: nobody reads two letters for it. Secrets are gone."""
+    assert server_message(Lines(), text) == shown

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from openai_responses.items import Item, item_type, message_text
-from openai_responses.loop.events import RunDone, RunEvent, Status
+from openai_responses.loop.events import NO_THOUGHT, RunDone, RunEvent, Status
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
 from owui_chat.render.completions import ChunkRenderer
 from runs.sample import call, message, on_page, reasoning, refusal, run_of, shifted
@@ -194,6 +194,31 @@ def test_r14_tags_are_removed_where_thoughts_are_not_shown(
 
     assert page(events) == ([("message", left)] if left else [])
     assert thoughts.get_text(0).strip() == left
+
+
+def turned(emits: bool, may_call: bool, thought: Item) -> list[RunEvent]:
+    """What is made of a text that turns out to be a thought, a call and an answer."""
+    thoughts = ThoughtFilter(shows_thoughts=emits)
+    thoughts.begin_round(may_call=may_call)
+    begun = run_of(message("1", "First I look."))[:3]
+    following = [shifted(event, 1) for event in run_of(WEATHER)[:-1]]
+    events: list[RunEvent] = [*begun, ItemDone(0, thought), *following]
+    return [each for event in events for each in thoughts.show(event)]
+
+
+@pytest.mark.parametrize("may_call", [True, False])
+def test_a_text_that_turns_out_to_be_a_thought(may_call: bool) -> None:
+    """It was shown as it came: only its closing tag says what it was."""
+    thought = reasoning("1", "First I look.")
+
+    events = turned(SHOWN, may_call, thought)
+    assert page(events) == [("reasoning", "First I look."), CALL]
+    assert events[3] == ItemDone(0, thought)
+
+    hidden = turned(HIDDEN, may_call, NO_THOUGHT)
+    kinds = [kind for kind, _ in page(hidden) if ":" not in kind]
+    assert kinds == ["function_call"]
+    assert ("look" in "".join(grown(hidden))) is not may_call
 
 
 def test_thoughts_in_a_round_that_calls_stay_thoughts() -> None:

@@ -1,7 +1,7 @@
 """Streams of gateways that end in odd ways: `tests/streams/others`, one response each.
 
-They are written by hand in the shapes that people have reported. Each has the name of
-what it shows.
+Most are written by hand in the shapes that people have reported, and have the name of
+what they show; those with the version of a server are recorded.
 """
 
 from pathlib import Path
@@ -53,11 +53,15 @@ CALLS = (
 )
 """Those in which the weather of CITY is asked for."""
 
+LATE_ENDS = "llama.cpp-b11434-think-then-text"
+"""All items end at the end of the stream."""
+
 OTHERS = (
     "no-item-done-incomplete",
     "empty-last-message",
     "call-with-null-arguments",
     "azure-status-details",
+    LATE_ENDS,
 )
 """Those with an expectation of their own."""
 

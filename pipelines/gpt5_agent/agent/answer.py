@@ -6,7 +6,7 @@ ask a person, the run ends early and the host calls the agent again. The strateg
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 from contextlib import aclosing
 from functools import partial
 
@@ -110,8 +110,7 @@ class _Agent:
         spending = self._spending
         cost = None
         if spending.own_usages:
-            facts = resolve_model(self._request.parameters.model).facts
-            cost = cost_of_run(spending.own_usages, facts, (), utc_today())
+            cost = _cost_of(self._request, spending.own_usages)
         return RunDone(
             ending=self._run_end.ending,
             usage=spending.usage,
@@ -401,7 +400,7 @@ def _build_metadata(
 ) -> RunMetadata:
     """Return what an answer took; the price is 0 if it is unknown."""
     model = resolve_model(request.parameters.model)
-    price = cost_of_run(spending.usages, model.facts, (), utc_today())
+    price = _cost_of(request, spending.usages)
     return RunMetadata(
         strategy=request.strategy,
         model=model.id,
@@ -413,3 +412,11 @@ def _build_metadata(
         usage=spending.total_usage,
         window_share=window_share(spending.last_usage, model.facts),
     )
+
+
+def _cost_of(request: AgentRequest, usages: Sequence[Usage]) -> float | None:
+    """Return what responses cost, as their server says, or by OpenAI's own prices."""
+    facts = resolve_model(request.parameters.model).facts
+    if not request.endpoint.serves_openai:
+        facts = facts._replace(prices=None)
+    return cost_of_run(usages, facts, (), utc_today())

@@ -17,7 +17,7 @@ from gpt5_agent.tools.confirmations import (
 from openai_responses.items import Item, is_call
 from openai_responses.json_input import as_list, as_mapping, parse_json_object
 from openai_responses.loop.spending import EarlierSpending
-from openai_responses.models.usage import Usage, add_usage
+from openai_responses.models.usage import Usage, add_usage, read_dollars
 from openai_responses.requests.replay import Origin
 from owui_chat.messages import DETAILS_FIELD
 from owui_chat.storage.details_carrier import DetailTurn, read_details
@@ -166,9 +166,11 @@ def _read_usage(turn: DetailTurn) -> Usage | None:
     counts: dict[str, Any] = {}
     for name in Usage._fields:
         count = noted.get(name)
-        if isinstance(count, int) and count >= 0:
+        if isinstance(count, int) and count >= 0 and name != "cost":
             counts[name] = count
-    return Usage(**counts) if counts else None
+    if not counts:
+        return None
+    return Usage(**counts, cost=read_dollars(noted.get("cost")))
 
 
 def _read_seconds(turn: DetailTurn) -> float:

@@ -215,7 +215,11 @@ def _build_run_limits(question: AgentInput) -> Limits:
     """Return the limits of one request, and how often it is retried."""
     expert = question.settings.expert
     timeouts = expert.timeouts(_chosen_model(question))
-    return Limits(timeouts=timeouts, retries=RetryPolicy(expert.max_retries))
+    return Limits(
+        timeouts=timeouts,
+        retries=RetryPolicy(expert.max_retries),
+        keeps_tagged_thoughts=_shows_thoughts(question),
+    )
 
 
 def _chosen_model(question: AgentInput) -> ResolvedModel:

@@ -20,12 +20,14 @@ from typing import Any, NamedTuple
 from openai_responses.callbacks import ignore_report
 from openai_responses.clock import random_fraction
 from openai_responses.endings import (
+    COMPLETED,
     CUT,
     FLEX_UNAVAILABLE,
     QUEUED,
     UNREADABLE,
     Ending,
     ending_of_exception,
+    ending_of_incomplete,
     failure_status,
     is_final,
     notice_text,
@@ -62,6 +64,11 @@ from openai_responses.loop.events import (
     Trace,
 )
 from openai_responses.loop.response import ResponseState
+from openai_responses.loop.tagged_thoughts import (
+    THOUGHT_TAGS,
+    TaggedThoughts,
+    ThoughtTags,
+)
 from openai_responses.models.choice import name_asked_model
 from openai_responses.models.usage import Usage
 from openai_responses.repairs.finding import Trial, blind_repair, find_repair
@@ -122,6 +129,11 @@ class Limits(NamedTuple):
     flex_falls_back: bool = False
     """Whether the standard tier, which costs twice as much, may answer where the flex
     tier has no capacity."""
+    thought_tags: ThoughtTags = THOUGHT_TAGS
+    """What makes a thought of the beginning of a text; not at OpenAI and Azure, where
+    it is the model's own text."""
+    keeps_tagged_thoughts: bool = True
+    """Whether such a thought is shown, and sent again."""
 
 
 class Attempts:
@@ -165,7 +177,7 @@ class Attempts:
         """How many parts of it are on the page."""
         while True:
             self.response = ResponseState(first_index, self._call_ids, tool_names)
-            async with aclosing(self._attempt()) as events:
+            async with aclosing(self._attempt(first_index)) as events:
                 async for event in events:
                     yield event
             status, wait = self._prepare_next_attempt()
@@ -177,18 +189,19 @@ class Attempts:
         if not self.has_shown:
             for event in (*self._end_thought(), *self._held):
                 yield event
+        self._end_if_cut_off()
         self._end_if_used_up()
         yield ModelAnswer(
             ending=self.ending,
             request=self.request,
-            items=tuple(self.response.items),
+            items=tuple(self._items()),
             usages=tuple(self.usages[earlier_usages:]),
             last_usage=self.response.usage,
             trace=self.trace,
             has_shown=self.has_shown,
         )
 
-    async def _attempt(self) -> RunEvents:
+    async def _attempt(self, first_index: int) -> RunEvents:
         """Send the request once; yield what is shown of its answer.
 
         `error` then says why there is no answer, or only a part of it.
@@ -202,20 +215,47 @@ class Attempts:
         """How many parts of that thought came from earlier attempts."""
         self._held: list[RunEvent] = []
         """The events of the attempt that are not shown yet."""
+        self._tagged: TaggedThoughts | None = None
+        """What makes reasoning of tags; None at OpenAI and Azure."""
         try:
+            tags = self.limits.thought_tags
+            if tags and not self.endpoint.serves_openai:
+                keeps_thoughts = self.limits.keeps_tagged_thoughts
+                self._tagged = TaggedThoughts(
+                    first_index, tags, keeps_thoughts=keeps_thoughts
+                )
             async with aclosing(self._send(self.request)) as events:
                 async for event in events:
-                    for shown in self._show_or_hold(event):
-                        yield shown
+                    split = self._tagged.feed(event) if self._tagged else [event]
+                    for each in split:
+                        for shown in self._show_or_hold(each):
+                            yield shown
         except ResponsesError as caught:
             if self.response.ending is None:  # what follows the end is not missed
                 self.error = caught
         if self.response.usage:
             self.usages.append(self.response.usage)
 
+    def _items(self) -> list[tuple[int, Item]]:
+        """Return the finished items of the response with their indexes."""
+        items = self.response.items
+        return self._tagged.items(items) if self._tagged else items
+
     def paused(self) -> AbstractContextManager[None]:
         """Stop the total limit while tools run or people decide."""
         return self.deadlines.paused()
+
+    def _end_if_cut_off(self) -> None:
+        """Name the length limit of an answer that ended there.
+
+        llama.cpp calls every answer complete (recorded); OpenAI says so itself.
+        """
+        most = self.request.max_output_tokens
+        used = self.response.usage
+        if self.endpoint.serves_openai or self.response.ending != COMPLETED:
+            return
+        if most and used and used.output >= most:
+            self.response.ending = ending_of_incomplete("max_output_tokens")
 
     def _end_if_used_up(self) -> None:
         """End a run that wants to continue but has used up what `limits.spent` counts.

@@ -1,8 +1,8 @@
 """The tokens that a run used, and what they cost.
 
-Costs are in US dollars, by the prices of the model's facts, response
-by response: the tier that the server named and the length of the input count
-(docs/reference/responses-api.md, "Prices"). Without a price the cost is unknown, never
+Costs are in US dollars: what the server says of a response, else by the prices of the
+model's facts. There, the tier that the server named and the length of the input count
+(docs/reference/responses-api.md, "Prices"). Without either the cost is unknown, never
 estimated.
 """
 
@@ -12,7 +12,7 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 
 from openai_responses.items import Item, call_fee, container_fees
-from openai_responses.json_input import as_mapping, as_text
+from openai_responses.json_input import JsonObject, as_mapping, as_text, value_at
 from openai_responses.models.facts import ModelFacts, ModelPrices
 
 
@@ -31,6 +31,8 @@ class Usage(NamedTuple):
     reasoning: int = 0
     tier: str = ""
     """That served the response; a sum has none."""
+    cost: float | None = None
+    """US dollars, as the server says, with the fees for tools."""
 
 
 def add_usage(first: Usage | None, second: Usage | None) -> Usage | None:
@@ -44,7 +46,13 @@ def add_usage(first: Usage | None, second: Usage | None) -> Usage | None:
         cached=first.cached + second.cached,
         cache_writes=first.cache_writes + second.cache_writes,
         reasoning=first.reasoning + second.reasoning,
+        cost=_add_costs(first.cost, second.cost),
     )
+
+
+def _add_costs(first: float | None, second: float | None) -> float | None:
+    """Return the sum, None if either is unknown."""
+    return None if first is None or second is None else first + second
 
 
 def sum_usages(usages: Iterable[Usage]) -> Usage | None:
@@ -71,7 +79,34 @@ def read_usage(wire: object, tier: object = "") -> Usage | None:
         cache_writes=_read_count(inputs.get("cache_write_tokens")),
         reasoning=_read_count(outputs.get("reasoning_tokens")),
         tier=as_text(tier),
+        cost=_read_cost(wire),
     )
+
+
+def _read_cost(wire: JsonObject) -> float | None:
+    """Return what a server says that a response costs; None if it says nothing.
+
+    OpenRouter and LiteLLM send a number, Perplexity an object with the total. OpenRouter
+    adds what the provider bills directly, if the account has a key of its own there.
+    """
+    cost = read_dollars(wire.get("cost"))
+    if cost is None:
+        return read_dollars(value_at(wire, "cost", "total_cost"))
+    if wire.get("is_byok") is True:
+        upstream = value_at(wire, "cost_details", "upstream_inference_cost")
+        cost += read_dollars(upstream) or 0.0
+    return cost
+
+
+_MAX_STATED_COST = 10**6
+"""More is no cost of a response."""
+
+
+def read_dollars(value: object) -> float | None:
+    """Return an amount of money; None for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if 0 <= value < _MAX_STATED_COST else None
 
 
 _MAX_TOKENS = 10**12
@@ -110,18 +145,26 @@ def cost_of_run(
 ) -> float | None:
     """Return the cost of a run: its responses, searches and containers of code.
 
-    None if it is unknown.
+    None if it is unknown. What a server says of all responses has the fees in it.
     """
-    cost = 0.0
-    for usage in usages:
+    stated: list[float] = []
+    counted = 0.0
+    rows = list(usages)
+    for usage in rows:
+        if usage.cost is not None:
+            stated.append(usage.cost)
+            continue
         tokens = _cost_of_tokens(usage, facts, today)
         if tokens is None:
             return None
-        cost += tokens
+        counted += tokens
+    if rows and len(stated) == len(rows):
+        return sum(stated)
     if facts.regional and host.endswith(_REGIONAL_HOST_SUFFIX):
-        cost *= _REGIONAL_FACTOR
+        counted *= _REGIONAL_FACTOR
     items = list(output)
-    return cost + sum(call_fee(item) for item in items) + container_fees(items)
+    fees = sum(call_fee(item) for item in items) + container_fees(items)
+    return sum(stated) + counted + fees
 
 
 _REGIONAL_HOST_SUFFIX = ".api.openai.com"

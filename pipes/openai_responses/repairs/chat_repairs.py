@@ -8,7 +8,7 @@ administrators wrote always stays.
 import re
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Collection, Iterable, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -37,7 +37,8 @@ _MAX_ROWS_READ = 1000
 _NAME_FORM = re.compile(r"[0-9a-f]{32}(\.\d{1,6})?")
 _TYPE_FORM = re.compile(r"[a-z_]{1,64}")
 _MEDIA = ("input_image", "input_file")
-_MEDIA_GONE = "[An image or file was here. It could not be sent.]"
+_MEDIA_GONE = "\n[An image or file was here. It could not be sent.]\n"
+"""On a line of its own: some servers join the parts of a message without a space."""
 _MAX_WORDS_OF_PAIR = 20_000
 """Characters of a call or an output that is sent as words of the model."""
 _PLAIN_FIELDS_OF_PAIR = ("type", "call_id", "name", "arguments", "input", "output")
@@ -277,6 +278,29 @@ class LeaveOutPlainReasoning(ChatRepair):
         return "leave_out" if has_plain_reasoning(row.item) else "none"
 
 
+@dataclass(frozen=True, slots=True)
+class LeaveOutImages(ChatRepair):
+    """Of messages and outputs with images the words stay.
+
+    It is the way of a model, not of a chat.
+    """
+
+    is_about_chat: ClassVar = False
+
+    @property
+    def message(self) -> str:
+        """The status line for the person who waits."""
+        return "This model cannot see images: answering without them."
+
+    def stored(self) -> list[str]:
+        """Return nothing that a chat stores."""
+        return []
+
+    def change_of(self, row: NamedItem) -> ItemChange:
+        """Send the words of an item with an image."""
+        return "plain" if has_media(row.item, ["input_image"]) else "none"
+
+
 def _is_message_with_text(item: Item) -> bool:
     return item_type(item) == "message" and bool(message_text(item))
 
@@ -450,11 +474,11 @@ def _words_of_pair(item: Item) -> Item:
     return text_message("assistant", text[:_MAX_WORDS_OF_PAIR])
 
 
-def has_media(item: Item) -> bool:
+def has_media(item: Item, types: Collection[str] = _MEDIA) -> bool:
     """Say whether `item` holds an image or a file."""
     for key in ("content", "output"):
         for part in content_parts(item.get(key)):
-            if part.get("type") in _MEDIA:
+            if part.get("type") in types:
                 return True
     return False
 

@@ -30,6 +30,7 @@ from openai_responses.items import (
 )
 from openai_responses.models.resolve import REASONING_EFFORTS
 from openai_responses.repairs.chat_repairs import (
+    LeaveOutImages,
     LeaveOutItem,
     LeaveOutKind,
     LeaveOutPlainReasoning,
@@ -92,6 +93,11 @@ _UNVERIFIED = re.compile(r"must be verified to stream", re.IGNORECASE)
 _TEXT_BEFORE_OUTPUT = re.compile(r"No tool output found for (tool|function) call\b")
 """What DeepSeek says of a text between a call and its output (recorded), and of nothing
 that a request lacks: calls and outputs are sent in pairs."""
+_SEES_NOTHING = re.compile(r"image input is not supported", re.IGNORECASE)
+"""What llama.cpp says of an image to a model without eyes, with a status of 500
+(recorded); LiteLLM passes it on."""
+_BLAMES_ITSELF = frozenset({200, 500})
+"""Statuses of a server's own trouble, with which it may also refuse."""
 _MAX_NAME = 64
 """Characters of a name that are kept for the message."""
 _UNREACHED = "retrieving tool list"
@@ -124,12 +130,15 @@ def find_repair(sent: SentRequest, failure: Failure, done: int = 0) -> Trial | N
 
     `done` is how many repairs the same response has cost.
     """
-    if not may_be_repaired(failure) or done >= MAX_REPAIRS:
-        return None
-    if failure.status is None:  # no server said anything
+    if failure.status is None or done >= MAX_REPAIRS:  # None: no server said anything
         return None
     refusal = Refusal(failure.error, sent)
-    for trial in _candidates(refusal):
+    trials: Iterator[Trial] = iter(())
+    if may_be_repaired(failure):
+        trials = _candidates(refusal)
+    elif failure.status in _BLAMES_ITSELF:
+        trials = _by_unseen_images(refusal)
+    for trial in trials:
         if _is_worth_trying(trial.repair, sent):
             return trial._replace(error=failure.error)
     return None
@@ -189,6 +198,7 @@ def _candidates(refusal: Refusal) -> Iterator[Trial]:
         is_named = "reasoning" in refusal.named_parameter
         yield Trial(LeaveOutPlainReasoning(), is_lasting=is_named)
     for find in (
+        _by_unseen_images,
         _by_code_or_words,
         _by_place,
         _by_image_code,
@@ -299,6 +309,13 @@ def _without_item(
         yield Trial(LeaveOutKind(kind, refusal.sent.last_name))
     if not is_from_people(item):
         yield Trial(LeaveOutItem(name, noun, keeps_words=is_paired(item)))
+
+
+def _by_unseen_images(refusal: Refusal) -> Iterator[Trial]:
+    """Yield the repair for a model that cannot see."""
+    phrase = _SEES_NOTHING.search(refusal.words)
+    if phrase and any(has_media(row.item) for row in refusal.sent.items):
+        yield Trial(LeaveOutImages(), is_lasting=refusal.is_own_phrase(phrase[0]))
 
 
 def _by_image_code(refusal: Refusal) -> Iterator[Trial]:

@@ -5,8 +5,9 @@ between two user messages is one run. Inside a run a stored call is placed where
 host has its card, with its reasoning before it. Stored items without a card are placed
 at their marker.
 
-`<details>` blocks of earlier writers, which no model wrote, are removed
-(docs/reference/markers.md, "Blocks of earlier pipes").
+`<details>` blocks of earlier writers, which no model wrote, are removed from answers
+that are older than the host's `output` (docs/reference/markers.md, "Blocks of earlier
+pipes"). In all others such a block is the model's own text.
 """
 
 import re
@@ -331,7 +332,9 @@ def _marked_texts(assistant_text: AssistantText) -> list[MarkedText]:
     """Return the text of a message in pieces, each behind the marker of a record."""
     ulids = assistant_text.ulids or ("",)
     in_front = [MarkedText(ulid, "") for ulid in ulids[:-1]]
-    text = _strip_old_blocks(assistant_text.text)
+    text = assistant_text.text
+    if assistant_text.may_have_blocks:
+        text = _strip_old_blocks(text)
     return in_front + split_at_markers(text, ulids[-1])
 
 

@@ -107,26 +107,29 @@ class _ImageHostItem(_HostedItem):
                 yield from self._end(event)
                 yield from self._shown.add_files(event.card)
             case _:
-                yield from self._note(_BROKE_OFF)
+                yield from self._note(f"*{_BROKE_OFF}*")
                 yield from self._shown.show_files()
 
     def _end(self, event: ItemDone) -> Chunks:
         """Yield that the image is there, or why it is not."""
         notes = event.card.get("notes")
         if notes:
-            yield from self._note(notes[0])
+            yield from self._note(f"*{notes[0]}*")
         elif event.item.get("result"):
             yield status_chunk("Image generated")
         else:
-            yield from self._note(_failure(event.item))
+            yield from self._note(f"*{_failure(event.item)}*")
+        if "address" in event.card:
+            # Of an address outside of the host the page draws only an image in a text.
+            yield from self._note(f"![Image](<{event.card['address']}>)")
 
-    def _note(self, message: str) -> Chunks:
+    def _note(self, markdown: str) -> Chunks:
         """Yield a text that the page shows and that no later turn contains."""
         number = len(self._shown.items)
         note = {
             "type": "openai_responses:note",
             "id": f"note_{number}",
-            "content": [{"type": "output_text", "text": f"*{message}*"}],
+            "content": [{"type": "output_text", "text": markdown}],
         }
         yield from self._shown.add(note)
 

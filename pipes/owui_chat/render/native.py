@@ -8,6 +8,7 @@ encrypted content, and an empty `choices` delta for stream filters that look for
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from openai_responses.items import (
@@ -76,6 +77,29 @@ class HostedView(Protocol):
         """Yield the chunks for items that the run did not end."""
 
 
+@dataclass(slots=True)
+class _OpenThought:
+    """A thought that the run has not ended, as far as it is on the page."""
+
+    kind: str = "summary"
+    texts: list[str] = field(default_factory=list)
+    end: float | None = None
+    """When something else followed it."""
+
+    def grow(self, kind: str, text: str) -> None:
+        """Take more text: the thought goes on."""
+        self.kind = kind
+        self.texts.append(text)
+        self.end = None
+
+    def fields(self) -> Item:
+        """Return its text as the wire has it."""
+        text = "".join(self.texts)
+        if self.kind == "summary":
+            return {"summary": [{"type": "summary_text", "text": text}]}
+        return {"content": [{"type": "reasoning_text", "text": text}]}
+
+
 class NativeRenderer:
     """Shows one run; `shown` has what the host stored so far.
 
@@ -104,11 +128,15 @@ class NativeRenderer:
         self._markers: dict[int, str] = {}
         self._started: dict[int, float] = {}
         self._last_part: dict[int, int] = {}
-        self._thought: list[str] = []
-        """The texts of the thought that grows."""
+        self._thoughts: dict[int, _OpenThought] = {}
+        """Those that the run has not ended, by their output indexes."""
+        self._is_thinking = False
+        """Whether nothing has followed one of them."""
 
     def render(self, event: AnswerEvent) -> Chunks:
         """Yield the chunks to send; `citations` has put the shown texts into events."""
+        if self._is_thinking and isinstance(event, ItemAdded | TextDelta):
+            yield from self._end_thoughts(event)
         match event:
             case TextDelta() if event.output_index in self._host_indexes:
                 yield from self._grow(event)
@@ -237,7 +265,9 @@ class NativeRenderer:
             self._retries = 0  # an attempt succeeded
         self._host_indexes[event.output_index] = len(self.shown.items)
         self._started[event.output_index] = self._now()
-        self._thought = []
+        if item_type(event.item) == "reasoning":
+            self._thoughts[event.output_index] = _OpenThought()
+            self._is_thinking = True
         return self.shown.begin(begun_host_item(event.item))
 
     def _grow(self, event: TextDelta) -> Chunks:
@@ -246,8 +276,10 @@ class NativeRenderer:
         if marker:
             self._markers[event.output_index] = marker
         text = marker + self._gap(event) + event.text
-        if event.kind in ("summary", "reasoning"):
-            self._thought.append(text)
+        thought = self._thoughts.get(event.output_index)
+        if thought:
+            thought.grow(event.kind, text)
+            self._is_thinking = True
         if text:
             yield self.shown.grow(
                 self._host_indexes[event.output_index], event.kind, text
@@ -263,6 +295,23 @@ class NativeRenderer:
         is_thought = event.kind in ("summary", "reasoning")
         return "\n\n" if is_thought and event.part != last_part else ""
 
+    def _end_thoughts(self, follows: ItemAdded | TextDelta) -> Chunks:
+        """Yield the end of the thoughts that something else follows.
+
+        llama.cpp ends all items at the end of its stream (recorded), so a thought would
+        last as long as the whole answer.
+        """
+        if follows.output_index in self._thoughts:
+            return
+        self._is_thinking = False
+        for index, thought in self._thoughts.items():
+            if thought.end is None:
+                thought.end = self._now()
+                host_index = self._host_indexes[index]
+                item = {**self.shown.items[host_index], **thought.fields()}
+                seconds = round(thought.end - self._started[index])
+                yield self.shown.end(host_index, reasoning_host_item(item, seconds))
+
     def _end(self, event: ItemDone) -> Chunks:
         """Yield the end of an item, or its other form; a failed thought frees its index."""
         index = event.output_index
@@ -276,7 +325,9 @@ class NativeRenderer:
                 text = self._markers.get(index, "") + event.shown
                 item = message_host_item(event.item, text)
             case "reasoning":
-                seconds = self._now() - self._started[index]
+                thought = self._thoughts.pop(index, None)
+                end = thought.end if thought else None
+                seconds = (self._now() if end is None else end) - self._started[index]
                 item = reasoning_host_item(event.item, round(seconds))
             case _:
                 item = call_host_item(event.item)
@@ -286,12 +337,12 @@ class NativeRenderer:
     def _unfinished_thought(self, index: int, host_index: int) -> Item:
         """Return what stays of a thought that no attempt finished."""
         begun = self.shown.items[host_index]
-        text = "".join(self._thought)
-        if not text:
-            return {**begun, "type": "openai_responses:end"}
-        seconds = self._now() - self._started[index]
-        thought = {**begun, "summary": [{"type": "summary_text", "text": text}]}
-        return reasoning_host_item(thought, round(seconds))
+        thought = self._thoughts.pop(index, None)
+        if thought is None or not thought.texts:
+            return {"type": "openai_responses:end", "id": f"end_{begun.get('id')}"}
+        end = self._now() if thought.end is None else thought.end
+        seconds = round(end - self._started[index])
+        return reasoning_host_item({**begun, **thought.fields()}, seconds)
 
 
 def _is_shown(item: Item) -> bool:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from openai_responses.items import Item, is_image_call
+from openai_responses.items import Item, image_format, is_image_call
 from openai_responses.json_input import JsonObject
 from openai_responses.transport.stream import ItemDone
 from owui_chat.messages import AssistantText, ChatPart
@@ -11,13 +11,16 @@ from owui_chat.storage.records import Record
 
 
 def stored_item(event: ItemDone) -> Item:
-    """Return what is kept of an item: of a stored image only where it is stored."""
+    """Return what is kept of an item: of a stored image only where it is stored.
+
+    An image that is shown from an address of the web is not: such addresses expire.
+    """
     files = event.card.get("files")
     if not is_image_call(event.item) or not files:
         return event.item
     stored: Item = {"type": event.item["type"]}
-    output_format = event.item.get("output_format")
-    if output_format:
+    output_format = image_format(event.item)
+    if event.item.get("output_format") or output_format != "png":
         stored["output_format"] = output_format
     stored["stored"] = files[0]["id"]
     return stored

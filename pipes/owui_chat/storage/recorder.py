@@ -129,6 +129,8 @@ class Recorder:
                 self._messages.pop(event.output_index, None)
                 self._after_message = True
                 yield from self._amend(event)
+            case ItemDone() if event.output_index in self._records:
+                yield self._take_back(event.output_index)
             case HiddenMessage():
                 self._wait(event.output_index, [_stored_message(event.item)])
             case ItemDone():
@@ -239,6 +241,17 @@ class Recorder:
             record = self._take_record(unshown)
         self._records[index] = record
         yield from self._with_marker(record, index)
+
+    def _take_back(self, index: int) -> NewRecord:
+        """Return the record of a text that was a thought (loop/tagged_thoughts.py).
+
+        It is empty now: what it held waits for the text of the answer.
+        """
+        record = self._records.pop(index)
+        for item in record.payload:
+            if not _is_placeholder(item):
+                insort(self._pending, (index, item), key=itemgetter(0))
+        return NewRecord(record._replace(payload=()), index)
 
     def _amend(self, ended: ItemDone) -> Iterator[_RecorderEvent]:
         """Yield the record of an ended message, if it is not what was written.

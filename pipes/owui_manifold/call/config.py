@@ -69,6 +69,8 @@ class Config(NamedTuple):
     service_tier: str
     tool_kinds: frozenset[str]
     """The kinds of OpenAI's tools to offer."""
+    file_input: str
+    """Which attached files the model gets whole: `off`, `pdf` or `all`."""
     replaces_search: bool
     """Whether the page's switch means OpenAI's search instead of the host's."""
     shows_cost: bool
@@ -83,15 +85,20 @@ class Config(NamedTuple):
 
 
 def read_config(
-    valves: Valves, user: JsonObject | None = None, metadata: JsonObject | None = None
+    valves: Valves,
+    user: JsonObject | None = None,
+    metadata: JsonObject | None = None,
+    body: JsonObject | None = None,
 ) -> Config:
     """Read the valves for a call of `user`, the host's `__user__`."""
     facts = metadata or {}
     person = user or {}
     is_admin = person.get("role") == "admin"
-    wishes = _read_wishes(
-        valves, person.get("valves"), facts.get(_FILTER_KEY), is_admin=is_admin
+    stored = person.get("valves")
+    chosen = _with_own_parameter(
+        stored if isinstance(stored, UserValves) else UserValves(), body or {}
     )
+    wishes = _read_wishes(valves, chosen, facts.get(_FILTER_KEY), is_admin=is_admin)
     own = wishes.allowed
     parsed = _parse_valves(valves)
     effective = valves
@@ -118,6 +125,7 @@ def read_config(
         verbosity=_choose_word(own.VERBOSITY, None),
         service_tier=_choose_word(own.SERVICE_TIER, valves.SERVICE_TIER),
         tool_kinds=tool_kinds,
+        file_input=_choose_word(own.FILE_INPUT, valves.FILE_INPUT),
         replaces_search=maps_search and "web_search" in tool_kinds,
         shows_cost=_choose_switch(own.SHOW_COST, valves.SHOW_COST or is_admin),
         shows_log=own.SHOW_LOG_ON_ERROR and is_admin,
@@ -254,6 +262,7 @@ _CHOICES: Mapping[str, str] = {
     "summary": "REASONING_SUMMARY",
     "verbosity": "VERBOSITY",
     **TOOL_SWITCHES,
+    "file_input": "FILE_INPUT",
     "service_tier": "SERVICE_TIER",
     "show_cost": "SHOW_COST",
     "log_level": "LOG_LEVEL",
@@ -279,15 +288,25 @@ class _Wishes(NamedTuple):
     """The message about switches that cannot be read."""
 
 
+FILE_INPUT_KEY = "file_input"
+"""A custom parameter of a chat, with the words of the user valve."""
+
+
+def _with_own_parameter(user: UserValves, body: JsonObject) -> UserValves:
+    """Return a user's settings with the parameter of the chat that is the pipe's own."""
+    chosen = body.get(FILE_INPUT_KEY)
+    if chosen not in ("off", "pdf", "all"):
+        return user
+    return user.model_copy(update={"FILE_INPUT": chosen})
+
+
 def _read_wishes(
-    valves: Valves, stored: object, switches: object, *, is_admin: bool
+    valves: Valves, user: UserValves, switches: object, *, is_admin: bool
 ) -> _Wishes:
     """Return what a user chose and may choose.
 
-    `stored` are the user's own valves as the host passes them, `switches` is what the
-    composer's filters wrote into the metadata.
+    `switches` is what the composer's filters wrote into the metadata.
     """
-    user = stored if isinstance(stored, UserValves) else UserValves()
     wanted = _apply_switches(user, switches)
     allowed = wanted.user
     may_use_agent = True

@@ -11,6 +11,7 @@ from shells.endpoint_valves import environment_key
 _LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
 _Summary = Literal["auto", "concise", "detailed", "disabled"]
 _Tier = Literal["auto", "default", "flex", "priority", "fast", "ultrafast"]
+_FileInput = Literal["off", "pdf", "all"]
 _Choice = Literal["inherit", "on", "off"]
 
 
@@ -68,7 +69,8 @@ class Valves(BaseModel):
         "effort, summary, verbosity, web_search, code_interpreter, agent, show_cost, "
         "log_level",
         "Settings that users may change, separated by commas; also `image_generation`, "
-        "`service_tier` (expensive), `all`, `nothing`. Administrators can change all.",
+        "`file_input`, `service_tier` (expensive), `all`, `nothing`. Administrators can "
+        "change all.",
     )
     SHOW_COST: bool = _valve(
         False,
@@ -161,8 +163,9 @@ class Valves(BaseModel):
     )
     CUSTOM_MODEL_PRICING_JSON: str = _valve(
         "",
-        'US dollars per million tokens, instead of known prices: `{"my-model": '
-        '{"input": 2, "cached": 0.5, "output": 8}}`.',
+        "US dollars per million tokens, instead of what the server says and of OpenAI's "
+        'prices: `{"my-model": {"input": 2, "cached": 0.5, "output": 8}}`. Other servers '
+        "have no known prices.",
     )
 
     # Agents
@@ -198,7 +201,7 @@ class Valves(BaseModel):
         "",
         "Up to two vector stores for OpenAI's file search: `vs_1, vs_2`.",
     )
-    FILE_INPUT: Literal["off", "pdf", "all"] = _valve(
+    FILE_INPUT: _FileInput = _valve(
         "off",
         "Attached files that are sent to the model whole, instead of the text that Open "
         "WebUI retrieves from them: PDFs, or `all` documents.",
@@ -349,6 +352,11 @@ class UserValves(BaseModel):
         "inherit", "Let the model generate images (if allowed)."
     )
     CODE_INTERPRETER: _Choice = _valve("inherit", "Let the model run Python at OpenAI.")
+    FILE_INPUT: Literal["inherit", _FileInput] = _valve(
+        "inherit",
+        "Attached files that the model gets whole, in every turn, instead of the text "
+        "that Open WebUI retrieves from them (if allowed): PDFs, or `all` documents.",
+    )
     SERVICE_TIER: Literal["inherit", _Tier] = _valve(
         "inherit",
         "`flex` is cheaper and slower, `fast` and `ultrafast` cost more (if allowed).",

@@ -17,8 +17,9 @@ from openai_responses.items import (
     tool_kind,
     tool_name,
 )
-from openai_responses.json_input import as_mapping, count_entries
+from openai_responses.json_input import as_mapping, count_entries, value_at
 from openai_responses.long_work import run_work
+from openai_responses.loop.attempts import Limits
 from openai_responses.loop.tools import Toolset
 from openai_responses.models.choice import choose_auto_model
 from openai_responses.models.resolve import ResolvedModel
@@ -61,6 +62,7 @@ from owui_chat.messages import (
     UserMessage,
     attach_stored_messages,
     cut_notice,
+    mark_old_answers,
     parse_messages,
     stored_messages,
     system_text,
@@ -189,7 +191,7 @@ async def build_chat_request(call: CheckedCall) -> PreparedRequest:
         call=call,
         request=with_cache_comparison(call, request, stored),
         origin=origin,
-        limits=run_limits(call.config.expert, chat.model),
+        limits=_chat_limits(call, chat.model),
         toolset=_chat_toolset(call, tools),
         keys=keys,
         stored=stored,
@@ -206,6 +208,23 @@ async def build_chat_request(call: CheckedCall) -> PreparedRequest:
         cites=any(tool_kind(tool).is_cited for tool in tools.items),
         python_files=chat.python.files,
     )
+
+
+def _chat_limits(call: CheckedCall, model: ResolvedModel) -> Limits:
+    """Return the limits of a chat, with what it makes of thoughts in tags.
+
+    The host's parameter *Reasoning Tags* is a pair of tags, or false for none
+    (docs/reference/open-webui.md, "Tags in texts").
+    """
+    limits = run_limits(call.config.expert, model)
+    if call.agent and not call.agent.parameters.emit_intermediate_thoughts:
+        limits = limits._replace(keeps_tagged_thoughts=False)
+    match value_at(call.host.metadata, "params", "reasoning_tags"):
+        case False:
+            return limits._replace(thought_tags=())
+        case [str() as start, str() as end] if start.strip() and end.strip():
+            return limits._replace(thought_tags=((start, end),))
+    return limits
 
 
 def _read_messages(
@@ -313,6 +332,7 @@ def _attach_stored(chat: _Chat) -> _Chat:
     metadata = call.host.metadata
     given = add_tool_images(chat.parts, rows)
     parts = attach_stored_messages(given, rows, metadata)
+    parts = mark_old_answers(parts, rows)
     if len(parts) < len(given):
         call.warn_once(f"chat {call.caller.chat_id}: {_LEFT_OUT}")
     return chat._replace(parts=attach_files(parts, rows, metadata))
@@ -326,7 +346,7 @@ async def _with_whole_files(chat: _Chat) -> _Chat:
     call = chat.call
     whole = set[str]()
     if _sends_documents(chat):
-        whole = document_ids(chat.parts, call.valves.FILE_INPUT)
+        whole = document_ids(chat.parts, call.config.file_input)
     if _code_gets_files(chat):
         user = await user_model(call.caller.user_id)
         python = await choose_python_files(chat.parts, user)
@@ -342,7 +362,7 @@ async def _with_whole_files(chat: _Chat) -> _Chat:
 
 def _sends_documents(chat: _Chat) -> bool:
     """Say whether the model gets documents whole, if the chat has any."""
-    return chat.call.valves.FILE_INPUT != "off" and chat.model.facts.vision
+    return chat.call.config.file_input != "off" and chat.model.facts.vision
 
 
 def _code_gets_files(chat: _Chat) -> bool:
@@ -534,7 +554,8 @@ async def _history_items(chat: _Chat, origin: Origin, size: int) -> list[Item]:
         part.attachments for part in parts if isinstance(part, UserMessage)
     )
     if _sends_documents(chat) and has_attachments:
-        parts = await add_documents(parts, await user_model(user_id), valves.FILE_INPUT)
+        user = await user_model(user_id)
+        parts = await add_documents(parts, user, chat.call.config.file_input)
     records = await load_stored_images(chat.records, parts, user_id)
 
     def build_items() -> list[Item]:

@@ -1,6 +1,6 @@
 """What responses cost."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from openai_responses.clock import utc_today
 from openai_responses.errors import InvalidRequest
@@ -14,7 +14,9 @@ def cost_of_responses(
 ) -> float | None:
     """Return what responses with this output cost; None if it cannot be known.
 
-    Other servers do not say which tier served a response: it is the one asked for.
+    The administrator's price of the model comes first, then what the server says, then
+    the catalog, which has OpenAI's prices. Other servers do not say which tier served a
+    response: it is the one asked for.
     """
     call = prepared.call
     request = prepared.request
@@ -22,7 +24,25 @@ def cost_of_responses(
     if isinstance(own_prices, InvalidRequest):
         return None
     facts = call.resolve(request.model).facts
-    facts = facts._replace(prices=own_prices.get(request.model, facts.prices))
     asked_tier = request.service_tier or ""
     served = [usage._replace(tier=usage.tier or asked_tier) for usage in usages]
+    if request.model in own_prices:
+        facts = facts._replace(prices=own_prices[request.model])
+        served = [usage._replace(cost=None) for usage in served]
+    elif not call.endpoint.serves_openai:
+        facts = facts._replace(prices=None)
     return cost_of_run(served, facts, output, utc_today(), call.endpoint.host)
+
+
+def source_of_cost(prepared: PreparedRequest, usages: Iterable[Usage]) -> str:
+    """Return who says what responses cost, for the log."""
+    call = prepared.call
+    own_prices = call.config.prices
+    if isinstance(own_prices, Mapping) and prepared.request.model in own_prices:
+        return "CUSTOM_MODEL_PRICING_JSON"
+    stated = [usage.cost is not None for usage in usages]
+    if all(stated):
+        return f"{call.endpoint.host} says so"
+    if any(stated):
+        return f"{call.endpoint.host} says some of it, the rest by OpenAI's prices"
+    return "by OpenAI's prices"

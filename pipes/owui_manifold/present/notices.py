@@ -1,7 +1,8 @@
 """Notices above an answer.
 
-They are about models with legacy function calling, models that will be shut down,
-settings that cannot be read or have no effect, and the administration's limits.
+They are about models with legacy function calling, code that stays text there, models
+that will be shut down, settings that cannot be read or have no effect, and the
+administration's limits.
 """
 
 from openai_responses.json_input import as_list, value_at
@@ -36,6 +37,28 @@ async def _legacy_notice(call: CheckedCall) -> str:
     notice = f"{_LEGACY_TOOLS}{advice}"
     is_shown = _is_first_notice(call, f"{call.model_id}: {notice}")
     return notice if is_shown else ""
+
+
+_CODE_STAYS_TEXT = (
+    "Open WebUI's Code Interpreter runs nothing here: with Function Calling set to "
+    "Legacy, code in its tags stays text. Set Function Calling to Native in the chat's "
+    "controls or in the model's advanced parameters."
+)
+
+
+def _code_notice(call: CheckedCall) -> str:
+    """Return the notice that code in tags stays text, once in a chat.
+
+    The host looks for the tags in chunks of Chat Completions alone
+    (docs/reference/open-webui.md, "Tags in texts").
+    """
+    metadata = call.host.metadata
+    is_legacy = value_at(metadata, "params", "function_calling") == "legacy"
+    if not is_legacy or not value_at(metadata, "features", "code_interpreter"):
+        return ""
+    call.warn_once(_CODE_STAYS_TEXT)
+    is_new = call.capabilities.first_time(f"code in tags: {call.caller.chat_id}")
+    return _CODE_STAYS_TEXT if is_new else ""
 
 
 def _valve_complaints(call: CheckedCall) -> list[str]:
@@ -128,7 +151,7 @@ async def notices_of(prepared: PreparedRequest) -> list[str]:
     retirement = _retirement(prepared)
     if call.caller.task:
         return []
-    notices = [*_valve_notes(call), await _legacy_notice(call)]
+    notices = [*_valve_notes(call), await _legacy_notice(call), _code_notice(call)]
     if call.account:
         notices += call.account.limits.notices()
     notices.append(retirement)

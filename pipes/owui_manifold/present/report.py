@@ -23,7 +23,7 @@ from openai_responses.items import (
 )
 from openai_responses.loop.events import RunDone, RunWork
 from openai_responses.models.resolve import resolve_model
-from openai_responses.models.usage import Usage, window_share
+from openai_responses.models.usage import Usage, format_money, window_share
 from openai_responses.requests.build import is_api_parameter, unsent_parameters
 from owui_chat.commentary import closing_commentary
 from owui_chat.render.chunks import METADATA_KEY
@@ -32,11 +32,11 @@ from owui_manifold.call.agent import (
     answering_name,
     find_agent,
 )
-from owui_manifold.call.config import OWN_KEY_PLACE
+from owui_manifold.call.config import FILE_INPUT_KEY, OWN_KEY_PLACE
 from owui_manifold.call.context import CheckedCall, PipeCall, note_left_out
 from owui_manifold.call.log import RunLog
 from owui_manifold.prepare.request import PreparedRequest
-from owui_manifold.present.costs import cost_of_responses
+from owui_manifold.present.costs import cost_of_responses, source_of_cost
 from shells.answer_log import LogLevel
 from shells.failures import report_failure, report_skipped
 from shells.shell import PIPE_SHELL
@@ -210,8 +210,8 @@ def _missing_features(prepared: PreparedRequest) -> tuple[list[str], list[str]]:
     if config.verbosity:
         chosen["verbosity"] = config.verbosity
     asked = {**chosen, **call.body}
-    if call.agent:  # these are not for the API
-        asked = {key: asked[key] for key in asked if key not in CALLER_PARAMETERS}
+    not_for_api = {FILE_INPUT_KEY, *(CALLER_PARAMETERS if call.agent else ())}
+    asked = {key: asked[key] for key in asked if key not in not_for_api}
     return unsent_parameters(asked, prepared.request)
 
 
@@ -239,11 +239,17 @@ def _audited_request(prepared: PreparedRequest) -> AuditedRequest:
 
 
 def _add_cost(prepared: PreparedRequest, ended: RunDone) -> RunDone:
-    """Return the end of a run with its cost, if it is shown and can be known."""
-    if not prepared.call.config.shows_cost or not ended.usages:
+    """Return the end of a run with its cost, if it is shown and can be known.
+
+    The log has it in any case.
+    """
+    if not ended.usages:
         return ended
     cost = cost_of_responses(prepared, ended.usages, ended.output)
-    return ended._replace(cost=cost)
+    if cost is not None:
+        source = source_of_cost(prepared, ended.usages)
+        prepared.call.log.line("DEBUG", f"cost {format_money(cost)}: {source}")
+    return ended._replace(cost=cost) if prepared.call.config.shows_cost else ended
 
 
 def _add_metadata(prepared: PreparedRequest, ended: RunDone) -> RunDone:

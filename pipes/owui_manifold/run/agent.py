@@ -120,6 +120,10 @@ class IntermediateTexts:
             self._held[event.output_index] = []
         if event.output_index not in self._held:
             return False
+        if isinstance(event, ItemDone) and item_type(event.item) != "message":
+            # Its text was a thought (loop/tagged_thoughts.py), which is nowhere.
+            del self._held[event.output_index]
+            return True
         self._held[event.output_index].append(event)
         return True
 

@@ -16,6 +16,7 @@ from openai_responses.items import (
     image_url,
     is_code,
     is_image_call,
+    is_web_address,
     item_type,
     message_text,
 )
@@ -39,6 +40,7 @@ _MAX_FETCHED = 32 * 1024**2
 _MAX_FILES = 20
 """Files of one text."""
 
+_NO_IMAGE = "The server gave an image that cannot be read."
 _NOT_STORED = "{} could not be stored in Open WebUI, for example because of its size."
 _GONE = "{} could not be fetched: the container that held it has expired."
 _TOO_BIG = f"{{}} was not fetched: it is larger than {_MAX_FETCHED // 1024**2} MB."
@@ -84,7 +86,7 @@ class ArtifactStore:
         caller = self._call.caller
         host_reads = caller.host_reads
         if is_image_call(item) and host_reads and item.get("result"):
-            return await self._store_pictures([image_url(item)])
+            return await self._store_generated(image_url(item))
         if is_code(item) and host_reads:
             outputs = content_parts(item.get("outputs"))
             return await self._store_pictures(str(part.get("url")) for part in outputs)
@@ -93,6 +95,17 @@ class ArtifactStore:
             if citations:
                 return await self._store_cited_files(citations, message_text(item))
         return {}
+
+    async def _store_generated(self, url: str) -> JsonObject:
+        """Return the card of a generated image.
+
+        One that has an address of the web is shown from there, by the page: whatever
+        this server fetched could be one of its own network.
+        """
+        if is_web_address(url):
+            return {"address": url}
+        card = await self._store_pictures([url])
+        return card or {"notes": [_NO_IMAGE]}
 
     async def _store_pictures(self, urls: Iterable[str]) -> JsonObject:
         """Return the card of images that came whole, as data URLs."""
@@ -201,8 +214,9 @@ def _build_card(**parts: object) -> JsonObject:
 def _read_data_url(url: str) -> tuple[str, bytes]:
     """Return the type and the bytes of a picture; no bytes for any other address."""
     head, _, encoded = url.partition(";base64,")
-    kind = head.partition("data:")[2]
+    kind = head.lower().partition("data:")[2].partition(";")[0]
+    kind = "image/jpeg" if kind == "image/jpg" else kind
     with suppress(ValueError):
         if kind.startswith("image/"):
-            return kind, base64.b64decode(encoded)
+            return kind, base64.b64decode("".join(encoded.split()), validate=True)
     return kind, b""

@@ -6,6 +6,8 @@ Only those with which a page is tested; docs/servers.md tells about each server.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from simulator.fields import without_fields
+
 Event = dict[str, Any]
 StreamImitation = Callable[[Sequence[Event]], Iterator[Event]]
 KINDS = {
@@ -47,6 +49,19 @@ def _with_output(event: Event, change: Callable[[Event], Event]) -> Event:
     response = event["response"]
     output = [change(item) for item in response["output"]]
     return {**event, "response": {**response, "output": output}}
+
+
+def _llama_cpp(events: Sequence[Event]) -> Iterator[Event]:
+    """All items end when the response does (recorded, b11434)."""
+    delayed: list[Event] = []
+    for event in events:
+        kind = _kind(event)
+        if kind == "done":
+            delayed.append(event)
+            continue
+        if kind == "end":
+            yield from delayed
+        yield event
 
 
 def _litellm(events: Sequence[Event]) -> Iterator[Event]:
@@ -99,8 +114,85 @@ def _older_vllm(events: Sequence[Event]) -> Iterator[Event]:
             yield event
 
 
+class _TaggedMessage:
+    """A message that begins with the thought of the model, as text."""
+
+    def __init__(self, event: Event, item_id: str) -> None:
+        self._place = {"output_index": event["output_index"]}
+        self._item = {"id": item_id, "type": "message", "role": "assistant"}
+        self._text = ""
+
+    def begin(self, event: Event) -> Event:
+        """Return the event of its beginning."""
+        item = {**self._item, "content": [], "status": "in_progress"}
+        return {**event, **self._place, "item": item}
+
+    def grow(self, event: Event, text: str) -> Event:
+        """Return the event of more text."""
+        self._text += text
+        kind = "response.output_text.delta"
+        part = {"item_id": self._item["id"], "content_index": 0, "delta": text}
+        return {"type": kind, **without_fields(event, "type"), **self._place, **part}
+
+    def end(self, event: Event) -> Event:
+        """Return the event of its end."""
+        part = {"type": "output_text", "text": self._text, "annotations": []}
+        item = {**self._item, "content": [part], "status": "completed"}
+        kind = "response.output_item.done"
+        return {**event, "type": kind, **self._place, "item": item}
+
+
+def _tagged(events: Sequence[Event], opening_tag: str = "<think>\n") -> Iterator[Event]:
+    """Reasoning is text in tags at the beginning of a message.
+
+    So streams vLLM without `--reasoning-parser`.
+    """
+    message: _TaggedMessage | None = None
+    output: list[Event] = []
+    for event in events:
+        kind = _kind(event)
+        item = event.get("item", {})
+        is_added = kind == "added"
+        if is_added and item["type"] == "reasoning":
+            message = _TaggedMessage(event, f"msg_{item['id']}")
+            yield message.begin(event)
+            if opening_tag:
+                yield message.grow(without_fields(event, "item"), opening_tag)
+        elif kind == "done" and item["type"] == "reasoning" and message:
+            yield message.grow(without_fields(event, "item"), "\n</think>\n\n")
+        elif message and "delta" in event and "arguments" not in event["type"]:
+            yield message.grow(event, event["delta"])
+        elif kind == "end":
+            if message:
+                output.append(message.end(event)["item"])
+            response = {**event["response"], "output": output}
+            yield {**event, "response": response}
+        elif message and (is_added or kind == "done") and item["type"] == "message":
+            if kind == "done":
+                yield message.end(event)
+                output.append(message.end(event)["item"])
+                message = None
+        elif message and is_added:
+            yield without_fields(message.end(event), "response")
+            output.append(message.end(event)["item"])
+            message = None
+            yield event
+        elif message is None or kind == "other":
+            if kind == "done":
+                output.append(item)
+            yield event
+
+
+def _half_tagged(events: Sequence[Event]) -> Iterator[Event]:
+    """The same, of a model whose chat template writes the opening tag."""
+    return _tagged(events, "")
+
+
 IMITATIONS: Mapping[str, StreamImitation] = {
+    "llama.cpp": _llama_cpp,
     "litellm": _litellm,
     "bedrock": _bedrock,
     "older-vllm": _older_vllm,
+    "tagged": _tagged,
+    "half-tagged": _half_tagged,
 }

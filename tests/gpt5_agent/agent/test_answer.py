@@ -32,6 +32,8 @@ from gpt5_agent.events import (
 )
 from gpt5_agent.pictures import PictureMemory
 from gpt5_agent.request import AgentRequest, OwnToolSettings
+from openai_responses.endpoint import DEFAULT_BASE_URL as OPENAI
+from openai_responses.endpoint import Endpoint
 from openai_responses.items import Item, is_call_output
 from openai_responses.loop.events import RunDone, Status
 from openai_responses.loop.tools import CallLimits
@@ -269,17 +271,24 @@ def test_r15_metadata_come_once_also_after_an_error() -> None:
 
 
 @pytest.mark.parametrize(
-    ("model", "price"),
+    ("model", "address", "price"),
     [
-        pytest.param("gpt-5", (20 * 1.25 + 10 * 10) / 1_000_000, id="the catalog's"),
-        pytest.param("my-own-model", 0.0, id="unknown"),
+        pytest.param(
+            "gpt-5", OPENAI, (20 * 1.25 + 10 * 10) / 1_000_000, id="the catalog's"
+        ),
+        pytest.param("gpt-5", "http://127.0.0.1:8080/v1", 0.0, id="another server"),
+        pytest.param("my-own-model", OPENAI, 0.0, id="unknown"),
     ],
 )
-def test_r15_metadata_tell_what_an_answer_took(model: str, price: float) -> None:
+def test_r15_metadata_tell_what_an_answer_took(
+    model: str, address: str, price: float
+) -> None:
     """Tokens and price are those of all rounds; nobody guesses a price."""
     provider = ScriptedProvider(looking(1), [SAID])
+    endpoint = Endpoint(address, "sk-1")
 
-    events = run_skipping(events_of(question(WeatherTool(), model=model), provider))
+    asked = question(WeatherTool(), model=model, endpoint=endpoint)
+    events = run_skipping(events_of(asked, provider))
 
     metadata = metadata_of(events)
     assert (metadata.model, metadata.ending) == (model, "completed")

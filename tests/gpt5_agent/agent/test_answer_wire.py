@@ -1,5 +1,6 @@
 """The agent over the wire: requests that a strict server takes."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -368,3 +369,20 @@ async def test_calls_that_are_numbered_anew_in_each_response(desk: Desk) -> None
     for before, after in pairwise(desk.bodies):
         kept = [item for item in before["input"] if not is_reasoning(item)]
         assert [item for item in after["input"] if item in kept] == kept
+
+
+@pytest.mark.parametrize("profile", ["tagged", "half-tagged"])
+async def test_thoughts_in_tags_of_another_server(desk: Desk, profile: str) -> None:
+    """They are reasoning: on the page, in the answer, and in what is sent again."""
+    headers = {"X-Simulator-Profile": profile}
+    endpoint = replace(simulated(desk.sim), extra_headers=headers)
+    events = await desk.ask("sim:tool,delay=2", endpoint=endpoint)
+
+    assert answered(events) == ["Rain in Zürich."]
+    ended = [event.item for event in events if isinstance(event, ItemDone)]
+    assert [item["type"] for item in ended] == [
+        *["reasoning", "function_call", "reasoning", "message"]
+    ]
+    assert "think>" not in json.dumps([*ended, *desk.bodies])
+    [answer] = [event.content for event in events if isinstance(event, NewMessage)]
+    assert answer == message_text(ended[-1])

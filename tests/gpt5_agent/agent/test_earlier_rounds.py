@@ -176,11 +176,13 @@ def test_usage_and_counts_are_rebuilt_from_the_messages(
     if not with_reasoning:
         answers = [[i for i in answer if is_call(i)] for answer in answers]
     chat = chat_of(*answers, [SAID], emits_thoughts=emits)
+    chat.provider.cost = 0.25
 
     metadata = metadata_of(run_skipping(chat.say("Weather?")))
 
     assert (metadata.rounds, metadata.tool_calls) == (3, 3)
-    assert metadata.usage == Usage(30, 15, 45)
+    assert metadata.usage == Usage(30, 15, 45, cost=0.75)
+    assert metadata.price == 0.75
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -20,7 +21,7 @@ from openai_responses.transport.stream import (
     ItemDone,
     parse_event,
 )
-from runs.against_server import asking, end_of, limits
+from runs.against_server import asking, end_of, limits, report
 from runs.disturbed import NOTHING_READABLE, STREAMS
 from runs.joining import grown_texts, joined
 from runs.tools import MemoryTools
@@ -30,6 +31,7 @@ from upstream.odd_streams import (
     CALLS,
     CITY,
     FOLDER,
+    LATE_ENDS,
     OTHERS,
     WHOLE_ANSWERS,
     sending,
@@ -253,6 +255,60 @@ async def test_message_that_comes_twice_is_shown_once_and_sent_again(
     assert [message_text(item) for item in sent] == ["One.", "One."]
     kept = [message_text(i) for i in end_of(events).output if i["type"] == "message"]
     assert kept == ["One.", ANSWER]
+
+
+async def test_items_that_all_end_at_the_end_of_the_stream_are_whole(
+    connections: Connections,
+) -> None:
+    """So does llama.cpp: the thought grows, then the answer, then both end."""
+    events, _, bodies = await events_of(connections, sending(LATE_ENDS))
+
+    end = end_of(events)
+    assert (end.ending.kind, len(bodies)) == ("completed", 1)
+    assert [item["type"] for item in end.output] == ["reasoning", "message"]
+    assert shown_answer(events) == message_text(end.output[1])
+    places = [e.output_index for e in events if isinstance(e, ItemAdded | ItemDone)]
+    assert places == [0, 1, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("most", "compatibility", "code"),
+    [
+        (160, "auto", "max_output_tokens"),
+        (161, "auto", None),
+        (None, "auto", None),
+        (160, "openai", None),
+    ],
+)
+async def test_answer_that_used_all_its_tokens_reached_its_limit(
+    most: int | None, compatibility: Any, code: str | None, connections: Connections
+) -> None:
+    """llama.cpp calls it complete (recorded, 160 tokens); OpenAI's own word counts."""
+    request = asking().model_copy(update={"max_output_tokens": most})
+    async with Upstream(sending(LATE_ENDS)) as upstream:
+        endpoint = replace(upstream.endpoint, compatibility=compatibility)
+        events = await report(connections, endpoint, request)
+
+    ending = end_of(events).ending
+    assert ending.kind == ("incomplete" if code else "completed")
+    assert ending.code == code
+
+
+async def test_call_that_used_all_tokens_is_not_run(connections: Connections) -> None:
+    """Its arguments may have been cut where they can still be read."""
+    used = {"input_tokens": 9, "output_tokens": 20, "total_tokens": 29}
+    call = wire.call_item("get_weather", CITY)
+    ended = wire.ended("completed", call, usage=used)
+    stream = wire.on_the_wire(wire.added(call), wire.done(call), ended)
+    request = asking().model_copy(update={"max_output_tokens": 20})
+    tools = MemoryTools()
+    async with Upstream(streaming(stream)) as upstream:
+        toolset = Toolset(tools)
+        events = await report(connections, upstream.endpoint, request, toolset=toolset)
+
+    assert end_of(events).ending.code == "max_output_tokens"
+    assert tools.called == []
+    assert "function_call_output" in [item["type"] for item in end_of(events).output]
 
 
 async def test_call_that_the_server_ran_is_not_answered(

@@ -10,6 +10,7 @@ import pytest_asyncio
 
 from openai_responses.endpoint import Endpoint
 from openai_responses.items import Item
+from openai_responses.loop.events import Status
 from openai_responses.loop.tools import Toolset
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.requests.replay import replay_output
@@ -135,6 +136,68 @@ async def test_refused_effort_becomes_the_nearest_allowed(
 def refusing(**fields: str) -> Answerer:
     """Answer with status 400 and this error."""
     return replying(json.dumps({"error": fields}), 400)
+
+
+PICTURE = {"type": "input_image", "image_url": "data:image/png;base64,AAAA"}
+LOOKED = wire.call_item("look", "{}")
+OUTPUT = {"type": "function_call_output", "call_id": LOOKED["call_id"]}
+SEEING = [
+    {**USER, "content": [*USER["content"], PICTURE]},
+    LOOKED,
+    {**OUTPUT, "output": [PICTURE]},
+    {**USER, "content": [PICTURE]},
+]
+NO_EYES = (
+    "image input is not supported - hint: if this is unexpected, you may need to provide "
+    "the mmproj"
+)
+
+
+@pytest.mark.parametrize(
+    ("message", "quoted", "is_lasting"),
+    [
+        (NO_EYES, "", True),
+        (f"litellm.InternalServerError: {NO_EYES}", "", True),
+        (f"cannot read: {NO_EYES}", NO_EYES, False),
+    ],
+    ids=["llama.cpp", "LiteLLM", "quoted"],
+)
+async def test_model_that_cannot_see_answers_without_the_images(
+    message: str, quoted: str, is_lasting: bool, connections: Connections
+) -> None:
+    """All at once, and at once: a status of 500 is a refusal here (recorded).
+
+    What the chat could have said is not remembered.
+    """
+    error = {"code": 500, "type": "server_error", "message": message}
+    blind = replying(json.dumps({"error": error}), 500)
+    asked = asking(input=[*SEEING, user(quoted)] if quoted else SEEING)
+    async with Upstream(in_turn(blind, OK)) as upstream:
+        events = await report(connections, upstream.endpoint, asked, TWICE)
+
+    assert log_of(events)[-1] == "run completed"
+    assert repairs_of(events) == ["LeaveOutImages"]
+    [trial] = [e.trial for e in events if isinstance(e, Status) and e.trial]
+    assert trial.is_lasting is is_lasting
+    assert len(upstream.bodies) == 2
+    sent = json.dumps(upstream.bodies[1]["input"])
+    assert "input_image" not in sent
+    assert sent.count("An image or file was here") == 3
+    assert upstream.bodies[1]["input"][1:2] == SEEING[1:2]
+
+
+async def test_trouble_of_a_server_is_no_refusal_of_images(
+    connections: Connections,
+) -> None:
+    """Other words with a status of 500 are retried, with the images."""
+    trouble = replying(json.dumps({"error": {"code": 500, "message": "Oh no."}}), 500)
+    async with Upstream(in_turn(trouble, OK)) as upstream:
+        events = await report(
+            connections, upstream.endpoint, asking(input=SEEING), TWICE
+        )
+
+    assert log_of(events)[-1] == "run completed"
+    assert upstream.bodies[0] == upstream.bodies[1]
 
 
 TOOL = {"type": "function", "name": "get_weather", "parameters": CITY, "strict": False}

@@ -1,8 +1,11 @@
 """Tokens are read from any server, and added up."""
 
+from datetime import date
+
 import pytest
 
-from openai_responses.models.usage import Usage, add_usage, read_usage
+from openai_responses.models.facts import ModelFacts, ModelPrices
+from openai_responses.models.usage import Usage, add_usage, cost_of_run, read_usage
 from upstream import wire
 
 
@@ -53,3 +56,87 @@ def test_each_count_of_a_sum_is_added_to_its_own() -> None:
     assert add_usage(first, second) == add_usage(second, first) == expected
     assert add_usage(first, None) == add_usage(None, first) == first
     assert add_usage(None, None) is None
+
+
+@pytest.mark.parametrize(
+    ("wire_usage", "cost"),
+    [
+        ({"cost": 0.00125}, 0.00125),
+        ({"cost": 0}, 0.0),
+        ({"cost": 1}, 1.0),
+        ({"cost": {"total_cost": 0.5, "currency": "USD"}}, 0.5),
+        (
+            {
+                "cost": 0.25,
+                "is_byok": True,
+                "cost_details": {"upstream_inference_cost": 0.5},
+            },
+            0.75,
+        ),
+        (
+            {
+                "cost": 0.01,
+                "is_byok": False,
+                "cost_details": {"upstream_inference_cost": 0.2},
+            },
+            0.01,
+        ),
+        ({"cost": 0.01, "is_byok": True, "cost_details": None}, 0.01),
+        ({"cost": None}, None),
+        ({"cost": True}, None),
+        ({"cost": "0.1"}, None),
+        ({"cost": -0.1}, None),
+        ({"cost": float("nan")}, None),
+        ({"cost": float("inf")}, None),
+        ({"cost": 10**4_000}, None),
+        ({"cost": 10**6}, None),
+        ({"cost": {"total_cost": "x"}}, None),
+        ({}, None),
+    ],
+)
+def test_what_a_server_says_that_a_response_costs(
+    wire_usage: dict[str, object], cost: float | None
+) -> None:
+    """OpenRouter, LiteLLM and Perplexity say it; what is no amount is nothing."""
+    usage = read_usage({"input_tokens": 3, **wire_usage})
+
+    assert usage == Usage(3, 0, 3, cost=cost)
+
+
+def test_a_sum_has_a_cost_if_all_have_one() -> None:
+    """A part is not the whole."""
+    known = Usage(1, cost=0.5)
+
+    assert add_usage(known, known) == Usage(2, cost=1.0)
+    assert add_usage(known, Usage(1)) == add_usage(Usage(1), known) == Usage(2)
+
+
+PRICED = ModelFacts(prices=ModelPrices(2.0, None, None, 8.0), regional=True)
+MILLION = Usage(input=1_000_000, total=1_000_000)
+STATED = MILLION._replace(cost=0.5)
+SEARCH = {
+    "type": "web_search_call",
+    "status": "completed",
+    "action": {"type": "search"},
+}
+
+
+@pytest.mark.parametrize(
+    ("usages", "facts", "cost"),
+    [
+        ([STATED], PRICED, 0.5),
+        ([STATED, STATED], ModelFacts(), 1.0),
+        ([STATED, MILLION], ModelFacts(), None),
+        ([STATED, MILLION], PRICED, 0.5 + 1.1 * 2.0 + 0.01),
+        ([MILLION], PRICED, 1.1 * 2.0 + 0.01),
+        ([], PRICED, 0.01),
+    ],
+)
+def test_what_the_server_says_wins(
+    usages: list[Usage], facts: ModelFacts, cost: float | None
+) -> None:
+    """It has the fees in it; the rest is counted by the prices."""
+    host = "eu.api.openai.com"
+    known = cost_of_run(usages, facts, [SEARCH], date(2026, 11, 28), host)
+
+    assert known == (None if cost is None else pytest.approx(cost))

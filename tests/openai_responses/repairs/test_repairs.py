@@ -64,7 +64,7 @@ TOLD = [
     chat_message("assistant", "I called a: {}"),
     chat_message("assistant", "I got this result: of a"),
 ]
-GONE = "[An image or file was here. It could not be sent.]"
+GONE = "\n[An image or file was here. It could not be sent.]\n"
 
 
 def sent(items: list[Item], *repairs: ChatRepair) -> list[Item]:
@@ -125,6 +125,14 @@ def test_words_of_an_item_stay() -> None:
     items = [PICTURE, chat_message("assistant", "Hello", logprobs=[])]
     repairs = [SendAsText(json_digest(item)) for item in items]
     assert sent(items, *repairs) == [chat_message("user", GONE), HELLO]
+
+
+def test_the_line_for_a_picture_is_a_line_of_its_own() -> None:
+    """A model reads the question and the line, not one word of both."""
+    asked = {**PICTURE, "content": [*HI["content"], *PICTURE["content"]]}
+    [item] = sent([asked], SendAsText(json_digest(asked)))
+    [part] = item["content"]
+    assert part["text"].splitlines() == ["Hi", GONE.strip()]
 
 
 def test_picture_of_a_tool_becomes_text() -> None:

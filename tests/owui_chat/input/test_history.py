@@ -513,7 +513,8 @@ def test_answer_of_each_earlier_writer_is_replayed(
     result = {**output("1"), "id": "fco_1", "status": "completed"}
     thought = {ids[2]: reasoning("1")}
     tools = {ids[0]: call("1"), ids[1]: result}
-    chat: list[ChatPart] = [input_message("Weather?"), AssistantText(text)]
+    answered = AssistantText(text, may_have_blocks=True)
+    chat: list[ChatPart] = [input_message("Weather?"), answered]
 
     replayed = built(chat, earlier_chat(**thought, **tools))
     lost = built(chat, {})

@@ -3,7 +3,13 @@
 import pytest
 
 from owui_chat.input.history import build_input
-from owui_chat.messages import AssistantText
+from owui_chat.messages import (
+    AssistantText,
+    ChatPart,
+    attach_stored_messages,
+    mark_old_answers,
+    parse_messages,
+)
 
 OURS = [
     '<details type="status" done="false">\n<summary>Working</summary>\n\n---</details>',
@@ -14,9 +20,9 @@ OURS = [
 ]
 
 
-def sent(text: str) -> str:
-    """What a model is sent of the text of an answer."""
-    [item] = build_input([AssistantText(text)], {}, None)
+def sent(text: str, *, is_old: bool = True) -> str:
+    """What a model is sent of the text of an old answer, or of another one."""
+    [item] = build_input([AssistantText(text, may_have_blocks=is_old)], {}, None)
     return str(item["content"][0]["text"])
 
 
@@ -26,6 +32,7 @@ def test_block_of_an_earlier_writer_is_removed(block: str) -> None:
     text = f"{block}\nRain.\n\n{block}\nSnow."
 
     assert sent(text) == "Rain.\n\nSnow."
+    assert sent(text, is_old=False) == text
 
 
 @pytest.mark.parametrize(
@@ -51,3 +58,47 @@ def test_hostile_text_is_read_in_one_pass(start: str) -> None:
     text = f"{start * 100_000}<b></details>{start * 100_000}"
 
     assert sent(text).rstrip().endswith(start.strip())
+
+
+def answered(text: str, **row: object) -> list[ChatPart]:
+    """A chat with one answer, as the host gives it and as its row holds it."""
+    rows: dict[str, dict[str, object]] = {
+        "q1": {"role": "user", "content": "Rain?"},
+        "a1": {"role": "assistant", "content": text, "parentId": "q1", **row},
+        "q2": {"role": "user", "content": "And now?", "parentId": "a1"},
+    }
+    said: dict[str, object] = {"role": "assistant", "content": text}
+    messages: list[dict[str, object]] = [rows["q1"], said, rows["q2"]]
+    _, parts = parse_messages(messages)
+    ids = {"user_message_id": "q2", "message_id": "a2"}
+    return mark_old_answers(attach_stored_messages(parts, rows, ids), rows)
+
+
+@pytest.mark.parametrize(
+    ("row", "is_old"),
+    [
+        ({}, True),
+        ({"output": []}, True),
+        ({"output": [{"type": "message"}]}, False),
+    ],
+)
+def test_an_answer_with_output_has_no_blocks(
+    row: dict[str, object], is_old: bool
+) -> None:
+    """Open WebUI gives back the text of the items: whatever it holds, a model wrote."""
+    _, answer, _ = answered(OURS[1], **row)
+
+    assert answer == AssistantText(OURS[1], may_have_blocks=is_old)
+
+
+def test_without_a_row_nothing_is_known_to_be_old() -> None:
+    """A temporary chat, or the words of a client."""
+    _, parts = parse_messages(
+        [
+            {"role": "user", "content": "Rain?"},
+            {"role": "assistant", "content": OURS[1]},
+            {"role": "user", "content": "And now?"},
+        ]
+    )
+
+    assert mark_old_answers(attach_stored_messages(parts, {}, {}), {}) == parts

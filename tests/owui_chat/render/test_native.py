@@ -39,10 +39,13 @@ from runs.sample import (
     run_of_transcript,
     run_with_tools,
     search,
+    shifted,
     tell,
     texts_of,
     without,
+    without_addresses,
 )
+from upstream.odd_streams import FOLDER, LATE_ENDS
 
 Json = dict[str, Any]
 ANNOTATED = ("annotations.sse", "file-search.sse")
@@ -51,6 +54,17 @@ OUTPUT = "function_call_output"
 LINE = format_marker("items", "A" * 26)
 ONE = Usage(10, 5, 15, 2, 1, 3)
 TWO = Usage(30, 7, 37, 4, 2, 5)
+
+
+class Clock:
+    """A clock that a test moves."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def __call__(self) -> float:
+        """Return the time."""
+        return self.seconds
 
 
 def natives(chunks: list[Json]) -> list[Json]:
@@ -195,10 +209,11 @@ def test_deltas_of_one_text_make_the_whole(name: str) -> None:
     Numbers that only annotations know are put in at the end.
     """
     for before, item in ended_on_the_page(tell(run_of_transcript(name)).chunks):
+        drawn = without_addresses(message_text(item))
         if name in ANNOTATED:
-            assert before == re.sub(r"\[\d\]", "", message_text(item))
+            assert before == re.sub(r"\[\d\]", "", drawn)
         else:
-            assert before == message_text(item)
+            assert before == drawn
 
 
 # ---------------------------------------------------------------- single items
@@ -214,6 +229,60 @@ def test_reasoning_is_shown_with_its_summary_and_time() -> None:
 
     thought = without(reasoning("1"), "encrypted_content")
     assert view.items == [{**thought, "duration": 7}]
+
+
+def test_a_thought_ends_when_something_follows_it() -> None:
+    """llama.cpp ends all items at the end of its stream (recorded): one second a word."""
+    view = Page(now := Clock())
+    chunks: list[Json] = []
+    begun: list[float] = []
+    for event in run_of_transcript(f"{LATE_ENDS}.sse", FOLDER):
+        now.seconds += isinstance(event, TextDelta)
+        if isinstance(event, ItemAdded):
+            begun.append(now.seconds)
+        chunks += view.render(event)
+
+    thought, answer = view.items
+    assert thought["duration"] == begun[1] - begun[0] == 28
+    assert now.seconds > 150
+    [done, *_] = [c for c in chunks if c.get("type") == "response.output_item.done"]
+    at = chunks.index(done)
+    assert chunks[at + 1]["type"] == "response.output_item.added"
+    assert done["item"] == {**thought, "summary": []}
+    assert thought["content"][0]["text"].startswith("\nA hash table")
+    assert message_text(answer).startswith("HashMap")
+
+
+@pytest.mark.parametrize(
+    "follows",
+    [search("2"), call("2"), message("2", "Let me look.", "commentary")],
+    ids=lambda item: item.get("phase") or item["type"],
+)
+def test_whatever_follows_ends_a_thought(follows: Item) -> None:
+    """Also what the page draws in another way, or not at all."""
+    view = Page(now := Clock())
+    begun, first, second, ended, *_ = run_of(reasoning("1"))
+    for event in (begun, first, second, shifted(run_of(follows)[0], 1)):
+        list(view.render(event))
+        now.seconds += 1
+    assert view.items[0]["duration"] == 3
+    assert view.items[0]["summary"] == reasoning("1")["summary"]
+
+    list(view.render(ended))
+    assert view.items[0]["duration"] == 3
+
+
+def test_a_thought_that_goes_on_ends_later() -> None:
+    """A message may be announced before its time; its words end the thought again."""
+    view = Page(now := Clock())
+    begun, first, second, ended, *_ = run_of(reasoning("1"))
+    announced, word, *_ = [shifted(event, 1) for event in run_of(message("2", "Rain."))]
+    for event in (begun, first, announced, second, word, word, ended):
+        now.seconds += 1
+        list(view.render(event))
+
+    assert view.items[0]["duration"] == 4
+    assert view.items[0]["summary"] == reasoning("1")["summary"]
 
 
 def test_refusal_is_shown_as_text() -> None:
@@ -630,7 +699,8 @@ def test_text_of_a_thought_that_no_attempt_finished_stays(kind: str) -> None:
     _, [thought, *rest] = on_page([*failed, *run_of(message("msg_9", "Hello"))])
 
     assert thought["type"] == "reasoning"
-    assert thought["summary"] == [{"type": "summary_text", "text": "I think\n\nso"}]
+    field = "summary" if kind == "summary" else "content"
+    assert thought[field][0]["text"] == "I think\n\nso"
     assert thought["status"] == "completed"
     assert rest == on_page(run_of(message("msg_9", "Hello")))[1]
 

@@ -211,7 +211,8 @@ def test_message_that_is_shown_otherwise_is_kept_whole() -> None:
 
     assert begun.payload == (strip_for_replay(search("1")),)
     whole = (strip_for_replay(search("1")), strip_for_replay(message("1", text)))
-    assert amended == begun._replace(payload=whole, shown=text_digest("Rain. [1]"))
+    shown = "Rain. [1]\n\n[1]: https://a.example"
+    assert amended == begun._replace(payload=whole, shown=text_digest(shown))
 
 
 def test_message_of_a_run_that_may_cite_has_a_record_from_its_beginning() -> None:

@@ -12,6 +12,7 @@ ALL = UserValves(
     WEB_SEARCH="on",
     IMAGE_GENERATION="on",
     CODE_INTERPRETER="on",
+    FILE_INPUT="pdf",
     SERVICE_TIER="priority",
     SHOW_COST="on",
     LOG_LEVEL="DEBUG",
@@ -22,6 +23,7 @@ CHOSEN = {
     "effort": "max",
     "summary": "detailed",
     "verbosity": "high",
+    "file_input": "pdf",
     "service_tier": "priority",
     "shows_cost": True,
     "log_level": "DEBUG",
@@ -57,10 +59,9 @@ def problems(may_change: str) -> tuple[str, ...]:
 def test_users_cannot_enable_costly_features_by_default() -> None:
     """Unless the administrator says so."""
     everything = {*CHOSEN, *TOOL_SWITCHES}
-    assert everything - left() == {"image_generation", "service_tier"}
-    assert left("image_generation, service_tier") == {
-        "image_generation",
-        "service_tier",
+    assert everything - left() == {*("image_generation", "file_input", "service_tier")}
+    assert left("image_generation, service_tier, file_input") == {
+        *("image_generation", "file_input", "service_tier")
     }
 
 
@@ -102,3 +103,28 @@ def test_valves_that_need_permission_are_described_as_such() -> None:
         if "(if allowed)" in (field.description or "")
     }
     assert marked == set(refused)
+
+
+@pytest.mark.parametrize(
+    ("parameter", "may_change", "role", "given", "is_refused"),
+    [
+        ("pdf", "file_input", "user", "pdf", False),
+        ("off", "file_input", "user", "off", False),
+        ("pdf", "effort", "user", "all", True),
+        ("pdf", "nothing", "admin", "pdf", False),
+        ("PDF", "all", "user", "off", False),
+        (["pdf"], "all", "user", "off", False),
+        (None, "all", "user", "off", False),
+    ],
+)
+def test_a_chat_can_have_a_parameter_for_its_files(
+    parameter: object, may_change: str, role: str, given: str, is_refused: bool
+) -> None:
+    """It comes before the user's own setting; both need the same permission."""
+    valves = Valves(USER_MAY_CHANGE=may_change, FILE_INPUT="all")
+    person = {"valves": UserValves(FILE_INPUT="off"), "role": role}
+
+    config = read_config(valves, person, {}, {"file_input": parameter})
+
+    assert config.file_input == given
+    assert ("FILE_INPUT" in config.refused) is is_refused

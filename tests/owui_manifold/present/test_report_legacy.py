@@ -166,3 +166,45 @@ async def test_host_without_the_models_table_is_reported(host: StandInHost) -> N
     host.provide("models.models")
     with pytest.raises(InvalidRequest, match=r"models\.models"):
         await notices_for(asking(AUTO_NATIVE_TOOLS=True))
+
+
+def with_code_switched_on(
+    way: str | None, *, on: bool = True, chat_id: str = "chat-1"
+) -> CheckedCall:
+    """A user asks in a chat with Open WebUI's Code Interpreter, on or off."""
+    caller = Caller(MODEL, "user-1", chat_id, "m-1")
+    metadata = {
+        "model_id": WORKSPACE,
+        "params": {"function_calling": way},
+        "features": {"code_interpreter": on},
+    }
+    context = host_context({}, metadata=metadata)
+    return call_of(chat("Hi"), Valves(API_KEY="sk-1"), caller, host=context)
+
+
+async def test_code_in_tags_is_said_to_run_nothing(host: StandInHost) -> None:
+    """Once in a chat, to whoever switched it on, and in the log."""
+    with_table(host, function_calling="legacy")
+    call = with_code_switched_on("legacy")
+    later = with_code_switched_on("legacy", chat_id="chat-2")
+    later = later._replace(capabilities=call.capabilities)
+
+    [notice] = await notices_for(call)
+
+    assert "Code Interpreter runs nothing" in notice
+    assert "Native" in notice
+    assert notice in call.log.text()
+    assert await notices_for(call) == []
+    assert await notices_for(later) == [notice]
+
+
+@pytest.mark.parametrize(
+    ("way", "on"), [("legacy", False), ("native", True), (None, True)]
+)
+async def test_other_chats_have_no_notice_about_code(
+    way: str | None, on: bool, host: StandInHost
+) -> None:
+    """The switch is off, or the host offers a tool instead of tags."""
+    with_table(host, function_calling="legacy")
+
+    assert await notices_for(with_code_switched_on(way, on=on)) == []

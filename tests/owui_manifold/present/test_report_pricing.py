@@ -79,3 +79,57 @@ async def test_metadata_of_an_agent_hides_the_cost_where_it_is_hidden(
     metadata = report_end(prepared, ended).metadata
 
     assert metadata["total_price"] == pytest.approx(1.0 if shows else 0.0)
+
+
+GATEWAY = "https://gateway.example/v1"
+OWN = '{"gpt-5.6-sol": {"input": 1, "output": 1}}'
+STATED = ENDED._replace(usages=(USED._replace(cost=0.75),))
+PARTLY = ENDED._replace(usages=(USED, USED._replace(cost=0.75)))
+BY_OPENAI = "by OpenAI's prices"
+
+
+@pytest.mark.parametrize(
+    ("ended", "given", "dollars", "source"),
+    [
+        (STATED, {}, 0.75, "api.openai.com says so"),
+        (STATED, {"BASE_URL": GATEWAY}, 0.75, "gateway.example says so"),
+        (
+            STATED,
+            {"CUSTOM_MODEL_PRICING_JSON": OWN},
+            0.25,
+            "CUSTOM_MODEL_PRICING_JSON",
+        ),
+        (
+            ENDED,
+            {"BASE_URL": GATEWAY, "CUSTOM_MODEL_PRICING_JSON": OWN},
+            0.25,
+            "CUSTOM_MODEL_PRICING_JSON",
+        ),
+        (ENDED, {"BASE_URL": GATEWAY}, None, ""),
+        (ENDED, {"BASE_URL": GATEWAY, "COMPATIBILITY": "openai"}, 1.0, BY_OPENAI),
+        (ENDED, {"BASE_URL": "https://me.openai.azure.com"}, 1.0, BY_OPENAI),
+        (PARTLY, {}, 1.75, "some of it, the rest by OpenAI's prices"),
+        (PARTLY, {"BASE_URL": GATEWAY}, None, ""),
+    ],
+)
+@pytest.mark.parametrize("shown", [True, False])
+async def test_who_says_what_an_answer_costs(
+    host: StandInHost,
+    ended: RunDone,
+    given: dict[str, Any],
+    dollars: float | None,
+    source: str,
+    shown: bool,
+) -> None:
+    """The administrator, then the server, then the catalog; the log names the source."""
+    valves = Valves.model_validate({"API_KEY": "sk-1", "SHOW_COST": shown, **given})
+    call = call_of(chat("Hi"), valves)
+    prepared = await build_chat_request(call)
+
+    told = report_end(prepared, ended).cost
+
+    expected = None if dollars is None else pytest.approx(dollars)
+    assert told == (expected if shown else None)
+    lines = [line for line in call.log.text().splitlines() if " cost " in line]
+    assert len(lines) == bool(source)
+    assert all(line.endswith(source) for line in lines)

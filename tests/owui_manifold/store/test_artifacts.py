@@ -14,6 +14,9 @@ from calls.sample import MODEL, call_of, chat, host_context, valves_for
 from openai_responses.transport.connections import Connections, Timeouts
 from openai_responses.transport.stream import ItemDone, PartialImage
 from owui_chat.events import AnswerEvent, Marker
+from owui_chat.render.completions import ChunkRenderer
+from owui_chat.render.hosted import HostedItems
+from owui_chat.render.native import NativeRenderer
 from owui_chat.storage.records import read_records
 from owui_manifold.call.context import Caller
 from owui_manifold.prepare.chat import build_chat_request
@@ -378,3 +381,102 @@ async def test_file_that_comes_in_drops_does_not_hold_the_answer_up(
     (card,) = cards(events)
     assert "could not be fetched" in str(card)
     assert host.files.rows == {}
+
+
+async def events_of_image(
+    connections: Connections, result: object, caller: Caller = SAVED, **fields: Any
+) -> list[AnswerEvent]:
+    """What an answer tells in which a server gives this as an image."""
+    call = {"type": "image_generation_call", "id": "ig_1", "status": "completed"}
+    said: Json = {"type": "message", "role": "assistant", "id": "msg_1"}
+    said["content"] = [{"type": "output_text", "text": "There."}]
+    output = [{**call, "result": result, **fields}, said]
+    body = json.dumps({"id": "r", "status": "completed", "output": output})
+    async with Upstream(replying(body)) as upstream:
+        at = SimpleNamespace(base_url=upstream.base_url, api_key="sk-1")
+        return await events_of(at, connections, "Draw.", caller)  # type: ignore[arg-type]
+
+
+def lines(events: list[AnswerEvent]) -> str:
+    """What the page is sent."""
+    view = NativeRenderer(lambda: 0.0, HostedItems)
+    return json.dumps([chunk for event in events for chunk in view.render(event)])
+
+
+@pytest.mark.parametrize(
+    ("label", "form"),
+    [
+        ("data:image/png", "png"),
+        ("data:image/webp", "webp"),
+        ("DATA:image/JPG;x=1", "jpeg"),
+    ],
+)
+async def test_picture_in_a_data_url_is_stored(
+    label: str, form: str, host: StandInHost, connections: Connections
+) -> None:
+    """Like one in base64, with the type that the address names."""
+    url = f"{label};base64,{FIRST[:40]}\n{FIRST[40:]}"
+    events = await events_of_image(connections, url)
+
+    (card,) = cards(events)
+    (row,) = host.files.rows.values()
+    assert host.files.content(row.id) == base64.b64decode(FIRST)
+    assert row.filename == f"image.{form}".replace("jpeg", "jpg")
+    assert card["files"][0]["content_type"] == f"image/{form}"
+    (record,) = read_records(host.kept, SIGN).values()
+    stored = record.payload[0]
+    assert stored["stored"] == row.id
+    assert stored.get("output_format", "png") == form
+
+
+@pytest.mark.parametrize("caller", [SAVED, TEMPORARY])
+async def test_picture_at_an_address_is_shown_from_there(
+    caller: Caller, host: StandInHost, connections: Connections
+) -> None:
+    """This server fetches nothing, and no later turn names an address that expires."""
+    async with Upstream(replying(b"secret")) as inside:
+        url = f"{inside.base_url}/picture.png?signature=1"
+        events = await events_of_image(connections, url, caller)
+
+    (card,) = cards(events)
+    assert card == {"address": url}
+    assert inside.requests == []
+    assert host.files.rows == {}
+    assert url not in str(host.kept)
+    assert f"![Image](<{url}>)" in lines(events)
+    assert "Image generated" in lines(events)
+
+
+@pytest.mark.parametrize(
+    "result", ["file:///etc/passwd", "data:text/html;base64,AA", {"url": "x"}, "no!"]
+)
+async def test_picture_that_cannot_be_read_says_so(
+    result: object, host: StandInHost, connections: Connections
+) -> None:
+    """There is no line that it was generated."""
+    events = await events_of_image(connections, result)
+
+    (card,) = cards(events)
+    assert card == {"notes": ["The server gave an image that cannot be read."]}
+    assert host.files.rows == {}
+    assert "that cannot be read" in lines(events)
+    assert "Image generated" not in lines(events)
+
+
+@pytest.mark.parametrize(
+    ("result", "images"),
+    [
+        ("https://x.example/1.png", 1),
+        ("data:image/png;base64,AAAA", 1),
+        ("file:///etc/passwd", 0),
+    ],
+)
+async def test_caller_over_http_gets_what_is_a_picture(
+    result: str, images: int, host: StandInHost, connections: Connections
+) -> None:
+    """As it came."""
+    events = await events_of_image(connections, result, PLAIN)
+    view = ChunkRenderer("c", 1, "m")
+    chunks = [chunk for event in events for chunk in view.render(event)]
+
+    assert json.dumps(chunks).count(result) == images

@@ -1,0 +1,414 @@
+"""Thoughts in tags: what servers without a parser for reasoning send as text.
+
+A reasoning model writes `<think>`, its thought, `</think>` and its answer. Most servers
+make reasoning of it. Others (vLLM without `--reasoning-parser`, many gateways) send all
+of it as the text of one message. Here that message becomes two items, reasoning and the
+answer, which are shown, stored and sent again like those of any other server.
+
+    text of the message           becomes
+    <think>Hm.</think>It rains.   reasoning "Hm.", message "It rains."
+    Hm.</think>It rains.          the same: some chat templates (DeepSeek-R1, Qwen3
+                                  Thinking) write the opening tag themselves
+    <think>Hm.                    reasoning "Hm.": the model was cut off
+    <think></think>It rains.      message "It rains."
+    A <think> tag opens it.       itself: a thought stands at the beginning
+    `</think>` closes it.         itself: this is code
+
+While a message grows, the words before a closing tag that comes alone are shown as text.
+The tag makes them a thought, under the same index.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, count
+from operator import itemgetter
+from typing import Literal, NamedTuple
+
+from openai_responses.items import Item, content_parts, item_type
+from openai_responses.loop.events import (
+    NO_THOUGHT,
+    HiddenMessage,
+    ResponseDone,
+    RunEvent,
+)
+from openai_responses.transport.stream import ItemAdded, ItemDone, ItemEvent, TextDelta
+
+ThoughtTags = Sequence[tuple[str, str]]
+"""Pairs of an opening and a closing tag; only the first closing tag may come alone."""
+
+THOUGHT_TAGS: ThoughtTags = (
+    ("<think>", "</think>"),
+    ("<thinking>", "</thinking>"),
+    ("<reason>", "</reason>"),
+    ("<reasoning>", "</reasoning>"),
+    ("<thought>", "</thought>"),
+    ("<Thought>", "</Thought>"),
+    ("<|begin_of_thought|>", "<|end_of_thought|>"),
+    ("◁think▷", "◁/think▷"),
+)
+"""Those that a host knows (docs/reference/open-webui.md, "Tags in texts")."""
+
+
+class _TextPiece(NamedTuple):
+    """What becomes of a piece of text: more of the thought, its end, or more `text`.
+
+    `all before` is the whole text before a closing tag that came alone.
+    """
+
+    kind: Literal["thought", "end of thought", "all before", "text"]
+    text: str = ""
+
+
+class _TaggedText:
+    """Reads one text, in pieces or whole."""
+
+    def __init__(self, tags: ThoughtTags) -> None:
+        self._pairs = dict(tags)
+        self._lone_end = tags[0][1]
+        self._place: Literal["start", "thought", "text", "behind thought", "answer"]
+        self._place = "start"
+        """`text` may still turn out to be a thought, an `answer` may not."""
+        self._end = ""
+        """The tag that closes the thought."""
+        self._is_blank = True
+        """Whether the thought has no words so far."""
+        self._held = ""
+        """The end of what came, if it may be the beginning of a tag."""
+        self._shown: list[str] = []
+        """The `text` so far."""
+
+    @property
+    def is_unread(self) -> bool:
+        """Whether no words have come, and more may follow."""
+        return self._place == "start"
+
+    def feed(self, text: str, *, at_end: bool = False) -> list[_TextPiece]:
+        """Return what is certain now; the end of a text is certain."""
+        text = self._held + text
+        self._held = ""
+        pieces: list[_TextPiece] = []
+        if self._place == "start":
+            text = self._read_start(text, at_end)
+        if self._place == "text":
+            text = self._read_text(text, pieces, at_end)
+        if self._place == "thought":
+            text = self._read_thought(text, pieces, at_end)
+        if self._place == "behind thought":
+            text = text.lstrip()
+            if text:
+                self._place = "answer"
+        if self._place == "answer" and text:
+            pieces.append(_TextPiece("text", text))
+        return pieces
+
+    def close(self) -> list[_TextPiece]:
+        """Return the rest; whatever follows is the answer."""
+        pieces = self.feed("", at_end=True)
+        if self._place == "thought":
+            pieces.append(_TextPiece("end of thought"))
+        self._place = "answer"
+        return pieces
+
+    def _read_start(self, text: str, at_end: bool) -> str:
+        """Look for an opening tag; return the text that is still to be read."""
+        words = text.lstrip()
+        for start, end in self._pairs.items():
+            if words.startswith(start):
+                self._place = "thought"
+                self._end = end
+                return words.removeprefix(start)
+        if not at_end and any(start.startswith(words) for start in self._pairs):
+            self._held = text
+            return ""
+        self._place = "text"
+        return text
+
+    def _read_thought(self, text: str, pieces: list[_TextPiece], at_end: bool) -> str:
+        """Add what belongs to the thought to `pieces`; return the text behind it."""
+        thought, end, rest = text.partition(self._end)
+        if not end and not at_end:
+            thought = self._hold_back(text, [self._end])
+        if self._is_blank:
+            thought = thought.lstrip()
+        if thought:
+            self._is_blank = False
+            pieces.append(_TextPiece("thought", thought))
+        if end:
+            self._place = "behind thought"
+            pieces.append(_TextPiece("end of thought"))
+        return rest
+
+    def _read_text(self, text: str, pieces: list[_TextPiece], at_end: bool) -> str:
+        """Look for a closing tag that comes alone; return the text that follows it."""
+        tags = [*self._pairs, self._lone_end]
+        found = [(text.index(tag), tag) for tag in tags if tag in text]
+        if not found:
+            if not at_end:
+                text = self._hold_back(text, tags)
+            if text:
+                self._shown.append(text)
+                pieces.append(_TextPiece("text", text))
+            return ""
+        start, tag = min(found)
+        before = "".join(self._shown) + text[:start]
+        self._shown = []
+        # Whoever writes about tags opens them first, or writes them as code.
+        if tag != self._lone_end or _is_in_code(before):
+            self._place = "answer"
+            return text
+        self._place = "behind thought"
+        pieces.append(_TextPiece("all before", before))
+        return text[start + len(tag) :]
+
+    def _hold_back(self, text: str, tags: Iterable[str]) -> str:
+        """Return `text` without an end that may be the beginning of a tag."""
+        longest = 0
+        for tag in tags:
+            for length in range(min(len(tag) - 1, len(text)), longest, -1):
+                if text.endswith(tag[:length]):
+                    longest = length
+                    break
+        end = len(text) - longest
+        self._held = text[end:]
+        return text[:end]
+
+
+def _is_in_code(before: str) -> bool:
+    """Say whether a text ends inside of code."""
+    line = before.rpartition("\n")[2]
+    return before.count("```") % 2 == 1 or line.count("`") % 2 == 1
+
+
+class _TaggedMessage:
+    """A message, and what of it was shown: its thought and its text, with their indexes.
+
+    A thought that is not kept is not shown.
+    """
+
+    def __init__(
+        self, item: Item, tags: ThoughtTags, indexes: Iterator[int], *, keeps: bool
+    ) -> None:
+        self.item = item
+        self.text = _TaggedText(tags)
+        self.part = 0
+        """That of the last delta."""
+        self.text_index: int | None = None
+        """None before the text begins."""
+        self._indexes = indexes
+        self._keeps_thought = keeps
+        self._has_tags = False
+        self.thought_index: int | None = None
+        self._thought: list[str] = []
+        """The words of the thought so far."""
+        self._ended_thought: Item = {}
+        """The thought as it ended last."""
+
+    def begin_text(self) -> list[RunEvent]:
+        """Return the beginning of the text, once."""
+        if self.text_index is not None:
+            return []
+        self.text_index = next(self._indexes)
+        # A message of an answer in one piece has its text, with the tags, at once.
+        item = {**self.item, "content": []} if self._has_tags else self.item
+        return [ItemAdded(self.text_index, item)]
+
+    def add_to_text(self, event: TextDelta | ItemDone) -> list[RunEvent]:
+        """Return an event that is about the text, behind its beginning."""
+        begun = self.begin_text()
+        return [*begun, event._replace(output_index=self.text_index or 0)]
+
+    def show(self, piece: _TextPiece) -> list[RunEvent]:
+        """Return the events of a piece."""
+        if piece.kind == "text":
+            return self.add_to_text(TextDelta(0, "text", self.part, piece.text))
+        self._has_tags = True
+        if piece.kind == "all before" and self.text_index is not None:
+            self.thought_index = self.text_index
+            self.text_index = None
+            if self._keeps_thought:
+                return self.end_thought(_reasoning(self.item, piece.text))
+            return [ItemDone(self.thought_index, NO_THOUGHT)]
+        events: list[RunEvent] = []
+        if piece.text.strip() and self._keeps_thought:
+            if self.thought_index is None:
+                self.thought_index = next(self._indexes)
+                begun = ItemAdded(self.thought_index, _reasoning(self.item, ""))
+                events.append(begun)
+            self._thought.append(piece.text)
+            events.append(TextDelta(self.thought_index, "reasoning", 0, piece.text))
+        if piece.kind != "thought":
+            thought = _reasoning(self.item, "".join(self._thought))
+            events += self.end_thought(thought)
+        return events
+
+    def end_thought(self, thought: Item) -> list[RunEvent]:
+        """Return the end of the thought, unless it has none or has ended like that."""
+        if self.thought_index is None or thought == self._ended_thought:
+            return []
+        self._ended_thought = thought
+        return [ItemDone(self.thought_index, thought)]
+
+
+def _reasoning(message: Item, words: str) -> Item:
+    """Return the thought of a message, in the form of servers that have a parser."""
+    words = words.strip()
+    return {
+        "id": f"rs_{message.get('id') or 'msg'}",
+        "type": "reasoning",
+        "summary": [],
+        "content": [{"type": "reasoning_text", "text": words}] if words else [],
+        "status": "completed" if words else "in_progress",
+    }
+
+
+class TaggedThoughts:
+    """Makes reasoning of the thoughts in tags of one response.
+
+    One message may become two items, so items are numbered anew. Thoughts that are not
+    kept are neither shown nor sent again.
+    """
+
+    def __init__(
+        self, first_index: int, tags: ThoughtTags, *, keeps_thoughts: bool = True
+    ) -> None:
+        """Number items from `first_index` on."""
+        self._tags = tags
+        self._keeps_thoughts = keeps_thoughts
+        self._free_indexes = count(first_index)
+        self._indexes: dict[int, int] = {}
+        """Those of items that are not messages, by the indexes that come."""
+        self._messages: dict[int, _TaggedMessage] = {}
+        """All messages of the response, by the indexes that come."""
+
+    def feed(self, event: RunEvent) -> list[RunEvent]:
+        """Return the events that replace an event."""
+        if isinstance(event, ResponseDone):
+            rests = [_read_rest(message) for message in self._messages.values()]
+            return [*chain(*rests), event]
+        if isinstance(event, HiddenMessage):
+            return self._hide(event)
+        if not isinstance(event, ItemEvent):
+            return [event]
+        message = self._messages.get(event.output_index)
+        match event:
+            case ItemAdded():
+                return self._begin(event)
+            case TextDelta() if message:
+                return _grow(message, event)
+            case ItemDone() if message:
+                return self._end(message, event)
+        index = message.text_index if message else self._index_of(event.output_index)
+        return [] if index is None else [event._replace(output_index=index)]
+
+    def items(self, ended: Iterable[tuple[int, Item]]) -> list[tuple[int, Item]]:
+        """Return the finished items of the response, with their indexes."""
+        items: list[tuple[int, Item]] = []
+        for index, item in ended:
+            message = self._messages.get(index)
+            if message is None:
+                items.append((self._index_of(index), item))
+                continue
+            thought, answer = self._split(item)
+            if thought and message.thought_index is not None:
+                items.append((message.thought_index, thought))
+            if answer and message.text_index is not None:
+                items.append((message.text_index, answer))
+        return sorted(items, key=itemgetter(0))
+
+    def _begin(self, event: ItemAdded) -> list[RunEvent]:
+        """Return the beginning of an item; that of a message waits for its first words.
+
+        They may be a thought, which comes first.
+        """
+        if item_type(event.item) != "message":
+            begun: list[RunEvent] = []
+            for message in self._messages.values():
+                if message.text.is_unread:  # it came before this item
+                    begun += message.begin_text()
+            index = self._index_of(event.output_index)
+            return [*begun, event._replace(output_index=index)]
+        self._add_message(event)
+        return []
+
+    def _hide(self, event: HiddenMessage) -> list[RunEvent]:
+        """Return a message that repeats the one before it, without its thought."""
+        message = self._add_message(event)
+        message.text.close()
+        _, answer = self._split(event.item)
+        if answer is None:
+            return []
+        message.text_index = next(self._free_indexes)
+        return [HiddenMessage(message.text_index, answer)]
+
+    def _add_message(self, event: ItemAdded | HiddenMessage) -> _TaggedMessage:
+        message = _TaggedMessage(
+            event.item, self._tags, self._free_indexes, keeps=self._keeps_thoughts
+        )
+        self._messages[event.output_index] = message
+        return message
+
+    def _index_of(self, index: int) -> int:
+        """Return the index of an item that is not a message."""
+        if index not in self._indexes:
+            self._indexes[index] = next(self._free_indexes)
+        return self._indexes[index]
+
+    def _end(self, message: _TaggedMessage, event: ItemDone) -> list[RunEvent]:
+        """Return the end of a message, which may be two items."""
+        events = _read_rest(message)
+        thought, answer = self._split(event.item)
+        if thought:
+            events += message.end_thought(thought)
+        if answer:
+            events += message.add_to_text(event._replace(item=answer))
+        return events
+
+    def _split(self, message: Item) -> tuple[Item | None, Item | None]:
+        """Return the thought and the answer of a whole message, as far as it has them."""
+        content = message.get("content")
+        parts = content_parts(content)
+        if isinstance(content, str):
+            parts = [{"type": "output_text", "text": content}]
+        text = parts[0].get("text") if parts else None
+        if not isinstance(text, str):
+            return None, message
+        reader = _TaggedText(self._tags)
+        pieces = [*reader.feed(text), *reader.close()]
+        if all(piece.kind == "text" for piece in pieces):
+            return None, message
+        answer = "".join(piece.text for piece in pieces if piece.kind == "text")
+        words = "".join(piece.text for piece in pieces if piece.kind != "text")
+        thought = _reasoning(message, words) if words.strip() else None
+        if not self._keeps_thoughts:
+            thought = None
+        if not answer and not parts[1:]:
+            return thought, None
+        first = {**parts[0], "text": answer}
+        annotations = content_parts(first.get("annotations"))
+        if annotations:
+            before = len(text) - len(answer)
+            first["annotations"] = [_moved(cited, before) for cited in annotations]
+        return thought, {**message, "content": [first, *parts[1:]]}
+
+
+def _grow(message: _TaggedMessage, event: TextDelta) -> list[RunEvent]:
+    """Return the events of more text."""
+    if event.kind != "text":
+        return [*_read_rest(message), *message.add_to_text(event)]
+    # Older vLLM gives each delta a part of its own (vllm 35184), so all parts are one.
+    message.part = event.part
+    return [*chain(*map(message.show, message.text.feed(event.text)))]
+
+
+def _read_rest(message: _TaggedMessage) -> list[RunEvent]:
+    """Return the events of what was held back of a message."""
+    return [*chain(*map(message.show, message.text.close()))]
+
+
+def _moved(annotation: Item, before: int) -> Item:
+    """Return an annotation of a text that lost so many characters at its beginning."""
+    moved = dict(annotation)
+    for name in ("start_index", "end_index"):
+        index = annotation.get(name)
+        if isinstance(index, int):
+            moved[name] = max(0, index - before)
+    return moved

@@ -1,0 +1,246 @@
+"""Thoughts in tags, of a server without a parser for reasoning, behind the pipe."""
+
+import json
+from typing import Any
+
+import pytest
+
+from calls.outcomes import (
+    NATIVE,
+    PLAIN,
+    TEMPORARY,
+    chunks_of,
+    errors,
+    grown,
+    plain_text,
+    result_of,
+    stored,
+)
+from calls.sample import IDS, TOOL, USER, chat
+from openai_responses.items import item_texts
+from owui_chat.storage.markers import strip_markers
+from owui_manifold.pipe import Pipe
+from simulator import Simulator
+from stand_in.host import host_callable
+
+pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("host")]
+
+Json = dict[str, Any]
+PROFILES = ["tagged", "half-tagged"]
+AGENT = "my_pipe.gpt5_function_calling"
+
+
+def behind(pipe: Pipe, profile: str, **more: Any) -> None:
+    """Let the pipe talk to a server that streams so."""
+    headers = {"X-Simulator-Profile": profile}
+    update = {"COMPATIBILITY": "auto", "EXTRA_HEADERS": json.dumps(headers), **more}
+    pipe.valves = pipe.valves.model_copy(update=update)
+
+
+def with_tool(**metadata: Any) -> Json:
+    """What the host passes for a chat with a tool."""
+    tool: Json = {
+        "tool_id": "kit",
+        "callable": host_callable(lambda city: f"Rain in {city}."),
+        "spec": TOOL["function"],
+    }
+    known = {**IDS, "user_id": "user-1", **metadata}
+    tools = {"get_weather": tool}
+    return {"__user__": USER, "__metadata__": known, "__tools__": tools}
+
+
+def asked(text: str, **more: Any) -> Json:
+    """A body that offers the tool."""
+    return chat(text, tools=[TOOL], **more)
+
+
+def shown_items(chunks: list[Json]) -> list[tuple[str, str]]:
+    """The items of the page as they end: their types and texts, without records."""
+    items: dict[int, Json] = {}
+    for chunk in chunks:
+        if chunk.get("type", "").startswith("response.output_item."):
+            items[chunk["output_index"]] = chunk["item"]
+    return [
+        (item["type"], strip_markers("".join(t for _, t in item_texts(item))).strip())
+        for item in items.values()
+        if ":" not in item["type"]
+    ]
+
+
+def kept_items(chunks: list[Json]) -> list[Json]:
+    """The items of all records in the answer's own output, as they are at the end."""
+    records: dict[str, Json] = {}
+    for chunk in chunks:
+        if chunk.get("item", {}).get("type") == "openai_responses:kept":
+            records |= json.loads(chunk["item"]["kept"])["items"]
+    kept: list[Json] = []
+    for row in records.values():
+        payload = row["payload"]
+        kept += payload if isinstance(payload, list) else [payload]
+    return kept
+
+
+def kinds(items: list[tuple[str, str]]) -> list[str]:
+    """Their types."""
+    return [kind for kind, _ in items]
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("carrier", ["markers", "output"])
+@pytest.mark.parametrize("given", [NATIVE, TEMPORARY], ids=["chat", "temporary"])
+async def test_a_thought_is_shown_as_one(
+    pipe: Pipe, given: Json, carrier: str, profile: str
+) -> None:
+    """As any other server's: the text is the answer alone."""
+    behind(pipe, profile, HISTORY_CARRIER=carrier)
+    chunks = await chunks_of(pipe, chat("sim:chat,delay=5"), **given)
+
+    assert errors(chunks) == []
+    thought, answer = shown_items(chunks)
+    assert thought[0] == "reasoning"
+    assert thought[1]
+    assert answer[0] == "message"
+    assert answer[1]
+    assert "think>" not in json.dumps([thought, answer])
+    assert thought[1] not in answer[1]
+    if profile == "tagged":
+        assert "think>" not in json.dumps(chunks)
+        assert strip_markers(grown(chunks)).strip() == answer[1]
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("carrier", ["markers", "output"])
+async def test_a_tool_round_and_the_next_turn_send_no_tags(
+    pipe: Pipe, sim: Simulator, carrier: str, profile: str
+) -> None:
+    """Between rounds the thought goes back as reasoning; in later turns it is gone.
+
+    What was sent stays at its place, and a call keeps its bytes.
+    """
+    behind(pipe, profile, HISTORY_CARRIER=carrier)
+    first = await chunks_of(pipe, asked("sim:tool,delay=2 weather?"), **with_tool())
+    assert kinds(shown_items(first)) == [
+        *["reasoning", "function_call", "function_call_output"],
+        *["reasoning", "message"],
+    ]
+    *_, second = sim.requests
+    [thought] = [i for i in second.body["input"] if i["type"] == "reasoning"]
+    assert thought["content"][0]["text"] == shown_items(first)[0][1]
+    assert "think>" not in json.dumps(second.body)
+
+    body = chat("sim:tool,delay=2 weather?", stored(first), "sim:chat", tools=[TOOL])
+    await chunks_of(pipe, body, **with_tool(message_id="m-2"))
+
+    assert "think>" not in json.dumps(sim.requests[-1].body)
+    assert shown_items(first)[0][1] not in json.dumps(sim.requests[-1].body["input"])
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+async def test_a_client_gets_the_thought_as_reasoning(pipe: Pipe, profile: str) -> None:
+    """A stream cannot take back the words before a closing tag that comes alone."""
+    behind(pipe, profile)
+    chunks = await chunks_of(pipe, chat("sim:chat,delay=5"), **PLAIN)
+
+    assert "think>" not in json.dumps(chunks)
+    deltas = [chunk["choices"][0]["delta"] for chunk in chunks if chunk["choices"]]
+    thought = "".join(delta.get("reasoning_content", "") for delta in deltas)
+    assert bool(thought) is (profile == "tagged")
+    assert plain_text(chunks)
+
+
+@pytest.mark.parametrize("given", [NATIVE, PLAIN], ids=["chat", "client"])
+async def test_a_whole_answer_has_its_thought_as_reasoning(
+    pipe: Pipe, given: Json
+) -> None:
+    """In one piece, too."""
+    behind(pipe, "strictest")
+    whole = await result_of(pipe, chat("sim:agent-tags"), **given)
+
+    message = whole["choices"][0]["message"]
+    assert strip_markers(message["content"]).strip() == "It is `408 m`."
+    assert message["reasoning_content"] == "I know this."
+    assert "think>" not in json.dumps(whole)
+
+
+async def test_a_task_has_no_thought(pipe: Pipe) -> None:
+    """A title is the title alone."""
+    behind(pipe, "strictest")
+    whole = await result_of(pipe, chat("sim:agent-tags"), **NATIVE, __task__="x")
+
+    assert whole["choices"][0]["message"]["content"].strip() == "It is `408 m`."
+
+
+async def test_openais_own_words_stay(pipe: Pipe, sim: Simulator) -> None:
+    """Its models send reasoning as such; tags are text that somebody asked for."""
+    behind(pipe, "strictest", COMPATIBILITY="openai")
+    first = await chunks_of(pipe, chat("sim:agent-tags"), **NATIVE)
+    body = chat("sim:agent-tags", stored(first), "sim:chat")
+    await chunks_of(pipe, body, **NATIVE)
+
+    assert "<think>I know this.</think>" in grown(first)
+    assert "<think>I know this.</think>" in json.dumps(sim.requests[-1].body["input"])
+
+
+@pytest.mark.parametrize(
+    ("chosen", "shown"),
+    [
+        (None, "reasoning"),
+        (False, "message"),
+        (["<think>", "</think>"], "reasoning"),
+        (["[THINK]", "[/THINK]"], "message"),
+        (["<think>", ""], "reasoning"),
+        ("<think>", "reasoning"),
+    ],
+)
+async def test_reasoning_tags_of_the_chat(
+    pipe: Pipe, chosen: object, shown: str
+) -> None:
+    """Open WebUI's parameter says which tags there are, or that there are none."""
+    behind(pipe, "tagged")
+    metadata = {**IDS, "params": {"reasoning_tags": chosen}}
+    given: Json = {"__user__": USER, "__metadata__": metadata}
+    chunks = await chunks_of(pipe, chat("sim:chat"), **given)
+
+    assert shown_items(chunks)[0][0] == shown
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("carrier", ["markers", "output"])
+@pytest.mark.parametrize("shows", [True, False])
+async def test_an_agent_shows_thoughts_or_hides_them(
+    pipe: Pipe, sim: Simulator, shows: bool, carrier: str, profile: str
+) -> None:
+    """Hidden ones are nowhere, and no tag is shown."""
+    parameters = json.dumps({"emit_intermediate_thoughts": shows})
+    behind(pipe, profile, AGENT_JSON=parameters, HISTORY_CARRIER=carrier)
+    chunks = await chunks_of(
+        pipe, asked("sim:tool,delay=2 weather?", model=AGENT), **with_tool()
+    )
+
+    assert errors(chunks) == []
+    items = shown_items(chunks)
+    tools = ["function_call", "function_call_output"]
+    thoughts = ["reasoning"] * shows
+    assert kinds(items) == [*thoughts, *tools, *thoughts, "message"]
+    assert "think>" not in json.dumps(items)
+    assert items[-1][1].endswith("It said: Rain in Zürich.")
+    *_, second = sim.requests
+    sent = second.body["input"]
+    assert "think>" not in json.dumps(sent)
+    assert [item["type"] for item in sent[-2 - shows :]] == [*thoughts, *tools]
+
+    kept = kept_items(chunks)
+    assert [item["type"] for item in kept] == (
+        ["function_call"] if carrier == "output" else []
+    )
+
+    body = chat("sim:tool,delay=2 weather?", stored(chunks), "sim:chat", model=AGENT)
+    last = await chunks_of(pipe, body, **with_tool(message_id="m-2"))
+
+    assert errors(last) == []
+    [answer] = [
+        item
+        for item in sim.requests[-1].body["input"]
+        if item.get("role") == "assistant"
+    ]
+    assert answer["content"][0]["text"].endswith("It said: Rain in Zürich.")
