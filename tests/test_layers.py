@@ -103,6 +103,7 @@ HOST_NAME_MODULES = {
     HOST_MODULE,
     "owui_host.files",
     "owui_host.users",
+    "owui_manifold.host.http_answers",
     "owui_manifold.host.open_webui",
     "owui_administration.host",
     "owui_sandbox.host",

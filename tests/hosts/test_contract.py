@@ -32,6 +32,8 @@ PROMISED = {
     "env:VERSION": "str",
     "env:WEBUI_SECRET_KEY": "str",
     "env:DATABASE_SCHEMA": "NoneType",
+    "functions:Response": "type",
+    "functions:StreamingResponse": "type",
     "internal.db:get_async_db": "()",
     "models.groups:Groups.get_group_by_id": "async (id)",
     "models.groups:Groups.get_group_by_name": "async (name)",

@@ -46,6 +46,16 @@ from hosts.test_chat import (
     test_stop_closes_the_connection_and_keeps_the_text,
     test_the_second_turn_sends_what_the_first_received,
 )
+from hosts.test_clients import (
+    client,
+    responses,
+    test_a_failure_has_its_status,
+    test_a_limit_tells_when_to_ask_again,
+    test_a_stream_has_one_end,
+    test_an_anthropic_client_gets_the_reason,
+    test_leaving_a_stream_closes_the_connection,
+    test_status_that_the_host_passes_on,
+)
 from hosts.test_contract import (
     report,
     test_a_chat_is_its_owners,

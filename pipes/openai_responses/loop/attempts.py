@@ -282,7 +282,13 @@ class Attempts:
         error = self.error
         trace = self.response.trace
         if isinstance(error, ApiRefused):
-            trace = Trace(error.request_id, "", error.failure.status, error.error)
+            failure = error.failure
+            trace = Trace(
+                request_id=error.request_id,
+                status=failure.status,
+                error=error.error,
+                retry_after=failure.retry_after,
+            )
         if not trace.error.names_a_place:  # most runs, and a request may be large
             return trace
         subject = named_subject(self.request.sent(), trace.error)
