@@ -94,7 +94,8 @@ def ending_error(ended: RunDone) -> Chunk:
     """Return the chunk of a run that failed."""
     ending = ended.ending
     error = ended.trace.error
-    error = error._replace(code=error.code or ending.code)
+    if not error.code and ending.code != error.type:
+        error = error._replace(code=ending.code)  # what the server's words mean
     return client_error(ending.sentence, ending_status(ended), error)
 
 

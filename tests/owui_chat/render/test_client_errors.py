@@ -163,6 +163,14 @@ def test_code_of_the_ending_where_the_server_has_none() -> None:
     assert ending_status(ended) == 401
 
 
+def test_type_is_no_code() -> None:
+    """An ending without a code has the type in its place."""
+    ended = refused(400, type="invalid_request_error")
+
+    assert ended.ending.code == "invalid_request_error"
+    assert ending_error(ended)["error"]["code"] is None
+
+
 def test_what_is_no_word_is_not_passed_on() -> None:
     """A server may quote a key, or the chat, in any field."""
     ended = refused(400, code=KEY, type=f"Bearer {KEY}", param="My diary", message=KEY)
