@@ -422,7 +422,7 @@ async def test_own_fault_in_a_task_is_only_logged(
     pipe: Pipe, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The host would take the sentence for a title."""
-    result = await pipe.pipe(BrokenBody(chat("Hi")), **NATIVE, __task__="title")
+    result = await pipe.pipe(BrokenBody(chat("Hi")), **NATIVE, __task__="title_generation")
 
     assert isinstance(result, dict)
     assert result["choices"][0]["message"]["content"] == ""
@@ -454,7 +454,7 @@ async def test_failed_task_is_logged(
     """With the sentence, never the key."""
     pipe.valves = valves_for(sim, API_KEY="")
 
-    await pipe.pipe(chat("Hi"), **NATIVE, __task__="tags")
+    await pipe.pipe(chat("Hi"), **NATIVE, __task__="tags_generation")
 
     assert re.match(
         r"[0-9A-Z]{10} nothing was sent: This pipe has no API key yet\.",

@@ -189,6 +189,20 @@ async def test_own_fault_is_a_500(pipe: Pipe) -> None:
 # ---------------------------------------------------------------- elsewhere
 
 
+async def test_a_sub_agent_gets_the_calls_of_its_tools(
+    pipe: Pipe, sim: Simulator
+) -> None:
+    """A published toolkit names its calls as the host names its tasks."""
+    body = chat("sim:tool", tools=[TOOL])
+
+    result = await result_of(pipe, body, **NATIVE, __task__="sub_agent")
+
+    [choice] = result["choices"]
+    assert choice["finish_reason"] == "tool_calls"
+    assert choice["message"]["tool_calls"]
+    assert sim.requests[0].body["tools"]
+
+
 async def test_host_without_responses_gets_what_others_get(
     pipe: Pipe, host: StandInHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:

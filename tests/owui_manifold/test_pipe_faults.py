@@ -179,7 +179,7 @@ async def test_answer_that_never_began_is_one_sentence(
 ) -> None:
     """With the id of the log; the task that failed has no title."""
     chunks = await chunks_of(pipe, chat(f"sim:{scenario}"), **NATIVE)
-    task = await pipe.pipe(chat(f"sim:{scenario}"), **NATIVE, __task__="tags")
+    task = await pipe.pipe(chat(f"sim:{scenario}"), **NATIVE, __task__="tags_generation")
 
     [error] = errors(chunks)
     sentence, error_id = split_id(error)
@@ -255,7 +255,7 @@ async def test_safety_stop_of_a_task_asks_no_other_model(
 ) -> None:
     """A 403 else means that the key may not use TASK_MODEL."""
     pipe.valves = valves_for(sim, TASK_MODEL="gpt-6-luna")
-    await pipe.pipe(chat("sim:misaligned-first"), **NATIVE, __task__="tags")
+    await pipe.pipe(chat("sim:misaligned-first"), **NATIVE, __task__="tags_generation")
     assert len(sim.requests) == 1
 
 

@@ -29,8 +29,8 @@ async def pieces_from(
     model = await Users.get_user_by_id(user["id"])
     response = await generate_chat_completion(request, asked, user=model)
     async for line in response.body_iterator:
-        line = line.decode() if isinstance(line, bytes) else line
-        text = line.removeprefix("data:").strip()
+        shown = line.decode() if isinstance(line, bytes) else line
+        text = shown.removeprefix("data:").strip()
         if text and text != "[DONE]":
             for choice in json.loads(text).get("choices", []):
                 yield choice["delta"].get("content") or ""

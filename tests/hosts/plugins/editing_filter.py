@@ -2,6 +2,7 @@
 title: A filter that reads and edits the text of a stream
 """
 
+import logging
 from typing import Any
 
 
@@ -21,6 +22,6 @@ class Filter:
 
     def outlet(self, body: dict[str, Any]) -> dict[str, Any]:
         """Say at the end what was read."""
-        print(f"the filter read: {self.read!r}")
+        logging.getLogger("editing").warning("the filter read: %r", self.read)
         self.read = ""
         return body
