@@ -21,7 +21,8 @@ from openai_responses.transport.stream import TextDelta
 from openai_responses.ulid import new_ulid
 from owui_chat.events import AnswerEvent
 from owui_chat.input.tasks import is_usable_text, task_result
-from owui_chat.render.chunks import METADATA_KEY, Chunk, error_chunk, source_chunk
+from owui_chat.render.chunks import METADATA_KEY, Chunk, source_chunk
+from owui_chat.render.client_errors import exception_status
 from owui_chat.render.completions import ChunkRenderer, completion_text
 from owui_chat.render.native import NativeRenderer
 from owui_manifold.call.capabilities import AccountCapabilities
@@ -39,6 +40,7 @@ from owui_manifold.call.log import RunLog
 from owui_manifold.call.models import Listing, list_models
 from owui_manifold.call.valves import UserValves, Valves
 from owui_manifold.host.context import EventEmitter, HostContext
+from owui_manifold.host.http_answers import event_stream, failed_answer
 from owui_manifold.host.open_webui import save_output, without_forbidden_search
 from owui_manifold.host.threads import ToolThreads
 from owui_manifold.prepare.chat import build_chat_request
@@ -49,6 +51,7 @@ from owui_manifold.prepare.tasks import (
 )
 from owui_manifold.present.report import refused_metadata
 from owui_manifold.present.views import (
+    failure_chunk,
     metadata_chunk,
     page_view,
     readable_chunk,
@@ -100,10 +103,11 @@ class Pipe:
         __tools__: dict[str, Any] | None = None,
         __event_call__: Any = None,
         __event_emitter__: Any = None,
-    ) -> AsyncGenerator[Chunk, None] | Chunk:
+    ) -> Any:
         """Answer a chat: chunks if the caller streams, else one complete result.
 
-        The host replaces `self.valves` at every call.
+        Programs over plain HTTP get a response. The host replaces `self.valves` at
+        every call.
         """
         user = __user__ or {}
         metadata = __metadata__ or {}
@@ -128,7 +132,8 @@ class Pipe:
         if permitted is not metadata:
             note_left_out(call, {"web_search": "no permission for web search"})
         if call.caller.streams:
-            return self._stream(call)
+            chunks = self._stream(call)
+            return chunks if call.caller.has_page else event_stream(chunks)
         if call.caller.task:
             return await self._do_task(call)
         return await self._complete(call)
@@ -155,11 +160,12 @@ class Pipe:
             if metadata:
                 yield metadata_chunk(view, metadata)
             message = report_exception(call.log, error, PIPE_SHELL)
-            yield readable_chunk(error_chunk(message), call.caller)
+            refusal = failure_chunk(call.caller, message, error)
+            yield readable_chunk(refusal, call.caller)
         if failed and call.config.shows_log and call.caller.has_page:
             yield source_chunk("Log of this answer", call.log.text())
 
-    async def _complete(self, call: PipeCall) -> Chunk:
+    async def _complete(self, call: PipeCall) -> Any:
         """Return the whole answer at once, with the output items for the host.
 
         The host would show the text of an exception.
@@ -168,13 +174,16 @@ class Pipe:
         try:
             ended, items = await self._watch(await self._answer(call), emit)
         except Exception as error:
-            result = error_chunk(report_exception(call.log, error, PIPE_SHELL))
+            message = report_exception(call.log, error, PIPE_SHELL)
+            result = failure_chunk(call.caller, message, error)
             metadata = refused_metadata(call, error)
             if metadata:
                 result[METADATA_KEY] = metadata.wire()
                 if emit:
                     await emit(metadata_chunk(page_view(), metadata)["event"])
-            return result
+            if call.caller.host_reads:
+                return result
+            return failed_answer(result, exception_status(error), {})
         return whole_result(call.caller, ended, items)
 
     async def _do_task(self, call: PipeCall) -> Chunk:
