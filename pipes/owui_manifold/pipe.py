@@ -21,7 +21,12 @@ from openai_responses.transport.stream import TextDelta
 from openai_responses.ulid import new_ulid
 from owui_chat.events import AnswerEvent
 from owui_chat.input.tasks import is_usable_text, task_result
-from owui_chat.render.chunks import METADATA_KEY, Chunk, source_chunk
+from owui_chat.render.chunks import (
+    METADATA_KEY,
+    Chunk,
+    source_chunk,
+    whole_characters,
+)
 from owui_chat.render.client_errors import exception_status
 from owui_chat.render.completions import ChunkRenderer, completion_text
 from owui_chat.render.native import NativeRenderer
@@ -134,9 +139,9 @@ class Pipe:
         if call.caller.streams:
             chunks = self._stream(call)
             return chunks if call.caller.has_page else event_stream(chunks)
-        if call.caller.task:
-            return await self._do_task(call)
-        return await self._complete(call)
+        task = call.caller.task
+        result = await (self._do_task(call) if task else self._complete(call))
+        return whole_characters(result) if isinstance(result, dict) else result
 
     async def _stream(self, call: PipeCall) -> AsyncGenerator[Chunk, None]:
         """Yield the answer in the form that the reader of the stream understands.

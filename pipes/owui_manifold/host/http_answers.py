@@ -18,7 +18,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from owui_chat.render.chunks import Chunk
+from owui_chat.render.chunks import Chunk, whole_characters
 from owui_host.lookup import HostTooOld, host_name
 
 
@@ -62,6 +62,6 @@ def failed_answer(result: Chunk, status: int, headers: Mapping[str, str]) -> Any
         response = host_name("functions", "Response")
     except HostTooOld:
         return result
-    body = json.dumps(result)
+    body = json.dumps(whole_characters(result))
     sent = {"Content-Type": "application/json", **headers}
     return _DumpedResponse(response=response(body, status, sent))
