@@ -104,6 +104,7 @@ HOST_NAME_MODULES = {
     "owui_host.files",
     "owui_host.task_models",
     "owui_host.users",
+    "owui_manifold.host.http_answers",
     "owui_manifold.host.open_webui",
     "owui_administration.host",
     "owui_sandbox.host",

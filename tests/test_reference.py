@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from owui_manifold.call.context import HOST_TASKS
+
 ROOT = Path(__file__).parents[1]
 REFERENCE = ROOT / "docs" / "reference"
 HOSTS = ROOT / ".venv" / "hosts"
@@ -76,7 +78,33 @@ def test_the_hosts_lines_say_what_the_page_says() -> None:
     assert not wrong
 
 
+TASK_NAMES = (
+    ("constants.py", re.compile(r"^    [A-Z_]+ = '(\w+)'$", re.MULTILINE)),
+    ("utils/context_compaction.py", re.compile(r"'task': '(\w+)'")),
+    ("utils/memory.py", re.compile(r"'task': '(\w+)'")),
+)
+
+
+@pytest.mark.skipif(not HOSTS.exists(), reason="no host is installed")
+def test_pipe_knows_the_hosts_tasks() -> None:
+    """A task that it does not know is answered like a question of a program."""
+    tasks: set[str] = set()
+    for file, pattern in TASK_NAMES:
+        text = host_file(NEWEST, file).read_text("utf-8")
+        if file == "constants.py":
+            _, text = text.split("class TASKS(")
+        found = pattern.findall(text)
+        assert found, file
+        tasks |= set(found)
+
+    assert tasks == HOST_TASKS
+
+
+def host_file(version: str, file: str) -> Path:
+    """A file of an installed host."""
+    return HOSTS / f"open-webui-{version}" / PACKAGE / file
+
+
 def host_line(version: str, file: str, number: int) -> str:
     """One line of an installed host."""
-    path = HOSTS / f"open-webui-{version}" / PACKAGE / file
-    return path.read_text("utf-8").splitlines()[number - 1]
+    return host_file(version, file).read_text("utf-8").splitlines()[number - 1]

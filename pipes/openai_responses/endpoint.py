@@ -210,7 +210,8 @@ def proxy_for(endpoint: Endpoint, url: str) -> str | None:
         raise InvalidSetting("proxy", "The proxy is not an http or https address.")
     raise InvalidRequest(
         "The proxy that this server's environment names is not an http or https "
-        "address. An administrator has to correct the environment."
+        "address. An administrator has to correct the environment.",
+        remedy="setup",
     )
 
 

@@ -149,8 +149,24 @@ class ResponsesError(Exception):
         self.fault = fault
 
 
+Remedy = Literal["request", "rule", "setup"]
+"""What has to change before a request can be sent: the request itself, a rule of an
+administrator that forbids it, or what an administrator has set up."""
+
+
 class InvalidRequest(ResponsesError):
     """A request that is not sent."""
+
+    def __init__(
+        self,
+        sentence: str = "",
+        fault: SettingFault = NO_FAULT,
+        *,
+        remedy: Remedy = "request",
+    ) -> None:
+        """Note what has to change; a setting that is at fault is never the caller's."""
+        super().__init__(sentence, fault)
+        self.remedy: Remedy = "setup" if fault.settings else remedy
 
 
 class InvalidSetting(InvalidRequest):

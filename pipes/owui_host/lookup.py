@@ -22,5 +22,6 @@ def host_name(module: str, name: str) -> Any:
         raise HostTooOld(
             f"This version of Open WebUI has no {name} in open_webui.{module}, which "
             "this plugin needs. An administrator has to update the plugin or Open "
-            "WebUI."
+            "WebUI.",
+            remedy="setup",
         ) from None

@@ -21,7 +21,13 @@ from openai_responses.transport.stream import TextDelta
 from openai_responses.ulid import new_ulid
 from owui_chat.events import AnswerEvent
 from owui_chat.input.tasks import is_usable_text, task_result
-from owui_chat.render.chunks import METADATA_KEY, Chunk, error_chunk, source_chunk
+from owui_chat.render.chunks import (
+    METADATA_KEY,
+    Chunk,
+    source_chunk,
+    whole_characters,
+)
+from owui_chat.render.client_errors import exception_status
 from owui_chat.render.completions import ChunkRenderer, completion_text
 from owui_chat.render.native import NativeRenderer
 from owui_manifold.call.capabilities import AccountCapabilities
@@ -39,6 +45,7 @@ from owui_manifold.call.log import RunLog
 from owui_manifold.call.models import Listing, list_models
 from owui_manifold.call.valves import UserValves, Valves
 from owui_manifold.host.context import EventEmitter, HostContext
+from owui_manifold.host.http_answers import event_stream, failed_answer
 from owui_manifold.host.open_webui import (
     save_output,
     wait_for_database,
@@ -53,6 +60,7 @@ from owui_manifold.prepare.tasks import (
 )
 from owui_manifold.present.report import refused_metadata
 from owui_manifold.present.views import (
+    failure_chunk,
     metadata_chunk,
     page_view,
     readable_chunk,
@@ -104,10 +112,11 @@ class Pipe:
         __tools__: dict[str, Any] | None = None,
         __event_call__: Any = None,
         __event_emitter__: Any = None,
-    ) -> AsyncGenerator[Chunk, None] | Chunk:
+    ) -> Any:
         """Answer a chat: chunks if the caller streams, else one complete result.
 
-        The host replaces `self.valves` at every call.
+        Programs over plain HTTP get a response. The host replaces `self.valves` at
+        every call.
         """
         user = __user__ or {}
         metadata = __metadata__ or {}
@@ -132,10 +141,11 @@ class Pipe:
         if permitted is not metadata:
             note_left_out(call, {"web_search": "no permission for web search"})
         if call.caller.streams:
-            return self._stream(call)
-        if call.caller.task:
-            return await self._do_task(call)
-        return await self._complete(call)
+            chunks = self._stream(call)
+            return chunks if call.caller.has_page else event_stream(chunks)
+        task = call.caller.task
+        result = await (self._do_task(call) if task else self._complete(call))
+        return whole_characters(result) if isinstance(result, dict) else result
 
     async def _stream(self, call: PipeCall) -> AsyncGenerator[Chunk, None]:
         """Yield the answer in the form that the reader of the stream understands.
@@ -161,12 +171,13 @@ class Pipe:
             if metadata:
                 yield metadata_chunk(view, metadata)
             message = report_exception(call.log, error, PIPE_SHELL)
-            yield readable_chunk(error_chunk(message), call.caller)
+            refusal = failure_chunk(call.caller, message, error)
+            yield readable_chunk(refusal, call.caller)
         if failed and call.config.shows_log and call.caller.has_page:
             yield source_chunk("Log of this answer", call.log.text())
         await _wait_to_store(call.caller)
 
-    async def _complete(self, call: PipeCall) -> Chunk:
+    async def _complete(self, call: PipeCall) -> Any:
         """Return the whole answer at once, with the output items for the host.
 
         The host would show the text of an exception.
@@ -175,13 +186,16 @@ class Pipe:
         try:
             ended, items = await self._watch(await self._answer(call), emit)
         except Exception as error:
-            result = error_chunk(report_exception(call.log, error, PIPE_SHELL))
+            message = report_exception(call.log, error, PIPE_SHELL)
+            result = failure_chunk(call.caller, message, error)
             metadata = refused_metadata(call, error)
             if metadata:
                 result[METADATA_KEY] = metadata.wire()
                 if emit:
                     await emit(metadata_chunk(page_view(), metadata)["event"])
-            return result
+            if call.caller.host_reads:
+                return result
+            return failed_answer(result, exception_status(error), {})
         await _wait_to_store(call.caller)
         return whole_result(call.caller, ended, items)
 

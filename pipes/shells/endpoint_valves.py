@@ -31,7 +31,8 @@ def missing_key_error(shell: Shell) -> InvalidRequest:
     """Return the error of a shell whose administrator has set no key."""
     return InvalidRequest(
         f"This {shell.noun} has no API key yet. An administrator has to set API_KEY in "
-        f"its valves ({shell.valves_page})."
+        f"its valves ({shell.valves_page}).",
+        remedy="setup",
     )
 
 

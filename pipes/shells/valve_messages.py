@@ -69,7 +69,7 @@ def valve_message(problem: str, shell: Shell, example: str = "") -> str:
 
 def valve_error(problem: str, shell: Shell, example: str = "") -> InvalidRequest:
     """Return the error of a valve without which nothing is sent."""
-    return InvalidRequest(valve_message(problem, shell, example))
+    return InvalidRequest(valve_message(problem, shell, example), remedy="setup")
 
 
 def _correct_valve(valves: str, shell: Shell, example: str) -> str:

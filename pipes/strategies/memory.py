@@ -94,10 +94,12 @@ def _parse_window(policy: str) -> int:
         raise InvalidRequest(
             "The guide asks for the memory policy vector-db, which would need a "
             "database that agents do not have here. An administrator has to choose "
-            "sliding-window or leave the policy empty."
+            "sliding-window or leave the policy empty.",
+            remedy="setup",
         )
     raise InvalidRequest(
         "The guide names an unknown memory policy. An administrator has "
         "to write sliding-window, sliding-window:20 for another number of turns, or "
-        "nothing."
+        "nothing.",
+        remedy="setup",
     )

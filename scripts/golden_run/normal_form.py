@@ -103,14 +103,21 @@ def join_deltas(chunks: Iterable[Any]) -> list[Any]:
 
 
 def _delta_key(chunk: Any) -> str:
-    """Return all of a native delta but its text; empty for any other chunk."""
+    """Return all of a native delta but its texts; empty for any other chunk."""
     if not isinstance(chunk, dict) or not isinstance(chunk.get("delta"), str):
         return ""
-    return json.dumps({**chunk, "delta": ""})
+    return json.dumps({**chunk, "delta": "", "choices": None})
 
 
 def _joined_native(before: Json, chunk: Json) -> Json:
-    return {**before, "delta": before["delta"] + chunk["delta"]}
+    """Return two native deltas as one, with the text that their choices repeat."""
+    joined = {**before, "delta": before["delta"] + chunk["delta"]}
+    field, text = _plain_delta(chunk)
+    if field:
+        [choice] = before["choices"]
+        said = {field: choice["delta"].get(field, "") + text}
+        joined["choices"] = [{**choice, "delta": said}]
+    return joined
 
 
 def _joined_plain(before: Any, chunk: Any) -> Json | None:

@@ -1,5 +1,6 @@
 """Chats of two questions with a built pipe, in the stand-in of Open WebUI."""
 
+import json
 import tempfile
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -8,6 +9,8 @@ from types import ModuleType, SimpleNamespace
 from typing import Any, Protocol
 
 import pytest
+from pydantic import BaseModel
+from starlette.responses import StreamingResponse
 
 from golden_run.built_files import Settings, ValveReader
 from golden_run.normal_form import join_deltas
@@ -19,6 +22,7 @@ Json = dict[str, Any]
 
 CHAT_ID = "chat-1"
 SYSTEM = "Answer briefly."
+_SAID_TO_CLIENTS = ("retry-after", "x-should-retry")
 MAX_ROUNDS = 5
 """Of tools that a plain client runs; a transcript that asks again has more."""
 
@@ -173,7 +177,21 @@ class PipeChat:
         answer = await self._pipe.pipe(body, **given)
         if isinstance(answer, dict):
             return answer
-        return join_deltas([chunk async for chunk in answer])
+        if isinstance(answer, BaseModel):
+            refused: Any = answer.model_dump()
+            headers = dict(refused.headers)
+            return {
+                "status": refused.status_code,
+                "headers": {name: headers.get(name) for name in _SAID_TO_CLIENTS},
+                **json.loads(refused.body),
+            }
+        if isinstance(answer, StreamingResponse):
+            lines = [str(line) async for line in answer.body_iterator]
+            assert lines.pop() == "data: [DONE]\n\n"
+            chunks = [json.loads(line.removeprefix("data:")) for line in lines]
+        else:
+            chunks = [chunk async for chunk in answer]
+        return join_deltas(chunks)
 
     def _given_by_host(self, question: Question, number: int) -> Json:
         request = host_request()

@@ -1,8 +1,12 @@
 """Calls of the pipe as the host makes them, and what came of them."""
 
+import json
 import re
 from collections.abc import AsyncGenerator
 from typing import Any
+
+from pydantic import BaseModel
+from starlette.responses import Response, StreamingResponse
 
 from calls.sample import IDS, USER
 from openai_responses.items import message_text
@@ -35,17 +39,49 @@ def answering(message_id: str) -> Json:
 
 
 async def chunks_of(pipe: Pipe, body: Json, **given: Any) -> list[Json]:
-    """All that the pipe yields for a stream."""
+    """All that the pipe yields for a stream; programs get it as lines."""
     answer = await pipe.pipe(body, **given)
-    assert isinstance(answer, AsyncGenerator)
-    return [chunk async for chunk in answer]
+    if isinstance(answer, AsyncGenerator):
+        return [chunk async for chunk in answer]
+    *lines, end = await stream_lines_of(answer)
+    assert end == "data: [DONE]\n\n"
+    return [json.loads(line.removeprefix("data: ")) for line in lines]
+
+
+async def stream_lines_of(answer: Any) -> list[str]:
+    """The lines of a response, each as Open WebUI passes it on."""
+    assert isinstance(answer, StreamingResponse)
+    assert answer.media_type == "text/event-stream"
+    return [str(line) async for line in answer.body_iterator]
 
 
 async def result_of(pipe: Pipe, body: Json, **given: Any) -> Json:
     """What the pipe returns where no stream is wanted."""
     answer = await pipe.pipe({**body, "stream": False}, **given)
+    if isinstance(answer, BaseModel):
+        return body_of(_response_in(answer))
     assert isinstance(answer, dict)
     return answer
+
+
+async def failure_of(pipe: Pipe, body: Json, **given: Any) -> Response:
+    """The response with which a program is refused."""
+    answer = await pipe.pipe({**body, "stream": False}, **given)
+    return _response_in(answer)
+
+
+def _response_in(answer: Any) -> Response:
+    """The response that Open WebUI unpacks."""
+    assert isinstance(answer, BaseModel)
+    response: Any = answer.model_dump()
+    assert isinstance(response, Response)
+    return response
+
+
+def body_of(response: Response) -> Json:
+    """The JSON of a response."""
+    body: Json = json.loads(bytes(response.body))
+    return body
 
 
 def grown(chunks: list[Json]) -> str:

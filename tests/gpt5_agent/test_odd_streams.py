@@ -174,3 +174,16 @@ async def test_empty_message_does_not_go_back(host_functions: HostFunctions) -> 
 
     answers = [i for i in bodies[1]["input"] if i.get("role") == "assistant"]
     assert [message_text(item) for item in answers] == ["Rain."]
+
+
+@pytest.mark.parametrize("is_page", [True, False])
+async def test_half_a_character_loses_no_whole_answer(is_page: bool) -> None:
+    """The server sends the result as UTF-8, which has no halves."""
+    message = wire.message("Rain \ud83c", "\udf27 in Z\ud83c.")
+    answer = streaming(wire.on_the_wire(*wire.whole_stream(message)))
+    async with agent_at(answer) as (ask, _):
+        result = await ask([QUESTION], is_page=is_page, streams=False)
+
+    assert json.dumps(result, ensure_ascii=False).encode()
+    [choice] = result["choices"]
+    assert choice["message"]["content"].strip() == "Rain 🌧 in Z\ufffd."

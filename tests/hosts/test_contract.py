@@ -37,6 +37,8 @@ PROMISED = {
     "env:STATIC_DIR": "PosixPath",
     "config:CACHE_DIR": "PosixPath",
     "config:UPLOAD_DIR": "PosixPath",
+    "functions:Response": "type",
+    "functions:StreamingResponse": "type",
     "internal.db:get_async_db": "()",
     "main:app.state": "State",
     "models.groups:Groups.get_group_by_id": "async (id)",

@@ -46,6 +46,16 @@ from hosts.test_chat import (
     test_stop_closes_the_connection_and_keeps_the_text,
     test_the_second_turn_sends_what_the_first_received,
 )
+from hosts.test_clients import (
+    client,
+    responses,
+    test_a_failure_has_its_status,
+    test_a_limit_tells_when_to_ask_again,
+    test_a_stream_has_one_end,
+    test_an_anthropic_client_gets_the_reason,
+    test_leaving_a_stream_closes_the_connection,
+    test_status_that_the_host_passes_on,
+)
 from hosts.test_contract import (
     report,
     test_a_chat_is_its_owners,
@@ -69,6 +79,14 @@ from hosts.test_hosted_search import (
     test_a_copied_answer_has_the_addresses_of_its_sources,
 )
 from hosts.test_limits import students, test_a_group_reaches_its_limit
+from hosts.test_other_functions import (
+    test_a_filter_reads_the_stream_and_changes_nothing_twice,
+    test_a_filter_reads_the_text_before_the_question,
+    test_a_pipe_passes_the_text_on,
+    test_a_tool_gives_the_text_to_the_model,
+    test_an_action_reads_the_text,
+    test_the_page_shows_the_text_once,
+)
 from hosts.test_plain_http import (
     test_a_failure_in_a_stream_is_an_error_chunk,
     test_plain_request_gets_one_result,

@@ -273,3 +273,22 @@ async def test_commentary_that_comes_twice_is_the_answer_once(
 
     assert errors(chunks) == []
     assert (last_text(chunks) if way is NATIVE else plain_text(chunks)) == "Rain."
+
+
+HALVES = wire.whole_stream(wire.message("Rain \ud83c", "\udf27 in Z\ud83c."))
+"""One character in two deltas, and half of another."""
+
+
+@pytest.mark.parametrize("given", [NATIVE, PLAIN], ids=["page", "plain"])
+@pytest.mark.parametrize("task", [None, "context_compaction"])
+async def test_half_a_character_loses_no_whole_answer(
+    given: Json, task: str | None, pipe: Pipe
+) -> None:
+    """Open WebUI sends the result as UTF-8, which has no halves."""
+    answer = streaming(wire.on_the_wire(*HALVES))
+    async with upstream_of(pipe, answer):
+        result = await result_of(pipe, chat("Hi"), **given, __task__=task)
+
+    assert json.dumps(result, ensure_ascii=False).encode()
+    [choice] = result["choices"]
+    assert choice["message"]["content"] == "Rain 🌧 in Z\ufffd."

@@ -18,6 +18,7 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
+from starlette.responses import Response, StreamingResponse
 
 Json = dict[str, Any]
 SERVER_SECRET = "the server's own secret"
@@ -445,6 +446,8 @@ class StandInHost:
         }
         forwards = {"ENABLE_FORWARD_USER_INFO_HEADERS": False}
         self.provide("env", VERSION="0.12.4", **names, **forwards)
+        responses = {"Response": Response, "StreamingResponse": StreamingResponse}
+        self.provide("functions", **responses)
         self.groups = Groups()
         self.provide("models.groups", Groups=self.groups)
         self.provide("models.chats", Chats=self.chats)

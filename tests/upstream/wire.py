@@ -257,12 +257,12 @@ def numbered(events: Iterable[Event]) -> Events:
 
 
 def on_the_wire(*events: Event) -> bytes:
-    """Return the bytes of `events`."""
+    """Return the bytes of `events`, with half a character as JSON escapes it."""
     lines = (
         f"event: {event['type']}\ndata: {json.dumps(event, ensure_ascii=False)}\n\n"
         for event in events
     )
-    return "".join(lines).encode()
+    return "".join(lines).encode(errors="backslashreplace")
 
 
 def parsed(event: Event) -> StreamEvent:

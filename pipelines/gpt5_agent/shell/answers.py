@@ -36,7 +36,12 @@ from owui_chat.input.tasks import (
     task_result,
     without_hosts_limit,
 )
-from owui_chat.render.chunks import Chunk, error_as_text, error_chunk
+from owui_chat.render.chunks import (
+    Chunk,
+    error_as_text,
+    error_chunk,
+    whole_characters,
+)
 from owui_chat.render.completions import ChunkRenderer, completion_text
 from shells.failures import report_exception, report_failure, report_skipped
 from shells.shell import PIPELINE_SHELL
@@ -79,17 +84,18 @@ async def stream_answer(call: PipelineCall) -> AsyncGenerator[AnswerPiece, None]
 async def answer_once(call: PipelineCall) -> Chunk:
     """Return the complete answer as one result."""
     try:
-        if call.caller.task:
-            return await _run_task(call)
-        async with _open_run(call) as (events, renderer):
-            async for event in events:
-                for _ in renderer.show(event):
-                    pass
-        return renderer.result(
-            _new_completion_id(), unix_seconds(), call.caller.host_model
-        )
+        result = await (_run_task(call) if call.caller.task else _run_agent(call))
     except Exception as error:  # raised, it would be no answer, only HTTP 500
-        return error_chunk(report_exception(call.log, error, PIPELINE_SHELL))
+        result = error_chunk(report_exception(call.log, error, PIPELINE_SHELL))
+    return whole_characters(result)
+
+
+async def _run_agent(call: PipelineCall) -> Chunk:
+    async with _open_run(call) as (events, renderer):
+        async for event in events:
+            for _ in renderer.show(event):
+                pass
+    return renderer.result(_new_completion_id(), unix_seconds(), call.caller.host_model)
 
 
 @asynccontextmanager

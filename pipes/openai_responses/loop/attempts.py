@@ -352,7 +352,13 @@ class Attempts:
         error = self.error
         trace = self.response.trace
         if isinstance(error, ApiRefused):
-            trace = Trace(error.request_id, "", error.failure.status, error.error)
+            failure = error.failure
+            trace = Trace(
+                request_id=error.request_id,
+                status=failure.status,
+                error=error.error,
+                retry_after=failure.retry_after,
+            )
         trace = trace._replace(skipped=dict(self.skipped))
         if not trace.error.names_a_place:  # most runs, and a request may be large
             return trace

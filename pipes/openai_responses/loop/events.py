@@ -72,6 +72,8 @@ class Trace(NamedTuple):
     """For later requests, which are to be compared with this response."""
     cache: JsonObject = MappingProxyType({})
     """The server's diagnosis of the prompt cache, if it was asked for one."""
+    retry_after: float | None = None
+    """The seconds after which the server wants to be asked again."""
 
 
 class HiddenMessage(NamedTuple):

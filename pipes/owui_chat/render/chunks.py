@@ -7,6 +7,7 @@ response (docs/reference/open-webui.md, "Usage").
 With `choices` in a chunk, the host ignores its `error`.
 """
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -60,6 +61,21 @@ def client_usage(ended: RunDone) -> Chunk:
         }
         field["usage"] |= sums
     return field
+
+
+def whole_characters(result: Chunk) -> Chunk:
+    """Return a result without halves of characters; two that meet become one.
+
+    The server's JSON may have them ("\\ud83d"), UTF-8 has none: a host that sends the
+    result in one piece would raise, and the answer would be an HTTP 500 without a text.
+    """
+    text = json.dumps(result, ensure_ascii=False)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        mended = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return dict(json.loads(mended))
+    return result
 
 
 def error_chunk(message: str) -> Chunk:

@@ -51,8 +51,11 @@ class Commentary:
         if self._ended is None:
             yield self._whole("incomplete")
 
-    def become_answer(self, closing: Item | None) -> Chunks:
-        """Yield the text as a message, behind its marker, if this is `closing`."""
+    def become_answer(self, closing: Item | None, gap: str) -> Chunks:
+        """Yield the text as a message, behind its marker, if this is `closing`.
+
+        `gap` is between it and the text that other functions have read before.
+        """
         if self._ended is None or self._ended.item != closing:
             return
         if self._marker:  # the message takes the marker's place, and this one is empty
@@ -60,8 +63,10 @@ class Commentary:
             emptied = _commentary_item(quotation, "", "completed")
             yield self._shown.end(self.host_index, emptied)
         head = {"id": self._shown.items[self._marker_index].get("id")}
-        answer = message_host_item(head, self._marker + self._ended.shown)
-        yield self._shown.end(self._marker_index, answer)
+        text = self._ended.shown
+        answer = message_host_item(head, self._marker + text)
+        said = {"content": gap + text}
+        yield self._shown.end(self._marker_index, answer, said)
 
     def _grow(self, text: str) -> Chunks:
         """Yield the growth, and the whole text each time it has doubled.

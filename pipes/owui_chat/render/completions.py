@@ -35,9 +35,9 @@ from owui_chat.render.chunks import (
     Chunk,
     Chunks,
     client_usage,
-    error_chunk,
     metadata_field,
 )
+from owui_chat.render.client_errors import ending_error
 
 _GAP = "\n\n"
 _FINISH_REASONS = {
@@ -134,7 +134,7 @@ class ChunkRenderer:
         return "" if before == part else _GAP
 
     def _end(self, event: RunDone) -> Chunks:
-        """Yield the end of the run: open calls, a finish reason or an error, the usage."""
+        """Yield the end of a run: open calls, a finish reason, the usage, or an error."""
         yield from self._add_text(self._held.rest())
         closing = closing_commentary(event.output)
         if closing and closing in self._commentary.values():
@@ -143,15 +143,15 @@ class ChunkRenderer:
         for index, call in enumerate(self._open_calls.values()):
             tool_call = {"index": index, **chat_tool_call(call)}
             yield self._chunk({"tool_calls": [tool_call]})
-        error = _error(event.ending)
-        if error:
-            yield error
-        else:
+        error = _error(event)
+        if not error:
             has_calls = bool(self._open_calls)
             yield self._chunk({}, _finish_reason(event.ending, has_calls))
         sums = {**client_usage(event), **metadata_field(event)}
         if sums:
             yield {**self.head, "choices": [], **sums}
+        if error:
+            yield error  # the last one: clients of OpenAI raise it and read no further
 
 
 def _chat_image(item: Item) -> dict[str, Any]:
@@ -169,12 +169,14 @@ def chat_tool_call(item: dict[str, Any]) -> dict[str, Any]:
     return {"id": call_id, "type": "function", "function": function}
 
 
-def _error(ending: Ending) -> Chunk:
-    """Return the chunk of an error; empty if an answer has a finish reason."""
+def has_failed(ending: Ending) -> bool:
+    """Say whether a client gets an error; an answer that was cut has a finish reason."""
     has_reason = ending.kind == "incomplete" and ending.code not in _BROKEN_OFF
-    if not ending.is_failure or has_reason:
-        return {}
-    return error_chunk(ending.sentence)
+    return ending.is_failure and not has_reason
+
+
+def _error(ended: RunDone) -> Chunk:
+    return ending_error(ended) if has_failed(ended.ending) else {}
 
 
 def _finish_reason(ending: Ending, has_calls: bool) -> str:
@@ -188,7 +190,7 @@ def completion(
     ended: RunDone, completion_id: str, created: int, model: str
 ) -> dict[str, Any]:
     """Return the `chat.completion` of a run; only the error if it failed at once."""
-    error = _error(ended.ending)
+    error = _error(ended)
     if error and not ended.output:
         return error
     message = _message(ended)

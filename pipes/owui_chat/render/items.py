@@ -1,8 +1,11 @@
 """The host's output items of one message, and the events that make them.
 
 The host builds these items from events. The place of an item counts over all responses
-of a run, and each event has an empty `choices` delta for stream filters that look for
-one (docs/reference/open-webui.md, "Native events" and "What a pipe yields").
+of a run (docs/reference/open-webui.md, "Native events" and "What a pipe yields").
+
+Each event also is a chunk of Chat Completions, whose choice the host ignores. Stream
+filters look for it, and other functions that call our models with the chat's metadata
+read the text there: they get the events as they are.
 
 The page shows a call before it has an output. The host would run a call that never gets
 one, even if its arguments are incomplete, and would leave a call without a status out
@@ -177,11 +180,11 @@ class OutputItems:
         elif is_call(item) and call_id not in self._answered:
             self._open_calls[call_id] = index
 
-    def end(self, index: int, item: Item) -> Chunk:
-        """Return the event that replaces the item at `index`."""
+    def end(self, index: int, item: Item, said: Chunk | None = None) -> Chunk:
+        """Return the event that replaces the item at `index`; `said` is as in `grow`."""
         self.items[index] = item
         self._note_call(index, item)
-        return _native("output_item.done", index, item=item)
+        return _native("output_item.done", index, said, item=item)
 
     def update(self, index: int, **fields: Any) -> Chunk:
         """Return the event that changes fields of the item at `index`."""
@@ -199,8 +202,13 @@ class OutputItems:
         yield self.begin(begun_host_item(item))
         yield self.end(index, item)
 
-    def grow(self, index: int, kind: str, text: str) -> Chunk:
-        """Return the event of more text; `kind` is that of a delta."""
+    def grow(
+        self, index: int, kind: str, text: str, said: Chunk | None = None
+    ) -> Chunk:
+        """Return the event of more text; `kind` is that of a delta.
+
+        `said` is the delta of Chat Completions with the same text.
+        """
         # All texts of one kind are shown as one part, so its number is 0.
         index_name = "summary_index" if kind == "summary" else "content_index"
         fields = {
@@ -208,7 +216,7 @@ class OutputItems:
             index_name: 0,
             "delta": text,
         }
-        return _native(_DELTA_TYPES[kind], index, **fields)
+        return _native(_DELTA_TYPES[kind], index, said, **fields)
 
     def add_files(self, card: JsonObject) -> Chunks:
         """Yield the files of a card; the page gets those of earlier cards again."""
@@ -279,11 +287,11 @@ class OutputItems:
                 return
 
 
-def _native(kind: str, index: int, **fields: Any) -> Chunk:
+def _native(kind: str, index: int, said: Chunk | None = None, **fields: Any) -> Chunk:
     """Return an event of the Responses API as the host takes it."""
     return {
         "type": f"response.{kind}",
         "output_index": index,
         **fields,
-        "choices": [{"index": 0, "delta": {}}],
+        "choices": [{"index": 0, "delta": said or {}}],
     }

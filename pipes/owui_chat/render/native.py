@@ -4,7 +4,7 @@ The host builds the items that it shows and stores from events of the Responses 
 a run looks like Open WebUI's own and is the same after a reload. The events differ from
 the wire where the host needs it (docs/reference/open-webui.md, "Native events", "What a
 pipe yields" and "Usage"): one numbering over all responses, no `response.completed`, no
-encrypted content, and an empty `choices` delta for stream filters that look for one.
+encrypted content, and a `choices` delta for stream filters and other functions.
 """
 
 from collections.abc import Callable
@@ -54,6 +54,13 @@ from owui_chat.render.items import (
     reasoning_host_item,
 )
 
+_SAID_AS = {
+    "text": "content",
+    "refusal": "content",
+    "summary": "reasoning_content",
+    "reasoning": "reasoning_content",
+}
+"""The fields of Chat Completions for the texts of deltas, by their kinds."""
 _SHOWN_TYPES = frozenset({"message", "reasoning", *CALL_OUTPUTS})
 
 
@@ -132,6 +139,8 @@ class NativeRenderer:
         """Those that the run has not ended, by their output indexes."""
         self._is_thinking = False
         """Whether nothing has followed one of them."""
+        self._last_said: dict[str, tuple[int, int]] = {}
+        """The part of the last text in each field of Chat Completions."""
 
     def render(self, event: AnswerEvent) -> Chunks:
         """Yield the chunks to send; `citations` has put the shown texts into events."""
@@ -203,8 +212,9 @@ class NativeRenderer:
         for commentary in self._commentary.values():
             yield from commentary.break_off()
         closing = closing_commentary(event.output)
+        gap = "\n\n" if "content" in self._last_said else ""
         for commentary in self._commentary.values():
-            yield from commentary.become_answer(closing)
+            yield from commentary.become_answer(closing, gap)
         has_failed = event.ending.is_failure
         if has_failed:
             # Open WebUI runs a call without an output, and calls the pipe again
@@ -281,9 +291,23 @@ class NativeRenderer:
             thought.grow(event.kind, text)
             self._is_thinking = True
         if text:
-            yield self.shown.grow(
-                self._host_indexes[event.output_index], event.kind, text
-            )
+            host_index = self._host_indexes[event.output_index]
+            said = self._say(event)
+            yield self.shown.grow(host_index, event.kind, text, said)
+
+    def _say(self, event: TextDelta) -> Chunk:
+        """Return the text as a delta of Chat Completions.
+
+        There are no items, so a blank line is between two messages or thoughts; and no
+        marker, which only the stored chat needs.
+        """
+        field = _SAID_AS.get(event.kind)
+        if not field or not event.text:
+            return {}
+        part = (event.output_index, 0 if field == "content" else event.part)
+        gap = "\n\n" if self._last_said.get(field, part) != part else ""
+        self._last_said[field] = part
+        return {field: gap + event.text}
 
     def _gap(self, event: TextDelta) -> str:
         """Return the blank line between two parts of a thought.

@@ -127,7 +127,7 @@ def _user_pays(config: Config) -> bool:
 def _at_endpoint(call: PipeCall, endpoints: EndpointQueue) -> PipeCall:
     """Return the call with the valves of its endpoint; raises InvalidRequest."""
     if endpoints.problem:
-        raise InvalidRequest(endpoints.problem)
+        raise InvalidRequest(endpoints.problem, remedy="setup")
     config = call.config
     values = dict(endpoints.valves())
     key = values["API_KEY"]
@@ -146,7 +146,7 @@ async def _with_entra_token(
 ) -> tuple[PipeCall, Endpoint]:
     """Return call and endpoint with a token of Entra ID; raises InvalidRequest."""
     if call.account is None:
-        raise InvalidRequest(_NO_ENTRA)
+        raise InvalidRequest(_NO_ENTRA, remedy="setup")
     config = call.config
     base_url = config.valves.BASE_URL
     scope = config.expert.entra_scope
@@ -154,7 +154,8 @@ async def _with_entra_token(
     if problem:
         call.log.warn(problem)
         shown = problem.partition(REASON_GIVEN)[0]
-        raise InvalidRequest(problem if call.caller.is_admin else shown)
+        message = problem if call.caller.is_admin else shown
+        raise InvalidRequest(message, remedy="setup")
     call.log.hide(token)
     config = config._replace(secrets=(*config.secrets, token))
     return call._replace(config=config), replace(endpoint, token=token)

@@ -25,6 +25,23 @@ _CHANNEL = "channel:"
 _ROWLESS_CHATS = ("temporary:", "local:", _CHANNEL)
 """Prefixes of chat ids without a row: temporary chats (old and new) and channels."""
 
+HOST_TASKS = frozenset(
+    {
+        "title_generation",
+        "tags_generation",
+        "follow_up_generation",
+        "emoji_generation",
+        "query_generation",
+        "image_prompt_generation",
+        "autocomplete_generation",
+        "function_calling",
+        "moa_response_generation",
+        "context_compaction",
+        "memory_review",
+    }
+)
+"""The names of Open WebUI's tasks (docs/reference/open-webui.md, "Tasks")."""
+
 
 class Caller(ChatCaller):
     """Who asks the pipe, and for which chat and message."""
@@ -65,15 +82,20 @@ def read_caller(
     metadata: JsonObject | None,
     task: str | None,
 ) -> Caller:
-    """Return the caller from what the host passes to `pipe()`."""
+    """Return the caller from what the host passes to `pipe()`.
+
+    Other functions put names of their own where the host names its tasks, such as a
+    sub-agent with tools. They get an answer with calls, in the form for programs.
+    """
     person = user or {}
     facts = metadata or {}
+    is_program = bool(task) and task not in HOST_TASKS
     return Caller(
         host_model=str(body.get("model") or ""),
         user_id=str(person.get("id") or ""),
         chat_id=str(facts.get("chat_id") or ""),
-        message_id=str(facts.get("message_id") or ""),
-        task=str(task or ""),
+        message_id="" if is_program else str(facts.get("message_id") or ""),
+        task="" if is_program else str(task or ""),
         streams=bool(body.get("stream")),
         is_admin=person.get("role") == "admin",
     )

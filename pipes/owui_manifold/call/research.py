@@ -49,7 +49,7 @@ def check_research(call: CheckedCall) -> None:
     if not has_search or not takes_search_budget(model):
         raise InvalidRequest(_NO_MODEL.format(model.name))
     if call.account and "web_search" in call.account.limits.forbidden_tools():
-        raise InvalidRequest(_NO_SEARCH.format(model.name))
+        raise InvalidRequest(_NO_SEARCH.format(model.name), remedy="rule")
 
 
 def research_beginning(model: ResolvedModel) -> str:

@@ -37,7 +37,8 @@ def require_floor() -> None:
         floor = ".".join(str(number) for number in _FLOOR)
         raise InvalidRequest(
             f"This pipe needs Open WebUI {floor} or newer; this server runs "
-            f"{version}. An administrator has to update Open WebUI."
+            f"{version}. An administrator has to update Open WebUI.",
+            remedy="setup",
         )
 
 
@@ -147,7 +148,9 @@ async def active_administration(request: Any) -> Administration | None:
     load = host_name("utils.filter", "get_function_module")
     filter_module = await load(request, ADMINISTRATION)
     if getattr(filter_module, "CONTRACT", 0) != 1:
-        raise InvalidRequest("An administrator has to update this pipe and its filter.")
+        raise InvalidRequest(
+            "An administrator has to update this pipe and its filter.", remedy="setup"
+        )
     # The context reads the valves of all filters once, so it has to know all of them.
     filter_module.valves = await context.get_function_valves(
         active, ADMINISTRATION, filter_module.Valves

@@ -1,5 +1,8 @@
 """The forms of an answer: native events, chunks for plain clients, one whole result."""
 
+import math
+from typing import Any
+
 from openai_responses.clock import monotonic_seconds, unix_seconds
 from openai_responses.items import Item
 from openai_responses.loop.events import RunDone
@@ -12,10 +15,16 @@ from owui_chat.render.chunks import (
     error_chunk,
     host_usage,
 )
-from owui_chat.render.completions import ChunkRenderer, completion
+from owui_chat.render.client_errors import (
+    client_error,
+    ending_status,
+    exception_status,
+)
+from owui_chat.render.completions import ChunkRenderer, completion, has_failed
 from owui_chat.render.hosted import HostedItems
 from owui_chat.render.native import NativeRenderer
 from owui_manifold.call.context import Caller
+from owui_manifold.host.http_answers import failed_answer
 from strategies.metadata import RunMetadata
 
 
@@ -24,6 +33,13 @@ def stream_view(caller: Caller) -> NativeRenderer | ChunkRenderer:
     if caller.has_page:
         return page_view()
     return ChunkRenderer(_completion_id(), unix_seconds(), caller.host_model)
+
+
+def failure_chunk(caller: Caller, message: str, error: Exception) -> Chunk:
+    """Return the chunk of an answer that an exception stopped."""
+    if caller.host_reads:
+        return error_chunk(message)
+    return client_error(message, exception_status(error))
 
 
 def readable_chunk(chunk: Chunk, caller: Caller) -> Chunk:
@@ -36,13 +52,17 @@ def page_view() -> NativeRenderer:
     return NativeRenderer(monotonic_seconds, HostedItems)
 
 
-def whole_result(caller: Caller, ended: RunDone, items: list[Item]) -> Chunk:
+def whole_result(caller: Caller, ended: RunDone, items: list[Item]) -> Any:
     """Return the whole answer at once; Open WebUI also gets the output items.
 
-    The page shows no finish_reason, so an answer that ended early gets a message.
+    The page shows no finish_reason, so an answer that ended early gets a message. A
+    program gets the status of a failure, and what there is of an answer with it.
     """
     result = completion(ended, _completion_id(), unix_seconds(), caller.host_model)
     if not caller.host_reads:
+        if has_failed(ended.ending):
+            headers = _failure_headers(ended)
+            return failed_answer(result, ending_status(ended), headers)
         return result
     if "usage" in result:
         result |= host_usage(ended)
@@ -51,6 +71,19 @@ def whole_result(caller: Caller, ended: RunDone, items: list[Item]) -> Chunk:
     if items:
         result |= {"output": items}
     return result
+
+
+def _failure_headers(ended: RunDone) -> dict[str, str]:
+    """Return the headers by which clients decide whether and when to ask again."""
+    headers: dict[str, str] = {}
+    seconds = ended.trace.retry_after
+    if seconds is not None:
+        headers["Retry-After"] = str(math.ceil(seconds))
+    if ended.output:
+        # Clients of OpenAI and Anthropic repeat 429 and 5xx by themselves, unless this
+        # header says no. This answer has cost money, and its tools have run.
+        headers["x-should-retry"] = "false"
+    return headers
 
 
 def metadata_chunk(

@@ -41,7 +41,7 @@ def check_limits(prepared: PreparedRequest) -> None:
     has_price = cost_of_responses(prepared, [Usage()], ()) is not None
     refusal = call.account.limits.refusal(model, has_price)
     if refusal:
-        raise InvalidRequest(refusal)
+        raise InvalidRequest(refusal, remedy="rule")
 
 
 def counted_run(

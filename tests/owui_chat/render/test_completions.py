@@ -8,7 +8,7 @@ from openai.types.chat import ChatCompletion
 from openai_responses.endings import CUT, ending_of_incomplete
 from openai_responses.items import Item
 from openai_responses.loop.events import RunDone
-from owui_chat.render.chunks import error_chunk
+from owui_chat.render.client_errors import client_error
 from owui_chat.render.completions import chat_tool_call, completion, completion_text
 from runs.sample import (
     TRANSCRIPTS,
@@ -126,7 +126,7 @@ def test_head_and_usage_are_those_of_the_run() -> None:
 
 def test_failure_before_anything_is_an_error_alone() -> None:
     """The host then marks the message as failed."""
-    assert result(RunDone(CUT)) == error_chunk(CUT.sentence)
+    assert result(RunDone(CUT)) == client_error(CUT.sentence, 502)
 
 
 def test_failed_result_keeps_its_text() -> None:
@@ -134,7 +134,7 @@ def test_failed_result_keeps_its_text() -> None:
     body = result(RunDone(CUT, output=(message("1", "Ra"),)))
 
     assert body["choices"][0]["message"]["content"] == "Ra"
-    assert body["error"] == {"message": CUT.sentence}
+    assert body["error"] == client_error(CUT.sentence, 502)["error"]
     assert "usage" not in body  # a zero would be a lie
 
 

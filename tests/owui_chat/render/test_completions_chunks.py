@@ -18,7 +18,7 @@ from openai_responses.loop.events import RunDone, RunEvent, Status
 from openai_responses.models.usage import Usage
 from openai_responses.transport.stream import ItemDone
 from owui_chat.citations import strip_tracking
-from owui_chat.render.chunks import error_chunk
+from owui_chat.render.client_errors import client_error
 from owui_chat.render.completions import ChunkRenderer, chat_tool_call
 from runs.sample import (
     TRANSCRIPTS,
@@ -231,9 +231,9 @@ def test_failure_is_an_error_without_a_reason() -> None:
     """A `stop` would say that all is well."""
     usage = Usage(10, 5, 15)
 
-    error, counted = chunks_of([RunDone(CUT, usage, usage)])
+    counted, error = chunks_of([RunDone(CUT, usage, usage)])
 
-    assert error == error_chunk(CUT.sentence)
+    assert error == client_error(CUT.sentence, 502)
     assert counted["choices"] == []
     assert counted["usage"]["total_tokens"] == 15
 

@@ -93,12 +93,13 @@ def text_part(text: str) -> Item:
 
 @each_transcript
 def test_every_event_is_one_that_the_host_and_its_filters_read(name: str) -> None:
-    """A type, a place that counts on, and an empty `choices` delta."""
+    """A type, a place that counts on, and a choice."""
     chunks = tell(run_of_transcript(name)).chunks
 
     for chunk in natives(chunks):
         assert chunk["type"].startswith("response.")
-        assert chunk["choices"] == [{"index": 0, "delta": {}}]
+        [choice] = chunk["choices"]
+        assert choice.keys() == {"index", "delta"}
     added = [c for c in chunks if c.get("type") == "response.output_item.added"]
     assert [chunk["output_index"] for chunk in added] == list(range(len(added)))
     for chunk in chunks:

@@ -38,6 +38,15 @@ def test_task_is_known_by_its_name() -> None:
     assert read_caller(BODY, None, IDS, "title_generation").task == "title_generation"
 
 
+def test_task_of_another_function_is_a_program() -> None:
+    """A sub-agent's calls name it; it needs calls of its tools, and no page reads it."""
+    caller = read_caller(BODY, None, IDS, "sub_agent")
+
+    assert caller.task == ""
+    assert not caller.host_reads
+    assert caller.chat_id == "chat-1"
+
+
 @pytest.mark.parametrize(
     ("user", "is_admin"),
     [

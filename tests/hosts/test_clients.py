@@ -1,0 +1,254 @@
+"""Programs over plain HTTP: how an answer ends, and what a failure looks like."""
+
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import openai
+import pytest
+import pytest_asyncio
+from openai.types.chat import ChatCompletionMessageParam, ChatCompletionToolParam
+
+from hosts.people.client import Json
+from hosts.people.users import User
+from hosts.setup.pipes import valves_changed
+from simulator import Simulator
+
+pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]
+
+PIPE = "openai_responses"
+MODEL = f"{PIPE}.gpt-6.1-sol"
+COMPLETIONS = "/api/chat/completions"
+MESSAGES = "/api/v1/messages"
+RESPONSES = (Path(__file__).parent / "plugins/http_answers.py").read_text()
+LOOK: ChatCompletionToolParam = {
+    "type": "function",
+    "function": {"name": "look", "parameters": {"type": "object", "properties": {}}},
+}
+ANTHROPIC_LOOK: Json = {"name": "look", "input_schema": {"type": "object"}}
+
+
+def asking(text: str) -> list[ChatCompletionMessageParam]:
+    """One question."""
+    return [{"role": "user", "content": text}]
+
+
+@pytest_asyncio.fixture
+async def client(member: User) -> AsyncIterator[openai.AsyncOpenAI]:
+    """The official client, which here asks once only."""
+    address = f"{member.url}/api"
+    async with openai.AsyncOpenAI(
+        api_key=member.token, base_url=address, max_retries=0
+    ) as opened:
+        yield opened
+
+
+async def raw_stream(user: User, path: str, body: Json) -> tuple[int, list[str]]:
+    """The status and the lines of an answer, without the empty ones."""
+    async with user.http.post(
+        user.url + path, json=body, headers=user.headers
+    ) as answer:
+        text = await answer.text()
+        return answer.status, [line for line in text.splitlines() if line]
+
+
+# ------------------------------------------------------------ one end
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("word", "reason"),
+    [
+        pytest.param("sim:short", "stop", id="text"),
+        pytest.param("sim:tool", "tool_calls", id="a call"),
+        pytest.param("sim:incomplete", "length", id="a limit"),
+        pytest.param("sim:filtered", "content_filter", id="a filter"),
+    ],
+)
+async def test_a_stream_has_one_end(member: User, word: str, reason: str) -> None:
+    """Open WebUI puts a second one after what a generator yields."""
+    body = {"model": MODEL, "messages": asking(word), "tools": [LOOK], "stream": True}
+    _, lines = await raw_stream(member, COMPLETIONS, body)
+
+    assert (
+        [line for line in lines if "[DONE]" in line] == [lines[-1]] == ["data: [DONE]"]
+    )
+    chunks = [json.loads(line.removeprefix("data:")) for line in lines[:-1]]
+    choices = [chunk["choices"][0] for chunk in chunks if chunk["choices"]]
+    reasons = [choice["finish_reason"] for choice in choices]
+    assert [each for each in reasons if each] == [reasons[-1]] == [reason]
+    assert len([chunk for chunk in chunks if chunk.get("usage")]) == 1
+
+
+@pytest.mark.asyncio
+async def test_the_official_client_sees_that_a_tool_is_wanted(
+    client: openai.AsyncOpenAI,
+) -> None:
+    """Streamed: the last reason is the one that programs act on."""
+    async with client.chat.completions.stream(
+        model=MODEL, messages=asking("sim:tool"), tools=[LOOK]
+    ) as stream:
+        final = await stream.get_final_completion()
+
+    [choice] = final.choices
+    assert choice.finish_reason == "tool_calls"
+    assert [call.function.name for call in choice.message.tool_calls or ()] == ["look"]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("streams", [True, False], ids=["streamed", "whole"])
+@pytest.mark.parametrize(
+    ("word", "reason", "kind"),
+    [("sim:tool", "tool_use", "tool_use"), ("sim:short", "end_turn", "text")],
+)
+async def test_an_anthropic_client_gets_the_reason(
+    member: User, word: str, reason: str, kind: str, streams: bool
+) -> None:
+    """Open WebUI translates the end that it finds."""
+    body: Json = {
+        "model": MODEL,
+        "max_tokens": 1000,
+        "messages": asking(word),
+        "tools": [ANTHROPIC_LOOK],
+    }
+    if streams:
+        events = [
+            event async for event in member.stream(MESSAGES, {**body, "stream": True})
+        ]
+        begun = [
+            e["content_block"] for e in events if e["type"] == "content_block_start"
+        ]
+        [end] = [e["delta"] for e in events if e["type"] == "message_delta"]
+        assert [e["type"] for e in events].count("message_stop") == 1
+    else:
+        end = await member.call("POST", MESSAGES, body)
+        begun = end["content"]
+
+    assert end["stop_reason"] == reason
+    assert kind in [block["type"] for block in begun]
+
+
+@pytest.mark.asyncio
+async def test_leaving_a_stream_closes_the_connection(
+    member: User, simulator: Simulator
+) -> None:
+    """A program that goes away costs nothing more."""
+    body = {"model": MODEL, "messages": asking("sim:slow"), "stream": True}
+    async with member.http.post(
+        member.url + COMPLETIONS, json=body, headers=member.headers
+    ) as answer:
+        await answer.content.readline()
+
+    assert (await simulator.closed_early()).scenario == "slow"
+
+
+# ------------------------------------------------------------ failures
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("word", "kind", "code"),
+    [
+        ("sim:leaky-error", openai.BadRequestError, None),
+        ("sim:cyber-403", openai.PermissionDeniedError, "cyber_policy"),
+        ("sim:quota", openai.RateLimitError, "insufficient_quota"),
+        ("sim:500,should-retry=false", openai.InternalServerError, "server_error"),
+        ("sim:failed", openai.InternalServerError, "server_error"),
+    ],
+)
+async def test_a_failure_has_its_status(
+    client: openai.AsyncOpenAI,
+    word: str,
+    kind: type[openai.APIStatusError],
+    code: str | None,
+) -> None:
+    """The official client raises its own exception; of a stream one with the code."""
+    with pytest.raises(kind) as failed:
+        await client.chat.completions.create(model=MODEL, messages=asking(word))
+    with pytest.raises(openai.APIError) as broken:
+        async for _ in await client.chat.completions.create(
+            model=MODEL, messages=asking(word), stream=True
+        ):
+            pass
+
+    for error in (failed.value, broken.value):
+        assert error.code == code
+        assert "Error id" in error.message
+    assert failed.value.type == broken.value.type
+
+
+@pytest.mark.asyncio
+async def test_a_wrong_key_is_a_401(admin: User, client: openai.AsyncOpenAI) -> None:
+    """That of the administrator; the server takes the caller's own token."""
+    async with valves_changed(admin, PIPE, API_KEY="sk-wrong"):
+        with pytest.raises(openai.AuthenticationError):
+            await client.chat.completions.create(model=MODEL, messages=asking("Hi"))
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("path", [COMPLETIONS, MESSAGES])
+async def test_a_limit_tells_when_to_ask_again(member: User, path: str) -> None:
+    """Clients of both kinds read the header."""
+    # Longer than the pipe itself waits.
+    words = "sim:429,retry-after=4000"
+    body = {"model": MODEL, "max_tokens": 100, "messages": asking(words)}
+    async with member.http.post(
+        member.url + path, json=body, headers=member.headers
+    ) as answer:
+        refused = await answer.json()
+
+    assert answer.status == 429
+    assert answer.headers["Retry-After"] == "4000"
+    assert refused["error"]["code"] == "rate_limit_exceeded"
+
+
+@pytest.mark.asyncio
+async def test_an_anthropic_stream_says_that_it_failed(member: User) -> None:
+    """It has no end, so nobody takes what arrived for the whole answer."""
+    body = {"model": MODEL, "max_tokens": 100, "messages": asking("sim:quota")}
+    events = [e async for e in member.stream(MESSAGES, {**body, "stream": True})]
+
+    assert [event["type"] for event in events] == ["message_start", "error"]
+    assert "no credit" in events[-1]["error"]["message"]
+
+
+# ------------------------------------------------------------ what the host passes on
+
+
+@pytest_asyncio.fixture
+async def responses(admin: User) -> AsyncIterator[None]:
+    """A pipe that refuses each question in one of several forms."""
+    await admin.install_function("responses", RESPONSES)
+    await admin.models()
+    yield
+    await admin.delete_function("responses")
+
+
+@pytest.mark.asyncio
+@pytest.mark.usefixtures("responses")
+@pytest.mark.parametrize(
+    ("form", "path", "streams", "status"),
+    [
+        pytest.param("dumped", COMPLETIONS, False, 429, id="what is dumped"),
+        pytest.param("dumped", MESSAGES, False, 429, id="what is dumped, as message"),
+        pytest.param("streamed", COMPLETIONS, False, 429, id="a streamed response"),
+        # Open WebUI translates it as if it were a stream.
+        pytest.param("streamed", MESSAGES, False, 200, id="streamed, as message"),
+        # Open WebUI asks the pipe when its own response has begun.
+        pytest.param("streamed", COMPLETIONS, True, 200, id="a stream"),
+    ],
+)
+async def test_status_that_the_host_passes_on(
+    admin: User, form: str, path: str, streams: bool, status: int
+) -> None:
+    """If one of those with 200 changes, the pipe can do better."""
+    body = {"max_tokens": 100, "messages": asking("Hi"), "stream": streams}
+    async with admin.http.post(
+        admin.url + path,
+        json={**body, "model": f"responses.{form}"},
+        headers=admin.headers,
+    ) as answer:
+        await answer.read()
+
+    assert answer.status == status
+    assert ("Retry-After" in answer.headers) is (status == 429)

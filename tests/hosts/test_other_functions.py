@@ -1,0 +1,143 @@
+"""Other functions that ask our models, and filters that read what they answer.
+
+A function inside of a chat may ask with the chat's metadata, and then gets the events
+that the page would get.
+"""
+
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from hosts.browser.page import ChatPage
+from hosts.people.questions import calling
+from hosts.people.tabs import Tab
+from hosts.people.users import User
+from hosts.sent import chat_bodies, tool_outputs
+from hosts.servers.open_webui import OpenWebUI
+from hosts.setup.pipes import install_tools
+from simulator import Simulator
+
+pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]
+
+MODEL = "openai_responses.gpt-6.2-sol"
+PLUGINS = Path(__file__).parent / "plugins"
+ASKING = (PLUGINS / "asking.py").read_text()
+EDITING = (PLUGINS / "editing_filter.py").read_text()
+SAID = "This is turn 1."
+ONCE = re.compile(r"It says: Turn 1\.[^:]*$")
+
+
+def with_class(name: str) -> str:
+    """The function with one of its classes."""
+    head, *classes = re.split(r"(?m)^(?=class )", ASKING)
+    [chosen] = [text for text in classes if text.startswith(f"class {name}:")]
+    return head + chosen
+
+
+@asynccontextmanager
+async def installed(admin: User, name: str, source: str) -> AsyncIterator[None]:
+    """A function for a while."""
+    await admin.install_function(name, source)
+    try:
+        yield
+    finally:
+        await admin.delete_function(name)
+
+
+@pytest.mark.asyncio
+async def test_a_pipe_passes_the_text_on(
+    admin: User, admins_tab: Tab, simulator: Simulator
+) -> None:
+    """Once, as it comes and as it is stored."""
+    async with installed(admin, "asking", with_class("Pipe")):
+        await admin.models()
+        turn = await admins_tab.send("asking", "Hi")
+    stored = await admins_tab.message(turn)
+
+    assert turn.error is None
+    assert ONCE.search(stored["content"]), stored["content"]
+    assert stored["content"].count("Turn 1.") == 1
+    assert len(chat_bodies(simulator)) == 1
+
+
+@pytest.mark.asyncio
+async def test_a_tool_gives_the_text_to_the_model(
+    admin: User, admins_tab: Tab, simulator: Simulator
+) -> None:
+    """Our own model calls it in the middle of an answer."""
+    await install_tools(admin, "asking", with_class("Tools"))
+    try:
+        body = calling("ask", "asking")
+        turn = await admins_tab.send(MODEL, "sim:tool ask", body=body)
+    finally:
+        await admin.call("DELETE", "/api/v1/tools/id/asking/delete")
+
+    assert turn.error is None
+    outputs = [text for body in chat_bodies(simulator) for text in tool_outputs(body)]
+    assert outputs
+    assert all(ONCE.search(text) for text in outputs), outputs
+
+
+@pytest.mark.asyncio
+async def test_a_filter_reads_the_text_before_the_question(
+    admin: User, admins_tab: Tab, simulator: Simulator
+) -> None:
+    """It asks while Open WebUI prepares the question."""
+    async with installed(admin, "asking", with_class("Filter")):
+        await admin.set_global("asking", True)
+        turn = await admins_tab.send(MODEL, "sim:short Hi.")
+
+    assert turn.error is None
+    asked = chat_bodies(simulator)[-1]["input"][-1]["content"][0]["text"]
+    assert ONCE.search(asked), asked
+
+
+@pytest.mark.asyncio
+async def test_an_action_reads_the_text(admin: User, simulator: Simulator) -> None:
+    """It asks without a chat, as a program does."""
+    form = {"model": MODEL, "id": "m", "chat_id": "", "session_id": "", "messages": []}
+    async with installed(admin, "asking", with_class("Action")):
+        await admin.models()
+        answer = await admin.call("POST", "/api/chat/actions/asking", form)
+
+    assert ONCE.search(answer["content"]), answer
+
+
+@pytest.mark.asyncio
+async def test_a_filter_reads_the_stream_and_changes_nothing_twice(
+    tab: Tab, admin: User, server: OpenWebUI, simulator: Simulator
+) -> None:
+    """Open WebUI shows and stores the native text; what else is in an event it ignores."""
+    begin = len(server.log())
+    async with installed(admin, "editing", EDITING):
+        await admin.set_global("editing", True)
+        turn = await tab.send(MODEL, "sim:list hello")
+    plain = await tab.send(MODEL, "sim:list hello")
+    stored = await tab.message(turn)
+    stored_plain = await tab.message(plain)
+
+    assert turn.text == plain.text
+    assert stored["content"] == stored_plain["content"]
+    texts = [item for item in stored["output"] if item["type"] == "message"]
+    texts_plain = [item for item in stored_plain["output"] if item["type"] == "message"]
+    assert [t["content"] for t in texts] == [t["content"] for t in texts_plain]
+    read = re.findall(r"the filter read: '(.*)'", server.log()[begin:])
+    assert [text.encode().decode("unicode_escape") for text in read] == [plain.text]
+
+
+@pytest.mark.asyncio
+@pytest.mark.browser
+async def test_the_page_shows_the_text_once(page: ChatPage) -> None:
+    """While it streams, at its end, and after a reload."""
+    await page.open_model(MODEL)
+    await page.watch(SAID)
+    await page.ask("sim:chat hello")
+
+    seen = await page.seen()
+    assert seen
+    assert {text.count(SAID) for text in seen} == {1}
+    await page.reload()
+    assert (await page.last_answer()).count(SAID) == 1

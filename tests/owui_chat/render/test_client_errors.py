@@ -1,0 +1,179 @@
+"""A failure in OpenAI's form, and which status of HTTP goes with it."""
+
+from typing import Any
+
+import pytest
+
+from openai_responses.endings import (
+    COMPRESSED,
+    CUT,
+    UNREADABLE,
+    Ending,
+    ending_of_exception,
+    ending_of_failure,
+)
+from openai_responses.errors import (
+    AnswerTooLarge,
+    ApiError,
+    ApiRefused,
+    ConnectionFailed,
+    Failure,
+    InvalidRequest,
+    InvalidSetting,
+    ResponsesError,
+    SettingFault,
+    TimedOut,
+)
+from openai_responses.loop.events import RunDone, Trace
+from owui_chat.render.client_errors import (
+    client_error,
+    ending_error,
+    ending_status,
+    exception_status,
+)
+
+KEY = "sk-proj-0123456789abcdef"
+
+
+def refused(status: int, **fields: Any) -> RunDone:
+    """A run whose request was answered with a status."""
+    error = ApiError(**fields)
+    failure = Failure(status, error)
+    ending = ending_of_exception(ApiRefused("No.", failure), has_begun=False)
+    return RunDone(ending, trace=Trace(status=status, error=error))
+
+
+def failed(code: str = "", kind: str = "") -> RunDone:
+    """A run whose stream ended with an error."""
+    error = ApiError(code=code or None, type=kind or None)
+    return RunDone(ending_of_failure("failed", error), trace=Trace("", "", 200, error))
+
+
+@pytest.mark.parametrize(
+    ("ended", "status"),
+    [
+        pytest.param(refused(400), 400, id="the server's 400"),
+        pytest.param(refused(401, code="invalid_api_key"), 401, id="wrong key"),
+        pytest.param(refused(404), 404, id="the server's 404"),
+        pytest.param(refused(429), 429, id="the server's 429"),
+        pytest.param(refused(503), 503, id="the server's 503"),
+        pytest.param(refused(599), 599, id="the last one"),
+        pytest.param(refused(302), 502, id="a redirection"),
+        pytest.param(refused(600), 502, id="no status of HTTP"),
+        pytest.param(
+            refused(200, code="rate_limit_exceeded"), 429, id="an error with 200"
+        ),
+        pytest.param(failed("rate_limit_exceeded"), 429, id="limit in a stream"),
+        pytest.param(failed("insufficient_quota"), 429, id="quota in a stream"),
+        pytest.param(failed("server_is_overloaded"), 503, id="overload in a stream"),
+        pytest.param(failed("cyber_policy"), 400, id="a policy in a stream"),
+        pytest.param(failed("invalid_image"), 400, id="an image in a stream"),
+        pytest.param(failed("context_length_exceeded"), 400, id="too long"),
+        pytest.param(failed("model_not_found"), 404, id="no such model"),
+        pytest.param(failed("server_error"), 500, id="server error"),
+        pytest.param(failed("a_new_word"), 500, id="unknown code"),
+        pytest.param(failed(), 500, id="no code"),
+        pytest.param(failed("418"), 418, id="a gateway's number"),
+        pytest.param(RunDone(CUT), 502, id="cut"),
+        pytest.param(RunDone(UNREADABLE), 502, id="unreadable"),
+        pytest.param(RunDone(COMPRESSED), 502, id="compressed"),
+        pytest.param(RunDone(Ending("unreachable")), 502, id="unreachable"),
+        pytest.param(RunDone(Ending("invalid")), 500, id="unusable setting"),
+    ],
+)
+def test_status_of_a_run(ended: RunDone, status: int) -> None:
+    """The server's own, else the one that OpenAI sends with the code."""
+    assert ending_status(ended) == status
+
+
+@pytest.mark.parametrize(
+    "kind", ["first_event_timeout", "idle_timeout", "total_timeout"]
+)
+def test_status_of_a_run_that_took_too_long(kind: str) -> None:
+    """A gateway's."""
+    assert ending_status(RunDone(Ending(kind))) == 504
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        pytest.param(InvalidRequest("Nothing to answer."), 400, id="the request"),
+        pytest.param(InvalidRequest("Not you.", remedy="rule"), 403, id="a rule"),
+        pytest.param(InvalidRequest("No key.", remedy="setup"), 500, id="no key"),
+        pytest.param(
+            InvalidRequest("No upload.", SettingFault(("proxy",))), 500, id="a fault"
+        ),
+        pytest.param(InvalidSetting("base_url", "No address."), 500, id="a setting"),
+        pytest.param(ApiRefused("No.", Failure(403)), 403, id="an upload refused"),
+        pytest.param(ApiRefused("No.", Failure(200)), 502, id="an error with 200"),
+        pytest.param(ConnectionFailed("No."), 502, id="no connection"),
+        pytest.param(ResponsesError("No."), 502, id="the server"),
+        pytest.param(RuntimeError("a secret"), 500, id="our own fault"),
+    ],
+)
+def test_status_of_an_exception(error: Exception, status: int) -> None:
+    """Who can change it: the caller, or only an administrator."""
+    assert exception_status(error) == status
+
+
+@pytest.mark.parametrize(
+    "error", [TimedOut("idle_timeout"), AnswerTooLarge(), ConnectionFailed("No.")]
+)
+def test_every_ending_of_an_exception_is_a_failure_of_a_server(
+    error: ResponsesError,
+) -> None:
+    """A client may try again."""
+    assert ending_status(RunDone(ending_of_exception(error, has_begun=True))) >= 500
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [
+        (400, "invalid_request_error"),
+        (401, "authentication_error"),
+        (403, "invalid_request_error"),
+        (429, "rate_limit_error"),
+        (499, "invalid_request_error"),
+        (500, "server_error"),
+        (504, "server_error"),
+    ],
+)
+def test_type_without_one_of_the_server(status: int, kind: str) -> None:
+    """By the status."""
+    assert client_error("No.", status) == {
+        "error": {"message": "No.", "type": kind, "param": None, "code": None}
+    }
+
+
+def test_words_of_the_server_are_passed_on() -> None:
+    """Programs act on them; they are the API's, so they quote nothing."""
+    given = {"type": "insufficient_quota", "code": "insufficient_quota"}
+    ended = refused(429, param="input[3].content", message=f"key {KEY}", **given)
+
+    [error] = ending_error(ended).values()
+    assert error == {"message": "No.", "param": "input[3].content", **given}
+
+
+def test_code_of_the_ending_where_the_server_has_none() -> None:
+    """Some servers say it in words alone."""
+    error = ApiError(message="Incorrect API key provided: x")
+    ended = RunDone(ending_of_failure("failed", error), trace=Trace(error=error))
+
+    assert ending_error(ended)["error"]["code"] == "invalid_api_key"
+    assert ending_status(ended) == 401
+
+
+def test_type_is_no_code() -> None:
+    """An ending without a code has the type in its place."""
+    ended = refused(400, type="invalid_request_error")
+
+    assert ended.ending.code == "invalid_request_error"
+    assert ending_error(ended)["error"]["code"] is None
+
+
+def test_what_is_no_word_is_not_passed_on() -> None:
+    """A server may quote a key, or the chat, in any field."""
+    ended = refused(400, code=KEY, type=f"Bearer {KEY}", param="My diary", message=KEY)
+
+    assert KEY not in str(ending_error(ended))
+    assert "diary" not in str(ending_error(ended))

@@ -1,0 +1,222 @@
+"""What programs over plain HTTP get: a stream with one end, a failure with its status."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Any
+
+import pytest
+
+from calls.outcomes import (
+    NATIVE,
+    PLAIN,
+    BrokenBody,
+    body_of,
+    chunks_of,
+    failure_of,
+    result_of,
+    stream_lines_of,
+)
+from calls.sample import TOOL, chat, valves_for
+from owui_manifold.pipe import Pipe
+from simulator import Simulator
+from stand_in.host import StandInHost
+
+pytestmark = pytest.mark.asyncio
+
+Json = dict[str, Any]
+
+
+# ---------------------------------------------------------------- one end
+
+
+@pytest.mark.parametrize(
+    ("word", "reason"),
+    [
+        ("short", "stop"),
+        ("tool", "tool_calls"),
+        ("incomplete", "length"),
+        ("filtered", "content_filter"),
+    ],
+)
+async def test_a_stream_ends_once(word: str, reason: str, pipe: Pipe) -> None:
+    """With one reason, and a mark that Open WebUI does not repeat."""
+    body = chat(f"sim:{word}", tools=[TOOL])
+
+    lines = await stream_lines_of(await pipe.pipe(body, **PLAIN))
+    chunks = await chunks_of(pipe, body, **PLAIN)
+
+    assert [line for line in lines if "DONE" in line] == [lines[-1]]
+    assert all(line.count("data: ") == 1 for line in lines)
+    choices = [chunk["choices"][0] for chunk in chunks if chunk["choices"]]
+    reasons = [choice["finish_reason"] for choice in choices]
+    assert [each for each in reasons if each] == [reasons[-1]] == [reason]
+
+
+async def test_a_failed_stream_ends_with_the_error(pipe: Pipe) -> None:
+    """In OpenAI's form, after what arrived and what it took; no reason is given."""
+    chunks = await chunks_of(pipe, chat("sim:failed"), **PLAIN)
+
+    *shown, counted, last = chunks
+    assert any(chunk["choices"][0]["delta"].get("content") for chunk in shown)
+    assert not any(chunk["choices"][0]["finish_reason"] for chunk in shown)
+    assert counted["choices"] == []
+    assert list(last) == ["error"]
+    assert last["error"]["type"] == last["error"]["code"] == "server_error"
+
+
+async def test_leaving_a_stream_closes_the_connection(
+    pipe: Pipe, sim: Simulator
+) -> None:
+    """Open WebUI drops the response when the program goes away."""
+    answer = await pipe.pipe(chat("sim:slow"), **PLAIN)
+    lines: AsyncGenerator[str, None] = answer.body_iterator
+    async with aclosing(lines):
+        await anext(lines)
+
+    assert (await sim.closed_early()).scenario == "slow"
+
+
+async def test_cancelling_a_stream_closes_the_connection(
+    pipe: Pipe, sim: Simulator
+) -> None:
+    """As a server does that waits for the next line."""
+    answer = await pipe.pipe(chat("sim:stall"), **PLAIN)
+    reading = asyncio.create_task(stream_lines_of(answer))
+    await sim.requested()
+
+    reading.cancel()
+
+    with pytest.raises(asyncio.CancelledError):
+        await reading
+    assert (await sim.closed_early()).scenario == "stall"
+
+
+# ---------------------------------------------------------------- failures
+
+
+@pytest.mark.parametrize(
+    ("valves", "words", "status", "words_of_api"),
+    [
+        (
+            {"API_KEY": "sk-wrong"},
+            "Hi",
+            401,
+            ("invalid_request_error", "invalid_api_key"),
+        ),
+        ({}, "sim:leaky-error", 400, ("invalid_request_error", None)),
+        ({}, "sim:cyber-403", 403, ("invalid_request_error", "cyber_policy")),
+        ({}, "sim:quota", 429, ("insufficient_quota", "insufficient_quota")),
+        ({}, "sim:503", 503, ("service_unavailable_error", "server_is_overloaded")),
+        ({}, "sim:failed-limit", 429, ("rate_limit_error", "rate_limit_exceeded")),
+        ({}, "sim:html-200", 502, ("server_error", None)),
+        ({}, "", 400, ("invalid_request_error", None)),
+        ({"API_KEY": ""}, "Hi", 500, ("server_error", None)),
+        ({"BASE_URL": "nonsense"}, "Hi", 500, ("server_error", None)),
+        ({"EXTRA_HEADERS": "nonsense"}, "Hi", 500, ("server_error", None)),
+    ],
+)
+async def test_a_failure_has_its_status(
+    valves: Json,
+    words: str,
+    status: int,
+    words_of_api: tuple[str, str | None],
+    pipe: Pipe,
+    sim: Simulator,
+) -> None:
+    """And the same error streamed, where Open WebUI sends the status itself."""
+    pipe.valves = valves_for(sim, **valves)
+    body = chat(*([words] if words else []))
+
+    response = await failure_of(pipe, body, **PLAIN)
+    streamed = (await chunks_of(pipe, body, **PLAIN))[-1]
+
+    assert response.status_code == status
+    assert response.headers["Content-Type"] == "application/json"
+    for error in (body_of(response)["error"], streamed["error"]):
+        assert (error["type"], error["code"]) == words_of_api
+        assert error["message"]
+
+
+async def test_page_gets_the_message_alone(pipe: Pipe) -> None:
+    """It shows a result of 200 and an error as one of its own."""
+    result = await result_of(pipe, chat("sim:quota"), **NATIVE)
+
+    assert list(result["error"]) == ["message"]
+
+
+@pytest.mark.parametrize("shown", ["7", "6.2"])
+async def test_a_limit_tells_when_to_ask_again(shown: str, pipe: Pipe) -> None:
+    """In whole seconds, none too early."""
+    words = f"sim:429,retry-after={shown}"
+
+    response = await failure_of(pipe, chat(words), **PLAIN)
+
+    assert response.status_code == 429
+    assert response.headers["Retry-After"] == "7"
+    assert "x-should-retry" not in response.headers
+
+
+async def test_a_failure_without_a_wait_names_none(pipe: Pipe) -> None:
+    """A client then waits as it thinks best."""
+    response = await failure_of(pipe, chat("sim:503"), **PLAIN)
+
+    assert "Retry-After" not in response.headers
+
+
+async def test_what_has_cost_money_is_not_asked_for_again(pipe: Pipe) -> None:
+    """Clients repeat a 5xx by themselves. What there is of the answer comes along."""
+    response = await failure_of(pipe, chat("sim:failed"), **PLAIN)
+
+    assert response.status_code == 500
+    assert response.headers["x-should-retry"] == "false"
+    [choice] = body_of(response)["choices"]
+    assert choice["message"]["reasoning_content"]
+
+
+async def test_own_fault_is_a_500(pipe: Pipe) -> None:
+    """With an error id, and no word of the exception."""
+    answer = await pipe.pipe(BrokenBody(chat("Hi", stream=False)), **PLAIN)
+
+    response = answer.model_dump()
+    assert response.status_code == 500
+    error = body_of(response)["error"]
+    assert error["type"] == "server_error"
+    assert "Error id" in error["message"]
+    assert "diary" not in str(error)
+
+
+# ---------------------------------------------------------------- elsewhere
+
+
+async def test_a_sub_agent_gets_the_calls_of_its_tools(
+    pipe: Pipe, sim: Simulator
+) -> None:
+    """A published toolkit names its calls as the host names its tasks."""
+    body = chat("sim:tool", tools=[TOOL])
+
+    result = await result_of(pipe, body, **NATIVE, __task__="sub_agent")
+
+    [choice] = result["choices"]
+    assert choice["finish_reason"] == "tool_calls"
+    assert choice["message"]["tool_calls"]
+    assert sim.requests[0].body["tools"]
+
+
+async def test_host_without_responses_gets_what_others_get(
+    pipe: Pipe, host: StandInHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Chunks and a dict, which every server of functions takes."""
+    host.provide("functions")
+
+    chunks = await pipe.pipe(chat("sim:short"), **PLAIN)
+    result = await pipe.pipe(chat("sim:quota", stream=False), **PLAIN)
+
+    assert isinstance(chunks, AsyncGenerator)
+    reasons = [
+        chunk["choices"][0]["finish_reason"]
+        async for chunk in chunks
+        if chunk["choices"]
+    ]
+    assert reasons[-1] == "stop"
+    assert result["error"]["code"] == "insufficient_quota"
