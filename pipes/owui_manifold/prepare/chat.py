@@ -16,8 +16,9 @@ from openai_responses.items import (
     text_message,
     tool_kind,
 )
-from openai_responses.json_input import as_mapping, count_entries
+from openai_responses.json_input import as_list, as_mapping, count_entries, value_at
 from openai_responses.long_work import run_work
+from openai_responses.loop.spending import EarlierSpending
 from openai_responses.loop.tools import Toolset
 from openai_responses.models.choice import choose_auto_model
 from openai_responses.models.facts import ModelFacts
@@ -175,7 +176,7 @@ async def build_chat_request(call: CheckedCall) -> PreparedRequest:
         request=with_cache_comparison(call, request, stored),
         origin=origin,
         limits=run_limits(call.config.expert, chat.model),
-        toolset=_chat_toolset(call, tools),
+        toolset=_chat_toolset(call, tools, stored),
         keys=keys,
         stored=stored,
         sent=chat.sent,
@@ -245,12 +246,29 @@ def _apply_passes(chat: _Chat) -> _Chat:
     return chat
 
 
-def _chat_toolset(call: CheckedCall, tools: OfferedTools) -> Toolset:
-    """Return what runs the calls of a chat."""
+def _chat_toolset(
+    call: CheckedCall, tools: OfferedTools, stored: StoredChat | None
+) -> Toolset:
+    """Return what runs the calls of a chat.
+
+    Its limits are those of an answer, also if the host has made calls of it that a
+    person approved, and goes on with it.
+    """
     toolset = call_toolset(call, tools)
-    if call.agent is None:
+    if call.agent:
+        toolset = agent_toolset(call.agent, toolset, call.valves.MAX_TOOL_CALLS)
+    if stored is None or not call.host.metadata.get("tool_approval_resume"):
         return toolset
-    return agent_toolset(call.agent, toolset, call.valves.MAX_TOOL_CALLS)
+    rounds = calls = 0
+    before = ""
+    for item in as_list(value_at(stored.messages, call.caller.message_id, "output")):
+        kind = str(value_at(item, "type"))
+        if kind == "function_call":
+            calls += 1
+            rounds += before != kind
+        if kind in ("function_call", "function_call_output"):
+            before = kind
+    return toolset._replace(earlier=EarlierSpending(rounds, calls))
 
 
 def _choose_model(

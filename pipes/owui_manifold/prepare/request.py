@@ -30,7 +30,8 @@ from owui_manifold.call.config import read_config
 from owui_manifold.call.context import CheckedCall
 from owui_manifold.call.research import research_ceiling
 from owui_manifold.call.valves import Valves
-from owui_manifold.host.approvals import build_approver
+from owui_manifold.host.approvals import HostQuestions, build_approver
+from owui_manifold.host.open_webui import stores_approvals
 from owui_manifold.host.tools import HostTools, ToolUser, long_running_tools
 from owui_manifold.prepare.hosted_tools import (
     OfferedTools,
@@ -201,9 +202,15 @@ def call_toolset(call: CheckedCall, offered: OfferedTools) -> Toolset:
     """Return what runs the calls here, unless a plain client has to."""
     valves = call.valves
     seconds = call.config.tool_seconds
+    tools = HostTools(call.host, tool_user(call), offered.names)
+    approver = _approver(call)
+    judge: HostQuestions | None = None
+    # The host asks about the calls that it finds in a stream, and has a row for them.
+    if call.caller.may_have_row and call.caller.streams and stores_approvals():
+        judge = HostQuestions(call.host, approver, tools)
     return Toolset(
-        tools=HostTools(call.host, tool_user(call), offered.names),
-        approver=_approver(call),
+        tools=tools,
+        approver=approver,
         limits=CallLimits(
             seconds=seconds,
             batch_seconds=_BATCH_SHARE * seconds,
@@ -218,6 +225,7 @@ def call_toolset(call: CheckedCall, offered: OfferedTools) -> Toolset:
         ),
         carries_reasoning=valves.carries_reasoning(),
         runs_calls=_runs_calls(call, offered),
+        judge=judge,
     )
 
 

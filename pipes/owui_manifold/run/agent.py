@@ -165,6 +165,7 @@ async def run_agent(
     Of an answer that is stopped the log and the page are told, too.
     """
     spending = Spending(toolset.budget)
+    spending.add_earlier(toolset.earlier)
     attempts = Attempts(prepared.call.endpoint, connections, limits)
     rounds = run_rounds(
         prepared.request,

@@ -5,6 +5,7 @@ from contextlib import aclosing
 from functools import partial
 
 from openai_responses.clock import unix_seconds
+from openai_responses.items import open_calls
 from openai_responses.loop.events import RunDone, RunEvent, Status
 from openai_responses.loop.trials import RunTrials
 from openai_responses.repairs.chat_repairs import ChatRepair
@@ -78,9 +79,15 @@ async def answer_events(
 async def _end_answer(
     prepared: PreparedRequest, ended: RunDone, uploads: ChatUploads
 ) -> AsyncGenerator[AnswerEvent, None]:
-    """Yield the end of a run with its report, and the notices about it."""
+    """Yield the end of a run with its report, and the notices about it.
+
+    An answer with calls that the host makes goes on: its notices come at its end.
+    """
     if ended.ending.is_failure:
         uploads.forget()
+    elif open_calls(ended.output):
+        yield report_end(prepared, ended)
+        return
     refusal = refusal_notice(prepared.call)
     if refusal:
         yield Status(refusal)
