@@ -540,7 +540,7 @@ async def _call_tool(ready: ReadyCall, toolset: Toolset) -> ToolResult:
     try:
         async with asyncio.timeout(timeout) as scope:
             answer = await toolset.tools.call(name, ready.arguments)
-        output = _cap_output(answer.output, limits.characters)
+        output = cap_output(answer.output, limits.characters)
         return answer._replace(output=output)
     except (Exception, SystemExit, asyncio.CancelledError) as error:
         task = asyncio.current_task()
@@ -552,24 +552,32 @@ async def _call_tool(ready: ReadyCall, toolset: Toolset) -> ToolResult:
         return ToolResult(toolset.texts.failed.replace("{tool}", name), failed=True)
 
 
-def _cap_output(output: str | list[Item], characters: int) -> str | list[Item]:
-    """Return the output with at most so many `characters` of each of its texts."""
-    if isinstance(output, list):
-        return [_cap_part(part, characters) for part in output]
-    return _cap_text(output, characters)
+NOTE_CHARACTERS = 60
+"""An output that was cut is longer than its limit by the note about that: by fewer."""
 
 
-def _cap_part(part: Item, characters: int) -> Item:
-    """Return a part of an output, its text capped."""
-    text = part.get("text")
-    if not isinstance(text, str):
-        return part
-    return {**part, "text": _cap_text(text, characters)}
+def cap_output(
+    output: str | list[Item], characters: int, tolerance: int = 0
+) -> str | list[Item]:
+    """Return the output with at most so many `characters` of each of its texts.
+
+    A text that is longer by no more than the `tolerance` stays whole.
+    """
+    if isinstance(output, str):
+        return _cap_text(output, characters, tolerance)
+    capped: list[Item] = []
+    for part in output:
+        text = part.get("text")
+        if isinstance(text, str):
+            capped.append({**part, "text": _cap_text(text, characters, tolerance)})
+        else:
+            capped.append(part)
+    return capped
 
 
-def _cap_text(text: str, characters: int) -> str:
+def _cap_text(text: str, characters: int, tolerance: int) -> str:
     """Return a text; a longer one keeps its beginning and its end, with a note."""
-    if len(text) <= characters:
+    if len(text) <= characters + tolerance:
         return text
     half = characters // 2
     note = f"\n[... {len(text) - 2 * half} characters are cut here ...]\n"

@@ -12,6 +12,7 @@ from openai_responses.items import (
     ADDED_TOOLS,
     CONFIGURATION,
     Item,
+    is_call_output,
     is_compaction,
     text_message,
     tool_kind,
@@ -19,7 +20,7 @@ from openai_responses.items import (
 from openai_responses.json_input import as_list, as_mapping, count_entries, value_at
 from openai_responses.long_work import run_work
 from openai_responses.loop.spending import EarlierSpending
-from openai_responses.loop.tools import Toolset
+from openai_responses.loop.tools import NOTE_CHARACTERS, Toolset, cap_output
 from openai_responses.models.choice import choose_auto_model
 from openai_responses.models.facts import ModelFacts
 from openai_responses.models.resolve import REASONING_EFFORTS, ResolvedModel
@@ -545,7 +546,14 @@ async def _history_items(chat: _Chat, origin: Origin, size: int) -> list[Item]:
             with_tools=valves.PERSIST_TOOL_RESULTS,
             repairs=chat.stored.repairs if chat.stored else (),
         )
-        return fit_input(items)
+        return fit_input([capped(item) for item in items])
+
+    def capped(item: Item) -> Item:
+        """Return an item; Open WebUI knows no limit for the calls that it makes."""
+        if not (chat.call.caller.host_reads and is_call_output(item)):
+            return item
+        most = valves.TOOL_OUTPUT_CHARACTERS
+        return {**item, "output": cap_output(item["output"], most, NOTE_CHARACTERS)}
 
     return await run_work(size, build_items)
 
