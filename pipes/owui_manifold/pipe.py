@@ -14,7 +14,6 @@ from functools import partial
 from typing import Any
 
 from openai_responses.endings import CUT
-from openai_responses.items import Item
 from openai_responses.loop.events import RunDone
 from openai_responses.transport.connections import Connections
 from openai_responses.ulid import new_ulid
@@ -22,6 +21,7 @@ from owui_chat.events import AnswerEvent
 from owui_chat.input.tasks import task_result
 from owui_chat.render.chunks import METADATA_KEY, Chunk, error_chunk, source_chunk
 from owui_chat.render.completions import completion_text
+from owui_chat.render.native import NativeRenderer
 from owui_manifold.call.capabilities import AccountCapabilities
 from owui_manifold.call.checking import calls_to_each_endpoint, check_call
 from owui_manifold.call.config import read_config
@@ -148,8 +148,10 @@ class Pipe:
         The host would show the text of an exception.
         """
         emit = page_emitter(call.caller, call.host)
+        has_lines = emit is not None and not call.caller.is_in_channel
+        view = page_view(has_status_lines=has_lines)
         try:
-            ended, items = await self._watch(await self._answer(call), emit)
+            ended = await self._watch(await self._answer(call), view, emit)
         except Exception as error:
             result = error_chunk(report_exception(call.log, error, PIPE_SHELL))
             metadata = refused_metadata(call, error)
@@ -158,7 +160,7 @@ class Pipe:
                 if emit:
                     await emit(metadata_chunk(page_view(), metadata)["event"])
             return result
-        return whole_result(call.caller, ended, items)
+        return whole_result(call.caller, ended, view)
 
     async def _do_task(self, call: PipeCall) -> Chunk:
         """Return a title, tags or the like; an empty text if that failed.
@@ -185,7 +187,7 @@ class Pipe:
         while True:
             request = build_task_request(call)
             events = answer_events(request, self._connections)
-            ended, _ = await self._watch(events)
+            ended = await self._watch(events, page_view())
             # Once: the next request is for the chat's model, which is never missing.
             if not lacks_task_model(request, ended):
                 break
@@ -214,14 +216,14 @@ class Pipe:
     async def _watch(
         self,
         events: AsyncGenerator[AnswerEvent, None],
+        view: NativeRenderer,
         emit: EventEmitter | None = None,
-    ) -> tuple[RunDone, list[Item]]:
-        """Read `events`; return their end and the items for the host.
+    ) -> RunDone:
+        """Read `events` and return their end; the `view` has the items for the host.
 
         What only a page shows, like a status or a source, is emitted meanwhile.
         """
         ended = RunDone(CUT)
-        view = page_view()
         async with aclosing(events):
             async for event in events:
                 for chunk in view.render(event):
@@ -229,4 +231,4 @@ class Pipe:
                         await emit(chunk["event"])
                 if isinstance(event, RunDone):
                     ended = event
-        return ended, view.shown.items
+        return ended

@@ -156,7 +156,8 @@ async def test_silence_ends_the_answer(
         await tab.settle(turn)
 
     stored = [await tab.message(turn) for turn in turns]
-    first, middle = (message["error"]["content"]["message"] for message in stored)
-    assert "sent nothing for too long" in first
+    assert "sent nothing for too long" in stored[0]["error"]["content"]["message"]
+    middle = stored[1]["statusHistory"][-1]["description"]
     assert "stopped sending in the middle" in middle
+    assert "error" not in stored[1]
     assert "This is turn 1." in stored[1]["content"]

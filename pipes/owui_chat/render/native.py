@@ -87,10 +87,17 @@ class NativeRenderer:
         self,
         now: Callable[[], float],
         make_hosted: Callable[[OutputItems], HostedView] | None = None,
+        *,
+        has_status_lines: bool = True,
     ) -> None:
         """Take a clock in seconds, and what shows the items of OpenAI's own tools.
 
         Without the latter they are not shown, and there is no last status line.
+        """
+        self._has_status_lines = has_status_lines
+        self.advice = ""
+        """How an answer ended that the model can continue, for a status line: an error
+        of the host's row would stay below the whole answer.
         """
         self._now = now
         self._began = now()
@@ -104,6 +111,7 @@ class NativeRenderer:
         self._markers: dict[int, str] = {}
         self._started: dict[int, float] = {}
         self._last_part: dict[int, int] = {}
+        self._has_text = False
 
     def render(self, event: AnswerEvent) -> Chunks:
         """Yield the chunks to send; `citations` has put the shown texts into events."""
@@ -175,8 +183,10 @@ class NativeRenderer:
         closing = closing_commentary(event.output)
         for commentary in self._commentary.values():
             yield from commentary.become_answer(closing)
-        has_failed = event.ending.is_failure
-        if has_failed:
+        ending = event.ending
+        if ending.can_continue and self._has_text and self._has_status_lines:
+            self.advice = ending.sentence
+        if ending.is_failure:
             # Open WebUI runs a call without an output, and calls the pipe again
             # (utils/middleware.py:5544).
             yield from self.shown.break_off_calls()
@@ -187,13 +197,15 @@ class NativeRenderer:
         yield from _end_after_code(self.shown)
         if self._has_closing_line(event):
             yield closing_chunk(closing_line(self._figures(event)), event.metadata)
+        if self.advice:
+            yield status_chunk(self.advice)
         usage = host_usage(event)
         if usage:
             # In a chunk of its own: Open WebUI ignores `response.incomplete` with its
             # usage, and a `response.completed` would replace all items
             # (utils/response.py:714).
             yield {"choices": [{"index": 0, "delta": {}}], **usage}
-        if has_failed:
+        if ending.is_failure and not self.advice:
             # Without choices it keeps the text and stores the error; an exception would
             # lose the text (utils/middleware.py:4939).
             yield error_chunk(event.ending.sentence)
@@ -243,6 +255,8 @@ class NativeRenderer:
         if marker:
             self._markers[event.output_index] = marker
         text = marker + self._gap(event) + event.text
+        is_answer = event.kind in ("text", "refusal")
+        self._has_text = self._has_text or (is_answer and bool(event.text.strip()))
         if text:
             yield self.shown.grow(
                 self._host_indexes[event.output_index], event.kind, text
@@ -268,6 +282,7 @@ class NativeRenderer:
                 item = {**self.shown.items[host_index], "type": "openai_responses:end"}
             case "message":
                 text = self._markers.get(index, "") + event.shown
+                self._has_text = self._has_text or bool(event.shown.strip())
                 item = message_host_item(event.item, text)
             case "reasoning":
                 seconds = self._now() - self._started[index]

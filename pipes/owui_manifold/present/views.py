@@ -1,7 +1,6 @@
 """The forms of an answer: native events, chunks for plain clients, one whole result."""
 
 from openai_responses.clock import monotonic_seconds, unix_seconds
-from openai_responses.items import Item
 from openai_responses.json_input import value_at
 from openai_responses.loop.events import RunDone
 from openai_responses.ulid import new_ulid
@@ -22,7 +21,8 @@ from strategies.metadata import RunMetadata
 def stream_view(caller: Caller) -> NativeRenderer | ChunkRenderer:
     """Return what renders a stream for its reader: Open WebUI or a plain client."""
     if caller.host_reads:
-        return page_view()
+        # A channel shows no status lines.
+        return page_view(has_status_lines=not caller.is_in_channel)
     return ChunkRenderer(_completion_id(), unix_seconds(), caller.host_model)
 
 
@@ -41,25 +41,30 @@ def readable_chunk(chunk: Chunk, caller: Caller) -> Chunk:
     return {"choices": [{"index": 0, "delta": delta}]}
 
 
-def page_view() -> NativeRenderer:
+def page_view(*, has_status_lines: bool = True) -> NativeRenderer:
     """Return what renders an answer for Open WebUI."""
-    return NativeRenderer(monotonic_seconds, HostedItems)
+    return NativeRenderer(
+        monotonic_seconds, HostedItems, has_status_lines=has_status_lines
+    )
 
 
-def whole_result(caller: Caller, ended: RunDone, items: list[Item]) -> Chunk:
+def whole_result(caller: Caller, ended: RunDone, view: NativeRenderer) -> Chunk:
     """Return the whole answer at once; Open WebUI also gets the output items.
 
-    The page shows no finish_reason, so an answer that ended early gets a message.
+    The page shows no finish_reason, so an answer that ended early gets a message: as an
+    error, unless a status line of the `view` has it.
     """
     result = completion(ended, _completion_id(), unix_seconds(), caller.host_model)
     if not caller.host_reads:
         return result
     if "usage" in result:
         result |= host_usage(ended)
-    if ended.ending.is_failure:
+    if view.advice and "choices" in result:
+        result.pop("error", None)
+    elif ended.ending.is_failure:
         result |= error_chunk(ended.ending.sentence)
-    if items:
-        result |= {"output": items}
+    if view.shown.items:
+        result |= {"output": view.shown.items}
     return result
 
 

@@ -91,9 +91,14 @@ async def _end_answer(
     refusal = refusal_notice(prepared.call)
     if refusal:
         yield Status(refusal)
-    yield report_end(prepared, ended)
-    for notice in await notices_of(prepared):
-        yield Status(notice)
+    ended = report_end(prepared, ended)
+    notices = await notices_of(prepared)
+    if not ended.ending.is_failure:
+        yield ended
+    for notice in notices:
+        yield Status(notice, is_note=not ended.ending.is_failure)
+    if ended.ending.is_failure:
+        yield ended  # how it ended may be the last line, the only one that is seen
 
 
 class _Answer:
