@@ -54,6 +54,11 @@ from hosts.test_contract import (
     test_writing_a_key_leaves_the_rest_of_the_chat,
 )
 from hosts.test_denied_tools import test_question_shows_what_will_be_done
+from hosts.test_faults import (
+    now,
+    test_answer_that_was_continued_is_no_failure,
+    without_scenario,
+)
 from hosts.test_limits import students, test_a_group_reaches_its_limit
 from hosts.test_plain_http import (
     test_a_failure_in_a_stream_is_an_error_chunk,
