@@ -338,6 +338,41 @@ def test_calls_that_need_no_consent_do_not_wait_for_people() -> None:
     assert "did not approve" in str(results[2].output)
 
 
+def test_question_that_cancels_itself_approves_nothing() -> None:
+    """The host gave the dialog up; what needs no consent has run all the same."""
+
+    async def ask(calls: Sequence[AskedCall]) -> list[bool]:
+        raise asyncio.CancelledError
+
+    tools = MemoryTools(delete=weather)
+    approver = Approver([("delete", "ask")], ask=ask)
+    calls = [calling("delete", 1), calling("get_weather", 2)]
+
+    denied, made = answered(calls, tools, approver=approver)
+
+    assert "did not approve this call of delete" in str(denied.output)
+    assert made == RAIN
+    assert [name for name, _ in tools.called] == ["get_weather"]
+
+
+def test_answers_to_several_calls_are_in_their_order() -> None:
+    """A person may allow one and not the other; too few answers allow nothing more."""
+
+    async def ask(calls: Sequence[AskedCall]) -> list[bool]:
+        return [False, True]
+
+    calls = [calling("get_weather", n) for n in range(3)]
+
+    first, second, third = answered(
+        calls, MemoryTools(), approver=Approver(default_rule="ask", ask=ask)
+    )
+
+    assert second == RAIN
+    assert ["did not approve" in str(each.output) for each in (first, third)] == [
+        True
+    ] * 2
+
+
 def test_time_of_a_batch_stands_still_while_a_person_is_asked() -> None:
     """What runs meanwhile keeps what it had left; a tool's own limit goes on."""
     ended: list[float] = []
