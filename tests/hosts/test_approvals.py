@@ -189,7 +189,7 @@ async def test_rule_that_allows_a_tool_asks_nobody(
         turn = await tab.begin(MODEL, "sim:tool how?", body=ASKS)
         asked = await tab.decide(turn)
 
-    assert dialogs == asked == []
+    assert (dialogs, asked) == ([], [])
     [output] = tool_outputs(chat_bodies(simulator)[-1])
     assert "Heavy sun in" in output
 

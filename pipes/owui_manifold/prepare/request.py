@@ -205,8 +205,7 @@ def call_toolset(call: CheckedCall, offered: OfferedTools) -> Toolset:
     tools = HostTools(call.host, tool_user(call), offered.names)
     approver = _approver(call)
     judge: HostQuestions | None = None
-    # The host asks about the calls that it finds in a stream, and has a row for them.
-    if call.caller.may_have_row and call.caller.streams and stores_approvals():
+    if _has_questions_of_host(call):
         judge = HostQuestions(call.host, approver, tools)
     return Toolset(
         tools=tools,
@@ -227,6 +226,20 @@ def call_toolset(call: CheckedCall, offered: OfferedTools) -> Toolset:
         runs_calls=_runs_calls(call, offered),
         judge=judge,
     )
+
+
+def _has_questions_of_host(call: CheckedCall) -> bool:
+    """Say whether the host can ask about calls, and somebody can answer.
+
+    It asks about the calls that it finds in a stream, and stores them in the chat's row.
+    Nobody looks at the chats of automations and sub-agents, and whoever started them
+    takes an answer that waits for one that is over (utils/automations.py:529,
+    utils/subagents.py:497).
+    """
+    metadata = call.host.metadata
+    if metadata.get("automation_id") or metadata.get("internal"):
+        return False
+    return call.caller.may_have_row and call.caller.streams and stores_approvals()
 
 
 def _approver(call: CheckedCall) -> Approver:

@@ -160,7 +160,9 @@ def test_failure_is_told_last_without_choices(name: str) -> None:
     An answer that the model can continue gets a status line instead.
     """
     events = run_of_transcript(name)
-    ending = events[-1].ending
+    ended = events[-1]
+    assert isinstance(ended, RunDone)
+    ending = ended.ending
     chunks = tell(events).chunks
 
     errors = [chunk for chunk in chunks if "error" in chunk]

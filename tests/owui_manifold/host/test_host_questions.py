@@ -36,9 +36,11 @@ MODEL = "my_pipe.gpt-5.6-sol"
 STORED = Caller(MODEL, "user-1", "chat-1", "m-1", streams=True)
 
 
-def toolset(mode: str, rules: str = "", caller: Caller = STORED) -> Toolset:
+def toolset(
+    mode: str, rules: str = "", caller: Caller = STORED, **more: Any
+) -> Toolset:
     """What runs the calls of a chat in a mode of approvals."""
-    metadata = {"params": {"tool_approval_mode": mode}}
+    metadata = {"params": {"tool_approval_mode": mode}, **more}
     call = call_of(
         {},
         Valves(API_KEY="sk-1", TOOL_APPROVAL=rules),
@@ -106,6 +108,14 @@ async def test_rules_of_the_administrator_are_kept_here(
 async def test_host_asks_where_it_stores_and_reads_the_answer(caller: Caller) -> None:
     """Elsewhere it would not call the pipe again."""
     assert toolset(ASKS, caller=caller).judge is None
+
+
+@pytest.mark.usefixtures("newest")
+@pytest.mark.parametrize("facts", [{"automation_id": "a-1"}, {"internal": True}])
+async def test_nobody_answers_in_chats_that_nobody_looks_at(facts: Json) -> None:
+    """Who started an automation or a sub-agent would take its waiting for its end."""
+    assert toolset("full", **facts).judge is None
+    assert toolset("full", automation_id=None, internal=False).judge is not None
 
 
 async def test_older_host_asks_about_nothing(host: StandInHost) -> None:
