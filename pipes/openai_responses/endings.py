@@ -305,6 +305,13 @@ FAULTS: Mapping[tuple[str, str], SettingFault] = {
 """The settings that can be the cause, by kind of ending and word of SENTENCES."""
 
 
+_CONTINUED_KINDS = frozenset({"cut", "malformed", "idle_timeout", "total_timeout"})
+_NOT_CONTINUED = frozenset(
+    {"content_filter", "steered", "no_answer", "only_calls", "only_tokens"}
+)
+"""Reasons of an incomplete answer after which there is nothing to continue."""
+
+
 class Ending(NamedTuple):
     """How a run ended; `code` is the API's word for the cause.
 
@@ -323,6 +330,16 @@ class Ending(NamedTuple):
     def is_failure(self) -> bool:
         """Say whether the answer is not what the person asked for."""
         return self.kind != "completed"
+
+    @property
+    def can_continue(self) -> bool:
+        """Say whether the model can continue an answer of which text has arrived.
+
+        Then its message says so.
+        """
+        if self.kind == "incomplete":
+            return self.code not in _NOT_CONTINUED
+        return self.kind in _CONTINUED_KINDS
 
     def without_text(self) -> Self:
         """Return the ending of an answer of which nothing arrived."""

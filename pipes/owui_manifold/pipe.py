@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 
 from openai_responses.endings import COMPLETED, CUT
-from openai_responses.items import Item, text_message
+from openai_responses.items import text_message
 from openai_responses.loop.events import RunDone, ToolOutput
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import TextDelta
@@ -183,8 +183,10 @@ class Pipe:
         The host would show the text of an exception.
         """
         emit = page_emitter(call.caller, call.host)
+        has_lines = emit is not None and not call.caller.is_in_channel
+        view = page_view(has_status_lines=has_lines)
         try:
-            ended, items = await self._watch(await self._answer(call), emit)
+            ended = await self._watch(await self._answer(call), view, emit)
         except Exception as error:
             message = report_exception(call.log, error, PIPE_SHELL)
             result = failure_chunk(call.caller, message, error)
@@ -197,7 +199,7 @@ class Pipe:
                 return result
             return failed_answer(result, exception_status(error), {})
         await _wait_to_store(call.caller)
-        return whole_result(call.caller, ended, items)
+        return whole_result(call.caller, ended, view)
 
     async def _do_task(self, call: PipeCall) -> Chunk:
         """Return a title, a summary or the like; an empty text if that failed.
@@ -206,7 +208,7 @@ class Pipe:
         """
         text = ""
         try:
-            ended, _ = await self._watch(await self._answer(call))
+            ended = await self._watch(await self._answer(call), page_view())
             if is_usable_text(call.caller.task, ended.ending):
                 text = completion_text(ended)
         except Exception as error:
@@ -268,14 +270,14 @@ class Pipe:
     async def _watch(
         self,
         events: AsyncGenerator[AnswerEvent, None],
+        view: NativeRenderer,
         emit: EventEmitter | None = None,
-    ) -> tuple[RunDone, list[Item]]:
-        """Read `events`; return their end and the items for the host.
+    ) -> RunDone:
+        """Read `events` and return their end; the `view` has the items for the host.
 
         What only a page shows, like a status or a source, is emitted meanwhile.
         """
         ended = RunDone(CUT)
-        view = page_view()
         async with aclosing(events):
             async for event in events:
                 for chunk in view.render(event):
@@ -283,7 +285,7 @@ class Pipe:
                         await emit(chunk["event"])
                 if isinstance(event, RunDone):
                     ended = event
-        return ended, view.shown.items
+        return ended
 
 
 async def _wait_to_store(caller: Caller) -> None:

@@ -14,6 +14,7 @@ from openai_responses.json_input import as_list, as_mapping
 from openai_responses.loop.arguments import check_arguments
 from openai_responses.loop.tools import (
     CallableTools,
+    CallJudge,
     CallKind,
     Judgment,
     ToolResult,
@@ -38,11 +39,14 @@ class GuardedTools:
     """
 
     holds_calls = False
-    """Nobody is asked, so calls are shown at once."""
+    """Nobody is asked before the host may see a call, so calls are shown at once."""
 
-    def __init__(self, tools: CallableTools) -> None:
-        """Start without failures."""
+    def __init__(
+        self, tools: CallableTools, next_judge: CallJudge | None = None
+    ) -> None:
+        """Start without failures; `next_judge` decides about the calls left over."""
         self._tools = tools
+        self._next_judge = next_judge
         self._failed: dict[str, Item] = {}
 
     def refusal(self, call: Item) -> str | None:
@@ -64,15 +68,21 @@ class GuardedTools:
         return None
 
     async def judge(self, calls: Sequence[Item]) -> Judgment:
-        """Refuse the calls that may not be made; all others are made here."""
-        verdicts: list[Verdict] = []
+        """Refuse the calls that may not be made; all others are made here, or left."""
+        refused: dict[str, Verdict] = {}
         for call in calls:
             why = self.refusal(call)
             if why:
-                verdicts.append(Verdict(call, ToolResult(why, failed=True)))
-            else:
-                verdicts.append(Verdict(call))
-        return Judgment(verdicts)
+                result = ToolResult(why, failed=True)
+                refused[call["call_id"]] = Verdict(call, result)
+        allowed = [call for call in calls if call["call_id"] not in refused]
+        verdicts = [Verdict(call) for call in allowed]
+        if self._next_judge:
+            verdicts = [*(await self._next_judge.judge(allowed)).verdicts]
+        judged = iter(verdicts)
+        return Judgment(
+            [refused.get(call["call_id"]) or next(judged) for call in calls]
+        )
 
     def failed_calls(self) -> list[Item]:
         """Return the calls that raised, for later rounds."""

@@ -108,6 +108,12 @@ def errors(chunks: list[Json]) -> list[str]:
     return [chunk["error"]["message"] for chunk in chunks if "error" in chunk]
 
 
+def advice(chunks: list[Json]) -> str:
+    """The last line of an answer that the model can continue; it is no error."""
+    assert errors(chunks) == []
+    return _status_lines(chunks)[-1]
+
+
 def split_id(sentence: str) -> tuple[str, str]:
     """A sentence without its error id, and the id."""
     match = _ERROR_ID.search(sentence)

@@ -132,36 +132,46 @@ async def test_the_limit_of_rounds_ends_in_an_answer(
 
 @pytest.mark.asyncio
 @pytest.mark.parametrize(
-    ("body", "answer", "count", "words"),
+    ("body", "action", "count", "words"),
     [
-        (ASKS, True, 2, "Sunny in"),
-        (ASKS, False, 2, "did not approve"),
-        (FULL, None, 0, "Sunny in"),
+        (ASKS, "approve", 3, "Sunny in"),
+        (ASKS, "reject", 3, "rejected by user"),
+        (FULL, "approve", 0, "Sunny in"),
     ],
     ids=["each call", "denied", "the whole chat"],
 )
 async def test_approvals_are_those_of_the_page(
-    tab: Tab,
-    simulator: Simulator,
-    body: Json,
-    answer: bool | None,
-    count: int,
-    words: str,
+    tab: Tab, simulator: Simulator, body: Json, action: str, count: int, words: str
 ) -> None:
-    """One question a call that may be made, none with full access in the chat (R33).
+    """One question a call, none with full access in the chat (R33).
 
-    The second call of the broken tool is not put to the person if the first one failed.
+    A person decides also whether a call is made again that failed.
     """
-    asked = tab.answer_questions(answer)
-    turn = await tab.send(AGENT_MODEL, "sim:agent-work weather?", body=body)
+    dialogs = tab.answer_questions(True)
+    turn = await tab.begin(AGENT_MODEL, "sim:agent-work weather?", body=body)
+    asked = await tab.decide(turn, action)
 
     assert turn.error is None
-    names = [question["tool_call"]["name"] for question in asked]
-    if answer is False:  # it did not fail: it was not made
-        assert names == ["broken_weather", "broken_weather", "get_weather"]
-    else:
-        assert len(names) == count
+    assert dialogs == []
+    assert asked == ["broken_weather", "broken_weather", "get_weather"][:count]
     assert words in tool_outputs(chat_bodies(simulator)[-1])[-1]
+    assert metadata_of(await tab.message(turn))["ending"] == "completed"
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(("answer", "count"), [(True, 2), (False, 3)])
+async def test_approvals_of_a_rule_are_asked_for_in_the_dialog(
+    tab: Tab, admin: User, simulator: Simulator, answer: bool, count: int
+) -> None:
+    """The second call of the broken tool is not put to the person if the first failed."""
+    dialogs = tab.answer_questions(answer)
+    async with valves_changed(admin, PIPE, TOOL_APPROVAL="*_weather=ask"):
+        turn = await tab.send(AGENT_MODEL, "sim:agent-work weather?", body=ASKS)
+
+    assert turn.error is None
+    names = [question["tool_call"]["name"] for question in dialogs]
+    expected = ["broken_weather", "broken_weather", "get_weather"]
+    assert names == expected[3 - count :]
 
 
 @pytest.mark.asyncio

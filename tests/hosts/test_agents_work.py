@@ -11,7 +11,7 @@ import pytest_asyncio
 
 from hosts.people.client import Json
 from hosts.people.questions import calling
-from hosts.people.tabs import PATIENCE, Tab, Turn
+from hosts.people.tabs import PATIENCE, Tab, Turn, is_question
 from hosts.people.users import User
 from hosts.sent import (
     answered,
@@ -32,21 +32,9 @@ PIPE = "agents_at_work"
 AGENT = f"{PIPE}.gpt5_function_calling"
 STORM = Path(__file__).parent / "plugins/storm.py"
 USED: Json = {"tool_ids": ["toolkit"]}
-ASKS: Json = {**USED, "params": {"model_controls": {}, "tool_approval_mode": "ask"}}
 SETTINGS: Json = {"model": "gpt-6.1-sol", "maximum_iterations": 8}
 FAILED = "tool invoke error: failed to execute tool"
-QUESTIONS = ("confirmation", "request:user_input")
-"""The events that a person answers: an approval, and `ask_user` of 0.12.4."""
 QUIET_SECONDS = 2.0
-QUESTION = {
-    "id": "lake",
-    "header": "Lake",
-    "question": "Which lake?",
-    "options": [
-        {"label": "Zürich", "description": "The long one"},
-        {"label": "Zug", "description": "The deep one"},
-    ],
-}
 
 
 @pytest_asyncio.fixture(scope="module", autouse=True)
@@ -54,10 +42,12 @@ async def agents(
     admin: User, toolkit: None, pipe_source: str, pipe_valves: Json
 ) -> AsyncIterator[None]:
     """A copy of the pipe with an agent that may take eight rounds."""
-    settings = json.dumps(SETTINGS)
-    names = "gpt-6.1-sol, gpt5_function_calling"
-    valves = {**pipe_valves, "MODEL_ID": names, "AGENT_JSON": settings}
-    await install_pipe(admin, PIPE, pipe_source, valves)
+    valves = {
+        "MODEL_ID": "gpt-6.1-sol, gpt5_function_calling",
+        "AGENT_JSON": json.dumps(SETTINGS),
+        "TOOL_APPROVAL": "take_note=ask",
+    }
+    await install_pipe(admin, PIPE, pipe_source, pipe_valves | valves)
     yield
     await admin.delete_function(PIPE)
 
@@ -147,15 +137,13 @@ def has_begun(turn: Turn) -> bool:
     return "function_call" in json.dumps(turn.events)
 
 
-ASK_USER = json.dumps({"questions": [QUESTION]}, ensure_ascii=False)
 CREW = "Compare the years."
 """Answered by the simulator's default scenario."""
 PHASES: dict[str, tuple[str, Json, int]] = {
     "the model is silent": ("sim:chat,hold=1", USED, 1),
     "the model writes": ("sim:long,deltas=5000,delay=20", USED, 1),
     "a tool runs": ("sim:tool weather?", calling("slow_weather", "toolkit"), 1),
-    "an approval waits": ("sim:tool get_weather", ASKS, 1),
-    "a question waits": (f"sim:tool {ASK_USER}", calling("ask_user", "toolkit"), 1),
+    "an approval waits": ("sim:tool", calling("take_note", "toolkit"), 1),
     "sub-agents work": (CREW, USED, 4),
 }
 """What is asked, and how many requests are sent until the phase is reached."""
@@ -163,7 +151,6 @@ SIGNS: dict[str, Callable[[Turn], bool]] = {
     "the model writes": is_writing,
     "a tool runs": has_begun,
     "an approval waits": has_begun,
-    "a question waits": has_begun,
 }
 
 
@@ -192,8 +179,7 @@ async def test_nothing_is_sent_after_stop(
         await never.wait()
 
     def answer(payload: Json) -> Any:
-        is_question = payload["data"].get("type") in QUESTIONS
-        return think_for_ever() if is_question else None
+        return think_for_ever() if is_question(payload) else None
 
     tab.answer = answer
     turn = await tab.begin(AGENT, text, body=body)

@@ -13,6 +13,7 @@ import pytest
 import pytest_asyncio
 
 from hosts.people.users import User
+from hosts.servers.offline import OLDEST
 from test_layers import HOST_MODULE, HOST_NAME_MODULES
 
 pytestmark = pytest.mark.host
@@ -87,7 +88,12 @@ PROMISED = {
     "utils.payload:apply_system_prompt_to_body": (
         "async (system, form_data, metadata, user)"
     ),
+    "utils.ask_user:normalize_ask_user_request": "(arguments)",
     "utils.task:rag_template": "async (template, context, query)",
+    "utils.tool_approval:complete_tool_call": (
+        "async (chat_id, message_id, call, result)"
+    ),
+    "utils.tool_search:resolve_tool_call": "(tool_call, tools)",
     "utils.tools:get_updated_tool_function": "async (*, function, extra_params)",
     "models.chats:Chats.add_message_files_by_id_and_message_id": (
         "async (id, message_id, files)"
@@ -108,6 +114,11 @@ PROMISED = {
         "async (request, *, file, metadata, process, user)"
     ),
 }
+NEW_IN_0_12 = (
+    "utils.tool_approval:complete_tool_call",
+    "utils.tool_search:resolve_tool_call",
+)
+"""Without them the host is asked for nothing that they are for."""
 RETURNED = "utils.filter:FilterContext."
 """What a call returns is looked up by nobody."""
 BROKEN = [
@@ -205,8 +216,11 @@ async def other(files):
 def test_the_host_keeps_its_promises(report: Any) -> None:
     """Every name is there and takes what the pipe gives; every lie is found."""
     broken = [tuple(row[:2]) for row in report["broken"]]
+    missing: list[tuple[str, str]] = []
+    if report["version"] == OLDEST:
+        missing = [(name, PROMISED[name]) for name in NEW_IN_0_12]
 
-    assert broken == BROKEN, report["broken"]
+    assert broken == [*missing, *BROKEN], report["broken"]
 
 
 def test_writing_a_key_leaves_the_rest_of_the_chat(report: Any) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,7 @@ ERROR_ID = re.compile(r" \(Error id: ([0-9A-Z]{10})\)$")
 
 ENDINGS = {
     # scenario: (words of the sentence, text that is kept)
-    "incomplete": ("reached its length limit", "This is turn 1."),
+    "filtered": ("content filter interrupted", "This is turn 1."),
     "failed": ("internal error", ""),
     "quota": ("no credit left", ""),
 }
@@ -66,6 +66,52 @@ async def test_every_ending_has_its_sentence(
     assert match[1] in server.log()
 
 
+def line_of(stored: dict[str, Any]) -> str:
+    """The last line above an answer, which no error marks as failed."""
+    assert "error" not in stored
+    return str(stored["statusHistory"][-1]["description"])
+
+
+CONTINUED = {
+    "incomplete": "reached its length limit",
+    "incomplete-messages": "limit of messages per answer",
+    "chat,cut=60": "broke before the answer was complete",
+}
+
+
+@pytest.fixture
+def without_scenario(simulator: Simulator) -> Iterator[None]:
+    """Questions that name no scenario; what answers them may change."""
+    before = simulator.default_scenario
+    yield
+    simulator.default_scenario = before
+
+
+@pytest.mark.asyncio
+@pytest.mark.usefixtures("without_scenario")
+@pytest.mark.parametrize("scenario", CONTINUED)
+async def test_answer_that_was_continued_is_no_failure(
+    tab: Tab, now: Any, server: OpenWebUI, simulator: Simulator, scenario: str
+) -> None:
+    """How it ended is a line until the rest is there; an error would stay for ever."""
+    simulator.default_scenario = scenario
+    async with now:
+        turn = await tab.send(MODEL, "Tell me.")
+        stored = await tab.message(turn)
+        simulator.default_scenario = "chat"
+        again = await tab.continue_answer(MODEL, turn)
+
+    assert turn.error is again.error is None
+    assert CONTINUED[scenario] in line_of(stored)
+    match = ERROR_ID.search(line_of(stored))
+    assert match
+    assert match[1] in server.log()
+    ended = await tab.message(turn)
+    assert line_of(ended).startswith("Finished in")
+    assert ended["content"].count("This is turn 1.") == 2
+    assert ended["done"]
+
+
 @pytest.mark.asyncio
 @pytest.mark.usefixtures("toolkit")
 async def test_safety_stop_runs_no_tool_and_keeps_the_reasoning(
@@ -94,15 +140,19 @@ async def test_safety_stop_runs_no_tool_and_keeps_the_reasoning(
 
 
 @pytest.mark.asyncio
-async def test_page_without_streaming_stores_the_error(
+async def test_page_without_streaming_stores_how_an_answer_ended(
     tab: Tab, now: Any, simulator: Simulator
 ) -> None:
     """The sentence is stored with the answer, the text is kept."""
     async with now:
-        turn = await tab.send(MODEL, "sim:incomplete", body={"stream": False})
+        failed = await tab.send(MODEL, "sim:filtered", body={"stream": False})
+        ended = await tab.send(MODEL, "sim:incomplete", body={"stream": False})
 
-    stored = await tab.message(turn)
+    stored = await tab.message(failed)
     assert ERROR_ID.search(sentence_of(stored))
+    assert "This is turn 1." in stored["content"]
+    stored = await tab.message(ended)
+    assert "reached its length limit" in line_of(stored)
     assert "This is turn 1." in stored["content"]
 
 

@@ -33,12 +33,15 @@ CANARY = "canary-of-the-proxy"
 
 
 async def answered(tab: Tab, admin: User, **valves: Any) -> tuple[str, str]:
-    """The text of an answer and the sentence under it."""
+    """The text of an answer, and the message about how it failed or ended."""
     async with valves_changed(admin, PIPE, EXPERT_JSON=expert(max_retries=0), **valves):
         turn = await tab.send(MODEL, "hello")
     stored = await tab.message(turn)
-    error = stored.get("error") or {"content": {"message": ""}}
-    return stored.get("content") or "", str(error["content"]["message"])
+    lines = [line["description"] for line in stored.get("statusHistory", [])]
+    told = [line for line in lines[-1:] if not line.startswith("Finished in")]
+    if "error" in stored:
+        told = [stored["error"]["content"]["message"]]
+    return stored.get("content") or "", "".join(told)
 
 
 @pytest.mark.asyncio
@@ -187,7 +190,8 @@ async def test_silence_ends_the_answer(
         await tab.settle(turn)
 
     stored = [await tab.message(turn) for turn in turns]
-    first, middle = (message["error"]["content"]["message"] for message in stored)
-    assert "sent nothing for too long" in first
+    assert "sent nothing for too long" in stored[0]["error"]["content"]["message"]
+    middle = stored[1]["statusHistory"][-1]["description"]
     assert "stopped sending in the middle" in middle
+    assert "error" not in stored[1]
     assert "This is turn 1." in stored[1]["content"]

@@ -9,6 +9,7 @@ chat's row"), so now and then a change is lost, also one of the host's own.
 # ruff: noqa: F401, F811 - pytest uses what is imported
 
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 import pytest_asyncio
@@ -63,6 +64,11 @@ from hosts.test_contract import (
     test_writing_a_key_leaves_the_rest_of_the_chat,
 )
 from hosts.test_denied_tools import test_question_shows_what_will_be_done
+from hosts.test_faults import (
+    now,
+    test_answer_that_was_continued_is_no_failure,
+    without_scenario,
+)
 from hosts.test_gateways import (
     test_a_picture_of_a_gateway_is_on_the_page,
     test_a_picture_that_cannot_be_read_says_so,
@@ -134,6 +140,7 @@ SCROLL_TO_END = """node => {
   while (node.scrollHeight <= node.clientHeight) node = node.parentElement;
   node.scrollTop = node.scrollHeight;
 }"""
+PICTURES = Path(__file__).parents[2] / "artifacts"
 WIDE = (1280, 800)
 PHONE = (390, 700)
 
@@ -165,3 +172,35 @@ async def test_long_call_can_be_read_whole_before_it_is_approved(
             assert box["y"] + box["height"] <= height
         await deny.click()
         await chat.answers.last.get_by_text("did not approve").wait_for()
+
+
+@pytest.mark.asyncio
+@pytest.mark.browser
+@pytest.mark.usefixtures("toolkit")
+@pytest.mark.parametrize(
+    ("scenario", "shown"),
+    [
+        ("parallel", ['"1. blocking_weather"', '"2. blocking_weather"']),
+        ("hidden-arguments", [r"Bern\\u202egpj.exe\\u200b\\udb40\\udc41"]),
+    ],
+)
+async def test_dialog_of_this_version_asks_in_a_chat_that_asks(
+    admin: User, chromium: Chromium, scenario: str, shown: list[str]
+) -> None:
+    """Once, with all that will run: its own buttons at the cards lose the results."""
+    PICTURES.mkdir(exist_ok=True)
+    async with ChatPage(admin, chromium) as chat:
+        ui = {"version": OLDEST, "params": {"tool_approval_mode": "ask"}}
+        await admin.call("POST", "/api/v1/users/user/settings/update", {"ui": ui})
+        await chat.open_model(f"{PIPE}.gpt-6.1-sol", tools="toolkit")
+        await chat.ask(f"sim:{scenario}", wait=False)
+        confirm = chat.page.get_by_role("button", name="Confirm")
+        await confirm.wait_for()
+        for width, height in (WIDE, PHONE):
+            await chat.resize(width, height)
+            await expect(confirm).to_be_in_viewport(ratio=1)
+            await chat.screenshot(PICTURES / f"oldest-{scenario}-{width}.png")
+        for text in shown:
+            await expect(chat.page.get_by_text(text)).to_be_visible()
+        await confirm.click()
+        await chat.answers.last.get_by_text("It said: Heavy sun in").wait_for()

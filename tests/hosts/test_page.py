@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
+from playwright.async_api import expect
 
 from hosts.browser.chromium import Chromium
 from hosts.browser.page import ChatPage
@@ -83,7 +84,7 @@ async def test_a_marker_is_never_visible(page: ChatPage) -> None:
 
 @pytest.mark.asyncio
 async def test_cut_answer_keeps_its_text_and_shows_the_reason(page: ChatPage) -> None:
-    """The text stays, the sentence stands under it, after a reload too."""
+    """The text stays, and a line above it says why, after a reload too."""
     await page.open_model(MODEL)
 
     await page.ask("sim:cut")
@@ -94,6 +95,37 @@ async def test_cut_answer_keeps_its_text_and_shows_the_reason(page: ChatPage) ->
     for answer in answers:
         assert "This is turn 1." in answer
         assert "broke before the answer was complete" in answer
+
+
+@pytest.mark.asyncio
+async def test_continued_answer_does_not_look_cut(
+    page: ChatPage, simulator: Simulator
+) -> None:
+    """Before, a line says how it ended; after *Continue*, nothing does."""
+    PICTURES.mkdir(exist_ok=True)
+    before = simulator.default_scenario
+    await page.open_model(MODEL)
+    try:
+        simulator.default_scenario = "incomplete"
+        await page.ask("Tell me.")
+        line = page.answers.last.get_by_text("reached its length limit")
+        for name, size in (("wide", (1280, 800)), ("phone", (390, 700))):
+            await page.resize(*size)
+            await expect(line).to_be_in_viewport()
+            await page.screenshot(PICTURES / f"length-limit-{name}.png")
+        simulator.default_scenario = "chat"
+        await page.page.locator("#continue-response-button").click()
+        await page.answers.last.get_by_text("Finished in").wait_for()
+        await page.reload()
+    finally:
+        simulator.default_scenario = before
+
+    assert (await page.last_answer()).count("This is turn 1.") == 2
+    await expect(line).not_to_be_visible()
+    for name, size in (("wide", (1280, 800)), ("phone", (390, 700))):
+        await page.resize(*size)
+        await page.screenshot(PICTURES / f"length-limit-continued-{name}.png")
+    assert page.errors == []
 
 
 @pytest.mark.asyncio

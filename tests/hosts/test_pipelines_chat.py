@@ -361,13 +361,26 @@ async def test_page_without_streaming_stores_and_replays_the_answer(
 
 
 async def test_an_error_keeps_what_was_shown(tab: Tab, simulator: Simulator) -> None:
-    """A connection that breaks leaves the text, with a sentence below it (R25)."""
-    turn = await tab.send(FUNCTION_CALLING, "sim:chat,drop=60")
+    """A failure leaves the text, with a sentence below it (R25)."""
+    turn = await tab.send(FUNCTION_CALLING, "sim:failed")
 
     stored = await tab.message(turn)
     assert "This is turn 1." in stored["content"]
     assert stored["error"]
     assert turn.error
+
+
+async def test_answer_that_can_be_continued_has_a_line(
+    tab: Tab, simulator: Simulator
+) -> None:
+    """A connection that breaks leaves no error, which would stay after *Continue*."""
+    turn = await tab.send(FUNCTION_CALLING, "sim:chat,drop=60")
+
+    stored = await tab.message(turn)
+    assert "This is turn 1." in stored["content"]
+    assert "connection to the model broke" in stored["statusHistory"][-1]["description"]
+    assert "error" not in stored
+    assert turn.error is None
 
 
 async def test_the_stored_valves_show_no_secret_to_the_page(

@@ -130,8 +130,9 @@ async def test_error_in_a_chat_shows_no_secret(
     """The tab gets a sentence of ours; the key that the server quoted is nowhere."""
     turn = await tab.send(MODEL, f"sim:{scenario} {PROMPT}")
 
-    assert turn.error
-    assert canaries_in(turn.error, *SECRETS) == []
+    told = turn.error or turn.statuses[-1]["description"]
+    assert told
+    assert canaries_in(told, *SECRETS) == []
     await logs.check_turn(tab, turn)
     if scenario in LEAKS and scenario not in STREAM_LEAKS:
         assert canaries_in(answered(simulator)[0].response, CANARY_KEY) == [CANARY_KEY]

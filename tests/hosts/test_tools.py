@@ -75,10 +75,13 @@ async def test_hung_tools_of_one_user_leave_the_others_theirs(
 
 @pytest.mark.asyncio
 async def test_the_hosts_own_mode_asks_too(tab: Tab, simulator: Simulator) -> None:
-    """`tool_approval_mode: ask` of the chat's controls holds for tools that we run."""
+    """`tool_approval_mode: ask` of the chat's controls holds for tools that we run.
+
+    Without a stream, the host makes no call, and cannot ask about any.
+    """
     questions = tab.answer_questions(False)
     params = {"model_controls": {}, "tool_approval_mode": "ask"}
-    body = calling("get_weather", "toolkit") | {"params": params}
+    body = calling("get_weather", "toolkit") | {"params": params, "stream": False}
     turn = await tab.send(MODEL, "sim:tool", body=body)
 
     assert turn.error is None

@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
+from playwright.async_api import Locator, expect
 
+from hosts.browser.chromium import Chromium
 from hosts.browser.page import ChatPage
 from hosts.people.users import User
 from hosts.setup.pipes import install_tools, valves_changed
@@ -112,3 +114,82 @@ async def test_the_model_reads_what_a_tool_raised(page: ChatPage, admin: User) -
     raised = "book failed: ValueError: day must look like 2026-12-31, not example"
     assert shown.count(raised) == 2  # the card, and what the model made of it
     assert page.errors == []
+
+
+ALLOW = ".tool-call-allow-button"
+SCREENS = {"wide": (1280, 800), "phone": (390, 700)}
+
+
+async def take_pictures(chat: ChatPage, name: str, shown: Locator) -> None:
+    """Of a large screen and of a phone; what is shown has to be on both."""
+    for screen, size in SCREENS.items():
+        await chat.resize(*size)
+        await expect(shown).to_be_in_viewport(ratio=1)
+        await chat.screenshot(PICTURES / f"{name}-{screen}.png")
+    await chat.resize(*SCREENS["wide"])
+
+
+@pytest.mark.asyncio
+async def test_buttons_at_the_card_outlive_the_page(
+    chat: ChatPage, member: User, chromium: Chromium
+) -> None:
+    """Whoever closes it decides later, in another page: first yes, then no."""
+    ui = {"params": {"tool_approval_mode": "ask"}}
+    await member.call("POST", "/api/v1/users/user/settings/update", {"ui": ui})
+    await chat.open_model(MODEL, tools="toolkit")
+    await chat.ask("sim:parallel How is the weather?", wait=False)
+    allow = chat.answers.last.locator(ALLOW).last
+    await allow.wait_for()
+    await take_pictures(chat, "approval-at-card", allow)
+    address = chat.page.url
+    await chat.page.goto(f"{member.url}/api/version")  # no chat is open
+
+    async with ChatPage(member, chromium) as other:
+        await other.page.goto(address)
+        allow = other.answers.last.locator(ALLOW).last
+        await allow.wait_for()
+        await allow.click()
+        deny = other.answers.last.locator(".tool-call-deny-button:enabled").last
+        await other.page.get_by_text("Exploring").wait_for()
+        await deny.wait_for()
+        await other.screenshot(PICTURES / "approval-at-card-second.png")
+        await deny.click()
+        answer = other.answers.last.get_by_text("Heavy sun in Zürich. | Error: tool")
+        await answer.wait_for()
+        await take_pictures(other, "approval-at-card-answered", answer)
+        assert other.errors == []
+
+
+@pytest.mark.asyncio
+async def test_one_dialog_asks_about_several_calls(chat: ChatPage, admin: User) -> None:
+    """A rule of the administrator wants it; all of them can be read."""
+    async with valves_changed(admin, PIPE, TOOL_APPROVAL=f"{TOOL}=ask"):
+        await chat.ask("sim:parallel How is the weather?", wait=False)
+        question = chat.page.get_by_role("dialog").filter(has_text="Tool Permissions")
+        allow = question.get_by_role("button", name="Allow")
+        await allow.wait_for()
+        await take_pictures(chat, "approval-of-two", allow)
+        asked = await question.inner_text()
+        await allow.click()
+        await chat.answers.last.get_by_text("Heavy sun in Zürich. |").first.wait_for()
+
+    assert f"1. {TOOL}" in asked
+    assert f"2. {TOOL}" in asked
+
+
+@pytest.mark.asyncio
+async def test_hidden_characters_are_seen_before_a_call_is_approved(
+    chat: ChatPage, admin: User
+) -> None:
+    """The page would turn the line around, and draw nothing for the others."""
+    async with valves_changed(admin, PIPE, TOOL_APPROVAL=f"{TOOL}=ask"):
+        await chat.ask("sim:hidden-arguments", wait=False)
+        question = chat.page.get_by_role("dialog").filter(has_text="Tool Permissions")
+        deny = question.get_by_role("button", name="Deny")
+        await deny.wait_for()
+        await take_pictures(chat, "approval-hidden", deny)
+        asked = await question.inner_text()
+        await deny.click()
+        await chat.answers.last.get_by_text("did not approve").first.wait_for()
+
+    assert r'"city": "Bern\\u202egpj.exe\\u200b\\udb40\\udc41"' in asked

@@ -487,3 +487,18 @@ def test_words_of_other_servers(words: str) -> None:
 def test_numeric_codes_in_a_stream(code: str, words: str) -> None:
     """They are HTTP statuses."""
     assert words in ending_of_failure("error", ApiError(code)).sentence
+
+
+@pytest.mark.parametrize(
+    ("kind", "code", "sentence"),
+    [
+        (kind, code or None, sentence)
+        for kind, by_code in SENTENCES.items()
+        for code, sentence in by_code.items()
+    ],
+)
+def test_message_says_whether_the_model_can_continue(
+    kind: str, code: str | None, sentence: str
+) -> None:
+    """A page shows those in a status line, because they may soon be over."""
+    assert Ending(kind, code).can_continue == ("model to continue" in sentence)

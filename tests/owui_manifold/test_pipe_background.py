@@ -8,6 +8,7 @@ import pytest
 from calls.outcomes import (
     NATIVE,
     PLAIN,
+    advice,
     answering,
     chunks_of,
     errors,
@@ -184,8 +185,7 @@ async def test_lost_rest_is_reported_and_the_text_stays(
     chunks = await chunks_of(pipe, pro_question("chat,drop=60,gone"), **NATIVE)
 
     assert strip_markers(grown(chunks)).startswith("This is turn 1.")
-    [error] = errors(chunks)
-    sentence, error_id = split_id(error)
+    sentence, error_id = split_id(advice(chunks))
     assert "the rest of the answer could not be fetched" in sentence
     assert error_id in caplog.text
 

@@ -13,7 +13,9 @@ from calls.outcomes import (
     NATIVE,
     PLAIN,
     BrokenBody,
+    advice,
     chunks_of,
+    closings,
     errors,
     grown,
     host_events,
@@ -50,8 +52,6 @@ RAIN = {
 @pytest.mark.parametrize(
     ("scenario", "sentence"),
     [
-        ("cut", "The connection to the model broke"),
-        ("drop", "The connection to the model broke"),
         ("failed", "127.0.0.1 reported an internal error."),
         ("failed-policy", "127.0.0.1 stopped this answer under its usage policies"),
         ("error-flat", "127.0.0.1 reported an internal error."),
@@ -73,6 +73,85 @@ async def test_broken_answer_keeps_its_text(
         shown, error_id = split_id(error)
         assert shown.startswith(sentence)
         assert error_id in caplog.text
+
+
+@pytest.mark.parametrize("scenario", ["cut", "drop"])
+async def test_answer_that_can_be_continued_is_not_marked_as_failed(
+    scenario: str, pipe: Pipe, caplog: pytest.LogCaptureFixture
+) -> None:
+    """An error would stay below it when the rest is there; plain clients get one."""
+    native = await chunks_of(pipe, chat(f"sim:{scenario}"), **NATIVE)
+    plain = await chunks_of(pipe, chat(f"sim:{scenario}"), **PLAIN)
+
+    assert strip_markers(grown(native)).startswith("This is turn 1.")
+    [error] = errors(plain)
+    for sentence in (advice(native), error):
+        shown, error_id = split_id(sentence)
+        assert shown.startswith("The connection to the model broke")
+        assert error_id in caplog.text
+
+
+async def test_answer_that_broke_before_its_text_is_marked_as_failed(
+    pipe: Pipe,
+) -> None:
+    """There is nothing to continue."""
+    chunks = await chunks_of(pipe, chat("sim:chat,cut=3"), **NATIVE)
+
+    [error] = errors(chunks)
+    assert grown(chunks) == ""
+    assert split_id(error)[0].endswith("Try again.")
+
+
+async def test_how_an_answer_ended_is_its_last_line(pipe: Pipe, sim: Simulator) -> None:
+    """The page shows no other; an administrator has to read the notice, too."""
+    pipe.valves = valves_for(sim, TOOL_APPROVAL="get_*:deny")
+    administrator = {**NATIVE, "__user__": {**USER, "role": "admin"}}
+
+    chunks = await chunks_of(pipe, chat("sim:incomplete"), **administrator)
+
+    [*_, notice, last] = statuses(chunks)
+    assert "which is not a rule" in notice
+    assert "reached its length limit" in last
+    assert closings(chunks) == []
+
+
+async def test_whole_answer_that_can_be_continued_has_its_line_beside_it(
+    pipe: Pipe,
+) -> None:
+    """The page may want no stream; without its emitter there is only the error."""
+    events: list[Json] = []
+
+    async def emit(event: Json) -> None:
+        events.append(event)
+
+    told = await result_of(
+        pipe, chat("sim:incomplete"), **NATIVE, __event_emitter__=emit
+    )
+    alone = await result_of(pipe, chat("sim:incomplete"), **NATIVE)
+    channel = await result_of(
+        pipe,
+        chat("sim:incomplete"),
+        __user__=USER,
+        __metadata__={**IDS, "chat_id": "channel:1"},
+        __event_emitter__=emit,
+    )
+
+    assert "error" not in told
+    assert "length limit" in events[-1]["data"]["description"]
+    for result in (alone, channel):
+        assert "length limit" in result["error"]["message"]
+    for result in (told, alone, channel):
+        assert result["choices"][0]["finish_reason"] == "length"
+
+
+async def test_channel_reads_how_an_answer_ended_in_its_text(pipe: Pipe) -> None:
+    """It shows neither errors nor status lines."""
+    channel = {**IDS, "chat_id": "channel:1"}
+    chunks = await chunks_of(
+        pipe, chat("sim:incomplete"), __user__=USER, __metadata__=channel
+    )
+
+    assert "length limit" in plain_text(chunks)
 
 
 async def test_text_before_a_broken_connection_is_all_there(
@@ -104,22 +183,22 @@ async def test_tokens_of_an_answer_without_a_good_end_are_counted(
 
 
 @pytest.mark.parametrize(
-    ("scenario", "words"),
+    ("scenario", "words", "is_error"),
     [
-        ("incomplete", "reached its length limit"),
-        ("incomplete-messages", "the limit of messages per answer"),
-        ("filtered", "content filter interrupted"),
+        ("incomplete", "reached its length limit", False),
+        ("incomplete-messages", "the limit of messages per answer", False),
+        ("filtered", "content filter interrupted", True),
     ],
 )
 async def test_incomplete_answer_states_its_reason(
-    scenario: str, words: str, pipe: Pipe
+    scenario: str, words: str, is_error: bool, pipe: Pipe
 ) -> None:
     """On the page; plain callers have a word for it."""
     native = await chunks_of(pipe, chat(f"sim:{scenario}"), **NATIVE)
     plain = await chunks_of(pipe, chat(f"sim:{scenario}"), **PLAIN)
 
-    [error] = errors(native)
-    assert words in split_id(error)[0]
+    told = errors(native)[0] if is_error else advice(native)
+    assert words in split_id(told)[0]
     assert strip_markers(grown(native)).startswith("This is turn 1.")
     assert errors(plain) == []
 
@@ -199,8 +278,9 @@ async def test_answer_that_takes_too_long_keeps_its_text(
     chunks = await chunks_of(pipe, chat("sim:slow,delay=5"), **NATIVE)
 
     assert strip_markers(grown(chunks)).startswith("word0")
-    [error] = errors(chunks)
-    assert error.startswith("The answer took longer than the administrator allows.")
+    assert advice(chunks).startswith(
+        "The answer took longer than the administrator allows."
+    )
     assert (await sim.closed_early()).scenario == "slow"
 
 

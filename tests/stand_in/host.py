@@ -433,6 +433,31 @@ async def render_system_prompt(
     return form_data
 
 
+def resolve_tool_call(tool_call: Json, tools: Json) -> str | None:
+    """Put the call of the named tool in the place of `call_tool`'s.
+
+    Returns the error for the model (utils/tool_search.py).
+    """
+    function = tool_call["function"]
+    if function["name"] != "call_tool":
+        return None
+    arguments = json.loads(function["arguments"])
+    if set(arguments) != {"tool_name", "params"} or arguments["tool_name"] not in tools:
+        return "Error: call_tool requires tool_name and params."
+    tool_call["function"] = {
+        "name": arguments["tool_name"],
+        "arguments": json.dumps(json.loads(arguments["params"])),
+    }
+    return None
+
+
+def check_questions(arguments: Json) -> Json:
+    """Return valid questions (utils/ask_user.py, shortened)."""
+    if not 1 <= len(arguments.get("questions") or ()) <= 3:
+        raise ValueError("ask_user requires 1-3 questions.")
+    return arguments
+
+
 class StandInHost:
     """The package, put where the pipe looks for it."""
 
@@ -493,6 +518,12 @@ class StandInHost:
         self.settings.values["rag.template"] = "Use:\n{{CONTEXT}}\n"
         self.provide("utils.task", rag_template=rag_template)
         self.provide("utils.payload", apply_system_prompt_to_body=render_system_prompt)
+
+    def ask_at_cards(self) -> None:
+        """Let it ask for approvals itself, as from 0.12 on."""
+        self.provide("utils.tool_approval", complete_tool_call=None)
+        self.provide("utils.tool_search", resolve_tool_call=resolve_tool_call)
+        self.provide("utils.ask_user", normalize_ask_user_request=check_questions)
 
     def provide(self, module: str, **names: Any) -> None:
         """Let a module of the host have these names and no others."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -9,7 +10,13 @@ import pytest
 from agents.sample import REPEATED
 from event_loops.skipping_loop import run_skipping
 from openai_responses.items import Item
-from openai_responses.loop.tools import CallLimits, ToolResult, Toolset
+from openai_responses.loop.tools import (
+    CallLimits,
+    Judgment,
+    ToolResult,
+    Toolset,
+    Verdict,
+)
 from runs.tools import (
     CANARY,
     CITY,
@@ -310,3 +317,32 @@ def test_guard_is_the_judge_of_calls() -> None:
     assert (unknown.call, known.call) == tuple(calls)
     assert unknown.refusal == ToolResult("there is not a tool named surprise", True)
     assert known.is_made
+
+
+class Leaves:
+    """A judge that leaves the last of the calls that it is given to the host."""
+
+    holds_calls = False
+
+    async def judge(self, calls: Sequence[Item]) -> Judgment:
+        """Decide about them together."""
+        last = calls[-1:]
+        return Judgment([Verdict(call, is_left=call in last) for call in calls])
+
+
+def test_calls_that_may_be_made_are_left_to_the_next_judge() -> None:
+    """All at once, without those that are refused, whose places stay."""
+    tools = GuardedTools(guarded(), Leaves())
+    calls = [
+        calling("get_weather", 1),
+        calling("surprise", 2),
+        calling("get_weather", 3),
+        calling("get_weather", 4, "{"),
+    ]
+
+    judgment = run_skipping(tools.judge(calls))
+
+    assert [verdict.call for verdict in judgment.verdicts] == calls
+    assert [verdict.is_left for verdict in judgment.verdicts] == [0, 0, 1, 0]
+    refused = [bool(verdict.refusal) for verdict in judgment.verdicts]
+    assert refused == [False, True, False, True]

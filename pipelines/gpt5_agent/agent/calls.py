@@ -21,6 +21,7 @@ from gpt5_agent.tools.host_calls import names_no_tool, resolve_host_call
 from openai_responses.items import Item
 from openai_responses.loop.tools import (
     Approval,
+    AskedCall,
     CallKind,
     Judgment,
     ToolResult,
@@ -201,18 +202,21 @@ class ChatJudge:
         self.question = build_question_call(self.requests)
         return self.question
 
-    async def _ask_person(
-        self, call_id: str, name: str, arguments: Mapping[str, Any]
-    ) -> bool:
-        """Say whether a person allows a call, or has allowed it."""
+    async def _ask_person(self, calls: Sequence[AskedCall]) -> list[bool]:
+        """Say of each call whether a person allows it, or has allowed it."""
+        return [await self._is_allowed(call) for call in calls]
+
+    async def _is_allowed(self, call: AskedCall) -> bool:
+        name = call.name
+        arguments = call.arguments
         if self._is_permitted(name, arguments):
             return True
         if self._settings.asks_in_chat:
-            confirmation = compute_confirmation_id(call_id, name, arguments)
+            confirmation = compute_confirmation_id(call.call_id, name, arguments)
             decision = self._decisions.pop(confirmation, "deny")  # it counts once
             return decision != "deny"
         ask = self._settings.approver.ask
-        return ask is not None and await ask(call_id, name, arguments)
+        return ask is not None and any(await ask([call]))
 
     def _resolve_for_rules(self, call: Item) -> Item:
         """Return the call to apply the rules to: that of the tool that will run.

@@ -6,7 +6,7 @@ Text from elsewhere is written without control characters, because a terminal wo
 import asyncio
 import json
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from gpt5_agent.events import (
@@ -19,10 +19,12 @@ from gpt5_agent.events import (
     ToolCallRequested,
 )
 from gpt5_agent.terminal.session import Session
+from gpt5_agent.tools.approval_cards import one_line_json
 from openai_responses.items import Item, is_call, is_reasoning
 from openai_responses.json_input import as_list, as_mapping
 from openai_responses.loop.events import RunDone, RunEvent, Status, ToolOutput
 from openai_responses.transport.stream import ItemDone
+from owui_chat.wording import with_escapes
 from shells.shell import PIPELINE_SHELL
 from shells.valve_messages import advised_ending
 from strategies.context import ContextSource
@@ -50,11 +52,6 @@ class _TerminalLines:
             case _ if not isinstance(event, AgentOnlyEvent):
                 for shown in self._thoughts.show(event):
                     yield from _format_run_event(shown)
-
-
-def _format_arguments(arguments: Mapping[str, object]) -> str:
-    """Return arguments as a person reads them before they say yes."""
-    return json.dumps(arguments, ensure_ascii=False, default=str)
 
 
 def _replace_controls(text: str) -> str:
@@ -204,8 +201,9 @@ class Terminal:
         """Ask for a y or an n."""
         self._pending_requests.append(request)
         warning = (request.security_warning or {}).get("reason", "")
-        self._line(f"May {request.tool_name} be called? {warning}".rstrip())
-        self._line(f"With: {_format_arguments(request.args)}")
+        name = with_escapes(request.tool_name)
+        self._line(f"May {name} be called? {warning}".rstrip())
+        self._line(f"With: {one_line_json(request.args)}")
         self._write("y or n: ")
         if self._is_over:
             self._answer(False)

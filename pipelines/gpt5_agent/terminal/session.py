@@ -5,7 +5,7 @@ and gets the agent's events through the methods of `UserInterface`.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
@@ -21,6 +21,7 @@ from gpt5_agent.tools.confirmations import (
 from openai_responses.callbacks import ignore_report
 from openai_responses.items import is_call, item_type, message_text
 from openai_responses.loop.events import ToolOutput
+from openai_responses.loop.tools import AskedCall
 from openai_responses.models.resolve import resolve_model
 from openai_responses.requests.replay import origin_at
 from owui_chat.render.completions import chat_tool_call
@@ -79,11 +80,15 @@ class Session:
         waiting.set_result(approved)
         return True
 
-    async def _ask_person(
-        self, call_id: str, name: str, arguments: Mapping[str, Any]
-    ) -> bool:
+    async def _ask_person(self, calls: Sequence[AskedCall]) -> list[bool]:
+        """Ask about one call after the other."""
+        return [await self._ask_about(call) for call in calls]
+
+    async def _ask_about(self, call: AskedCall) -> bool:
         """Ask whether a call may be made, and wait for the answer."""
-        confirmation = compute_confirmation_id(call_id, name, arguments)
+        name = call.name
+        arguments = call.arguments
+        confirmation = compute_confirmation_id(call.call_id, name, arguments)
         answer: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         self._waiting[confirmation] = answer
         self._interface.on_agent_state_change("waiting_for_confirmation")

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gpt5_agent.events import ToolCallRequested
+from owui_chat.wording import with_escapes
 
 ALLOW_LABEL = "Allow"
 ALLOW_CHAT_LABEL = "Allow for this chat"
@@ -77,7 +78,7 @@ def code_block(text: str, language: str = "") -> str:
 
 def one_line_json(value: object) -> str:
     """Return a value as JSON on one line, with nothing in it that cannot be seen."""
-    return _with_escapes(json.dumps(value, ensure_ascii=False, default=str))
+    return with_escapes(json.dumps(value, ensure_ascii=False, default=str))
 
 
 def _card_text(request: ToolCallRequested) -> str:
@@ -92,7 +93,7 @@ def _reference_text(request: ToolCallRequested) -> str:
 
 def _question(request: ToolCallRequested) -> str:
     warning = request.security_warning or {}
-    question = f"May {_with_escapes(request.tool_name)} be called?"
+    question = f"May {with_escapes(request.tool_name)} be called?"
     return f"{question} {warning.get('reason', '')}".rstrip()
 
 
@@ -107,18 +108,18 @@ def _reference(request: ToolCallRequested) -> str:
 
 def _call_as_text(request: ToolCallRequested) -> str:
     """Return a call on several lines: its name, then each argument."""
-    lines = [_with_escapes(request.tool_name), *_argument_lines(request.args)]
+    lines = [with_escapes(request.tool_name), *_argument_lines(request.args)]
     return "\n".join(broken for line in lines for broken in _break_line(line))
 
 
 def _argument_lines(arguments: Mapping[str, Any]) -> Iterator[str]:
     """Yield the arguments; the indent of a text keeps it from looking like others."""
     for name, value in arguments.items():
-        shown_name = _with_escapes(name)
+        shown_name = with_escapes(name)
         if isinstance(value, str) and "\n" in value:
             yield f"  {shown_name}:"
             for line in value.split("\n"):
-                yield f"    {_with_escapes(line.expandtabs(4))}"
+                yield f"    {with_escapes(line.expandtabs(4))}"
         else:
             yield f"  {shown_name}: {one_line_json(value)}"
 
@@ -128,20 +129,3 @@ def _break_line(line: str) -> Iterator[str]:
     yield line[:_LINE_CHARACTERS]
     for start in range(_LINE_CHARACTERS, len(line), _LINE_CHARACTERS):
         yield f"{_CONTINUED} {line[start : start + _LINE_CHARACTERS]}"
-
-
-def _with_escapes(text: str) -> str:
-    """Return a text with escapes for what cannot be seen, or changes what is beside it.
-
-    A carriage return would end a block of code, and there are signs that turn the
-    direction of a line around.
-    """
-    return "".join(
-        character if character.isprintable() else _escape(character)
-        for character in text
-    )
-
-
-def _escape(character: str) -> str:
-    """Return a character as JSON writes it in ASCII."""
-    return json.dumps(character)[1:-1]

@@ -21,6 +21,7 @@ from gpt5_agent.tools.approval_cards import (
 )
 from openai_responses.items import Item
 from openai_responses.json_input import as_list, as_mapping, parse_json_object
+from owui_chat.wording import with_escapes
 from strategies.guard import parse_arguments
 from strategies.memory import Message
 
@@ -121,7 +122,7 @@ def _describe_coverage(name: str, arguments: Mapping[str, Any]) -> str:
     if target:
         condition = f"with {one_line_json(target)}"
     text = f"Make every call of {name} in this chat, {condition}."
-    is_whole = len(text) <= _MAX_COVERAGE_CHARACTERS and text.isprintable()
+    is_whole = len(text) <= _MAX_COVERAGE_CHARACTERS and text == with_escapes(text)
     return text if is_whole else ""
 
 

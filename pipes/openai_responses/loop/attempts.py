@@ -252,7 +252,7 @@ class Attempts:
         """
         most = self.request.max_output_tokens
         used = self.response.usage
-        if self.endpoint.serves_openai or self.response.ending != COMPLETED:
+        if self.response.ending != COMPLETED or self.endpoint.serves_openai:
             return
         if most and used and used.output >= most:
             self.response.ending = ending_of_incomplete("max_output_tokens")

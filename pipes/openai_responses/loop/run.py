@@ -15,7 +15,6 @@ continued by another run, which begins with the open calls.
 
 from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, aclosing
-from dataclasses import replace
 from typing import NamedTuple, Protocol
 
 from openai_responses.endings import COMPLETED
@@ -35,6 +34,7 @@ from openai_responses.loop.events import (
 from openai_responses.loop.repeated_messages import without_repetitions
 from openai_responses.loop.spending import Budget, Spending
 from openai_responses.loop.tools import (
+    AskedCall,
     CallLimits,
     CallTexts,
     Judgment,
@@ -136,6 +136,8 @@ async def run_rounds(
     if spending is None:
         budget = toolset.budget if toolset else Budget()
         spending = Spending(budget)
+        if toolset:
+            spending.add_earlier(toolset.earlier)
     rounds = _Rounds(request, provider, toolset, spending)
     if toolset and open_calls:
         async with aclosing(rounds.resume(open_calls, toolset)) as events:
@@ -270,9 +272,9 @@ class _Rounds:
         yield self._end_round(judgment)
         if judgment.question:
             return
-        for request in approvals:
-            with self._spending.pause():
-                refusal = await _remote_refusal(request, toolset, limit)
+        with self._spending.pause():
+            refusals = await _remote_refusals(approvals, toolset, limit)
+        for request, refusal in zip(approvals, refusals, strict=True):
             for event in self._decide(request, refusal):
                 yield event
         async with aclosing(self._make_calls(judgment, toolset)) as outputs:
@@ -494,26 +496,30 @@ def _next_request(request: ResponsesRequest, items: Iterable[Item]) -> Responses
     return request.model_copy(update=changed)
 
 
-async def _remote_refusal(
-    request: Item, toolset: Toolset, limit: SpentLimit | None
-) -> str | None:
-    """Return why a remote call is denied, None if it is approved.
+async def _remote_refusals(
+    requests: Sequence[Item], toolset: Toolset, limit: SpentLimit | None
+) -> list[str | None]:
+    """Return for each remote call why it is denied, None if it is approved.
 
     A server of OpenAI's MCP tool asked for the approval, so without a rule a person
     decides, unless the server asks only because there are rules.
     """
-    name = remote_name(request)
+    names = [remote_name(request) for request in requests]
     if limit:
-        return toolset.texts.describe(name, limit).removeprefix("Error: ")
-    text = arguments_text(request.get("arguments")) or "{}"
-    arguments = parse_json_object(text)
-    if arguments is None:  # the person who decides sees what is not JSON as it is
-        arguments = {"arguments": text}
-    default_rule = toolset.approver.remote_default(request)
-    approver = replace(toolset.approver, default_rule=default_rule)
-    return await approver.refusal(
-        call_id=str(request.get("id")),
-        name=name,
-        arguments=arguments,
-        via=str(request.get("name")),
-    )
+        texts = [toolset.texts.describe(name, limit) for name in names]
+        return [text.removeprefix("Error: ") for text in texts]
+    asked: list[AskedCall] = []
+    for name, request in zip(names, requests, strict=True):
+        text = arguments_text(request.get("arguments")) or "{}"
+        arguments = parse_json_object(text)
+        if arguments is None:  # the person who decides sees what is not JSON as it is
+            arguments = {"arguments": text}
+        call = AskedCall(
+            call_id=str(request.get("id")),
+            name=name,
+            arguments=arguments,
+            via=str(request.get("name")),
+            default_rule=toolset.approver.remote_default(request),
+        )
+        asked.append(call)
+    return await toolset.approver.refusals(asked)

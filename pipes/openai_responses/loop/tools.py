@@ -28,7 +28,7 @@ from openai_responses.items import CALL_OUTPUTS, Item, arguments_text, item_type
 from openai_responses.json_input import JsonObject, load_json
 from openai_responses.loop.arguments import check_arguments
 from openai_responses.loop.events import SpentLimit
-from openai_responses.loop.spending import Budget
+from openai_responses.loop.spending import Budget, EarlierSpending
 from openai_responses.redaction import describe_exception, redact
 from openai_responses.transport.stream import NO_CARD
 
@@ -38,8 +38,21 @@ _STRICTNESS: Sequence[Approval] = ("auto", "ask", "deny")
 
 _Value = TypeVar("_Value")
 
-Ask = Callable[[str, str, JsonObject], Awaitable[bool]]
-"""Shows a person the id, name and arguments of a call; only True approves it."""
+
+class AskedCall(NamedTuple):
+    """A call that may need an approval, as a person is shown it."""
+
+    call_id: str
+    name: str
+    arguments: JsonObject
+    via: str = ""
+    """The tool that was called, if that passes the call on."""
+    default_rule: Approval | None = None
+    """What holds if no rule is about it; None: what holds for all calls."""
+
+
+Ask = Callable[[Sequence[AskedCall]], Awaitable[Sequence[bool]]]
+"""Shows a person calls, all at once; returns for each whether it is approved."""
 
 
 def _no_other_names(_name: str) -> Iterable[str]:
@@ -70,13 +83,15 @@ class Approver:
     """What holds for a call of a remote server that no rule is about; it is described
     by the `mcp_approval_request`."""
 
-    def rule_for(self, name: str, via: str = "") -> Approval:
+    def rule_for(
+        self, name: str, via: str = "", default_rule: Approval | None = None
+    ) -> Approval:
         """Return the strictest rule of a tool and of `via`, which passes the call on.
 
         Of the rules that match `name` only the first counts, so that a rule for one
         tool can allow what a later one for many denies.
         """
-        strictest = _first_match(self.rules, name) or self.default_rule
+        strictest = _first_match(self.rules, name) or default_rule or self.default_rule
         unmatched = [rule for rule in self.rules if not fnmatchcase(name, rule[0])]
         for other_name in (via, *self.other_names(name)):
             other_rule = _first_match(unmatched, other_name) or "auto"
@@ -90,17 +105,46 @@ class Approver:
         self, call_id: str, name: str, arguments: JsonObject, via: str = ""
     ) -> str | None:
         """Return the message for the model if a call is denied, else None."""
-        match self.rule_for(name, via):
-            case "auto":
-                return None
-            case "deny":
-                return f"The administrator does not allow {name}. Do not call it again."
+        [refusal] = await self.refusals([AskedCall(call_id, name, arguments, via)])
+        return refusal
+
+    async def refusals(self, calls: Sequence[AskedCall]) -> list[str | None]:
+        """Return for each call the message for the model if it is denied, else None.
+
+        A person is asked once, about all calls that need it.
+        """
+        rules = [
+            self.rule_for(call.name, call.via, call.default_rule) for call in calls
+        ]
+        asked = [call for call, rule in zip(calls, rules, strict=True) if rule == "ask"]
+        answers = iter(await self._ask_about(asked))
+        refusals: list[str | None] = []
+        for call, rule in zip(calls, rules, strict=True):
+            name = call.name
+            if rule == "deny":
+                why = f"The administrator does not allow {name}. Do not call it again."
+                refusals.append(why)
+            elif rule == "ask" and not next(answers, False):
+                refusals.append(_not_approved(name))
+            else:
+                refusals.append(None)
+        return refusals
+
+    async def _ask_about(self, calls: Sequence[AskedCall]) -> Sequence[bool]:
+        """Return a person's answers; none if nobody answers."""
+        if not calls or self.ask is None:
+            return ()
         try:
-            if self.ask and await self.ask(call_id, name, arguments):
-                return None
+            return await self.ask(calls)
         except Exception as error:  # the dialog failed, which is no approval
-            self.log(f"nobody could be asked about {name}: {describe_exception(error)}")
-        return f"The user did not approve this call of {name}. Continue without it."
+            names = ", ".join(call.name for call in calls)
+            why = describe_exception(error)
+            self.log(f"nobody could be asked about {names}: {why}")
+            return ()
+
+
+def _not_approved(name: str) -> str:
+    return f"The user did not approve this call of {name}. Continue without it."
 
 
 def _first_match(rows: Iterable[tuple[str, _Value]], name: str) -> _Value | None:
@@ -273,6 +317,8 @@ class Toolset(NamedTuple):
     texts: CallTexts = CallTexts()
     judge: CallJudge | None = None
     """Without one every call is made that the approver allows."""
+    earlier: EarlierSpending = EarlierSpending()
+    """What earlier runs of the same answer took of the budget."""
 
 
 def output_item(call: Item, answer: ToolResult) -> Item:
@@ -286,7 +332,7 @@ def tool_error(message: str) -> ToolResult:
     return ToolResult(f"Error: {message}", failed=True)
 
 
-class _ReadyCall(NamedTuple):
+class ReadyCall(NamedTuple):
     """A call that may run: its tool, and its checked arguments."""
 
     name: str
@@ -321,12 +367,14 @@ async def run_calls(
         for item in calls:
             started.append(batch.start(item))
             await asyncio.sleep(0)
+        batch.ask_person()
         for call in started:
             await batch.wait(call)
             if not call.task.done():
                 _cancel(other for other in started if not other.has_own_time)
             yield call.item, _result_of(call, toolset.limits)
     finally:
+        batch.close()
         _cancel(started)
 
 
@@ -346,7 +394,7 @@ def _cancel(calls: Iterable[_StartedCall]) -> None:
 class _Batch:
     """The calls of a round.
 
-    One question is put to the person at a time, under the lock `_asking`. Meanwhile the
+    A person is asked once about all that need it, while the others run. Meanwhile the
     time of the batch stops: `_end`, its end by the loop's clock, moves ahead.
     """
 
@@ -354,19 +402,49 @@ class _Batch:
         self._toolset = toolset
         self._pause = pause
         self._slots = asyncio.Semaphore(toolset.limits.at_once)
-        self._asking = asyncio.Lock()
+        self._asked: list[AskedCall] = []
+        self._refusals: dict[str, str | None] = {}
+        """Why calls are denied that a person was asked about, by their ids."""
+        self._question: asyncio.Task[None] | None = None
+        self._is_answered = asyncio.Event()
         self._loop = asyncio.get_running_loop()
         self._end = self._loop.time() + toolset.limits.batch_seconds
 
     def start(self, item: Item) -> _StartedCall:
-        """Check a call and start its task."""
-        checked = _check_call(item, self._toolset.tools)
-        task = asyncio.create_task(self.answer(item["call_id"], checked))
+        """Check a call and start its task, which waits if a person has to be asked."""
+        call_id = str(item["call_id"])
+        checked = checked_call(item, self._toolset.tools)
         has_own_time = False
-        if isinstance(checked, _ReadyCall):
-            own_seconds = self._toolset.limits.own_seconds(checked.name)
+        if isinstance(checked, ReadyCall):
+            name = checked.name
+            own_seconds = self._toolset.limits.own_seconds(name)
             has_own_time = checked.kind != "limited" or bool(own_seconds)
+            if self._toolset.approver.rule_for(name, checked.via) == "ask":
+                asked = AskedCall(call_id, name, checked.arguments, checked.via)
+                self._asked.append(asked)
+        task = asyncio.create_task(self.answer(call_id, checked))
         return _StartedCall(item, task, has_own_time)
+
+    def ask_person(self) -> None:
+        """Begin to ask about the calls that have started, if any needs it."""
+        if self._asked:
+            self._question = asyncio.create_task(self._ask())
+
+    async def _ask(self) -> None:
+        began = self._loop.time()
+        try:
+            with self._pause():
+                refusals = await self._toolset.approver.refusals(self._asked)
+            for call, refusal in zip(self._asked, refusals, strict=True):
+                self._refusals[call.call_id] = refusal
+        finally:
+            self._end += self._loop.time() - began
+            self._is_answered.set()
+
+    def close(self) -> None:
+        """Ask nobody any longer."""
+        if self._question:
+            self._question.cancel()
 
     async def wait(self, call: _StartedCall) -> None:
         """Wait until a call is done or the time of the batch is used up."""
@@ -377,29 +455,24 @@ class _Batch:
             seconds_left = self._end - self._loop.time()
             if seconds_left > 0:
                 await asyncio.wait([task], timeout=seconds_left)
-            elif self._asking.locked():
-                # A person is asked: wait for the answer, which moves the end.
-                async with self._asking:
-                    continue
+            elif self._question and not self._question.done():
+                # A person is asked: the answer moves the end.
+                await asyncio.wait([self._question])
             else:
                 return
 
-    async def answer(self, call_id: str, call: _ReadyCall | ToolResult) -> ToolResult:
-        """Return the result of a call: ask a person if a rule says so, then run it."""
+    async def answer(self, call_id: str, call: ReadyCall | ToolResult) -> ToolResult:
+        """Return the result of a call: run it if the rules and a person allow it."""
         if isinstance(call, ToolResult):
             return call
         approver = self._toolset.approver
-        asks_person = approver.rule_for(call.name, call.via) == "ask"
-        question_turn = self._asking if asks_person else nullcontext()
-        async with question_turn:
-            began = self._loop.time()
-            try:
-                with self._pause():
-                    refusal = await approver.refusal(
-                        call_id, call.name, call.arguments, call.via
-                    )
-            finally:
-                self._end += self._loop.time() - began
+        if approver.rule_for(call.name, call.via) == "ask":
+            await self._is_answered.wait()
+            refusal = self._refusals.get(call_id, _not_approved(call.name))
+        else:
+            refusal = await approver.refusal(
+                call_id, call.name, call.arguments, call.via
+            )
         if refusal is not None:
             return tool_error(refusal)
         match call.kind:
@@ -413,7 +486,7 @@ class _Batch:
                 return await _call_tool(call, self._toolset)
 
 
-def _check_call(call: Item, tools: CallableTools) -> _ReadyCall | ToolResult:
+def checked_call(call: Item, tools: CallableTools) -> ReadyCall | ToolResult:
     """Return the call that will run, or the error for the model.
 
     If a tool passes calls on, its own arguments are checked, then those of the tool
@@ -442,7 +515,7 @@ def _check_call(call: Item, tools: CallableTools) -> _ReadyCall | ToolResult:
 
 def _ready_call(
     name: str, arguments: object, tools: CallableTools
-) -> _ReadyCall | ToolResult:
+) -> ReadyCall | ToolResult:
     """Return a call whose arguments match the tool's schema, or the error for the model."""
     schema = tools.parameters(name)
     if schema is None:
@@ -450,7 +523,7 @@ def _ready_call(
     checked, complaint = check_arguments(arguments, schema)
     if complaint is not None:
         return tool_error(f"{name} was not called: {complaint}")
-    return _ReadyCall(name, checked, tools.call_kind(name))
+    return ReadyCall(name, checked, tools.call_kind(name))
 
 
 def read_arguments(call: Item) -> object:
@@ -461,7 +534,7 @@ def read_arguments(call: Item) -> object:
     return load_json(text) if text.strip() else {}
 
 
-async def _call_tool(ready: _ReadyCall, toolset: Toolset) -> ToolResult:
+async def _call_tool(ready: ReadyCall, toolset: Toolset) -> ToolResult:
     """Return the result of a tool.
 
     A tool that raises SystemExit, or cancels itself, has failed and does not end the
@@ -504,24 +577,32 @@ def _exception_text(error: BaseException) -> str:
     return f"{name}: {text}" if text else name
 
 
-def cap_output(output: str | list[Item], characters: int) -> str | list[Item]:
-    """Return the output with at most so many `characters` of each of its texts."""
-    if isinstance(output, list):
-        return [_cap_part(part, characters) for part in output]
-    return _cap_text(output, characters)
+NOTE_CHARACTERS = 60
+"""An output that was cut is longer than its limit by the note about that: by fewer."""
 
 
-def _cap_part(part: Item, characters: int) -> Item:
-    """Return a part of an output, its text capped."""
-    text = part.get("text")
-    if not isinstance(text, str):
-        return part
-    return {**part, "text": _cap_text(text, characters)}
+def cap_output(
+    output: str | list[Item], characters: int, tolerance: int = 0
+) -> str | list[Item]:
+    """Return the output with at most so many `characters` of each of its texts.
+
+    A text that is longer by no more than the `tolerance` stays whole.
+    """
+    if isinstance(output, str):
+        return _cap_text(output, characters, tolerance)
+    capped: list[Item] = []
+    for part in output:
+        text = part.get("text")
+        if isinstance(text, str):
+            capped.append({**part, "text": _cap_text(text, characters, tolerance)})
+        else:
+            capped.append(part)
+    return capped
 
 
-def _cap_text(text: str, characters: int) -> str:
+def _cap_text(text: str, characters: int, tolerance: int = 0) -> str:
     """Return a text; a longer one keeps its beginning and its end, with a note."""
-    if len(text) <= characters:
+    if len(text) <= characters + tolerance:
         return text
     half = characters // 2
     note = f"\n[... {len(text) - 2 * half} characters are cut here ...]\n"

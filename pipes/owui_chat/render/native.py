@@ -118,10 +118,17 @@ class NativeRenderer:
         self,
         now: Callable[[], float],
         make_hosted: Callable[[OutputItems], HostedView] | None = None,
+        *,
+        has_status_lines: bool = True,
     ) -> None:
         """Take a clock in seconds, and what shows the items of OpenAI's own tools.
 
         Without the latter they are not shown, and there is no last status line.
+        """
+        self._has_status_lines = has_status_lines
+        self.advice = ""
+        """How an answer ended that the model can continue, for a status line: an error
+        of the host's row would stay below the whole answer.
         """
         self._now = now
         self._began = now()
@@ -141,6 +148,7 @@ class NativeRenderer:
         """Whether nothing has followed one of them."""
         self._last_said: dict[str, tuple[int, int]] = {}
         """The part of the last text in each field of Chat Completions."""
+        self._has_text = False
 
     def render(self, event: AnswerEvent) -> Chunks:
         """Yield the chunks to send; `citations` has put the shown texts into events."""
@@ -215,8 +223,10 @@ class NativeRenderer:
         gap = "\n\n" if "content" in self._last_said else ""
         for commentary in self._commentary.values():
             yield from commentary.become_answer(closing, gap)
-        has_failed = event.ending.is_failure
-        if has_failed:
+        ending = event.ending
+        if ending.can_continue and self._has_text and self._has_status_lines:
+            self.advice = ending.sentence
+        if ending.is_failure:
             # Open WebUI runs a call without an output, and calls the pipe again
             # (utils/middleware.py:5544).
             yield from self.shown.break_off_calls()
@@ -227,13 +237,15 @@ class NativeRenderer:
         yield from _end_after_code(self.shown)
         if self._has_closing_line(event):
             yield closing_chunk(closing_line(self._figures(event)), event.metadata)
+        if self.advice:
+            yield status_chunk(self.advice)
         usage = host_usage(event)
         if usage:
             # In a chunk of its own: Open WebUI ignores `response.incomplete` with its
             # usage, and a `response.completed` would replace all items
             # (utils/response.py:714).
             yield {"choices": [{"index": 0, "delta": {}}], **usage}
-        if has_failed:
+        if ending.is_failure and not self.advice:
             # Without choices it keeps the text and stores the error; an exception would
             # lose the text (utils/middleware.py:4939).
             yield error_chunk(event.ending.sentence)
@@ -290,6 +302,8 @@ class NativeRenderer:
         if thought:
             thought.grow(event.kind, text)
             self._is_thinking = True
+        is_answer = event.kind in ("text", "refusal")
+        self._has_text = self._has_text or (is_answer and bool(event.text.strip()))
         if text:
             host_index = self._host_indexes[event.output_index]
             said = self._say(event)
@@ -347,6 +361,7 @@ class NativeRenderer:
                 item = self._unfinished_thought(index, host_index)
             case "message":
                 text = self._markers.get(index, "") + event.shown
+                self._has_text = self._has_text or bool(event.shown.strip())
                 item = message_host_item(event.item, text)
             case "reasoning":
                 thought = self._thoughts.pop(index, None)

@@ -1,14 +1,36 @@
-"""Asks people for approval of a tool's call, in the host's own dialog."""
+"""Asks people for approval of calls: at the host's cards, or in its dialog.
 
+From 0.12 on the host can ask itself. It stores the question with the chat, so that it
+is answered after a reload or from another device; then it makes the call and calls the
+pipe again. It is left to ask where its answer is enough, and its card shows all that
+will run (`HostQuestions`). The dialog is for all others, and asks once about several
+calls (docs/reference/open-webui.md, "Approvals").
+"""
+
+import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
-from openai_responses.json_input import JsonObject, value_at
-from openai_responses.loop.tools import ApprovalRules, Approver, Ask
+from openai_responses.items import Item, item_type
+from openai_responses.json_input import JsonObject, parse_json_object, value_at
+from openai_responses.loop.tools import (
+    ApprovalRules,
+    Approver,
+    Ask,
+    AskedCall,
+    CallableTools,
+    Judgment,
+    ReadyCall,
+    Verdict,
+    checked_call,
+)
 from openai_responses.requests.tools import ToolNames
+from owui_chat.wording import plural, value_with_escapes
 from owui_manifold.host.callables import function_names
 from owui_manifold.host.context import EventCall, HostContext
+from owui_manifold.host.open_webui import is_valid_question, resolve_dispatched
 
 
 def build_approver(
@@ -51,15 +73,93 @@ def _other_names(host: HostContext, name: str) -> list[str]:
     return names
 
 
-def _question(name: str, arguments: JsonObject) -> str:
-    """Return the question about a call as Markdown.
+class HostQuestions:
+    """Leaves to the host the calls about which it asks a person itself.
+
+    They are those that need an approval by the chat's own mode alone, and a question to
+    the user that is the only call of its response. A rule of TOOL_APPROVAL is not the
+    host's: it would make the call without asking as soon as the user switches the mode.
+    """
+
+    holds_calls = False
+    """What the host may see it asks about."""
+
+    def __init__(
+        self, host: HostContext, approver: Approver, tools: CallableTools
+    ) -> None:
+        """Take the rules of a request, and its tools."""
+        self._host = host
+        self._approver = approver
+        self._tools = tools
+
+    async def judge(self, calls: Sequence[Item]) -> Judgment:
+        """Leave what the host asks about; all other calls are made here."""
+        left: list[Item] = []
+        questions: list[Item] = []
+        for call in calls:
+            is_question = self._tools.call_kind(str(call.get("name"))) == "question"
+            if self._approver.default_rule != "ask" and not is_question:
+                continue  # the usual case, which costs no check
+            ready = checked_call(call, self._tools)
+            await asyncio.sleep(0)  # a check may take some milliseconds
+            if isinstance(ready, ReadyCall) and self._is_shown_as_made(call, ready):
+                if self._is_question(ready):
+                    questions.append(call)
+                elif self._is_asked_about(ready):
+                    left.append(call)
+        if not left and len(questions) == 1:  # the host puts only one, and it alone
+            left = questions
+        left_ids = {call["call_id"] for call in left}
+        return Judgment(
+            [Verdict(call, is_left=call["call_id"] in left_ids) for call in calls]
+        )
+
+    def _is_question(self, ready: ReadyCall) -> bool:
+        """Say whether a call is a question that the host can put to the user."""
+        if ready.kind != "question" or not is_valid_question(ready.arguments):
+            return False
+        return self._approver.rule_for(ready.name, ready.via) == "auto"
+
+    def _is_asked_about(self, ready: ReadyCall) -> bool:
+        """Say whether the mode of the chat, and no rule, wants a call to be approved."""
+        by_rules = self._approver.rule_for(ready.name, ready.via, default_rule="auto")
+        rule = self._approver.rule_for(ready.name, ready.via)
+        return rule == "ask" and by_rules == "auto"
+
+    def _is_shown_as_made(self, call: Item, ready: ReadyCall) -> bool:
+        """Say whether the host makes the very call that was checked, and shows all of it.
+
+        Its card has the bare arguments: a character that cannot be seen, or turns the
+        line around, shows another call than the one that is made.
+        """
+        if item_type(call) != "function_call":  # it makes no custom tool's call
+            return False
+        text = str(call.get("arguments") or "{}")
+        made = resolve_dispatched(str(call.get("name")), text, self._host.tools)
+        if made is None or made[0] != ready.name:
+            return False
+        arguments = parse_json_object(made[1])
+        is_as_checked = _as_text(arguments) == _as_text(ready.arguments)
+        shown = {ready.name: ready.arguments}
+        return is_as_checked and value_with_escapes(shown) == shown
+
+
+def _as_text(value: object) -> str:
+    """Return a JSON value as a text that is the same for equal ones alone: 1 is not 1.0."""
+    return json.dumps(value, sort_keys=True)
+
+
+def _question(names: Sequence[str], arguments: JsonObject) -> str:
+    """Return the question about calls as Markdown.
 
     It shows all arguments, however long they are: nobody approves what they cannot read.
     Arguments cannot end the code block: no line of their JSON begins with backticks.
     """
     shown = json.dumps(arguments, ensure_ascii=False, indent=1)
+    tools = ", ".join(dict.fromkeys(ToolNames().sent_name(name) for name in names))
+    wanted = tools if len(names) == 1 else f"{plural(len(names), 'call')} of {tools}"
     return (
-        f"The model wants to use {name} with:\n\n"
+        f"The model wants to use {wanted} with:\n\n"
         f"{_SCROLLING_BLOCK}\n\n```json\n{shown}\n```\n\n</div>"
     )
 
@@ -87,13 +187,31 @@ def _ask_in_page(event_call: EventCall) -> Ask:
     (docs/reference/open-webui.md, "Dialogs").
     """
 
-    async def ask(call_id: str, name: str, arguments: JsonObject) -> bool:
+    async def ask(calls: Sequence[AskedCall]) -> list[bool]:
+        names = [call.name for call in calls]
+        arguments: dict[str, Any] = dict(calls[0].arguments)
+        title = "Allow this tool?"
+        name = names[0]
+        if len(calls) > 1:  # the card shows one: its arguments are then all calls
+            title = f"Allow these {len(calls)} calls?"
+            name = ", ".join(dict.fromkeys(names))
+            arguments = {
+                f"{number}. {call.name}": dict(call.arguments)
+                for number, call in enumerate(calls, 1)
+            }
+        shown = value_with_escapes({name: arguments})
+        [(shown_name, shown_arguments)] = shown.items()
         data = {
-            "title": "Allow this tool?",
-            "message": _question(ToolNames().sent_name(name), arguments),
-            "tool_call": {"id": call_id, "name": name, "arguments": dict(arguments)},
+            "title": title,
+            "message": _question(names, shown_arguments),
+            "tool_call": {
+                "id": calls[0].call_id,
+                "name": shown_name,
+                "arguments": shown_arguments,
+            },
             "timeout_ms": _MAX_WAITING_MS,
         }
-        return await event_call({"type": "confirmation", "data": data}) is True
+        answer = await event_call({"type": "confirmation", "data": data})
+        return [answer is True for _ in calls]
 
     return ask

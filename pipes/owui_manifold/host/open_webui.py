@@ -109,6 +109,45 @@ async def wait_for_database(chat_id: str) -> None:
                 pause = min(2 * pause, 2.0)
 
 
+def stores_approvals() -> bool:
+    """Say whether the host asks for approvals at its cards, and stores the questions.
+
+    0.11.4 has such cards as well, but loses the results of the calls that were approved
+    (docs/reference/open-webui.md, "Approvals").
+    """
+    try:
+        host_name("utils.tool_approval", "complete_tool_call")
+        host_name("utils.tool_search", "resolve_tool_call")
+    except HostTooOld:
+        return False
+    return True
+
+
+def resolve_dispatched(
+    name: str, arguments: str, tools: Mapping[str, JsonObject]
+) -> tuple[str, str] | None:
+    """Return name and arguments of the call that the host would make for another one.
+
+    It is that of the tool which `call_tool` names, else the call itself; None if the
+    host has no such tool, or would answer with an error.
+    """
+    call = {"function": {"name": name, "arguments": arguments}}
+    error = host_name("utils.tool_search", "resolve_tool_call")(call, tools)
+    function = call["function"]
+    if error or function["name"] not in tools:
+        return None
+    return function["name"], function["arguments"]
+
+
+def is_valid_question(arguments: JsonObject) -> bool:
+    """Say whether the host can put a call of `ask_user` to a person."""
+    try:
+        host_name("utils.ask_user", "normalize_ask_user_request")(arguments)
+    except ValueError:
+        return False
+    return True
+
+
 def server_secret() -> str:
     """Return the server's own secret; empty without one.
 

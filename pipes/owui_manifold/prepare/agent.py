@@ -113,7 +113,7 @@ def agent_toolset(agent: AgentMode, toolset: Toolset, max_calls: int) -> Toolset
     A call that failed is not made again with the same arguments. `max_calls` is the
     limit of all chats.
     """
-    tools = GuardedTools(toolset.tools)
+    tools = GuardedTools(toolset.tools, toolset.judge)
     budget = build_budget(agent.parameters)
     return toolset._replace(
         tools=tools,

@@ -12,15 +12,17 @@ from openai_responses.items import (
     ADDED_TOOLS,
     CONFIGURATION,
     Item,
+    is_call_output,
     is_compaction,
     text_message,
     tool_kind,
     tool_name,
 )
-from openai_responses.json_input import as_mapping, count_entries, value_at
+from openai_responses.json_input import as_list, as_mapping, count_entries, value_at
 from openai_responses.long_work import run_work
 from openai_responses.loop.attempts import Limits
-from openai_responses.loop.tools import Toolset
+from openai_responses.loop.spending import EarlierSpending
+from openai_responses.loop.tools import NOTE_CHARACTERS, Toolset, cap_output
 from openai_responses.models.choice import choose_auto_model
 from openai_responses.models.resolve import ResolvedModel
 from openai_responses.repairs.request_repairs import lowered_kinds
@@ -192,7 +194,7 @@ async def build_chat_request(call: CheckedCall) -> PreparedRequest:
         request=with_cache_comparison(call, request, stored),
         origin=origin,
         limits=_chat_limits(call, chat.model),
-        toolset=_chat_toolset(call, tools),
+        toolset=_chat_toolset(call, tools, stored),
         keys=keys,
         stored=stored,
         sent=chat.sent,
@@ -294,12 +296,29 @@ def _apply_passes(chat: _Chat) -> _Chat:
     return chat
 
 
-def _chat_toolset(call: CheckedCall, tools: OfferedTools) -> Toolset:
-    """Return what runs the calls of a chat."""
+def _chat_toolset(
+    call: CheckedCall, tools: OfferedTools, stored: StoredChat | None
+) -> Toolset:
+    """Return what runs the calls of a chat.
+
+    Its limits are those of an answer, also if the host has made calls of it that a
+    person approved, and goes on with it.
+    """
     toolset = call_toolset(call, tools)
-    if call.agent is None:
+    if call.agent:
+        toolset = agent_toolset(call.agent, toolset, call.valves.MAX_TOOL_CALLS)
+    if stored is None or not call.host.metadata.get("tool_approval_resume"):
         return toolset
-    return agent_toolset(call.agent, toolset, call.valves.MAX_TOOL_CALLS)
+    rounds = calls = 0
+    before = ""
+    for item in as_list(value_at(stored.messages, call.caller.message_id, "output")):
+        kind = str(value_at(item, "type"))
+        if kind == "function_call":
+            calls += 1
+            rounds += before != kind
+        if kind in ("function_call", "function_call_output"):
+            before = kind
+    return toolset._replace(earlier=EarlierSpending(rounds, calls))
 
 
 def _choose_model(
@@ -566,7 +585,14 @@ async def _history_items(chat: _Chat, origin: Origin, size: int) -> list[Item]:
             with_tools=valves.PERSIST_TOOL_RESULTS,
             repairs=chat.stored.repairs if chat.stored else (),
         )
-        return fit_input(items)
+        return fit_input([capped(item) for item in items])
+
+    def capped(item: Item) -> Item:
+        """Return an item; Open WebUI knows no limit for the calls that it makes."""
+        if not (chat.call.caller.host_reads and is_call_output(item)):
+            return item
+        most = valves.TOOL_OUTPUT_CHARACTERS
+        return {**item, "output": cap_output(item["output"], most, NOTE_CHARACTERS)}
 
     return await run_work(size, build_items)
 

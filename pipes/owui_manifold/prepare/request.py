@@ -31,7 +31,8 @@ from owui_manifold.call.config import read_config
 from owui_manifold.call.context import CheckedCall, note_left_out
 from owui_manifold.call.research import research_ceiling
 from owui_manifold.call.valves import Valves
-from owui_manifold.host.approvals import build_approver
+from owui_manifold.host.approvals import HostQuestions, build_approver
+from owui_manifold.host.open_webui import stores_approvals
 from owui_manifold.host.tools import HostTools, ToolUser, long_running_tools
 from owui_manifold.prepare.hosted_tools import (
     OfferedTools,
@@ -226,9 +227,14 @@ def call_toolset(call: CheckedCall, offered: OfferedTools) -> Toolset:
     """Return what runs the calls here, unless a plain client has to."""
     valves = call.valves
     seconds = call.config.tool_seconds
+    tools = HostTools(call.host, tool_user(call), offered.names, call.log.hide)
+    approver = _approver(call)
+    judge: HostQuestions | None = None
+    if _has_questions_of_host(call):
+        judge = HostQuestions(call.host, approver, tools)
     return Toolset(
-        tools=HostTools(call.host, tool_user(call), offered.names, call.log.hide),
-        approver=_approver(call),
+        tools=tools,
+        approver=approver,
         limits=CallLimits(
             seconds=seconds,
             batch_seconds=_BATCH_SHARE * seconds,
@@ -244,7 +250,22 @@ def call_toolset(call: CheckedCall, offered: OfferedTools) -> Toolset:
         ),
         carries_reasoning=valves.carries_reasoning(),
         runs_calls=_runs_calls(call, offered),
+        judge=judge,
     )
+
+
+def _has_questions_of_host(call: CheckedCall) -> bool:
+    """Say whether the host can ask about calls, and somebody can answer.
+
+    It asks about the calls that it finds in a stream, and stores them in the chat's row.
+    Nobody looks at the chats of automations and sub-agents, and whoever started them
+    takes an answer that waits for one that is over (utils/automations.py:529,
+    utils/subagents.py:497).
+    """
+    metadata = call.host.metadata
+    if metadata.get("automation_id") or metadata.get("internal"):
+        return False
+    return call.caller.may_have_row and call.caller.streams and stores_approvals()
 
 
 def _approver(call: CheckedCall) -> Approver:

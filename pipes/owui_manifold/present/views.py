@@ -4,7 +4,6 @@ import math
 from typing import Any
 
 from openai_responses.clock import monotonic_seconds, unix_seconds
-from openai_responses.items import Item
 from openai_responses.loop.events import RunDone
 from openai_responses.ulid import new_ulid
 from owui_chat.render.chunks import (
@@ -31,7 +30,8 @@ from strategies.metadata import RunMetadata
 def stream_view(caller: Caller) -> NativeRenderer | ChunkRenderer:
     """Return what renders a stream for its reader: Open WebUI or a plain client."""
     if caller.has_page:
-        return page_view()
+        # A channel shows no status lines.
+        return page_view(has_status_lines=not caller.is_in_channel)
     return ChunkRenderer(_completion_id(), unix_seconds(), caller.host_model)
 
 
@@ -47,16 +47,19 @@ def readable_chunk(chunk: Chunk, caller: Caller) -> Chunk:
     return error_as_text(chunk) if caller.drops_errors else chunk
 
 
-def page_view() -> NativeRenderer:
+def page_view(*, has_status_lines: bool = True) -> NativeRenderer:
     """Return what renders an answer for Open WebUI."""
-    return NativeRenderer(monotonic_seconds, HostedItems)
+    return NativeRenderer(
+        monotonic_seconds, HostedItems, has_status_lines=has_status_lines
+    )
 
 
-def whole_result(caller: Caller, ended: RunDone, items: list[Item]) -> Any:
+def whole_result(caller: Caller, ended: RunDone, view: NativeRenderer) -> Any:
     """Return the whole answer at once; Open WebUI also gets the output items.
 
-    The page shows no finish_reason, so an answer that ended early gets a message. A
-    program gets the status of a failure, and what there is of an answer with it.
+    The page shows no finish_reason, so an answer that ended early gets a message: as an
+    error, unless a status line of the `view` has it. A program gets the status of a
+    failure, and what there is of an answer with it.
     """
     result = completion(ended, _completion_id(), unix_seconds(), caller.host_model)
     if not caller.host_reads:
@@ -66,10 +69,12 @@ def whole_result(caller: Caller, ended: RunDone, items: list[Item]) -> Any:
         return result
     if "usage" in result:
         result |= host_usage(ended)
-    if ended.ending.is_failure:
+    if view.advice and "choices" in result:
+        result.pop("error", None)
+    elif ended.ending.is_failure:
         result |= error_chunk(ended.ending.sentence)
-    if items:
-        result |= {"output": items}
+    if view.shown.items:
+        result |= {"output": view.shown.items}
     return result
 
 

@@ -26,7 +26,7 @@ from openai_responses.loop.run import (
     RoundStarted,
     run_rounds,
 )
-from openai_responses.loop.spending import Spending
+from openai_responses.loop.spending import EarlierSpending, Spending
 from openai_responses.loop.tools import Toolset
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import (
@@ -176,6 +176,7 @@ async def run_agent(
     Of an answer that is stopped the log and the page are told, too.
     """
     spending = Spending(toolset.budget)
+    spending.add_earlier(toolset.earlier)
     attempts = Attempts(prepared.call.endpoint, connections, limits)
     rounds = run_rounds(
         prepared.request,
@@ -190,12 +191,14 @@ async def run_agent(
             async for event in events:
                 if isinstance(event, RunDone):
                     has_ended = True
-                    yield event._replace(work=_work_of(spending))
+                    work = _work_of(spending, toolset.earlier)
+                    yield event._replace(work=work)
                 else:
                     yield event
     finally:
         if not has_ended:
-            _report_stop(prepared, spending, connections)
+            work = _work_of(spending, toolset.earlier)
+            _report_stop(prepared, spending, work, connections)
 
 
 async def _shown_events(rounds: RoundEvents, texts: IntermediateTexts) -> RunEvents:
@@ -206,18 +209,23 @@ async def _shown_events(rounds: RoundEvents, texts: IntermediateTexts) -> RunEve
                 yield shown
 
 
-def _work_of(spending: Spending) -> RunWork:
-    return RunWork(spending.rounds, spending.calls, spending.seconds)
+def _work_of(spending: Spending, earlier: EarlierSpending) -> RunWork:
+    """Return what this run took, as do its tokens, without earlier runs."""
+    rounds = spending.rounds - earlier.rounds
+    calls = spending.calls - earlier.calls
+    return RunWork(rounds, calls, spending.seconds)
 
 
 def _report_stop(
-    prepared: PreparedRequest, spending: Spending, connections: Connections
+    prepared: PreparedRequest,
+    spending: Spending,
+    work: RunWork,
+    connections: Connections,
 ) -> None:
     """Tell the log and the page what an answer took that is stopped.
 
     Nothing is awaited here, because the run is being closed.
     """
-    work = _work_of(spending)
     ended = RunDone(
         _STOPPED,
         usage=spending.usage,

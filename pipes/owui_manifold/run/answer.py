@@ -5,6 +5,7 @@ from contextlib import aclosing
 from functools import partial
 
 from openai_responses.clock import unix_seconds
+from openai_responses.items import open_calls
 from openai_responses.loop.events import RunDone, RunEvent, Status
 from openai_responses.loop.trials import RunTrials
 from openai_responses.repairs.chat_repairs import ChatRepair
@@ -83,15 +84,26 @@ async def answer_events(
 async def _end_answer(
     prepared: PreparedRequest, ended: RunDone, uploads: ChatUploads
 ) -> AsyncGenerator[AnswerEvent, None]:
-    """Yield the end of a run with its report, and the notices about it."""
+    """Yield the end of a run with its report, and the notices about it.
+
+    An answer with calls that the host makes goes on: its notices come at its end.
+    """
     if ended.ending.is_failure:
         uploads.forget()
+    elif open_calls(ended.output):
+        yield report_end(prepared, ended)
+        return
     refusal = refusal_notice(prepared.call)
     if refusal:
         yield Status(refusal)
-    yield report_end(prepared, ended)
-    for notice in await notices_of(prepared):
-        yield Status(notice)
+    ended = report_end(prepared, ended)
+    notices = await notices_of(prepared)
+    if not ended.ending.is_failure:
+        yield ended
+    for notice in notices:
+        yield Status(notice, is_note=not ended.ending.is_failure)
+    if ended.ending.is_failure:
+        yield ended  # how it ended may be the last line, the only one that is seen
 
 
 class _Answer:

@@ -107,6 +107,16 @@ TOOL_SCENARIOS: tuple[Scenario, ...] = (
         make_reply(READING, FOUND),
     ),
     make_scenario(
+        "hidden-arguments",
+        "a call with characters that nobody sees in its arguments, then the answer",
+        make_reply(
+            LOOKING,
+            # Turns the line around, takes no room, is a letter of a tag.
+            build_function_call("$tool", {"city": "Bern\u202egpj.exe\u200b\U000e0041"}),
+        ),
+        make_reply(READING, FOUND),
+    ),
+    make_scenario(
         "bad-arguments",
         "a call whose arguments are not valid JSON, then the answer",
         make_reply(LOOKING, build_function_call("$tool", '{"city": "Zür')),

@@ -183,12 +183,14 @@ def test_r24_pictures_of_a_tool_are_a_delta_that_the_host_stores() -> None:
 
 
 def test_error_keeps_what_was_shown() -> None:
-    """R25: a chunk, after the metadata."""
+    """R25: a chunk, after the metadata; a line if the answer can be continued."""
     chunks, view = on_page(reported(LOOKING, []))
 
-    [error] = [index for index, chunk in enumerate(chunks) if "error" in chunk]
-    assert len(statuses(chunks[:error], "execution_metadata")) == 1
-    assert statuses(chunks[error:], "execution_metadata") == []
+    told = [chunk for chunk in chunks if chunk.get("event", {}).get("type") == "status"]
+    metadata, last = [chunk["event"]["data"] for chunk in told[-2:]]
+    assert metadata["action"] == "execution_metadata"
+    assert "The connection to the model broke" in last["description"]
+    assert not [chunk for chunk in chunks if "error" in chunk]
     result = view.result("c", 1, "m")
     assert result["error"]["message"]
     assert result["execution_metadata"]["ending"] == "cut"

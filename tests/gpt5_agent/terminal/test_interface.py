@@ -108,6 +108,16 @@ async def test_thoughts_calls_and_answers_are_shown() -> None:
             await desk.sees(text)
 
 
+async def test_approval_shows_what_nobody_can_see() -> None:
+    """As on the page: a sign in its place would not say what it is."""
+    hidden = [calls("delete_weather", 1, city="Bern\u202e\u3164")]
+    async with sitting(hidden, [SAID]) as desk:
+        desk.terminal.receive_line("Delete it.")
+        await desk.sees('With: {"city": "Bern\\u202e\\u3164"}\ny or n: ')
+        desk.terminal.receive_line("n")
+        await desk.sees("It rains.\n")
+
+
 @pytest.mark.parametrize(
     ("typed", "shown"),
     [("y", "= Rain in Bern."), ("YES", "= Rain"), ("n", "! Error: The user did not")],

@@ -29,6 +29,11 @@ def is_question(payload: Json) -> bool:
     return bool(payload["data"].get("type") == "confirmation")
 
 
+def waiting_calls(message: Json) -> list[Json]:
+    """The calls of an answer whose cards have the buttons to allow or deny them."""
+    return [item for item in message["output"] if item.get("status") == "pending"]
+
+
 @dataclass
 class Turn:
     """One question and its answer, as the tab saw it."""
@@ -220,6 +225,20 @@ class Tab:
         chat = await self.user.chat(question.chat_id)
         asked: Json = chat["history"]["messages"][question.regenerate]
         return {key: asked[key] for key in asked if key != "childrenIds"}
+
+    async def decide(
+        self, turn: Turn, action: str = "approve", **more: Any
+    ) -> list[str]:
+        """Answer each call that waits at its card; their names, in this order."""
+        asked: list[str] = []
+        await self.settle(turn)
+        while waiting := waiting_calls(await self.message(turn)):
+            asked.append(waiting[0]["name"])
+            path = f"/api/v1/chats/{turn.chat_id}/messages/{turn.message_id}/resolve"
+            body = {"call_id": waiting[0]["call_id"], "action": action, **more}
+            await self.user.call("POST", path, body)
+            await self.settle(turn)
+        return asked
 
     async def stop(self, turn: Turn) -> None:
         """Press the stop button."""

@@ -5,7 +5,8 @@ title: Says whether this version of Open WebUI keeps what the pipe counts on
 # A question holds the directory of our packages, and pairs of a name and a promise. The
 # answer is
 #
-#     {"broken": [[name, promise, what it is instead], ...], "chat": {...}}
+#     {"version": ..., "broken": [[name, promise, what it is instead], ...],
+#      "chat": {...}}
 
 import ast
 import inspect
@@ -16,6 +17,7 @@ from operator import attrgetter
 from typing import Any
 from uuid import uuid4
 
+from open_webui.env import VERSION
 from open_webui.internal.db import get_async_db_context
 from open_webui.models.chats import Chat
 
@@ -36,7 +38,8 @@ class Pipe:
         sys.path.append(asked["packages"])
         rows = [(name, kept, instead(name, kept)) for name, kept in asked["promises"]]
         broken = [row for row in rows if row[-1]]
-        return json.dumps({"broken": broken, "chat": await use_a_chat()})
+        chat = await use_a_chat()
+        return json.dumps({"version": VERSION, "broken": broken, "chat": chat})
 
 
 def instead(name: str, promise: str) -> str:

@@ -1,6 +1,6 @@
 """Calls of remote servers that need a person's consent, against a strict server."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -8,7 +8,7 @@ import pytest
 from openai_responses.items import Item
 from openai_responses.loop.events import ToolOutput
 from openai_responses.loop.spending import Budget
-from openai_responses.loop.tools import Approval, Approver, Toolset
+from openai_responses.loop.tools import Approval, Approver, AskedCall, Toolset
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.requests.replay import refused_pair, replay_items, replay_output
 from openai_responses.transport.connections import Connections
@@ -35,18 +35,19 @@ NO = "The user did not approve this call of clocks_now. Continue without it."
 
 
 class Person:
-    """Answers questions and remembers them; after the last answer it is always no."""
+    """Answers questions and remembers them; after the last answer it is always no.
+
+    Of `asked`, each entry is one question with its calls.
+    """
 
     def __init__(self, *answers: bool) -> None:
         self._answers = list(answers)
-        self.asked: list[tuple[str, str, Mapping[str, Any]]] = []
+        self.asked: list[list[AskedCall]] = []
 
-    async def __call__(
-        self, call_id: str, name: str, arguments: Mapping[str, Any]
-    ) -> bool:
-        """Return the next answer."""
-        self.asked.append((call_id, name, arguments))
-        return self._answers.pop(0) if self._answers else False
+    async def __call__(self, calls: Sequence[AskedCall]) -> list[bool]:
+        """Return the next answers."""
+        self.asked.append([*calls])
+        return [bool(self._answers and self._answers.pop(0)) for _ in calls]
 
 
 def offering(text: str, **more: Any) -> ResponsesRequest:
@@ -100,8 +101,8 @@ async def test_a_call_that_is_allowed(connections: Connections, sim: Simulator) 
         connections, simulated(sim), request, toolset_for(person)
     )
 
-    [(_, name, arguments)] = person.asked
-    assert (name, arguments) == ("clocks_now", {"zone": "UTC"})
+    [[call]] = person.asked
+    assert (call.name, call.arguments) == ("clocks_now", {"zone": "UTC"})
     first, second = inputs(sim)
     asked = received(sim, 0)
     assert second == [*first, *asked, answer_to(request_in(asked))]
@@ -172,7 +173,7 @@ async def test_whoever_cannot_be_asked_has_not_said_yes(
 ) -> None:
     """An error on the way to a person is a no, and no word of it goes on."""
 
-    async def broken(*_: object) -> bool:
+    async def broken(*_: object) -> list[bool]:
         raise RuntimeError("canary")
 
     toolset = Toolset(MemoryTools(), Approver(ask=broken))
@@ -194,7 +195,8 @@ async def test_several_questions_beside_a_call(
         connections, simulated(sim), offering("sim:mcp-approvals"), toolset
     )
 
-    assert [name for _, name, _ in person.asked] == ["clocks_now", "clocks_zones"]
+    [together] = person.asked
+    assert [call.name for call in together] == ["clocks_now", "clocks_zones"]
     output = list(end_of(events).output)
     if not runs_calls:
         assert len(inputs(sim)) == 1

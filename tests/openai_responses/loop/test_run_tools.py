@@ -1,7 +1,7 @@
 """The loop of a run: turn, calls, turn; against a strict server."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from itertools import pairwise
@@ -15,7 +15,13 @@ from openai_responses.items import Item, drop_orphans, is_call, is_call_output
 from openai_responses.loop.events import RunDone, RunEvent, ToolOutput
 from openai_responses.loop.run import run
 from openai_responses.loop.spending import Budget
-from openai_responses.loop.tools import Approval, Approver, CallLimits, Toolset
+from openai_responses.loop.tools import (
+    Approval,
+    Approver,
+    AskedCall,
+    CallLimits,
+    Toolset,
+)
 from openai_responses.models.usage import add_usage
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.requests.replay import replay_output
@@ -413,9 +419,9 @@ async def test_total_limit_counts_neither_tools_nor_people(whose: str) -> None:
     """It is a limit for the server; they take an hour each time."""
     loop = JumpingLoop()
 
-    async def ask(*_: object) -> bool:
+    async def ask(calls: Sequence[AskedCall]) -> list[bool]:
         loop.ahead += 3_600 if whose == "the person's" else 0
-        return True
+        return [True for _ in calls]
 
     async def look(arguments: Json) -> str:
         loop.ahead += 3_600 if whose == "the tool's" else 0
@@ -542,11 +548,11 @@ class Story:
     def toolset(self, tools: MemoryTools) -> Toolset:
         """What answers the calls; the person says yes, no, or is not there."""
 
-        async def ask(*_: object) -> bool:
+        async def ask(calls: Sequence[AskedCall]) -> list[bool]:
             await asyncio.sleep(0)
             if self.yes is None:
                 raise ConnectionError("the person has left")
-            return self.yes
+            return [self.yes for _ in calls]
 
         within = CallLimits(2, 0.02, self.batch_seconds)
         approver = Approver(default_rule=self.rule, ask=ask)

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 from contextlib import aclosing
+from typing import Any
 
 import pytest
 
@@ -10,12 +11,12 @@ from event_loops.skipping_loop import run_skipping
 from openai_responses.endings import MISALIGNMENT, ending_of_failure
 from openai_responses.errors import ApiError
 from openai_responses.items import Item
-from openai_responses.json_input import JsonObject
 from openai_responses.loop.events import RunDone, RunEvent, ToolOutput
 from openai_responses.loop.run import RoundEvent, RoundStarted, run_rounds
 from openai_responses.loop.spending import Budget, EarlierSpending, Spending
 from openai_responses.loop.tools import (
     Approver,
+    AskedCall,
     CallLimits,
     CallTexts,
     Judgment,
@@ -44,12 +45,14 @@ async def seconds_long(_: Json) -> str:
 class Spender:
     """A run within a budget; `started` says in which rounds a call was allowed."""
 
-    def __init__(self, budget: Budget, *answers: Sequence[Item]) -> None:
+    def __init__(
+        self, budget: Budget, *answers: Sequence[Item], **toolset: Any
+    ) -> None:
         self.tools = MemoryTools(get_weather=seconds_long)
         self.model = ScriptedProvider(*answers)
         self.outputs: list[object] = []
         self.started: list[bool] = []
-        self._toolset = Toolset(self.tools, budget=budget, texts=TEXTS)
+        self._toolset = Toolset(self.tools, budget=budget, texts=TEXTS, **toolset)
 
     def run(self, spending: Spending | None = None) -> RunDone:
         """Return how the run ended."""
@@ -112,6 +115,29 @@ def test_at_a_limit_the_model_answers_without_tools(case: str) -> None:
     assert choices == [None if may else "none" for may in may_call]
     assert all(request.tools == TOOLS for request in spender.model.requests)
     assert ended.ending.kind == "completed"
+
+
+@pytest.mark.parametrize(
+    ("earlier", "said"),
+    [
+        (EarlierSpending(), ["Rain.", "Rain."]),
+        (EarlierSpending(rounds=1), ["Rain.", "rounds get_weather"]),
+        (EarlierSpending(rounds=2), ["rounds get_weather"]),
+        (EarlierSpending(calls=3), ["calls"]),
+        (EarlierSpending(calls=2), ["Rain.", "calls"]),
+    ],
+)
+def test_what_earlier_runs_took_counts(
+    earlier: EarlierSpending, said: list[str]
+) -> None:
+    """They belong to the same answer: the host made their calls and asked again."""
+    budget = Budget(rounds=3, calls=3)
+    rounds = [[call(str(number))] for number in range(len(said))]
+    spender = Spender(budget, *rounds, [SAID], earlier=earlier)
+
+    spender.run()
+
+    assert spender.outputs == said
 
 
 def test_last_answer_that_calls_all_the_same_ends_the_run() -> None:
@@ -180,10 +206,10 @@ async def decided_by_person(_: Json) -> str:
     return "Yes."
 
 
-async def approve(call_id: str, name: str, arguments: JsonObject) -> bool:
+async def approve(calls: Sequence[AskedCall]) -> list[bool]:
     """Approve after a hundred seconds."""
     await asyncio.sleep(100)
-    return True
+    return [True for _ in calls]
 
 
 class AskingJudge:

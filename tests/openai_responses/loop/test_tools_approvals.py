@@ -1,12 +1,12 @@
 """Whether a call may run, by rule or by question."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from openai_responses.loop.tools import Approval, ApprovalRules, Approver
+from openai_responses.loop.tools import Approval, ApprovalRules, Approver, AskedCall
 
 pytestmark = pytest.mark.asyncio
 
@@ -18,16 +18,14 @@ class Person:
 
     def __init__(self, answer: Any) -> None:
         self.answer = answer
-        self.asked: list[tuple[str, str, Mapping[str, Any]]] = []
+        self.asked: list[list[AskedCall]] = []
 
-    async def __call__(
-        self, call_id: str, name: str, arguments: Mapping[str, Any]
-    ) -> bool:
+    async def __call__(self, calls: Sequence[AskedCall]) -> list[bool]:
         """Take a question."""
-        self.asked.append((call_id, name, arguments))
+        self.asked.append([*calls])
         if isinstance(self.answer, BaseException):
             raise self.answer
-        return bool(self.answer)
+        return [bool(self.answer) for _ in calls]
 
 
 async def refusal(approver: Approver, name: str = "get_weather") -> str | None:
@@ -113,7 +111,7 @@ DENIED = "The administrator does not allow get_weather. Do not call it again."
     [
         ("auto", False, None, []),
         ("deny", True, DENIED, []),
-        ("ask", True, None, [("call_1", "get_weather", ARGUMENTS)]),
+        ("ask", True, None, [[AskedCall("call_1", "get_weather", ARGUMENTS)]]),
     ],
     ids=["auto", "deny", "ask"],
 )

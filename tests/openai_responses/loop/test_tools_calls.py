@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,6 +15,7 @@ from event_loops.skipping_loop import run_skipping
 from openai_responses.items import Item
 from openai_responses.loop.tools import (
     Approver,
+    AskedCall,
     CallLimits,
     ToolResult,
     Toolset,
@@ -360,9 +361,9 @@ def test_tool_with_a_time_of_its_own_is_not_cut_before(
 def test_time_to_approve_counts_in_no_limit() -> None:
     """A person may think for a day."""
 
-    async def ask(_: str, __: str, ___: Mapping[str, Any]) -> bool:
+    async def ask(calls: Sequence[AskedCall]) -> list[bool]:
         await asyncio.sleep(86_400)
-        return True
+        return [True for _ in calls]
 
     approver = Approver(default_rule="ask", ask=ask)
 
@@ -376,13 +377,16 @@ def test_time_to_approve_counts_in_no_limit() -> None:
 
 
 def test_calls_that_need_no_consent_do_not_wait_for_people() -> None:
-    """They have ended before anybody answers; the outputs keep their order."""
+    """They have ended before anybody answers; the outputs keep their order.
+
+    About the others there is one question, with an answer for each of them.
+    """
     log: list[str] = []
 
-    async def ask(call_id: str, _: str, __: Mapping[str, Any]) -> bool:
-        log.append(f"asked about {call_id}")
+    async def ask(calls: Sequence[AskedCall]) -> list[bool]:
+        log.append(" ".join(["asked about", *[call.call_id for call in calls]]))
         await asyncio.sleep(86_400)
-        return call_id != "call_2"
+        return [call.call_id != "call_2" for call in calls]
 
     async def note(arguments: Json) -> str:
         log.append(arguments["city"])
@@ -397,20 +401,54 @@ def test_calls_that_need_no_consent_do_not_wait_for_people() -> None:
 
     results = answered(calls, tools, approver=approver)
 
-    asked = [f"asked about call_{n}" for n in (0, 2, 4)]
-    assert sorted(log[:3]) == ["1", "3", asked[0]]
-    assert log[3:] == ["0", asked[1], asked[2], "4"]
+    assert sorted(log[:3]) == ["1", "3", "asked about call_0 call_2 call_4"]
+    assert log[3:] == ["0", "4"]
     assert [done.output for done in results if not done.failed] == ["0", "1", "3", "4"]
     assert "did not approve" in str(results[2].output)
+
+
+def test_question_that_cancels_itself_approves_nothing() -> None:
+    """The host gave the dialog up; what needs no consent has run all the same."""
+
+    async def ask(calls: Sequence[AskedCall]) -> list[bool]:
+        raise asyncio.CancelledError
+
+    tools = MemoryTools(delete=weather)
+    approver = Approver([("delete", "ask")], ask=ask)
+    calls = [calling("delete", 1), calling("get_weather", 2)]
+
+    denied, made = answered(calls, tools, approver=approver)
+
+    assert "did not approve this call of delete" in str(denied.output)
+    assert made == RAIN
+    assert [name for name, _ in tools.called] == ["get_weather"]
+
+
+def test_answers_to_several_calls_are_in_their_order() -> None:
+    """A person may allow one and not the other; too few answers allow nothing more."""
+
+    async def ask(calls: Sequence[AskedCall]) -> list[bool]:
+        return [False, True]
+
+    calls = [calling("get_weather", n) for n in range(3)]
+
+    first, second, third = answered(
+        calls, MemoryTools(), approver=Approver(default_rule="ask", ask=ask)
+    )
+
+    assert second == RAIN
+    assert ["did not approve" in str(each.output) for each in (first, third)] == [
+        True
+    ] * 2
 
 
 def test_time_of_a_batch_stands_still_while_a_person_is_asked() -> None:
     """What runs meanwhile keeps what it had left; a tool's own limit goes on."""
     ended: list[float] = []
 
-    async def ask(_: str, __: str, ___: Mapping[str, Any]) -> bool:
+    async def ask(calls: Sequence[AskedCall]) -> list[bool]:
         await asyncio.sleep(1_000)
-        return True
+        return [True for _ in calls]
 
     async def slow(arguments: Json) -> str:
         await asyncio.sleep(arguments["days"])
@@ -527,10 +565,10 @@ def test_cancelling_during_a_question_runs_nothing_more() -> None:
     async def leave() -> None:
         asked = asyncio.Event()
 
-        async def ask(_: str, __: str, ___: Mapping[str, Any]) -> bool:
+        async def ask(calls: Sequence[AskedCall]) -> list[bool]:
             asked.set()
             await asyncio.Event().wait()
-            return True
+            return [True for _ in calls]
 
         approver = Approver([("get_weather", "auto")], "ask", ask)
         names = ["other", "get_weather", "other"]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from calls.sample import call_of, host_context
-from openai_responses.loop.tools import Approver
+from openai_responses.loop.tools import Approver, AskedCall
 from owui_manifold.call.context import CheckedCall
 from owui_manifold.call.valves import Valves
 from owui_manifold.host.approvals import build_approver
@@ -202,6 +202,81 @@ async def test_question_hides_nothing_of_long_arguments() -> None:
 
     block = message.split("```")[1]
     assert json.loads(block.removeprefix("json")) == {"script": script}
+
+
+async def test_several_calls_are_one_question() -> None:
+    """It shows each of them with its number, and the answer holds for all."""
+    page = Page(True)
+    approver = approver_of(ruled("*=ask", event_call=page))
+    calls = [
+        AskedCall("call_1", "get_weather", {"city": "Bern"}),
+        AskedCall("call_2", "delete_file", {"path": "/a"}),
+        AskedCall("call_3", "get_weather", {"city": "Rom"}),
+    ]
+
+    assert await approver.refusals(calls) == [None] * 3
+    [event] = page.shown
+    assert event["data"]["title"] == "Allow these 3 calls?"
+    assert event["data"]["tool_call"] == {
+        "id": "call_1",
+        "name": "get_weather, delete_file",
+        "arguments": {
+            "1. get_weather": {"city": "Bern"},
+            "2. delete_file": {"path": "/a"},
+            "3. get_weather": {"city": "Rom"},
+        },
+    }
+    begin, block, _ = event["data"]["message"].split("```")
+    assert "use 3 calls of get_weather, delete_file with:" in begin
+    shown = json.loads(block.removeprefix("json"))
+    assert shown == event["data"]["tool_call"]["arguments"]
+
+
+async def test_no_to_several_calls_denies_each_that_was_asked_about() -> None:
+    """Those that the rules decide about are not in the question."""
+    page = Page(False)
+    rules = "delete_*=deny, get_*=ask, now=auto"
+    approver = approver_of(ruled(rules, event_call=page))
+    names = ["get_weather", "delete_file", "now", "get_time"]
+
+    refusals = await approver.refusals(
+        [AskedCall(name, name, {}) for name in names],
+    )
+
+    [event] = page.shown
+    asked = event["data"]["tool_call"]["arguments"]
+    assert list(asked) == ["1. get_weather", "2. get_time"]
+    words = ["approve this call of get_weather", "allow delete_file", None]
+    for refusal, word in zip(
+        refusals, [*words, "approve this call of get_time"], strict=True
+    ):
+        assert refusal is None if word is None else word in str(refusal)
+
+
+@pytest.mark.parametrize(
+    ("hidden", "shown"),
+    [
+        ("\u202e", "\\u202e"),  # turns the rest of the line around
+        ("\u200b", "\\u200b"),  # takes no room
+        ("\U000e0041", "\\udb40\\udc41"),  # a letter of a tag
+    ],
+)
+async def test_what_cannot_be_seen_is_shown_as_an_escape(
+    hidden: str, shown: str
+) -> None:
+    """In the card of the newest host, and in the message of the oldest."""
+    page = Page(True)
+    approver = approver_of(ruled("*=ask", event_call=page))
+    arguments = {f"to{hidden}": [f"ada{hidden}@example.com"]}
+
+    await approver.refusal("call_1", f"se{hidden}nd", arguments)
+
+    data = page.shown[0]["data"]
+    assert hidden not in json.dumps(data, ensure_ascii=False)
+    assert data["tool_call"]["name"] == f"se{shown}nd"
+    assert data["tool_call"]["arguments"] == {f"to{shown}": [f"ada{shown}@example.com"]}
+    in_json = shown.replace("\\", "\\\\")
+    assert f'"ada{in_json}@example.com"' in data["message"]
 
 
 # ---------------------------------------------------------------- whose rule it is

@@ -8,7 +8,7 @@ from calls.sample import IDS, MODEL, TOOL, call_of, chat, host_context
 from calls.valves import expert
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item, message_text
-from openai_responses.loop.spending import Budget
+from openai_responses.loop.spending import Budget, EarlierSpending
 from openai_responses.repairs.finding import Trial
 from openai_responses.repairs.request_repairs import LeaveOutParameter, Repair
 from openai_responses.requests.build import ResponsesRequest
@@ -29,6 +29,7 @@ from stand_in.signing import SIGN
 
 pytestmark = pytest.mark.asyncio
 
+Json = dict[str, Any]
 ULID = "A" * 26
 NAMED = {"type": "function", "function": {"name": "get_weather"}}
 VALVES = Valves(BASE_URL="http://127.0.0.1:1", API_KEY="sk-1")
@@ -303,6 +304,65 @@ async def test_log_says_which_tool_an_effort_costs(host: StandInHost) -> None:
     line = "left out of requests of user user-1: the tool web_search (not with the "
     assert [line in text for text in lines] == [False, True, True]
     assert lines[1].count("left out") == 1
+
+
+@pytest.mark.parametrize(
+    ("length", "is_native", "sent"),
+    [
+        (1_000, True, 1_000),
+        (1_060, True, 1_060),  # it may have been cut already, and has a note
+        (1_061, True, 1_000 + len("\n[... 61 characters are cut here ...]\n")),
+        (300_000, False, 300_000),  # a client decides about its own tools
+    ],
+)
+async def test_output_of_a_call_that_the_host_made_is_limited(
+    length: int, is_native: bool, sent: int, host: StandInHost
+) -> None:
+    """The host made it after an approval, or another pipe did."""
+    function = {"name": "get_weather", "arguments": "{}"}
+    call = {"id": "call_1", "type": "function", "function": function}
+    body = chat("Hi")
+    body["messages"] += [
+        {"role": "assistant", "content": "", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "call_1", "content": "x" * length},
+    ]
+    client = Caller("my_pipe.gpt-5.6-sol", "user-1", streams=True)
+    limited = VALVES.model_copy(update={"TOOL_OUTPUT_CHARACTERS": 1_000})
+
+    asked = call_of(body, limited, None if is_native else client)
+    prepared = await build_chat_request(asked)
+
+    assert len(prepared.request.input[-1]["output"]) == sent
+
+
+RESUMED: Json = {"tool_approval_resume": "tools"}
+CALL: Json = {"type": "function_call"}
+OUTPUT: Json = {"type": "function_call_output"}
+
+
+@pytest.mark.parametrize(
+    ("metadata", "output", "earlier"),
+    [
+        (RESUMED, [CALL, OUTPUT], EarlierSpending(1, 1)),
+        (RESUMED, [CALL, {"type": "x"}, CALL, OUTPUT, OUTPUT], EarlierSpending(1, 2)),
+        (RESUMED, [CALL, OUTPUT, {"type": "x"}, CALL], EarlierSpending(2, 2)),
+        (RESUMED, "no list", EarlierSpending()),
+        # The button that continues an answer begins anew.
+        ({}, [CALL, OUTPUT], EarlierSpending()),
+    ],
+)
+async def test_limits_are_those_of_the_whole_answer(
+    metadata: Json, output: Any, earlier: EarlierSpending, host: StandInHost
+) -> None:
+    """Open WebUI made some of its calls, and calls the pipe again."""
+    answer = {"role": "assistant", "content": "", "output": output}
+    host.chats.rows["chat-1"].chat["history"] = {"messages": {"m-1": answer}}
+    context = host_context(metadata={"user_id": "user-1", **IDS, **metadata})
+
+    prepared = await build_chat_request(call_of(chat("Hi"), VALVES, host=context))
+
+    assert prepared.toolset is not None
+    assert prepared.toolset.earlier == earlier
 
 
 async def test_task_runs_no_tools(host: StandInHost) -> None:

@@ -9,6 +9,7 @@ import pytest_asyncio
 from aiohttp import web
 
 from calls.outcomes import (
+    advice,
     chunks_of,
     errors,
     result_of,
@@ -268,9 +269,10 @@ async def test_started_or_refused_answer_is_not_retried_elsewhere(
     """A text that broke off stays as it is, and a refusal of the request is the end."""
     entries(at(other), at(sim))
 
-    for text in ("sim:cut", "sim:refuse", "sim:misaligned-first", "sim:cyber-403"):
+    for text in ("sim:refuse", "sim:misaligned-first", "sim:cyber-403"):
         shown = await chunks_of(pipe, chat(text), **NATIVE)
         assert errors(shown), text
+    assert "broke before" in advice(await chunks_of(pipe, chat("sim:cut"), **NATIVE))
 
     assert not sim.requests
 

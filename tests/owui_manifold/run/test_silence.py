@@ -8,9 +8,9 @@ import pytest
 from calls.outcomes import (
     NATIVE,
     RESPONDED,
+    advice,
     chunks_of,
     closings,
-    errors,
     host_events,
     statuses,
 )
@@ -71,8 +71,8 @@ async def test_endless_silence_hides_its_line_at_the_end(pipe: Pipe) -> None:
 
     times = ("20 s", "1 min", "3 min")
     assert page.lines == [SILENT.format(time) for time in times]
-    assert "stopped sending in the middle of the answer" in errors(chunks)[0]
-    assert host_events(chunks, "status")[-1]["hidden"]
+    assert "stopped sending in the middle of the answer" in advice(chunks)
+    assert host_events(chunks, "status")[-2]["hidden"]
 
 
 async def test_time_of_tools_and_of_waits_is_no_silence(

@@ -1,0 +1,73 @@
+"""What people read of texts that strangers wrote."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from owui_chat.wording import value_with_escapes, with_escapes
+
+HEART = "\N{HEAVY BLACK HEART}"
+EMOJI = "\N{VARIATION SELECTOR-16}"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("pay \u202e001$", "pay \\u202e001$"),  # the line goes on from right to left
+        ("\u2066a\u2069", "\\u2066a\\u2069"),
+        ("pass\u200bword", "pass\\u200bword"),
+        ("\ufeffa\u200d\u00adb", "\\ufeffa\\u200d\\u00adb"),
+        ("hi\U000e0041\U000e007f", "hi\\udb40\\udc41\\udb40\\udc7f"),  # tags
+        ("a\u3164b\u115fc", "a\\u3164b\\u115fc"),  # letters of Hangul that are empty
+        ("a\u034fb\u2800c", "a\\u034fb\\u2800c"),
+        ("a\ufe00b\ufe0e\U000e0100", "a\\ufe00b\\ufe0e\\udb40\\udd00"),
+        ("one\rtwo\x1b[2J\x7f", "one\\rtwo\\u001b[2J\\u007f"),
+        ("a\u2028b\u00a0c", "a\\u2028b\\u00a0c"),
+        ("\ud800", "\\ud800"),
+    ],
+)
+def test_what_cannot_be_seen_is_written_out(text: str, shown: str) -> None:
+    assert with_escapes(text) == shown
+
+
+@pytest.mark.parametrize(
+    "text", ["", "Zürich, 東京 and 🚀", "עברית", f"I {HEART}{EMOJI} it", "e\u0301"]
+)
+def test_ordinary_text_stays_as_it_is(text: str) -> None:
+    """Also that of languages that are written from right to left."""
+    assert with_escapes(text) == text
+
+
+def test_only_one_selector_after_a_symbol_is_ordinary() -> None:
+    """Several of them, or one after a letter, can hold a message."""
+    assert with_escapes(f"{HEART}{EMOJI}{EMOJI}") == f"{HEART}{EMOJI}\\ufe0f"
+    assert with_escapes(f"a{EMOJI}") == "a\\ufe0f"
+
+
+@given(st.text())
+def test_all_that_is_shown_can_be_seen(text: str) -> None:
+    shown = with_escapes(text)
+    assert shown.isprintable()
+    assert with_escapes(shown) == shown
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        ({"\u200ba": ["b\u202e", {"c": "d\u200d"}]}, None),
+        ({"script": "one\n\ttwo"}, {"script": "one\n\ttwo"}),
+        ({"n": 1, "x": None, "y": True}, {"n": 1, "x": None, "y": True}),
+        ({"a\u200b": 1, "a\\u200b": 2}, {"a\\u200b": 1, "a\\u200b'": 2}),
+    ],
+)
+def test_values_have_escapes_at_every_depth(value: Any, shown: Any) -> None:
+    """A name that is written like an escape hides no other."""
+    escaped = value_with_escapes(value)
+
+    if shown is None:
+        assert json.dumps(escaped, ensure_ascii=False).isprintable()
+        shown = {"\\u200ba": ["b\\u202e", {"c": "d\\u200d"}]}
+    assert escaped == shown
