@@ -86,10 +86,12 @@ def needs_of(script: str, arguments: list[str]) -> list[Need]:
             return [NEWEST, PIPELINES] if "--agent" in arguments else [NEWEST]
         case "screenshots.py":
             return [NEWEST, CHROMIUM]
-        case "verify.py" if arguments:
-            return needs_of_marks(marks_of_tests(arguments))
-        case "verify.py":
+        case "verify.py" if arguments == ["--fast"]:
+            return []
+        case "verify.py" if arguments in ([], ["--long"]):
             return needs_of_marks(MARKS)
+        case "verify.py":
+            return needs_of_marks(marks_of_tests(arguments))
     return []
 
 

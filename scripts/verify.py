@@ -1,7 +1,11 @@
 """Everything that must hold before a commit.
 
-Started by `scripts/test`, which sets up what is missing. With arguments it hands
-them to pytest, and runs nothing else.
+    scripts/test           all of it
+    scripts/test --fast    what needs no host, no browser, no database and no sandbox
+    scripts/test --long    all of it, then what takes many minutes: fuzz and soak
+    scripts/test ARGUMENTS  pytest with these arguments, and nothing else
+
+`scripts/test` sets up what is missing.
 """
 
 import os
@@ -11,19 +15,30 @@ import sys
 from pathlib import Path
 from types import FrameType
 
+from needs import MARKS
 from progress import Progress
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = ("pipes", "pipelines", "scripts", "tests")
 PARALLEL = ("-n", "2", "--dist", "loadfile")  # each worker has a server of its own
-STEPS = {
+CHECKS = {
     "ruff": ["-m", "ruff", "check", "."],
     "black": ["-m", "black", "--check", *SOURCES],
     "mypy --strict": ["-m", "mypy", *SOURCES],
     "bundle.py --check": ["scripts/bundle.py", "--check"],
     "release.py --check": ["scripts/release.py", "--check"],
     "readme.py --check": ["scripts/readme.py", "--check"],
-    "pytest": ["-m", "pytest", *PARALLEL],
+}
+TESTS = {"pytest": ["-m", "pytest", *PARALLEL]}
+WITHOUT_MARKS = " and ".join(f"not {mark}" for mark in MARKS)
+FAST_TESTS = {"pytest": [*TESTS["pytest"], "-m", WITHOUT_MARKS]}
+LONG_TESTS = {
+    "test_fuzz.py, for minutes": [
+        *("-m", "pytest", *PARALLEL, "tests/test_fuzz.py"),
+        "--hypothesis-profile=long",
+    ],
+    "fuzz.py": ["scripts/fuzz.py"],
+    "soak_of_faults.py": ["scripts/soak_of_faults.py"],
 }
 INTERRUPTED = 130
 
@@ -35,10 +50,17 @@ class Terminated(BaseException):
 def main(arguments: list[str]) -> int:
     """Run every step, then say which ones failed."""
     signal.signal(signal.SIGTERM, _terminate)
-    if arguments:
-        print("Arguments given: pytest alone runs, no lint and no type check.")
-        return run("pytest", ["-m", "pytest", *arguments])
-    failed = [name for name, command in STEPS.items() if run(name, command)]
+    match arguments:
+        case []:
+            steps = CHECKS | TESTS
+        case ["--fast"]:
+            steps = CHECKS | FAST_TESTS
+        case ["--long"]:
+            steps = CHECKS | TESTS | LONG_TESTS
+        case _:
+            print("Arguments given: pytest alone runs, no lint and no type check.")
+            return run("pytest", ["-m", "pytest", *arguments])
+    failed = [name for name, command in steps.items() if run(name, command)]
     print(f"\nFailed: {', '.join(failed)}." if failed else "\nAll is well.")
     return 1 if failed else 0
 
