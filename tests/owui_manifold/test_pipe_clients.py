@@ -136,6 +136,7 @@ async def test_a_failure_has_its_status(
 
     assert response.status_code == status
     assert response.headers["Content-Type"] == "application/json"
+    assert streamed["error"]["status"] == status
     for error in (body_of(response)["error"], streamed["error"]):
         assert (error["type"], error["code"]) == words_of_api
         assert error["message"]
@@ -154,9 +155,11 @@ async def test_a_limit_tells_when_to_ask_again(shown: str, pipe: Pipe) -> None:
     words = f"sim:429,retry-after={shown}"
 
     response = await failure_of(pipe, chat(words), **PLAIN)
+    streamed = (await chunks_of(pipe, chat(words), **PLAIN))[-1]
 
     assert response.status_code == 429
     assert response.headers["Retry-After"] == "7"
+    assert streamed["error"]["retry_after"] == 7
     assert "x-should-retry" not in response.headers
 
 
