@@ -5,7 +5,7 @@ gives up, as it would with OpenAI. Where nothing was sent it says who can change
 the caller (400), or only an administrator (403, 500).
 
 The error of a stream repeats it, and the seconds to wait: Open WebUI sends the head of
-its response before it asks the pipe (docs/reference/open-webui.md, "Errors and Stop").
+its response before it asks the pipe (docs/reference/open-webui.md, "Answers to programs").
 """
 
 import math
