@@ -8,16 +8,17 @@ description: GPT models over the Responses API, with reasoning that is remembere
 How a request is handled, from Open WebUI's call to the last chunk.
 """
 
+from collections import defaultdict
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from functools import partial
 from typing import Any
 
 from openai_responses.endings import COMPLETED, CUT
-from openai_responses.items import text_message
+from openai_responses.items import Item, item_type, text_message
 from openai_responses.loop.events import RunDone, ToolOutput
 from openai_responses.transport.connections import Connections
-from openai_responses.transport.stream import TextDelta
+from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
 from openai_responses.ulid import new_ulid
 from owui_chat.events import AnswerEvent
 from owui_chat.input.tasks import is_usable_text, task_result
@@ -278,8 +279,8 @@ class Pipe:
         What only a page shows, like a status or a source, is emitted meanwhile.
         """
         ended = RunDone(CUT)
-        async with aclosing(events):
-            async for event in events:
+        async with aclosing(_end_open_messages(events)) as whole_events:
+            async for event in whole_events:
                 for chunk in view.render(event):
                     if emit and "event" in chunk:
                         await emit(chunk["event"])
@@ -292,6 +293,38 @@ async def _wait_to_store(caller: Caller) -> None:
     """Wait for the host's database before the host stores something of an answer."""
     if caller.may_have_row:
         await wait_for_database(caller.chat_id)
+
+
+async def _end_open_messages(
+    events: AsyncGenerator[AnswerEvent, None],
+) -> AsyncGenerator[AnswerEvent, None]:
+    """Yield the events; messages that a failure left open end before the run.
+
+    Whoever reads a stream has their text by then. A whole answer has only what ended.
+    """
+    begun: dict[int, Item] = {}
+    texts: defaultdict[int, list[str]] = defaultdict(list)
+    cut: list[Item] = []
+    async with aclosing(events):
+        async for event in events:
+            match event:
+                case ItemAdded(index, item) if item_type(item) == "message":
+                    begun[index] = item
+                case TextDelta(index, "text" | "refusal", _, text):
+                    texts[index].append(text)
+                case ItemDone(index):
+                    begun.pop(index, None)
+                case RunDone() if event.ending.is_failure:
+                    for index, item in begun.items():
+                        text = "".join(texts[index])
+                        if text:
+                            message = {**item, **text_message("assistant", text)}
+                            cut.append({**message, "status": "incomplete"})
+                            yield ItemDone(index, cut[-1], shown=text)
+            if isinstance(event, RunDone):
+                yield event._replace(output=(*event.output, *cut))
+            else:
+                yield event
 
 
 async def _save_round(caller: Caller, view: NativeRenderer | ChunkRenderer) -> None:

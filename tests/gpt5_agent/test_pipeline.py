@@ -582,6 +582,7 @@ async def test_no_exception_leaves(
     assert "RuntimeError at line" in line
     assert "diary" not in caplog.text
     assert "diary" not in sentence
+    assert chunk["error"]["type"] == "server_error"  # as OpenAI's clients expect it
 
 
 async def test_a_refusal_of_the_api_keeps_what_was_said(pipeline: Pipeline) -> None:

@@ -175,6 +175,27 @@ async def test_a_failure_has_its_status(
         assert error.code == code
         assert "Error id" in error.message
     assert failed.value.type == broken.value.type
+    # Open WebUI sends its own 200 before it asks the pipe.
+    assert isinstance(broken.value.body, dict)
+    assert broken.value.body["status"] == failed.value.status_code
+
+
+@pytest.mark.asyncio
+async def test_the_text_before_a_failure_is_in_its_body(
+    admin: User, client: openai.AsyncOpenAI
+) -> None:
+    """What a background answer had said; the client would ask again by itself."""
+    async with valves_changed(admin, PIPE, BACKGROUND_MODELS="gpt-6.1-sol"):
+        with pytest.raises(openai.InternalServerError) as failed:
+            await client.chat.completions.create(
+                model=MODEL, messages=asking("sim:failed")
+            )
+
+    response = failed.value.response
+    [choice] = response.json()["choices"]
+    assert choice["message"]["content"].startswith("This is turn 1.")
+    assert choice["finish_reason"] == "length"
+    assert response.headers["x-should-retry"] == "false"
 
 
 @pytest.mark.asyncio

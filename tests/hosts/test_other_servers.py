@@ -14,8 +14,9 @@ from hosts.sent import chat_bodies, kinds
 from hosts.setup.pipes import valves_changed
 from openai_responses.items import message_text
 from simulator import Simulator
+from upstream import wire
 from upstream.odd_streams import ANSWER, CITY, sending
-from upstream.server import Upstream
+from upstream.server import Upstream, streaming
 
 pytestmark = [
     pytest.mark.host,
@@ -158,3 +159,24 @@ async def test_call_that_ends_oddly_runs_once(
     call, output = upstream.bodies[1]["input"][-2:]
     assert json.loads(call["arguments"]) == json.loads(CITY)
     assert "rich" in str(output["output"])
+
+
+async def test_half_a_character_loses_nothing(tab: Tab, admin: User) -> None:
+    """For a program in one piece, and in a chat, which can be opened afterwards."""
+    message = wire.message("Rain \ud83c", "\udf27 in Z\ud83c.")
+    answer = streaming(wire.on_the_wire(*wire.whole_stream(message)))
+    async with (
+        Upstream(answer) as upstream,
+        valves_changed(admin, PIPE, BASE_URL=upstream.base_url),
+    ):
+        question = {"role": "user", "content": "weather?"}
+        body = {"model": MODEL, "messages": [question]}
+        whole = await admin.call("POST", "/api/chat/completions", body)
+        turn = await tab.send(MODEL, "weather?")
+        stored = await tab.message(turn)
+
+    [choice] = whole["choices"]
+    assert choice["message"]["content"] == "Rain 🌧 in Z\ufffd."
+    assert turn.error is None
+    assert stored["content"].strip().startswith("Rain ")
+    assert " in Z" in stored["content"]

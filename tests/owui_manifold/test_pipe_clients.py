@@ -14,10 +14,13 @@ from calls.outcomes import (
     body_of,
     chunks_of,
     failure_of,
+    plain_text,
     result_of,
     stream_lines_of,
 )
 from calls.sample import TOOL, chat, valves_for
+from openai_responses.items import message_text
+from owui_chat.storage.markers import strip_markers
 from owui_manifold.pipe import Pipe
 from simulator import Simulator
 from stand_in.host import StandInHost
@@ -133,6 +136,7 @@ async def test_a_failure_has_its_status(
 
     assert response.status_code == status
     assert response.headers["Content-Type"] == "application/json"
+    assert streamed["error"]["status"] == status
     for error in (body_of(response)["error"], streamed["error"]):
         assert (error["type"], error["code"]) == words_of_api
         assert error["message"]
@@ -151,9 +155,11 @@ async def test_a_limit_tells_when_to_ask_again(shown: str, pipe: Pipe) -> None:
     words = f"sim:429,retry-after={shown}"
 
     response = await failure_of(pipe, chat(words), **PLAIN)
+    streamed = (await chunks_of(pipe, chat(words), **PLAIN))[-1]
 
     assert response.status_code == 429
     assert response.headers["Retry-After"] == "7"
+    assert streamed["error"]["retry_after"] == 7
     assert "x-should-retry" not in response.headers
 
 
@@ -172,6 +178,27 @@ async def test_what_has_cost_money_is_not_asked_for_again(pipe: Pipe) -> None:
     assert response.headers["x-should-retry"] == "false"
     [choice] = body_of(response)["choices"]
     assert choice["message"]["reasoning_content"]
+
+
+@pytest.mark.parametrize("word", ["failed", "error-nested"])
+async def test_text_before_a_failure_comes_along(
+    word: str, pipe: Pipe, sim: Simulator
+) -> None:
+    """A background answer is read as a stream. Nothing says that it is whole."""
+    pipe.valves = valves_for(sim, BACKGROUND_MODELS="gpt-5.6-sol")
+    body = chat(f"sim:{word}")
+
+    response = await failure_of(pipe, body, **PLAIN)
+    page = await result_of(pipe, body, **NATIVE)
+    shown = plain_text(await chunks_of(pipe, body, **PLAIN)).strip()
+
+    [choice] = body_of(response)["choices"]
+    assert choice["finish_reason"] == "length"
+    assert choice["message"]["content"].strip() == shown
+    assert shown
+    [message] = [item for item in page["output"] if item["type"] == "message"]
+    assert message["status"] == "incomplete"
+    assert strip_markers(message_text(message)).strip() == shown
 
 
 async def test_own_fault_is_a_500(pipe: Pipe) -> None:

@@ -42,6 +42,7 @@ from owui_chat.render.chunks import (
     error_chunk,
     whole_characters,
 )
+from owui_chat.render.client_errors import client_error, exception_status
 from owui_chat.render.completions import ChunkRenderer, completion_text
 from shells.failures import report_exception, report_failure, report_skipped
 from shells.shell import PIPELINE_SHELL
@@ -76,8 +77,7 @@ async def stream_answer(call: PipelineCall) -> AsyncGenerator[AnswerPiece, None]
                     for chunk in renderer.show(event):
                         yield chunk
     except Exception as error:  # raised, it would take away what has been shown
-        message = report_exception(call.log, error, PIPELINE_SHELL)
-        yield _readable_chunk(error_chunk(message), call.caller)
+        yield _readable_chunk(_failure_chunk(call, error), call.caller)
     yield DONE_LINE
 
 
@@ -86,8 +86,16 @@ async def answer_once(call: PipelineCall) -> Chunk:
     try:
         result = await (_run_task(call) if call.caller.task else _run_agent(call))
     except Exception as error:  # raised, it would be no answer, only HTTP 500
-        result = error_chunk(report_exception(call.log, error, PIPELINE_SHELL))
+        result = _failure_chunk(call, error)
     return whole_characters(result)
+
+
+def _failure_chunk(call: PipelineCall, error: Exception) -> Chunk:
+    """Log what stopped an answer; return it in the form of its reader."""
+    message = report_exception(call.log, error, PIPELINE_SHELL)
+    if call.caller.host_reads:
+        return error_chunk(message)
+    return client_error(message, exception_status(error))
 
 
 async def _run_agent(call: PipelineCall) -> Chunk:

@@ -3,8 +3,12 @@
 The status is that of the model's server where there is one, so that a client waits, or
 gives up, as it would with OpenAI. Where nothing was sent it says who can change that:
 the caller (400), or only an administrator (403, 500).
+
+The error of a stream repeats it, and the seconds to wait: Open WebUI sends the head of
+its response before it asks the pipe (docs/reference/open-webui.md, "Answers to programs").
 """
 
+import math
 from collections.abc import Mapping
 from http import HTTPStatus
 
@@ -96,7 +100,17 @@ def ending_error(ended: RunDone) -> Chunk:
     error = ended.trace.error
     if not error.code and ending.code != error.type:
         error = error._replace(code=ending.code)  # what the server's words mean
-    return client_error(ending.sentence, ending_status(ended), error)
+    chunk = client_error(ending.sentence, ending_status(ended), error)
+    seconds = seconds_to_wait(ended)
+    if seconds is not None:
+        chunk["error"]["retry_after"] = seconds
+    return chunk
+
+
+def seconds_to_wait(ended: RunDone) -> int | None:
+    """Return after how many seconds the server wants to be asked again, if it says so."""
+    seconds = ended.trace.retry_after
+    return None if seconds is None else math.ceil(seconds)
 
 
 def client_error(message: str, status: int, error: ApiError = _NO_ERROR) -> Chunk:
@@ -110,5 +124,6 @@ def client_error(message: str, status: int, error: ApiError = _NO_ERROR) -> Chun
             "type": api_word(error.type) or by_status,
             "param": api_word(error.param),
             "code": api_word(error.code),
+            "status": int(status),
         }
     }

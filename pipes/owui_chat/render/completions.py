@@ -189,12 +189,18 @@ def _finish_reason(ending: Ending, has_calls: bool) -> str:
 def completion(
     ended: RunDone, completion_id: str, created: int, model: str
 ) -> dict[str, Any]:
-    """Return the `chat.completion` of a run; only the error if it failed at once."""
+    """Return the `chat.completion` of a run; only the error if it failed at once.
+
+    What came before a failure is in it. Clients check the reason against those of
+    OpenAI, and `length` is the one of an answer that is not whole.
+    """
     error = _error(ended)
     if error and not ended.output:
         return error
     message = _message(ended)
-    finish = _finish_reason(ended.ending, "tool_calls" in message)
+    finish = "length"
+    if not error:
+        finish = _finish_reason(ended.ending, "tool_calls" in message)
     return {
         "id": completion_id,
         "object": "chat.completion",

@@ -1,14 +1,14 @@
 """Answers to programs over plain HTTP, in the forms that Open WebUI passes on as they are.
 
 Open WebUI puts an end of its own after what a generator yields, a second `finish_reason`
-and a `[DONE]`; of a StreamingResponse it sends each line unchanged (functions.py:293 and
-317 of 0.12.4). Its status gets lost: Open WebUI calls the pipe when its own response has
-begun (functions.py:288).
+and a `[DONE]`; of a StreamingResponse it sends each line unchanged. Its status gets
+lost: Open WebUI calls the pipe when its own response has begun.
 
 Of an answer in one piece it sends a dict with the status 200, and what `model_dump` of a
-model of pydantic returns as it is (functions.py:337): a response keeps its status and
-its headers. A StreamingResponse would do that as well, except for `/api/v1/messages`,
-which translates each of them as if it were a stream (main.py:2095).
+model of pydantic returns as it is: a response keeps its status and its headers. A
+StreamingResponse would do that as well, except for `/api/v1/messages`, which translates
+each of them as if it were a stream (docs/reference/open-webui.md, "Answers to
+programs").
 """
 
 import json

@@ -1,6 +1,5 @@
 """The forms of an answer: native events, chunks for plain clients, one whole result."""
 
-import math
 from typing import Any
 
 from openai_responses.clock import monotonic_seconds, unix_seconds
@@ -18,6 +17,7 @@ from owui_chat.render.client_errors import (
     client_error,
     ending_status,
     exception_status,
+    seconds_to_wait,
 )
 from owui_chat.render.completions import ChunkRenderer, completion, has_failed
 from owui_chat.render.hosted import HostedItems
@@ -81,9 +81,9 @@ def whole_result(caller: Caller, ended: RunDone, view: NativeRenderer) -> Any:
 def _failure_headers(ended: RunDone) -> dict[str, str]:
     """Return the headers by which clients decide whether and when to ask again."""
     headers: dict[str, str] = {}
-    seconds = ended.trace.retry_after
+    seconds = seconds_to_wait(ended)
     if seconds is not None:
-        headers["Retry-After"] = str(math.ceil(seconds))
+        headers["Retry-After"] = str(seconds)
     if ended.output:
         # Clients of OpenAI and Anthropic repeat 429 and 5xx by themselves, unless this
         # header says no. This answer has cost money, and its tools have run.

@@ -139,10 +139,11 @@ def test_every_ending_of_an_exception_is_a_failure_of_a_server(
     ],
 )
 def test_type_without_one_of_the_server(status: int, kind: str) -> None:
-    """By the status."""
-    assert client_error("No.", status) == {
-        "error": {"message": "No.", "type": kind, "param": None, "code": None}
-    }
+    """By the status, which the error of a stream repeats."""
+    error = client_error("No.", status)["error"]
+    assert error["type"] == kind
+    assert error["status"] == status
+    assert error["param"] is error["code"] is None
 
 
 def test_words_of_the_server_are_passed_on() -> None:
@@ -151,7 +152,8 @@ def test_words_of_the_server_are_passed_on() -> None:
     ended = refused(429, param="input[3].content", message=f"key {KEY}", **given)
 
     [error] = ending_error(ended).values()
-    assert error == {"message": "No.", "param": "input[3].content", **given}
+    words = {"message": "No.", "param": "input[3].content", **given}
+    assert error == {**words, "status": 429}
 
 
 def test_code_of_the_ending_where_the_server_has_none() -> None:
