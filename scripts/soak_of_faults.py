@@ -163,8 +163,11 @@ def find_errors(chunks: Sequence[Json], exchanges: Sequence[Exchange]) -> Iterat
             yield f"asked to wait {failed.wait} s, waited {waited:.2f} s"
 
 
-_LINK = re.compile(r"\(?\[[^\]]*\]\((?:[^()]|\([^()]*\))*\)\)?|\[\d+\]")
-"""A link to a source, or the number of the citation that the page shows for it."""
+_LINK = re.compile(
+    r"\(?\[[^\]]*\]\((?:[^()]|\([^()]*\))*\)\)?|\[\d+\](?:: \S+(?: \".*\")?)?"
+)
+"""A link to a source, or the number of the citation that the page shows for it, also
+with the address that is copied with it."""
 
 
 def find_lost_texts(

@@ -72,6 +72,8 @@ DENIED_MODEL = "denied_model"
 FIREWALL_PAGE = "firewall_page"
 GATEWAY_PAGE = "gateway_page"
 """Our words for a page that came in place of the API's answer."""
+LOADING_MODEL = "loading_model"
+"""Our word for what llama.cpp says until it can answer."""
 REJECTED = "rejected"
 """Our word for a stream that says that the request cannot be answered."""
 
@@ -237,6 +239,8 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "429": _RATE_LIMIT,
         "451": "The model's server may not answer this request for legal reasons (HTTP "
         "{status}). Rephrase the question, or choose another model.",
+        LOADING_MODEL: "The model's server is still loading the model. Try again in a "
+        "minute.",
         "503": _OVERLOADED,
         "529": _OVERLOADED,
         "5": "OpenAI reported an internal error (HTTP {status}). Try again in a moment.",
@@ -307,7 +311,7 @@ FAULTS: Mapping[tuple[str, str], SettingFault] = {
 
 _CONTINUED_KINDS = frozenset({"cut", "malformed", "idle_timeout", "total_timeout"})
 _NOT_CONTINUED = frozenset(
-    {"content_filter", "steered", "no_answer", "only_calls", "only_tokens"}
+    {"content_filter", "steered", "no_answer", "only_calls", "only_tokens", "used_up"}
 )
 """Reasons of an incomplete answer after which there is nothing to continue."""
 
@@ -647,6 +651,7 @@ _CERTAIN_PHRASES = (
         REQUEST_TOO_LARGE,
     ),
     (r"\AIncorrect API key provided", WRONG_KEY),
+    (r"\ALoading model\b", LOADING_MODEL),
     # 403, code "The caller does not have permission to execute the specified operation"
     # (theopenco/llmgateway 1785)
     (r"\AContent violates usage guidelines", CONTENT_FILTER),

@@ -8,6 +8,7 @@ retrying cannot restore.
     passes by itself: a status, a code        as often as the policy says
     says nothing of its cause                 once
     refuses the request                       never
+    says that the model is being loaded       every two seconds, for a minute
 """
 
 import re
@@ -78,6 +79,22 @@ def retry_wait(
         # Up to a quarter less, so that many clients do not come back at once.
         wait = min(_FIRST_BACKOFF * 2**attempt, _MAX_BACKOFF) * (1 - 0.25 * jitter)
     return wait if wait <= policy.max_wait else None
+
+
+_MOST_LOADING = 60.0
+_LOADING_PAUSE = 2.0
+_LOADING = re.compile(r"\bLoading model\b")
+
+
+def loading_wait(policy: RetryPolicy, waited: float, failure: Failure) -> float | None:
+    """Return the seconds to wait for a server that loads its model; None for others.
+
+    llama.cpp says so with a status of 503. It has `waited` for so many seconds.
+    """
+    has_time = policy.max_retries > 0 and waited < _MOST_LOADING
+    words = failure.error.message[:_MAX_WORDS]
+    is_loading = failure.status == 503 and _LOADING.search(words) is not None
+    return min(_LOADING_PAUSE, policy.max_wait) if is_loading and has_time else None
 
 
 def is_passing(error: ApiError) -> bool:

@@ -6,6 +6,7 @@ from openai_responses.errors import ApiError, Failure, MalformedEvent
 from openai_responses.retries import (
     RetryPolicy,
     is_passing,
+    loading_wait,
     retry_wait,
     wait_in_words,
 )
@@ -29,6 +30,33 @@ AGAIN = 0.5
 def test_a_passing_trouble_is_waited_for(status: int) -> None:
     """The server may be better in half a second."""
     assert wait(Failure(status)) == AGAIN
+
+
+LOADING = ApiError("503", "unavailable_error", message="Loading model")
+
+
+@pytest.mark.parametrize(
+    ("failure", "policy", "waited", "expected"),
+    [
+        (Failure(503, LOADING), THREE, 0.0, 2.0),
+        (Failure(503, LOADING), THREE, 58.0, 2.0),
+        (Failure(503, LOADING), THREE, 60.0, None),
+        (Failure(503, LOADING), RetryPolicy(0), 0.0, None),
+        (Failure(500, LOADING), THREE, 0.0, None),
+        (Failure(503, ApiError("503", message="Busy")), THREE, 0.0, None),
+        (
+            Failure(503, ApiError(message="litellm.Error: Loading model")),
+            THREE,
+            0.0,
+            2.0,
+        ),
+    ],
+)
+def test_a_model_that_is_loaded_is_waited_for(
+    failure: Failure, policy: RetryPolicy, waited: float, expected: float | None
+) -> None:
+    """Up to a minute, unless nothing is to be tried again."""
+    assert loading_wait(policy, waited, failure) == expected
 
 
 @pytest.mark.parametrize("status", [307, 401, 402, 403, 404, 413, 421, 451])

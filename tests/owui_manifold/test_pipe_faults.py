@@ -34,7 +34,7 @@ from simulator import Simulator
 from simulator.faults import FailedStart
 from stand_in.host import StandInHost, host_callable
 from upstream import wire
-from upstream.server import Upstream, streaming
+from upstream.server import Upstream, in_turn, replying, streaming
 
 pytestmark = pytest.mark.asyncio
 
@@ -376,6 +376,27 @@ async def test_waiting_for_a_retry_shows_a_status_line(
     assert [request.status for request in sim.requests] == [429, 200]
     levels = [r.levelname for r in caplog.records if BUSY in r.getMessage()]
     assert levels == ["WARNING"]
+
+
+async def test_waiting_for_a_model_that_is_loaded_shows_one_line(
+    pipe: Pipe, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which says nothing that is worth reading later."""
+    monkeypatch.setattr("openai_responses.retries._LOADING_PAUSE", 0.01)
+    body = json.dumps({"error": {"code": 503, "message": "Loading model"}})
+    hello = wire.on_the_wire(*wire.whole_stream(wire.message("Hello.")))
+    answers = in_turn(*[replying(body, 503)] * 4, streaming(hello))
+    async with Upstream(answers) as upstream:
+        changed = {"BASE_URL": upstream.base_url, "EXPERT_JSON": expert(max_retries=2)}
+        pipe.valves = pipe.valves.model_copy(update=changed)
+        chunks = await chunks_of(pipe, chat("Hi"), **NATIVE)
+
+    [line] = statuses(chunks)
+    assert line.startswith("The model's server is loading the model.")
+    assert strip_markers(grown(chunks)) == "Hello."
+    last = host_events(chunks, "status")[-1]["description"]
+    assert last.startswith("Finished")
+    assert "note" not in last
 
 
 async def test_plain_caller_sees_nothing_of_a_retry(pipe: Pipe, sim: Simulator) -> None:

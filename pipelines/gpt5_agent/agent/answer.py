@@ -53,6 +53,7 @@ from openai_responses.models.usage import Usage, add_usage, cost_of_run, window_
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.requests.tools import next_tool_choice
 from openai_responses.transport.stream import ItemAdded, ItemDone
+from owui_chat.unseen_answers import explain_ending
 from strategies.limits import build_budget
 from strategies.merged_calls import MergingProvider
 from strategies.metadata import RunMetadata
@@ -106,13 +107,17 @@ class _Agent:
         return notes
 
     def build_run_end(self) -> RunDone:
-        """Return how the run ended, with all its output, and what this call cost."""
+        """Return how the run ended, with all its output, and what this call cost.
+
+        Outputs of calls that the host has made are in the chat.
+        """
         spending = self._spending
         cost = None
         if spending.own_usages:
             cost = _cost_of(self._request, spending.own_usages)
+        earlier = self._prepared.request.input[-1:]
         return RunDone(
-            ending=self._run_end.ending,
+            ending=explain_ending(self._run_end, earlier),
             usage=spending.usage,
             last_usage=spending.last_usage,
             output=self._run_end.output,

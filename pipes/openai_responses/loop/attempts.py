@@ -76,7 +76,7 @@ from openai_responses.repairs.refusal import SentRequest, named_subject
 from openai_responses.requests.build import ResponsesRequest, strict_payload
 from openai_responses.requests.replay import is_approval_request
 from openai_responses.requests.tools import added_tool_names
-from openai_responses.retries import RetryPolicy, retry_wait
+from openai_responses.retries import RetryPolicy, loading_wait, retry_wait
 from openai_responses.transport.connections import (
     MAX_ANSWER_BYTES,
     Connections,
@@ -171,6 +171,8 @@ class Attempts:
         tool_names.update(as_text(tool.get("name")) for tool in request.tools or ())
         self._retries = 0
         self._repaired = 0
+        self._loading = 0.0
+        """Seconds for which the server's model has been waited for."""
         self._thought: ItemAdded | None = None
         """The thought that is on the page before anything else of the response."""
         self._thought_parts = 0
@@ -183,7 +185,8 @@ class Attempts:
             status, wait = self._prepare_next_attempt()
             if status is None or not self.deadlines.allow(wait):
                 break
-            yield status
+            if status != _MODEL_IS_LOADED or self._loading <= wait:  # once
+                yield status
             self.limits.set_waiting(False)
             await asyncio.sleep(wait)
         if not self.has_shown:
@@ -252,9 +255,9 @@ class Attempts:
         """
         most = self.request.max_output_tokens
         used = self.response.usage
-        if self.response.ending != COMPLETED or self.endpoint.serves_openai:
+        if self.response.ending != COMPLETED or not most or not used:
             return
-        if most and used and used.output >= most:
+        if used.output >= most and not self.endpoint.serves_openai:
             self.response.ending = ending_of_incomplete("max_output_tokens")
 
     def _end_if_used_up(self) -> None:
@@ -400,6 +403,10 @@ class Attempts:
         if trial is not None:
             return self._repair(sent, trial), 0.0
         limits = self.limits.retries
+        wait = loading_wait(limits, self._loading, failure)
+        if wait is not None:
+            self._loading += wait
+            return _MODEL_IS_LOADED, wait
         wait = retry_wait(limits, self._retries, failure, random_fraction())
         if wait is None:
             if not self._thinks:  # else the request was accepted
@@ -429,6 +436,10 @@ class Attempts:
 _STANDARD_TIER = (
     "The model's server has no flex capacity: answering at the standard tier, which costs "
     "twice as much."
+)
+_MODEL_IS_LOADED = Status(
+    "The model's server is loading the model. The answer begins when it is ready.",
+    is_note=False,
 )
 _ID = re.compile(r"[A-Za-z0-9_=-]{1,512}")
 """Ids that are safe in a path; other servers use base64 in their ids."""

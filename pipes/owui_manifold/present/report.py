@@ -7,26 +7,14 @@ from openai_responses.audit import AuditedRequest
 from openai_responses.endings import (
     Ending,
     ending_of_exception,
-    ending_of_incomplete,
 )
 from openai_responses.errors import ResponsesError
-from openai_responses.items import (
-    Item,
-    has_image,
-    is_call_output,
-    is_code,
-    is_commentary,
-    is_reasoning,
-    item_type,
-    message_text,
-    open_calls,
-)
 from openai_responses.loop.events import RunDone, RunWork
 from openai_responses.models.resolve import resolve_model
 from openai_responses.models.usage import Usage, format_money, window_share
 from openai_responses.requests.build import is_api_parameter, unsent_parameters
-from owui_chat.commentary import closing_commentary
 from owui_chat.render.chunks import METADATA_KEY
+from owui_chat.unseen_answers import explain_ending
 from owui_manifold.call.agent import (
     CALLER_PARAMETERS,
     answering_name,
@@ -78,7 +66,7 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     trace = ended.trace
     facts = call.resolve(prepared.request.model).facts
     ended = ended._replace(
-        ending=_explain_ending(prepared, ended),
+        ending=explain_ending(ended, prepared.request.input[-1:]),
         usage_note=_usage_note(prepared, ended),
         window_share=window_share(ended.last_usage, facts),
     )
@@ -155,44 +143,6 @@ def _usage_note(prepared: PreparedRequest, ended: RunDone) -> str:
         return ""
     count = f"{round(tokens, -2):,}"
     return f"about {count} tokens describe {len(tools)} tools"
-
-
-def _explain_ending(prepared: PreparedRequest, ended: RunDone) -> Ending:
-    """Return how a run ended; if nothing is shown of its answer, with the reason.
-
-    After tools have run, a model may have nothing to add (gpt-5.4-nano and gpt-5-mini
-    end with an empty message). That is no failure: a person who regenerates the
-    answer would run the tools once more.
-    """
-    ending = ended.ending
-    output = ended.output
-    is_seen = any(_is_seen(item) for item in output)
-    if is_seen or open_calls(output) or closing_commentary(output):
-        return ending
-    if ending.kind == "completed":
-        if ended.limit:
-            is_of_calls = ended.limit in ("rounds", "calls")
-            return ending_of_incomplete("only_calls" if is_of_calls else "used_up")
-        earlier = prepared.request.input[-1:]  # the outputs of a client's own tools
-        has_run = any(map(_is_of_run_tool, (*earlier, *output)))
-        return ending if has_run else ending_of_incomplete("no_answer")
-    has_reasoning = any(is_reasoning(item) for item in output)
-    if ending.code == "max_output_tokens" and has_reasoning:
-        sentence = ending_of_incomplete("only_tokens").sentence
-        return ending._replace(sentence=sentence)
-    return ending
-
-
-def _is_of_run_tool(item: Item) -> bool:
-    """Say whether a tool has run, here or at a remote server."""
-    return is_call_output(item) or item_type(item) == "mcp_call"
-
-
-def _is_seen(item: Item) -> bool:
-    """Say whether the page shows an item as an answer."""
-    if item_type(item) == "message":
-        return bool(message_text(item).strip()) and not is_commentary(item)
-    return has_image(item) or is_code(item)
 
 
 def _missing_features(prepared: PreparedRequest) -> tuple[list[str], list[str]]:

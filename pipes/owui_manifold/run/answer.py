@@ -159,7 +159,7 @@ class _Answer:
         call = self._prepared.call
         reason = server_message(call.log, event.reason)
         call.log.warn(f"{event.sentence} {reason}".strip())
-        return Status(event.sentence, is_retry=event.is_retry)
+        return event._replace(trial=None, reason="")
 
     async def _remember(self, confirmed: Sequence[Trial]) -> list[StoredRecord]:
         """Remember what made a request acceptable: for its chat, or for its server.

@@ -76,6 +76,25 @@ def test_r9_answer_without_calls_ends_the_loop() -> None:
     assert ending_of(events).kind == "completed"
 
 
+@pytest.mark.parametrize("item", [reasoning("1"), message("1", " \n")])
+def test_answer_of_which_nothing_is_seen_says_so(item: Item) -> None:
+    """As in the pipe: small models think, and end."""
+    events = run_skipping(events_of(question(), ScriptedProvider([item])))
+
+    sentence = ending_of(events).sentence
+    assert sentence.startswith("The model ended without an answer.")
+    assert states(events)[-1] == "failed"
+
+
+def test_nothing_to_add_after_a_tool_is_no_failure() -> None:
+    """Whoever tries again would run the tool once more."""
+    provider = ScriptedProvider(looking(1), [message("9", "")])
+
+    events = run_skipping(events_of(question(WeatherTool()), provider))
+
+    assert ending_of(events).kind == "completed"
+
+
 def test_calls_are_answered_and_next_round_gets_their_outputs() -> None:
     """History grows by exactly what came and what was answered."""
     tool = WeatherTool()

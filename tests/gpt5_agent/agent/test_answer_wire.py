@@ -150,7 +150,8 @@ async def test_r10_last_answer_keeps_the_tools_and_may_call_none(desk: Desk) -> 
     assert all(body["tools"] == desk.bodies[0]["tools"] for body in desk.bodies)
     assert len(desk.tool.called) == 1
     assert "Maximum iteration limit (2) reached" in str(answered(events))
-    assert ending_of(events).kind == "completed"
+    # This model has nothing to say then.
+    assert ending_of(events).sentence.startswith("The model requested more tool calls")
 
 
 async def test_tools_over_the_limit_of_the_api_are_counted(desk: Desk) -> None:

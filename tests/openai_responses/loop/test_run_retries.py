@@ -624,3 +624,34 @@ async def test_failed_attempt_leaves_nothing(connections: Connections) -> None:
     async with Upstream(OK) as upstream:
         plain = await report(connections, upstream.endpoint, within=TWICE)
     assert retried[1:] == plain
+
+
+LOADS = json.dumps(
+    {"error": {"code": 503, "message": "Loading model", "type": "unavailable_error"}}
+)
+"""What llama.cpp says until its model is in memory."""
+QUICK = limits(retries=1, max_wait=0.01)
+
+
+async def test_server_that_loads_its_model_is_waited_for(
+    connections: Connections,
+) -> None:
+    """For more than its retries, with one line for the whole wait."""
+    loading = [replying(LOADS, 503)] * 5
+    events = await report_of(connections, in_turn(*loading, OK), QUICK)
+
+    assert log_of(events)[-1] == "run completed"
+    waiting = [note for note in log_of(events) if "is loading the model" in note]
+    assert len(waiting) == 1
+    assert not any("Trying again" in note for note in log_of(events))
+
+
+async def test_server_that_goes_on_loading_is_named_so(
+    connections: Connections, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not as overload."""
+    monkeypatch.setattr("openai_responses.retries._MOST_LOADING", 0.03)
+    events = await report_of(connections, replying(LOADS, 503), QUICK)
+
+    sentence = end_of(events).ending.sentence
+    assert sentence.startswith("The model's server is still loading the model.")
