@@ -544,8 +544,24 @@ class ResponsesError(Exception):
         self.fault = fault
 
 
+Remedy = Literal["request", "rule", "setup"]
+"""What has to change before a request can be sent: the request itself, a rule of an
+administrator that forbids it, or what an administrator has set up."""
+
+
 class InvalidRequest(ResponsesError):
     """A request that is not sent."""
+
+    def __init__(
+        self,
+        sentence: str = "",
+        fault: SettingFault = NO_FAULT,
+        *,
+        remedy: Remedy = "request",
+    ) -> None:
+        """Note what has to change; a setting that is at fault is never the caller's."""
+        super().__init__(sentence, fault)
+        self.remedy: Remedy = "setup" if fault.settings else remedy
 
 
 class InvalidSetting(InvalidRequest):
@@ -878,7 +894,18 @@ def header_secrets(value: str) -> list[str]:
 
 def redact_line(text: str, secrets: Iterable[str] = ()) -> str:
     """Return `text` redacted and as one line of printable characters, for a log."""
-    line = "\\n".join(redact(text, secrets).splitlines())
+    return _printable("\\n".join(redact(text, secrets).splitlines()))
+
+
+def redact_words(text: str, secrets: Iterable[str] = ()) -> str:
+    """Return `text` redacted and as one line for people, who read no `\\n`.
+
+    Lines are joined last: some secrets end with their line.
+    """
+    return _printable(" ".join(redact(text, secrets).split()))
+
+
+def _printable(line: str) -> str:
     if line.isprintable():
         return line
     return "".join(_escape_unprintable(character) for character in line)
@@ -1056,6 +1083,11 @@ class Endpoint:
         return self.is_openai or (self.is_azure and not self.is_strict)
 
     @property
+    def serves_openai(self) -> bool:
+        """Whether its models and prices are OpenAI's, as far as anybody has said."""
+        return self.is_openai or not self.is_gateway
+
+    @property
     def is_gateway(self) -> bool:
         """Whether it is neither OpenAI's nor Azure's."""
         return not (self._has_openai_host or self.is_azure)
@@ -1173,7 +1205,8 @@ def proxy_for(endpoint: Endpoint, url: str) -> str | None:
         raise InvalidSetting("proxy", "The proxy is not an http or https address.")
     raise InvalidRequest(
         "The proxy that this server's environment names is not an http or https "
-        "address. An administrator has to correct the environment."
+        "address. An administrator has to correct the environment.",
+        remedy="setup",
     )
 
 
@@ -1330,6 +1363,8 @@ DENIED_MODEL = "denied_model"
 FIREWALL_PAGE = "firewall_page"
 GATEWAY_PAGE = "gateway_page"
 """Our words for a page that came in place of the API's answer."""
+LOADING_MODEL = "loading_model"
+"""Our word for what llama.cpp says until it can answer."""
 REJECTED = "rejected"
 """Our word for a stream that says that the request cannot be answered."""
 
@@ -1495,6 +1530,8 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "429": _RATE_LIMIT,
         "451": "The model's server may not answer this request for legal reasons (HTTP "
         "{status}). Rephrase the question, or choose another model.",
+        LOADING_MODEL: "The model's server is still loading the model. Try again in a "
+        "minute.",
         "503": _OVERLOADED,
         "529": _OVERLOADED,
         "5": "OpenAI reported an internal error (HTTP {status}). Try again in a moment.",
@@ -1563,6 +1600,13 @@ FAULTS: Mapping[tuple[str, str], SettingFault] = {
 """The settings that can be the cause, by kind of ending and word of SENTENCES."""
 
 
+_CONTINUED_KINDS = frozenset({"cut", "malformed", "idle_timeout", "total_timeout"})
+_NOT_CONTINUED = frozenset(
+    {"content_filter", "steered", "no_answer", "only_calls", "only_tokens", "used_up"}
+)
+"""Reasons of an incomplete answer after which there is nothing to continue."""
+
+
 class Ending(NamedTuple):
     """How a run ended; `code` is the API's word for the cause.
 
@@ -1581,6 +1625,16 @@ class Ending(NamedTuple):
     def is_failure(self) -> bool:
         """Say whether the answer is not what the person asked for."""
         return self.kind != "completed"
+
+    @property
+    def can_continue(self) -> bool:
+        """Say whether the model can continue an answer of which text has arrived.
+
+        Then its message says so.
+        """
+        if self.kind == "incomplete":
+            return self.code not in _NOT_CONTINUED
+        return self.kind in _CONTINUED_KINDS
 
     def without_text(self) -> Self:
         """Return the ending of an answer of which nothing arrived."""
@@ -1632,9 +1686,8 @@ _EXCEPTIONS: Mapping[type[ResponsesError], tuple[str, str]] = {
     ResponseLost: ("cut", "lost"),
     UnreadableAnswer: ("unreadable", _OWN_SENTENCE),
     InvalidRequest: ("invalid", _OWN_SENTENCE),
-    InvalidSetting: ("invalid", _OWN_SENTENCE),
 }
-"""Kind and word of the sentence for each exception."""
+"""Kind and word of the sentence for each exception and its subclasses."""
 
 
 def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
@@ -1643,8 +1696,11 @@ def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
         return _ending_without_code(error.kind)
     if isinstance(error, ApiRefused):
         return Ending("refused", _find_code(error.error), str(error), error.fault)
-    connection_lost = ("cut", "") if has_begun else ("unreachable", _OWN_SENTENCE)
-    kind, word = _EXCEPTIONS.get(type(error), connection_lost)
+    kind, word = ("cut", "") if has_begun else ("unreachable", _OWN_SENTENCE)
+    for ancestor in type(error).__mro__:  # shells have errors of their own
+        if ancestor in _EXCEPTIONS:
+            kind, word = _EXCEPTIONS[ancestor]
+            break
     if word == _OWN_SENTENCE:
         return Ending(kind, sentence=str(error), fault=error.fault)
     return _ending_without_code(kind, word)
@@ -1886,6 +1942,7 @@ _CERTAIN_PHRASES = (
         REQUEST_TOO_LARGE,
     ),
     (r"\AIncorrect API key provided", WRONG_KEY),
+    (r"\ALoading model\b", LOADING_MODEL),
     # 403, code "The caller does not have permission to execute the specified operation"
     # (theopenco/llmgateway 1785)
     (r"\AContent violates usage guidelines", CONTENT_FILTER),
@@ -3506,10 +3563,11 @@ def has_plain_reasoning(item: JsonObject) -> bool:
     """Say whether `item` is reasoning of which its server gave the words alone.
 
     LiteLLM gives them as the summary, and models behind it demand them
-    (docs/servers.md).
+    (docs/servers.md). Words alone of a thought that its server encrypts, and that it
+    never ended, would be refused: "Item with id 'rs_...' not found".
     """
     is_plain = is_reasoning(item) and not item.get("encrypted_content")
-    return is_plain and has_text(item)
+    return is_plain and item.get("status") != "incomplete" and has_text(item)
 
 
 def is_encrypted(item: JsonObject) -> bool:
@@ -3824,22 +3882,58 @@ def is_image_call(item: JsonObject) -> bool:
 
 def has_image(item: JsonObject) -> bool:
     """Say whether `item` holds an image that the model can read."""
-    is_generated = is_image_call(item) and bool(item.get("result"))
+    is_generated = is_image_call(item) and _image_label(item) is not None
     # As input the API takes neither SVG nor moving GIF.
-    return is_generated and _image_format(item) in ("png", "jpeg", "webp")
+    return is_generated and image_format(item) in ("png", "jpeg", "webp")
 
 
-def _image_format(item: JsonObject) -> str:
-    return str(item.get("output_format") or "png")
+_DATA_URL = re.compile(r"data:image/([\w.+-]{1,40})(?:;[\w=.+-]{1,40})?;base64,", re.I)
+_WEB_ADDRESS = re.compile(r"https?://[^\s\x00-\x1f\"'<>\\^`{|}]+", re.IGNORECASE)
+_LONGEST_LABEL = 120
+_LONGEST_ADDRESS = 4000
+_MEDIA_TYPES = {"svg": "svg+xml"}
+"""The media type of RFC 6838; the API says `svg`."""
+
+
+def image_format(item: JsonObject) -> str:
+    """Return the format of a generated image, in the words of the API."""
+    label = _DATA_URL.match(as_text(item.get("result"))[:_LONGEST_LABEL])
+    if label is None:
+        return str(item.get("output_format") or "png")
+    subtype = label[1].lower()
+    return {"jpg": "jpeg", "svg+xml": "svg"}.get(subtype, subtype)
 
 
 def image_url(item: JsonObject) -> str:
-    """Return a generated image as a data URL."""
-    subtype = _image_format(item)
-    if subtype == "svg":
-        # The media type of RFC 6838; the API says `svg`.
-        subtype = "svg+xml"
-    return f"data:image/{subtype};base64,{item['result']}"
+    """Return a generated image as a data URL, or its address; empty if it is neither.
+
+    OpenAI gives base64, some gateways a data URL or an address of the web.
+    """
+    label = _image_label(item)
+    return "" if label is None else f"{label}{item['result']}"
+
+
+def _image_label(item: JsonObject) -> str | None:
+    """Return what makes a data URL of a generated image; None if there is no image.
+
+    Base64 has no colon, and an address is short: an image of many megabytes is not
+    searched.
+    """
+    result = as_text(item.get("result"))
+    if not result:
+        return None
+    if _DATA_URL.match(result[:_LONGEST_LABEL]) or is_web_address(result):
+        return ""
+    if ":" in result[:_LONGEST_LABEL]:
+        return None
+    subtype = image_format(item)
+    return f"data:image/{_MEDIA_TYPES.get(subtype, subtype)};base64,"
+
+
+def is_web_address(url: str) -> bool:
+    """Say whether a text is an address of the web, as a page may load it."""
+    is_short = len(url) <= _LONGEST_ADDRESS
+    return is_short and _WEB_ADDRESS.fullmatch(url) is not None
 
 
 def image_message(item: JsonObject) -> Item:
@@ -3962,9 +4056,9 @@ def _texts(values: object) -> list[str]:
 #
 # The tokens that a run used, and what they cost.
 #
-# Costs are in US dollars, by the prices of the model's facts, response
-# by response: the tier that the server named and the length of the input count
-# (docs/reference/responses-api.md, "Prices"). Without a price the cost is unknown, never
+# Costs are in US dollars: what the server says of a response, else by the prices of the
+# model's facts. There, the tier that the server named and the length of the input count
+# (docs/reference/responses-api.md, "Prices"). Without either the cost is unknown, never
 # estimated.
 # --------------------------------------------------------------------------------------
 
@@ -3984,6 +4078,8 @@ class Usage(NamedTuple):
     reasoning: int = 0
     tier: str = ""
     """That served the response; a sum has none."""
+    cost: float | None = None
+    """US dollars, as the server says, with the fees for tools."""
 
 
 def add_usage(first: Usage | None, second: Usage | None) -> Usage | None:
@@ -3997,7 +4093,13 @@ def add_usage(first: Usage | None, second: Usage | None) -> Usage | None:
         cached=first.cached + second.cached,
         cache_writes=first.cache_writes + second.cache_writes,
         reasoning=first.reasoning + second.reasoning,
+        cost=_add_costs(first.cost, second.cost),
     )
+
+
+def _add_costs(first: float | None, second: float | None) -> float | None:
+    """Return the sum, None if either is unknown."""
+    return None if first is None or second is None else first + second
 
 
 def sum_usages(usages: Iterable[Usage]) -> Usage | None:
@@ -4024,7 +4126,34 @@ def read_usage(wire: object, tier: object = "") -> Usage | None:
         cache_writes=_read_count(inputs.get("cache_write_tokens")),
         reasoning=_read_count(outputs.get("reasoning_tokens")),
         tier=as_text(tier),
+        cost=_read_cost(wire),
     )
+
+
+def _read_cost(wire: JsonObject) -> float | None:
+    """Return what a server says that a response costs; None if it says nothing.
+
+    OpenRouter and LiteLLM send a number, Perplexity an object with the total. OpenRouter
+    adds what the provider bills directly, if the account has a key of its own there.
+    """
+    cost = read_dollars(wire.get("cost"))
+    if cost is None:
+        return read_dollars(value_at(wire, "cost", "total_cost"))
+    if wire.get("is_byok") is True:
+        upstream = value_at(wire, "cost_details", "upstream_inference_cost")
+        cost += read_dollars(upstream) or 0.0
+    return cost
+
+
+_MAX_STATED_COST = 10**6
+"""More is no cost of a response."""
+
+
+def read_dollars(value: object) -> float | None:
+    """Return an amount of money; None for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if 0 <= value < _MAX_STATED_COST else None
 
 
 _MAX_TOKENS = 10**12
@@ -4063,18 +4192,26 @@ def cost_of_run(
 ) -> float | None:
     """Return the cost of a run: its responses, searches and containers of code.
 
-    None if it is unknown.
+    None if it is unknown. What a server says of all responses has the fees in it.
     """
-    cost = 0.0
-    for usage in usages:
+    stated: list[float] = []
+    counted = 0.0
+    rows = list(usages)
+    for usage in rows:
+        if usage.cost is not None:
+            stated.append(usage.cost)
+            continue
         tokens = _cost_of_tokens(usage, facts, today)
         if tokens is None:
             return None
-        cost += tokens
+        counted += tokens
+    if rows and len(stated) == len(rows):
+        return sum(stated)
     if facts.regional and host.endswith(_REGIONAL_HOST_SUFFIX):
-        cost *= _REGIONAL_FACTOR
+        counted *= _REGIONAL_FACTOR
     items = list(output)
-    return cost + sum(call_fee(item) for item in items) + container_fees(items)
+    fees = sum(call_fee(item) for item in items) + container_fees(items)
+    return sum(stated) + counted + fees
 
 
 _REGIONAL_HOST_SUFFIX = ".api.openai.com"
@@ -4382,7 +4519,8 @@ def host_name(module: str, name: str) -> Any:
         raise HostTooOld(
             f"This version of Open WebUI has no {name} in open_webui.{module}, which "
             "this plugin needs. An administrator has to update the plugin or Open "
-            "WebUI."
+            "WebUI.",
+            remedy="setup",
         ) from None
 
 

@@ -63,9 +63,10 @@ from decimal import Decimal
 from email.utils import parsedate_to_datetime
 from fnmatch import fnmatchcase
 from functools import cached_property, lru_cache, partial
+from http import HTTPStatus
 from importlib import import_module
 from io import BytesIO
-from itertools import accumulate, chain, groupby, islice, pairwise
+from itertools import accumulate, chain, count, groupby, islice, pairwise
 from operator import attrgetter, itemgetter
 from pathlib import Path
 from reprlib import repr as short_repr
@@ -471,8 +472,24 @@ class ResponsesError(Exception):
         self.fault = fault
 
 
+Remedy = Literal["request", "rule", "setup"]
+"""What has to change before a request can be sent: the request itself, a rule of an
+administrator that forbids it, or what an administrator has set up."""
+
+
 class InvalidRequest(ResponsesError):
     """A request that is not sent."""
+
+    def __init__(
+        self,
+        sentence: str = "",
+        fault: SettingFault = NO_FAULT,
+        *,
+        remedy: Remedy = "request",
+    ) -> None:
+        """Note what has to change; a setting that is at fault is never the caller's."""
+        super().__init__(sentence, fault)
+        self.remedy: Remedy = "setup" if fault.settings else remedy
 
 
 class InvalidSetting(InvalidRequest):
@@ -805,7 +822,18 @@ def header_secrets(value: str) -> list[str]:
 
 def redact_line(text: str, secrets: Iterable[str] = ()) -> str:
     """Return `text` redacted and as one line of printable characters, for a log."""
-    line = "\\n".join(redact(text, secrets).splitlines())
+    return _printable("\\n".join(redact(text, secrets).splitlines()))
+
+
+def redact_words(text: str, secrets: Iterable[str] = ()) -> str:
+    """Return `text` redacted and as one line for people, who read no `\\n`.
+
+    Lines are joined last: some secrets end with their line.
+    """
+    return _printable(" ".join(redact(text, secrets).split()))
+
+
+def _printable(line: str) -> str:
     if line.isprintable():
         return line
     return "".join(_escape_unprintable(character) for character in line)
@@ -955,6 +983,8 @@ DENIED_MODEL = "denied_model"
 FIREWALL_PAGE = "firewall_page"
 GATEWAY_PAGE = "gateway_page"
 """Our words for a page that came in place of the API's answer."""
+LOADING_MODEL = "loading_model"
+"""Our word for what llama.cpp says until it can answer."""
 REJECTED = "rejected"
 """Our word for a stream that says that the request cannot be answered."""
 
@@ -1120,6 +1150,8 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "429": _RATE_LIMIT,
         "451": "The model's server may not answer this request for legal reasons (HTTP "
         "{status}). Rephrase the question, or choose another model.",
+        LOADING_MODEL: "The model's server is still loading the model. Try again in a "
+        "minute.",
         "503": _OVERLOADED,
         "529": _OVERLOADED,
         "5": "OpenAI reported an internal error (HTTP {status}). Try again in a moment.",
@@ -1188,6 +1220,13 @@ FAULTS: Mapping[tuple[str, str], SettingFault] = {
 """The settings that can be the cause, by kind of ending and word of SENTENCES."""
 
 
+_CONTINUED_KINDS = frozenset({"cut", "malformed", "idle_timeout", "total_timeout"})
+_NOT_CONTINUED = frozenset(
+    {"content_filter", "steered", "no_answer", "only_calls", "only_tokens", "used_up"}
+)
+"""Reasons of an incomplete answer after which there is nothing to continue."""
+
+
 class Ending(NamedTuple):
     """How a run ended; `code` is the API's word for the cause.
 
@@ -1206,6 +1245,16 @@ class Ending(NamedTuple):
     def is_failure(self) -> bool:
         """Say whether the answer is not what the person asked for."""
         return self.kind != "completed"
+
+    @property
+    def can_continue(self) -> bool:
+        """Say whether the model can continue an answer of which text has arrived.
+
+        Then its message says so.
+        """
+        if self.kind == "incomplete":
+            return self.code not in _NOT_CONTINUED
+        return self.kind in _CONTINUED_KINDS
 
     def without_text(self) -> Self:
         """Return the ending of an answer of which nothing arrived."""
@@ -1257,9 +1306,8 @@ _EXCEPTIONS: Mapping[type[ResponsesError], tuple[str, str]] = {
     ResponseLost: ("cut", "lost"),
     UnreadableAnswer: ("unreadable", _OWN_SENTENCE),
     InvalidRequest: ("invalid", _OWN_SENTENCE),
-    InvalidSetting: ("invalid", _OWN_SENTENCE),
 }
-"""Kind and word of the sentence for each exception."""
+"""Kind and word of the sentence for each exception and its subclasses."""
 
 
 def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
@@ -1268,8 +1316,11 @@ def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
         return _ending_without_code(error.kind)
     if isinstance(error, ApiRefused):
         return Ending("refused", _find_code(error.error), str(error), error.fault)
-    connection_lost = ("cut", "") if has_begun else ("unreachable", _OWN_SENTENCE)
-    kind, word = _EXCEPTIONS.get(type(error), connection_lost)
+    kind, word = ("cut", "") if has_begun else ("unreachable", _OWN_SENTENCE)
+    for ancestor in type(error).__mro__:  # shells have errors of their own
+        if ancestor in _EXCEPTIONS:
+            kind, word = _EXCEPTIONS[ancestor]
+            break
     if word == _OWN_SENTENCE:
         return Ending(kind, sentence=str(error), fault=error.fault)
     return _ending_without_code(kind, word)
@@ -1511,6 +1562,7 @@ _CERTAIN_PHRASES = (
         REQUEST_TOO_LARGE,
     ),
     (r"\AIncorrect API key provided", WRONG_KEY),
+    (r"\ALoading model\b", LOADING_MODEL),
     # 403, code "The caller does not have permission to execute the specified operation"
     # (theopenco/llmgateway 1785)
     (r"\AContent violates usage guidelines", CONTENT_FILTER),
@@ -1873,10 +1925,11 @@ def has_plain_reasoning(item: JsonObject) -> bool:
     """Say whether `item` is reasoning of which its server gave the words alone.
 
     LiteLLM gives them as the summary, and models behind it demand them
-    (docs/servers.md).
+    (docs/servers.md). Words alone of a thought that its server encrypts, and that it
+    never ended, would be refused: "Item with id 'rs_...' not found".
     """
     is_plain = is_reasoning(item) and not item.get("encrypted_content")
-    return is_plain and has_text(item)
+    return is_plain and item.get("status") != "incomplete" and has_text(item)
 
 
 def is_encrypted(item: JsonObject) -> bool:
@@ -2191,22 +2244,58 @@ def is_image_call(item: JsonObject) -> bool:
 
 def has_image(item: JsonObject) -> bool:
     """Say whether `item` holds an image that the model can read."""
-    is_generated = is_image_call(item) and bool(item.get("result"))
+    is_generated = is_image_call(item) and _image_label(item) is not None
     # As input the API takes neither SVG nor moving GIF.
-    return is_generated and _image_format(item) in ("png", "jpeg", "webp")
+    return is_generated and image_format(item) in ("png", "jpeg", "webp")
 
 
-def _image_format(item: JsonObject) -> str:
-    return str(item.get("output_format") or "png")
+_DATA_URL = re.compile(r"data:image/([\w.+-]{1,40})(?:;[\w=.+-]{1,40})?;base64,", re.I)
+_WEB_ADDRESS = re.compile(r"https?://[^\s\x00-\x1f\"'<>\\^`{|}]+", re.IGNORECASE)
+_LONGEST_LABEL = 120
+_LONGEST_ADDRESS = 4000
+_MEDIA_TYPES = {"svg": "svg+xml"}
+"""The media type of RFC 6838; the API says `svg`."""
+
+
+def image_format(item: JsonObject) -> str:
+    """Return the format of a generated image, in the words of the API."""
+    label = _DATA_URL.match(as_text(item.get("result"))[:_LONGEST_LABEL])
+    if label is None:
+        return str(item.get("output_format") or "png")
+    subtype = label[1].lower()
+    return {"jpg": "jpeg", "svg+xml": "svg"}.get(subtype, subtype)
 
 
 def image_url(item: JsonObject) -> str:
-    """Return a generated image as a data URL."""
-    subtype = _image_format(item)
-    if subtype == "svg":
-        # The media type of RFC 6838; the API says `svg`.
-        subtype = "svg+xml"
-    return f"data:image/{subtype};base64,{item['result']}"
+    """Return a generated image as a data URL, or its address; empty if it is neither.
+
+    OpenAI gives base64, some gateways a data URL or an address of the web.
+    """
+    label = _image_label(item)
+    return "" if label is None else f"{label}{item['result']}"
+
+
+def _image_label(item: JsonObject) -> str | None:
+    """Return what makes a data URL of a generated image; None if there is no image.
+
+    Base64 has no colon, and an address is short: an image of many megabytes is not
+    searched.
+    """
+    result = as_text(item.get("result"))
+    if not result:
+        return None
+    if _DATA_URL.match(result[:_LONGEST_LABEL]) or is_web_address(result):
+        return ""
+    if ":" in result[:_LONGEST_LABEL]:
+        return None
+    subtype = image_format(item)
+    return f"data:image/{_MEDIA_TYPES.get(subtype, subtype)};base64,"
+
+
+def is_web_address(url: str) -> bool:
+    """Say whether a text is an address of the web, as a page may load it."""
+    is_short = len(url) <= _LONGEST_ADDRESS
+    return is_short and _WEB_ADDRESS.fullmatch(url) is not None
 
 
 def image_message(item: JsonObject) -> Item:
@@ -2401,9 +2490,9 @@ class ModelFacts(NamedTuple):
 #
 # The tokens that a run used, and what they cost.
 #
-# Costs are in US dollars, by the prices of the model's facts, response
-# by response: the tier that the server named and the length of the input count
-# (docs/reference/responses-api.md, "Prices"). Without a price the cost is unknown, never
+# Costs are in US dollars: what the server says of a response, else by the prices of the
+# model's facts. There, the tier that the server named and the length of the input count
+# (docs/reference/responses-api.md, "Prices"). Without either the cost is unknown, never
 # estimated.
 # --------------------------------------------------------------------------------------
 
@@ -2423,6 +2512,8 @@ class Usage(NamedTuple):
     reasoning: int = 0
     tier: str = ""
     """That served the response; a sum has none."""
+    cost: float | None = None
+    """US dollars, as the server says, with the fees for tools."""
 
 
 def add_usage(first: Usage | None, second: Usage | None) -> Usage | None:
@@ -2436,7 +2527,13 @@ def add_usage(first: Usage | None, second: Usage | None) -> Usage | None:
         cached=first.cached + second.cached,
         cache_writes=first.cache_writes + second.cache_writes,
         reasoning=first.reasoning + second.reasoning,
+        cost=_add_costs(first.cost, second.cost),
     )
+
+
+def _add_costs(first: float | None, second: float | None) -> float | None:
+    """Return the sum, None if either is unknown."""
+    return None if first is None or second is None else first + second
 
 
 def sum_usages(usages: Iterable[Usage]) -> Usage | None:
@@ -2463,7 +2560,34 @@ def read_usage(wire: object, tier: object = "") -> Usage | None:
         cache_writes=_read_count(inputs.get("cache_write_tokens")),
         reasoning=_read_count(outputs.get("reasoning_tokens")),
         tier=as_text(tier),
+        cost=_read_cost(wire),
     )
+
+
+def _read_cost(wire: JsonObject) -> float | None:
+    """Return what a server says that a response costs; None if it says nothing.
+
+    OpenRouter and LiteLLM send a number, Perplexity an object with the total. OpenRouter
+    adds what the provider bills directly, if the account has a key of its own there.
+    """
+    cost = read_dollars(wire.get("cost"))
+    if cost is None:
+        return read_dollars(value_at(wire, "cost", "total_cost"))
+    if wire.get("is_byok") is True:
+        upstream = value_at(wire, "cost_details", "upstream_inference_cost")
+        cost += read_dollars(upstream) or 0.0
+    return cost
+
+
+_MAX_STATED_COST = 10**6
+"""More is no cost of a response."""
+
+
+def read_dollars(value: object) -> float | None:
+    """Return an amount of money; None for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if 0 <= value < _MAX_STATED_COST else None
 
 
 _MAX_TOKENS = 10**12
@@ -2502,18 +2626,26 @@ def cost_of_run(
 ) -> float | None:
     """Return the cost of a run: its responses, searches and containers of code.
 
-    None if it is unknown.
+    None if it is unknown. What a server says of all responses has the fees in it.
     """
-    cost = 0.0
-    for usage in usages:
+    stated: list[float] = []
+    counted = 0.0
+    rows = list(usages)
+    for usage in rows:
+        if usage.cost is not None:
+            stated.append(usage.cost)
+            continue
         tokens = _cost_of_tokens(usage, facts, today)
         if tokens is None:
             return None
-        cost += tokens
+        counted += tokens
+    if rows and len(stated) == len(rows):
+        return sum(stated)
     if facts.regional and host.endswith(_REGIONAL_HOST_SUFFIX):
-        cost *= _REGIONAL_FACTOR
+        counted *= _REGIONAL_FACTOR
     items = list(output)
-    return cost + sum(call_fee(item) for item in items) + container_fees(items)
+    fees = sum(call_fee(item) for item in items) + container_fees(items)
+    return sum(stated) + counted + fees
 
 
 _REGIONAL_HOST_SUFFIX = ".api.openai.com"
@@ -4211,7 +4343,8 @@ _MAX_ROWS_READ = 1000
 _NAME_FORM = re.compile(r"[0-9a-f]{32}(\.\d{1,6})?")
 _TYPE_FORM = re.compile(r"[a-z_]{1,64}")
 _MEDIA = ("input_image", "input_file")
-_MEDIA_GONE = "[An image or file was here. It could not be sent.]"
+_MEDIA_GONE = "\n[An image or file was here. It could not be sent.]\n"
+"""On a line of its own: some servers join the parts of a message without a space."""
 _MAX_WORDS_OF_PAIR = 20_000
 """Characters of a call or an output that is sent as words of the model."""
 _PLAIN_FIELDS_OF_PAIR = ("type", "call_id", "name", "arguments", "input", "output")
@@ -4451,6 +4584,29 @@ class LeaveOutPlainReasoning(ChatRepair):
         return "leave_out" if has_plain_reasoning(row.item) else "none"
 
 
+@dataclass(frozen=True, slots=True)
+class LeaveOutImages(ChatRepair):
+    """Of messages and outputs with images the words stay.
+
+    It is the way of a model, not of a chat.
+    """
+
+    is_about_chat: ClassVar = False
+
+    @property
+    def message(self) -> str:
+        """The status line for the person who waits."""
+        return "This model cannot see images: answering without them."
+
+    def stored(self) -> list[str]:
+        """Return nothing that a chat stores."""
+        return []
+
+    def change_of(self, row: NamedItem) -> ItemChange:
+        """Send the words of an item with an image."""
+        return "plain" if has_media(row.item, ["input_image"]) else "none"
+
+
 def _is_message_with_text(item: Item) -> bool:
     return item_type(item) == "message" and bool(message_text(item))
 
@@ -4624,11 +4780,11 @@ def _words_of_pair(item: Item) -> Item:
     return text_message("assistant", text[:_MAX_WORDS_OF_PAIR])
 
 
-def has_media(item: Item) -> bool:
+def has_media(item: Item, types: Collection[str] = _MEDIA) -> bool:
     """Say whether `item` holds an image or a file."""
     for key in ("content", "output"):
         for part in content_parts(item.get(key)):
-            if part.get("type") in _MEDIA:
+            if part.get("type") in types:
                 return True
     return False
 
@@ -5115,6 +5271,7 @@ def value_digest(payload: Mapping[str, Any], path: str) -> str:
 #     passes by itself: a status, a code        as often as the policy says
 #     says nothing of its cause                 once
 #     refuses the request                       never
+#     says that the model is being loaded       every two seconds, for a minute
 # --------------------------------------------------------------------------------------
 
 
@@ -5174,13 +5331,28 @@ def retry_wait(
     if attempt >= most:
         return None
     wait = failure.retry_after
-    if wait is None:
-        # In a stream there is no header; the words have it everywhere.
+    if wait is None:  # in a stream there is no header
         wait = wait_in_words(failure.error.message)
     if wait is None:
         # Up to a quarter less, so that many clients do not come back at once.
         wait = min(_FIRST_BACKOFF * 2**attempt, _MAX_BACKOFF) * (1 - 0.25 * jitter)
     return wait if wait <= policy.max_wait else None
+
+
+_MOST_LOADING = 60.0
+_LOADING_PAUSE = 2.0
+_LOADING = re.compile(r"\bLoading model\b")
+
+
+def loading_wait(policy: RetryPolicy, waited: float, failure: Failure) -> float | None:
+    """Return the seconds to wait for a server that loads its model; None for others.
+
+    llama.cpp says so with a status of 503. It has `waited` for so many seconds.
+    """
+    has_time = policy.max_retries > 0 and waited < _MOST_LOADING
+    words = failure.error.message[:_MAX_WORDS]
+    is_loading = failure.status == 503 and _LOADING.search(words) is not None
+    return min(_LOADING_PAUSE, policy.max_wait) if is_loading and has_time else None
 
 
 def is_passing(error: ApiError) -> bool:
@@ -5326,6 +5498,11 @@ _UNVERIFIED = re.compile(r"must be verified to stream", re.IGNORECASE)
 _TEXT_BEFORE_OUTPUT = re.compile(r"No tool output found for (tool|function) call\b")
 """What DeepSeek says of a text between a call and its output (recorded), and of nothing
 that a request lacks: calls and outputs are sent in pairs."""
+_SEES_NOTHING = re.compile(r"image input is not supported", re.IGNORECASE)
+"""What llama.cpp says of an image to a model without eyes, with a status of 500
+(recorded); LiteLLM passes it on."""
+_BLAMES_ITSELF = frozenset({200, 500})
+"""Statuses of a server's own trouble, with which it may also refuse."""
 _MAX_NAME = 64
 """Characters of a name that are kept for the message."""
 _UNREACHED = "retrieving tool list"
@@ -5358,12 +5535,15 @@ def find_repair(sent: SentRequest, failure: Failure, done: int = 0) -> Trial | N
 
     `done` is how many repairs the same response has cost.
     """
-    if not may_be_repaired(failure) or done >= MAX_REPAIRS:
-        return None
-    if failure.status is None:  # no server said anything
+    if failure.status is None or done >= MAX_REPAIRS:  # None: no server said anything
         return None
     refusal = Refusal(failure.error, sent)
-    for trial in _candidates(refusal):
+    trials: Iterator[Trial] = iter(())
+    if may_be_repaired(failure):
+        trials = _candidates(refusal)
+    elif failure.status in _BLAMES_ITSELF:
+        trials = _by_unseen_images(refusal)
+    for trial in trials:
         if _is_worth_trying(trial.repair, sent):
             return trial._replace(error=failure.error)
     return None
@@ -5423,6 +5603,7 @@ def _candidates(refusal: Refusal) -> Iterator[Trial]:
         is_named = "reasoning" in refusal.named_parameter
         yield Trial(LeaveOutPlainReasoning(), is_lasting=is_named)
     for find in (
+        _by_unseen_images,
         _by_code_or_words,
         _by_place,
         _by_image_code,
@@ -5533,6 +5714,13 @@ def _without_item(
         yield Trial(LeaveOutKind(kind, refusal.sent.last_name))
     if not is_from_people(item):
         yield Trial(LeaveOutItem(name, noun, keeps_words=is_paired(item)))
+
+
+def _by_unseen_images(refusal: Refusal) -> Iterator[Trial]:
+    """Yield the repair for a model that cannot see."""
+    phrase = _SEES_NOTHING.search(refusal.words)
+    if phrase and any(has_media(row.item) for row in refusal.sent.items):
+        yield Trial(LeaveOutImages(), is_lasting=refusal.is_own_phrase(phrase[0]))
 
 
 def _by_image_code(refusal: Refusal) -> Iterator[Trial]:
@@ -7949,6 +8137,8 @@ class Trace(NamedTuple):
     """For later requests, which are to be compared with this response."""
     cache: JsonObject = MappingProxyType({})
     """The server's diagnosis of the prompt cache, if it was asked for one."""
+    retry_after: float | None = None
+    """The seconds after which the server wants to be asked again."""
 
 
 class HiddenMessage(NamedTuple):
@@ -8137,6 +8327,11 @@ class Endpoint:
         return self.is_openai or (self.is_azure and not self.is_strict)
 
     @property
+    def serves_openai(self) -> bool:
+        """Whether its models and prices are OpenAI's, as far as anybody has said."""
+        return self.is_openai or not self.is_gateway
+
+    @property
     def is_gateway(self) -> bool:
         """Whether it is neither OpenAI's nor Azure's."""
         return not (self._has_openai_host or self.is_azure)
@@ -8254,7 +8449,8 @@ def proxy_for(endpoint: Endpoint, url: str) -> str | None:
         raise InvalidSetting("proxy", "The proxy is not an http or https address.")
     raise InvalidRequest(
         "The proxy that this server's environment names is not an http or https "
-        "address. An administrator has to correct the environment."
+        "address. An administrator has to correct the environment.",
+        remedy="setup",
     )
 
 
@@ -10662,8 +10858,7 @@ class ResponseState:
     def _end_open(self, status: str, *, has_snapshot: bool) -> list[RunEvent]:
         """End the items that neither an event nor the final snapshot has ended.
 
-        A call without arguments counts only where there is no snapshot to name it. Of
-        reasoning that was only announced, the encrypted content may not be whole.
+        A call without arguments counts only where there is no snapshot to name it.
         """
         events: list[RunEvent] = []
         for position, grown in sorted(self._open.items()):
@@ -10676,7 +10871,10 @@ class ResponseState:
                 has_come = bool(item.get("name")) and (has_come or not has_snapshot)
             if has_come and not is_hosted(item):
                 final = {**item, "status": _STATUS_OF_ITEMS.get(status, "completed")}
-                final.pop("encrypted_content", None)
+                # OpenAI announces another content than it ends with (34 recordings of
+                # 34): what the model can read has not come, only what people can.
+                if final.pop("encrypted_content", None):
+                    final["status"] = "incomplete"
                 events += self._end(position, _NOWHERE, final)
         return events
 
@@ -10843,6 +11041,412 @@ def _ending_of(status: str, response: JsonObject) -> Ending:
 
 
 # --------------------------------------------------------------------------------------
+# openai_responses.loop.tagged_thoughts
+#
+# Thoughts in tags: what servers without a parser for reasoning send as text.
+#
+# A reasoning model writes `<think>`, its thought, `</think>` and its answer. Most servers
+# make reasoning of it. Others (vLLM without `--reasoning-parser`, many gateways) send all
+# of it as the text of one message. Here that message becomes two items, reasoning and the
+# answer, which are shown, stored and sent again like those of any other server.
+#
+#     text of the message           becomes
+#     <think>Hm.</think>It rains.   reasoning "Hm.", message "It rains."
+#     Hm.</think>It rains.          the same: some chat templates (DeepSeek-R1, Qwen3
+#                                   Thinking) write the opening tag themselves
+#     <think>Hm.                    reasoning "Hm.": the model was cut off
+#     <think></think>It rains.      message "It rains."
+#     A <think> tag opens it.       itself: a thought stands at the beginning
+#     `</think>` closes it.         itself: this is code
+#
+# While a message grows, the words before a closing tag that comes alone are shown as text.
+# The tag makes them a thought, under the same index.
+# --------------------------------------------------------------------------------------
+
+
+ThoughtTags = Sequence[tuple[str, str]]
+"""Pairs of an opening and a closing tag; only the first closing tag may come alone."""
+
+THOUGHT_TAGS: ThoughtTags = (
+    ("<think>", "</think>"),
+    ("<thinking>", "</thinking>"),
+    ("<reason>", "</reason>"),
+    ("<reasoning>", "</reasoning>"),
+    ("<thought>", "</thought>"),
+    ("<Thought>", "</Thought>"),
+    ("<|begin_of_thought|>", "<|end_of_thought|>"),
+    ("◁think▷", "◁/think▷"),
+)
+"""Those that a host knows (docs/reference/open-webui.md, "Tags in texts")."""
+
+
+class _TextPiece(NamedTuple):
+    """What becomes of a piece of text: more of the thought, its end, or more `text`.
+
+    `all before` is the whole text before a closing tag that came alone.
+    """
+
+    kind: Literal["thought", "end of thought", "all before", "text"]
+    text: str = ""
+
+
+class _TaggedText:
+    """Reads one text, in pieces or whole."""
+
+    def __init__(self, tags: ThoughtTags) -> None:
+        self._pairs = dict(tags)
+        self._lone_end = tags[0][1]
+        self._place: Literal["start", "thought", "text", "behind thought", "answer"]
+        self._place = "start"
+        """`text` may still turn out to be a thought, an `answer` may not."""
+        self._end = ""
+        """The tag that closes the thought."""
+        self._is_blank = True
+        """Whether the thought has no words so far."""
+        self._held = ""
+        """The end of what came, if it may be the beginning of a tag."""
+        self._shown: list[str] = []
+        """The `text` so far."""
+
+    @property
+    def is_unread(self) -> bool:
+        """Whether no words have come, and more may follow."""
+        return self._place == "start"
+
+    def feed(self, text: str, *, at_end: bool = False) -> list[_TextPiece]:
+        """Return what is certain now; the end of a text is certain."""
+        text = self._held + text
+        self._held = ""
+        pieces: list[_TextPiece] = []
+        if self._place == "start":
+            text = self._read_start(text, at_end)
+        if self._place == "text":
+            text = self._read_text(text, pieces, at_end)
+        if self._place == "thought":
+            text = self._read_thought(text, pieces, at_end)
+        if self._place == "behind thought":
+            text = text.lstrip()
+            if text:
+                self._place = "answer"
+        if self._place == "answer" and text:
+            pieces.append(_TextPiece("text", text))
+        return pieces
+
+    def close(self) -> list[_TextPiece]:
+        """Return the rest; whatever follows is the answer."""
+        pieces = self.feed("", at_end=True)
+        if self._place == "thought":
+            pieces.append(_TextPiece("end of thought"))
+        self._place = "answer"
+        return pieces
+
+    def _read_start(self, text: str, at_end: bool) -> str:
+        """Look for an opening tag; return the text that is still to be read."""
+        words = text.lstrip()
+        for start, end in self._pairs.items():
+            if words.startswith(start):
+                self._place = "thought"
+                self._end = end
+                return words.removeprefix(start)
+        if not at_end and any(start.startswith(words) for start in self._pairs):
+            self._held = text
+            return ""
+        self._place = "text"
+        return text
+
+    def _read_thought(self, text: str, pieces: list[_TextPiece], at_end: bool) -> str:
+        """Add what belongs to the thought to `pieces`; return the text behind it."""
+        thought, end, rest = text.partition(self._end)
+        if not end and not at_end:
+            thought = self._hold_back(text, [self._end])
+        if self._is_blank:
+            thought = thought.lstrip()
+        if thought:
+            self._is_blank = False
+            pieces.append(_TextPiece("thought", thought))
+        if end:
+            self._place = "behind thought"
+            pieces.append(_TextPiece("end of thought"))
+        return rest
+
+    def _read_text(self, text: str, pieces: list[_TextPiece], at_end: bool) -> str:
+        """Look for a closing tag that comes alone; return the text that follows it."""
+        tags = [*self._pairs, self._lone_end]
+        found = [(text.index(tag), tag) for tag in tags if tag in text]
+        if not found:
+            if not at_end:
+                text = self._hold_back(text, tags)
+            if text:
+                self._shown.append(text)
+                pieces.append(_TextPiece("text", text))
+            return ""
+        start, tag = min(found)
+        before = "".join(self._shown) + text[:start]
+        self._shown = []
+        # Whoever writes about tags opens them first, or writes them as code.
+        if tag != self._lone_end or _is_in_code(before):
+            self._place = "answer"
+            return text
+        self._place = "behind thought"
+        pieces.append(_TextPiece("all before", before))
+        return text[start + len(tag) :]
+
+    def _hold_back(self, text: str, tags: Iterable[str]) -> str:
+        """Return `text` without an end that may be the beginning of a tag."""
+        longest = 0
+        for tag in tags:
+            for length in range(min(len(tag) - 1, len(text)), longest, -1):
+                if text.endswith(tag[:length]):
+                    longest = length
+                    break
+        end = len(text) - longest
+        self._held = text[end:]
+        return text[:end]
+
+
+def _is_in_code(before: str) -> bool:
+    """Say whether a text ends inside of code."""
+    line = before.rpartition("\n")[2]
+    return before.count("```") % 2 == 1 or line.count("`") % 2 == 1
+
+
+class _TaggedMessage:
+    """A message, and what of it was shown: its thought and its text, with their indexes.
+
+    A thought that is not kept is not shown.
+    """
+
+    def __init__(
+        self, item: Item, tags: ThoughtTags, indexes: Iterator[int], *, keeps: bool
+    ) -> None:
+        self.item = item
+        self.text = _TaggedText(tags)
+        self.part = 0
+        """That of the last delta."""
+        self.text_index: int | None = None
+        """None before the text begins."""
+        self._indexes = indexes
+        self._keeps_thought = keeps
+        self._has_tags = False
+        self.thought_index: int | None = None
+        self._thought: list[str] = []
+        """The words of the thought so far."""
+        self._ended_thought: Item = {}
+        """The thought as it ended last."""
+
+    def begin_text(self) -> list[RunEvent]:
+        """Return the beginning of the text, once."""
+        if self.text_index is not None:
+            return []
+        self.text_index = next(self._indexes)
+        # A message of an answer in one piece has its text, with the tags, at once.
+        item = {**self.item, "content": []} if self._has_tags else self.item
+        return [ItemAdded(self.text_index, item)]
+
+    def add_to_text(self, event: TextDelta | ItemDone) -> list[RunEvent]:
+        """Return an event that is about the text, behind its beginning."""
+        begun = self.begin_text()
+        return [*begun, event._replace(output_index=self.text_index or 0)]
+
+    def show(self, piece: _TextPiece) -> list[RunEvent]:
+        """Return the events of a piece."""
+        if piece.kind == "text":
+            return self.add_to_text(TextDelta(0, "text", self.part, piece.text))
+        self._has_tags = True
+        if piece.kind == "all before" and self.text_index is not None:
+            self.thought_index = self.text_index
+            self.text_index = None
+            if self._keeps_thought:
+                return self.end_thought(_reasoning(self.item, piece.text))
+            return [ItemDone(self.thought_index, NO_THOUGHT)]
+        events: list[RunEvent] = []
+        if piece.text.strip() and self._keeps_thought:
+            if self.thought_index is None:
+                self.thought_index = next(self._indexes)
+                begun = ItemAdded(self.thought_index, _reasoning(self.item, ""))
+                events.append(begun)
+            self._thought.append(piece.text)
+            events.append(TextDelta(self.thought_index, "reasoning", 0, piece.text))
+        if piece.kind != "thought":
+            thought = _reasoning(self.item, "".join(self._thought))
+            events += self.end_thought(thought)
+        return events
+
+    def end_thought(self, thought: Item) -> list[RunEvent]:
+        """Return the end of the thought, unless it has none or has ended like that."""
+        if self.thought_index is None or thought == self._ended_thought:
+            return []
+        self._ended_thought = thought
+        return [ItemDone(self.thought_index, thought)]
+
+
+def _reasoning(message: Item, words: str) -> Item:
+    """Return the thought of a message, in the form of servers that have a parser."""
+    words = words.strip()
+    return {
+        "id": f"rs_{message.get('id') or 'msg'}",
+        "type": "reasoning",
+        "summary": [],
+        "content": [{"type": "reasoning_text", "text": words}] if words else [],
+        "status": "completed" if words else "in_progress",
+    }
+
+
+class TaggedThoughts:
+    """Makes reasoning of the thoughts in tags of one response.
+
+    One message may become two items, so items are numbered anew. Thoughts that are not
+    kept are neither shown nor sent again.
+    """
+
+    def __init__(
+        self, first_index: int, tags: ThoughtTags, *, keeps_thoughts: bool = True
+    ) -> None:
+        """Number items from `first_index` on."""
+        self._tags = tags
+        self._keeps_thoughts = keeps_thoughts
+        self._free_indexes = count(first_index)
+        self._indexes: dict[int, int] = {}
+        """Those of items that are not messages, by the indexes that come."""
+        self._messages: dict[int, _TaggedMessage] = {}
+        """All messages of the response, by the indexes that come."""
+
+    def feed(self, event: RunEvent) -> list[RunEvent]:
+        """Return the events that replace an event."""
+        if isinstance(event, ResponseDone):
+            rests = [_read_rest(message) for message in self._messages.values()]
+            return [*chain(*rests), event]
+        if isinstance(event, HiddenMessage):
+            return self._hide(event)
+        if not isinstance(event, ItemEvent):
+            return [event]
+        message = self._messages.get(event.output_index)
+        match event:
+            case ItemAdded():
+                return self._begin(event)
+            case TextDelta() if message:
+                return _grow(message, event)
+            case ItemDone() if message:
+                return self._end(message, event)
+        index = message.text_index if message else self._index_of(event.output_index)
+        return [] if index is None else [event._replace(output_index=index)]
+
+    def items(self, ended: Iterable[tuple[int, Item]]) -> list[tuple[int, Item]]:
+        """Return the finished items of the response, with their indexes."""
+        items: list[tuple[int, Item]] = []
+        for index, item in ended:
+            message = self._messages.get(index)
+            if message is None:
+                items.append((self._index_of(index), item))
+                continue
+            thought, answer = self._split(item)
+            if thought and message.thought_index is not None:
+                items.append((message.thought_index, thought))
+            if answer and message.text_index is not None:
+                items.append((message.text_index, answer))
+        return sorted(items, key=itemgetter(0))
+
+    def _begin(self, event: ItemAdded) -> list[RunEvent]:
+        """Return the beginning of an item; that of a message waits for its first words.
+
+        They may be a thought, which comes first.
+        """
+        if item_type(event.item) != "message":
+            begun: list[RunEvent] = []
+            for message in self._messages.values():
+                if message.text.is_unread:  # it came before this item
+                    begun += message.begin_text()
+            index = self._index_of(event.output_index)
+            return [*begun, event._replace(output_index=index)]
+        self._add_message(event)
+        return []
+
+    def _hide(self, event: HiddenMessage) -> list[RunEvent]:
+        """Return a message that repeats the one before it, without its thought."""
+        message = self._add_message(event)
+        message.text.close()
+        _, answer = self._split(event.item)
+        if answer is None:
+            return []
+        message.text_index = next(self._free_indexes)
+        return [HiddenMessage(message.text_index, answer)]
+
+    def _add_message(self, event: ItemAdded | HiddenMessage) -> _TaggedMessage:
+        message = _TaggedMessage(
+            event.item, self._tags, self._free_indexes, keeps=self._keeps_thoughts
+        )
+        self._messages[event.output_index] = message
+        return message
+
+    def _index_of(self, index: int) -> int:
+        """Return the index of an item that is not a message."""
+        if index not in self._indexes:
+            self._indexes[index] = next(self._free_indexes)
+        return self._indexes[index]
+
+    def _end(self, message: _TaggedMessage, event: ItemDone) -> list[RunEvent]:
+        """Return the end of a message, which may be two items."""
+        events = _read_rest(message)
+        thought, answer = self._split(event.item)
+        if thought:
+            events += message.end_thought(thought)
+        if answer:
+            events += message.add_to_text(event._replace(item=answer))
+        return events
+
+    def _split(self, message: Item) -> tuple[Item | None, Item | None]:
+        """Return the thought and the answer of a whole message, as far as it has them."""
+        content = message.get("content")
+        parts = content_parts(content)
+        if isinstance(content, str):
+            parts = [{"type": "output_text", "text": content}]
+        text = parts[0].get("text") if parts else None
+        if not isinstance(text, str):
+            return None, message
+        reader = _TaggedText(self._tags)
+        pieces = [*reader.feed(text), *reader.close()]
+        if all(piece.kind == "text" for piece in pieces):
+            return None, message
+        answer = "".join(piece.text for piece in pieces if piece.kind == "text")
+        words = "".join(piece.text for piece in pieces if piece.kind != "text")
+        thought = _reasoning(message, words) if words.strip() else None
+        if not self._keeps_thoughts:
+            thought = None
+        if not answer and not parts[1:]:
+            return thought, None
+        first = {**parts[0], "text": answer}
+        annotations = content_parts(first.get("annotations"))
+        if annotations:
+            before = len(text) - len(answer)
+            first["annotations"] = [_moved(cited, before) for cited in annotations]
+        return thought, {**message, "content": [first, *parts[1:]]}
+
+
+def _grow(message: _TaggedMessage, event: TextDelta) -> list[RunEvent]:
+    """Return the events of more text."""
+    if event.kind != "text":
+        return [*_read_rest(message), *message.add_to_text(event)]
+    # Older vLLM gives each delta a part of its own (vllm 35184), so all parts are one.
+    message.part = event.part
+    return [*chain(*map(message.show, message.text.feed(event.text)))]
+
+
+def _read_rest(message: _TaggedMessage) -> list[RunEvent]:
+    """Return the events of what was held back of a message."""
+    return [*chain(*map(message.show, message.text.close()))]
+
+
+def _moved(annotation: Item, before: int) -> Item:
+    """Return an annotation of a text that lost so many characters at its beginning."""
+    moved = dict(annotation)
+    for name in ("start_index", "end_index"):
+        index = annotation.get(name)
+        if isinstance(index, int):
+            moved[name] = max(0, index - before)
+    return moved
+
+
+# --------------------------------------------------------------------------------------
 # openai_responses.loop.attempts
 #
 # One response: a request that is sent, then sent again, resumed or polled if that helps.
@@ -10888,6 +11492,11 @@ class Limits(NamedTuple):
     flex_falls_back: bool = False
     """Whether the standard tier, which costs twice as much, may answer where the flex
     tier has no capacity."""
+    thought_tags: ThoughtTags = THOUGHT_TAGS
+    """What makes a thought of the beginning of a text; not at OpenAI and Azure, where
+    it is the model's own text."""
+    keeps_tagged_thoughts: bool = True
+    """Whether such a thought is shown, and sent again."""
 
 
 class Attempts:
@@ -10925,36 +11534,40 @@ class Attempts:
         tool_names.update(as_text(tool.get("name")) for tool in request.tools or ())
         self._retries = 0
         self._repaired = 0
+        self._loading = 0.0
+        """Seconds for which the server's model has been waited for."""
         self._thought: ItemAdded | None = None
         """The thought that is on the page before anything else of the response."""
         self._thought_parts = 0
         """How many parts of it are on the page."""
         while True:
             self.response = ResponseState(first_index, self._call_ids, tool_names)
-            async with aclosing(self._attempt()) as events:
+            async with aclosing(self._attempt(first_index)) as events:
                 async for event in events:
                     yield event
             status, wait = self._prepare_next_attempt()
             if status is None or not self.deadlines.allow(wait):
                 break
-            yield status
+            if status != _MODEL_IS_LOADED or self._loading <= wait:  # once
+                yield status
             self.limits.set_waiting(False)
             await asyncio.sleep(wait)
         if not self.has_shown:
             for event in (*self._end_thought(), *self._held):
                 yield event
+        self._end_if_cut_off()
         self._end_if_used_up()
         yield ModelAnswer(
             ending=self.ending,
             request=self.request,
-            items=tuple(self.response.items),
+            items=tuple(self._items()),
             usages=tuple(self.usages[earlier_usages:]),
             last_usage=self.response.usage,
             trace=self.trace,
             has_shown=self.has_shown,
         )
 
-    async def _attempt(self) -> RunEvents:
+    async def _attempt(self, first_index: int) -> RunEvents:
         """Send the request once; yield what is shown of its answer.
 
         `error` then says why there is no answer, or only a part of it.
@@ -10968,20 +11581,47 @@ class Attempts:
         """How many parts of that thought came from earlier attempts."""
         self._held: list[RunEvent] = []
         """The events of the attempt that are not shown yet."""
+        self._tagged: TaggedThoughts | None = None
+        """What makes reasoning of tags; None at OpenAI and Azure."""
         try:
+            tags = self.limits.thought_tags
+            if tags and not self.endpoint.serves_openai:
+                keeps_thoughts = self.limits.keeps_tagged_thoughts
+                self._tagged = TaggedThoughts(
+                    first_index, tags, keeps_thoughts=keeps_thoughts
+                )
             async with aclosing(self._send(self.request)) as events:
                 async for event in events:
-                    for shown in self._show_or_hold(event):
-                        yield shown
+                    split = self._tagged.feed(event) if self._tagged else [event]
+                    for each in split:
+                        for shown in self._show_or_hold(each):
+                            yield shown
         except ResponsesError as caught:
             if self.response.ending is None:  # what follows the end is not missed
                 self.error = caught
         if self.response.usage:
             self.usages.append(self.response.usage)
 
+    def _items(self) -> list[tuple[int, Item]]:
+        """Return the finished items of the response with their indexes."""
+        items = self.response.items
+        return self._tagged.items(items) if self._tagged else items
+
     def paused(self) -> AbstractContextManager[None]:
         """Stop the total limit while tools run or people decide."""
         return self.deadlines.paused()
+
+    def _end_if_cut_off(self) -> None:
+        """Name the length limit of an answer that ended there.
+
+        llama.cpp calls every answer complete (recorded); OpenAI says so itself.
+        """
+        most = self.request.max_output_tokens
+        used = self.response.usage
+        if self.response.ending != COMPLETED or not most or not used:
+            return
+        if used.output >= most and not self.endpoint.serves_openai:
+            self.response.ending = ending_of_incomplete("max_output_tokens")
 
     def _end_if_used_up(self) -> None:
         """End a run that wants to continue but has used up what `limits.spent` counts.
@@ -11078,7 +11718,13 @@ class Attempts:
         error = self.error
         trace = self.response.trace
         if isinstance(error, ApiRefused):
-            trace = Trace(error.request_id, "", error.failure.status, error.error)
+            failure = error.failure
+            trace = Trace(
+                request_id=error.request_id,
+                status=failure.status,
+                error=error.error,
+                retry_after=failure.retry_after,
+            )
         trace = trace._replace(skipped=dict(self.skipped))
         if not trace.error.names_a_place:  # most runs, and a request may be large
             return trace
@@ -11120,6 +11766,10 @@ class Attempts:
         if trial is not None:
             return self._repair(sent, trial), 0.0
         limits = self.limits.retries
+        wait = loading_wait(limits, self._loading, failure)
+        if wait is not None:
+            self._loading += wait
+            return _MODEL_IS_LOADED, wait
         wait = retry_wait(limits, self._retries, failure, random_fraction())
         if wait is None:
             if not self._thinks:  # else the request was accepted
@@ -11149,6 +11799,10 @@ class Attempts:
 _STANDARD_TIER = (
     "The model's server has no flex capacity: answering at the standard tier, which costs "
     "twice as much."
+)
+_MODEL_IS_LOADED = Status(
+    "The model's server is loading the model. The answer begins when it is ready.",
+    is_note=False,
 )
 _ID = re.compile(r"[A-Za-z0-9_=-]{1,512}")
 """Ids that are safe in a path; other servers use base64 in their ids."""
@@ -12043,8 +12697,21 @@ _STRICTNESS: Sequence[Approval] = ("auto", "ask", "deny")
 
 _Value = TypeVar("_Value")
 
-Ask = Callable[[str, str, JsonObject], Awaitable[bool]]
-"""Shows a person the id, name and arguments of a call; only True approves it."""
+
+class AskedCall(NamedTuple):
+    """A call that may need an approval, as a person is shown it."""
+
+    call_id: str
+    name: str
+    arguments: JsonObject
+    via: str = ""
+    """The tool that was called, if that passes the call on."""
+    default_rule: Approval | None = None
+    """What holds if no rule is about it; None: what holds for all calls."""
+
+
+Ask = Callable[[Sequence[AskedCall]], Awaitable[Sequence[bool]]]
+"""Shows a person calls, all at once; returns for each whether it is approved."""
 
 
 def _no_other_names(_name: str) -> Iterable[str]:
@@ -12075,13 +12742,15 @@ class Approver:
     """What holds for a call of a remote server that no rule is about; it is described
     by the `mcp_approval_request`."""
 
-    def rule_for(self, name: str, via: str = "") -> Approval:
+    def rule_for(
+        self, name: str, via: str = "", default_rule: Approval | None = None
+    ) -> Approval:
         """Return the strictest rule of a tool and of `via`, which passes the call on.
 
         Of the rules that match `name` only the first counts, so that a rule for one
         tool can allow what a later one for many denies.
         """
-        strictest = _first_match(self.rules, name) or self.default_rule
+        strictest = _first_match(self.rules, name) or default_rule or self.default_rule
         unmatched = [rule for rule in self.rules if not fnmatchcase(name, rule[0])]
         for other_name in (via, *self.other_names(name)):
             other_rule = _first_match(unmatched, other_name) or "auto"
@@ -12095,17 +12764,46 @@ class Approver:
         self, call_id: str, name: str, arguments: JsonObject, via: str = ""
     ) -> str | None:
         """Return the message for the model if a call is denied, else None."""
-        match self.rule_for(name, via):
-            case "auto":
-                return None
-            case "deny":
-                return f"The administrator does not allow {name}. Do not call it again."
+        [refusal] = await self.refusals([AskedCall(call_id, name, arguments, via)])
+        return refusal
+
+    async def refusals(self, calls: Sequence[AskedCall]) -> list[str | None]:
+        """Return for each call the message for the model if it is denied, else None.
+
+        A person is asked once, about all calls that need it.
+        """
+        rules = [
+            self.rule_for(call.name, call.via, call.default_rule) for call in calls
+        ]
+        asked = [call for call, rule in zip(calls, rules, strict=True) if rule == "ask"]
+        answers = iter(await self._ask_about(asked))
+        refusals: list[str | None] = []
+        for call, rule in zip(calls, rules, strict=True):
+            name = call.name
+            if rule == "deny":
+                why = f"The administrator does not allow {name}. Do not call it again."
+                refusals.append(why)
+            elif rule == "ask" and not next(answers, False):
+                refusals.append(_not_approved(name))
+            else:
+                refusals.append(None)
+        return refusals
+
+    async def _ask_about(self, calls: Sequence[AskedCall]) -> Sequence[bool]:
+        """Return a person's answers; none if nobody answers."""
+        if not calls or self.ask is None:
+            return ()
         try:
-            if self.ask and await self.ask(call_id, name, arguments):
-                return None
+            return await self.ask(calls)
         except Exception as error:  # the dialog failed, which is no approval
-            self.log(f"nobody could be asked about {name}: {describe_exception(error)}")
-        return f"The user did not approve this call of {name}. Continue without it."
+            names = ", ".join(call.name for call in calls)
+            why = describe_exception(error)
+            self.log(f"nobody could be asked about {names}: {why}")
+            return ()
+
+
+def _not_approved(name: str) -> str:
+    return f"The user did not approve this call of {name}. Continue without it."
 
 
 def _first_match(rows: Iterable[tuple[str, _Value]], name: str) -> _Value | None:
@@ -12278,6 +12976,8 @@ class Toolset(NamedTuple):
     texts: CallTexts = CallTexts()
     judge: CallJudge | None = None
     """Without one every call is made that the approver allows."""
+    earlier: EarlierSpending = EarlierSpending()
+    """What earlier runs of the same answer took of the budget."""
 
 
 def output_item(call: Item, answer: ToolResult) -> Item:
@@ -12291,7 +12991,7 @@ def tool_error(message: str) -> ToolResult:
     return ToolResult(f"Error: {message}", failed=True)
 
 
-class _ReadyCall(NamedTuple):
+class ReadyCall(NamedTuple):
     """A call that may run: its tool, and its checked arguments."""
 
     name: str
@@ -12326,12 +13026,14 @@ async def run_calls(
         for item in calls:
             started.append(batch.start(item))
             await asyncio.sleep(0)
+        batch.ask_person()
         for call in started:
             await batch.wait(call)
             if not call.task.done():
                 _cancel(other for other in started if not other.has_own_time)
             yield call.item, _result_of(call, toolset.limits)
     finally:
+        batch.close()
         _cancel(started)
 
 
@@ -12351,7 +13053,7 @@ def _cancel(calls: Iterable[_StartedCall]) -> None:
 class _Batch:
     """The calls of a round.
 
-    One question is put to the person at a time, under the lock `_asking`. Meanwhile the
+    A person is asked once about all that need it, while the others run. Meanwhile the
     time of the batch stops: `_end`, its end by the loop's clock, moves ahead.
     """
 
@@ -12359,19 +13061,49 @@ class _Batch:
         self._toolset = toolset
         self._pause = pause
         self._slots = asyncio.Semaphore(toolset.limits.at_once)
-        self._asking = asyncio.Lock()
+        self._asked: list[AskedCall] = []
+        self._refusals: dict[str, str | None] = {}
+        """Why calls are denied that a person was asked about, by their ids."""
+        self._question: asyncio.Task[None] | None = None
+        self._is_answered = asyncio.Event()
         self._loop = asyncio.get_running_loop()
         self._end = self._loop.time() + toolset.limits.batch_seconds
 
     def start(self, item: Item) -> _StartedCall:
-        """Check a call and start its task."""
-        checked = _check_call(item, self._toolset.tools)
-        task = asyncio.create_task(self.answer(item["call_id"], checked))
+        """Check a call and start its task, which waits if a person has to be asked."""
+        call_id = str(item["call_id"])
+        checked = checked_call(item, self._toolset.tools)
         has_own_time = False
-        if isinstance(checked, _ReadyCall):
-            own_seconds = self._toolset.limits.own_seconds(checked.name)
+        if isinstance(checked, ReadyCall):
+            name = checked.name
+            own_seconds = self._toolset.limits.own_seconds(name)
             has_own_time = checked.kind != "limited" or bool(own_seconds)
+            if self._toolset.approver.rule_for(name, checked.via) == "ask":
+                asked = AskedCall(call_id, name, checked.arguments, checked.via)
+                self._asked.append(asked)
+        task = asyncio.create_task(self.answer(call_id, checked))
         return _StartedCall(item, task, has_own_time)
+
+    def ask_person(self) -> None:
+        """Begin to ask about the calls that have started, if any needs it."""
+        if self._asked:
+            self._question = asyncio.create_task(self._ask())
+
+    async def _ask(self) -> None:
+        began = self._loop.time()
+        try:
+            with self._pause():
+                refusals = await self._toolset.approver.refusals(self._asked)
+            for call, refusal in zip(self._asked, refusals, strict=True):
+                self._refusals[call.call_id] = refusal
+        finally:
+            self._end += self._loop.time() - began
+            self._is_answered.set()
+
+    def close(self) -> None:
+        """Ask nobody any longer."""
+        if self._question:
+            self._question.cancel()
 
     async def wait(self, call: _StartedCall) -> None:
         """Wait until a call is done or the time of the batch is used up."""
@@ -12382,29 +13114,24 @@ class _Batch:
             seconds_left = self._end - self._loop.time()
             if seconds_left > 0:
                 await asyncio.wait([task], timeout=seconds_left)
-            elif self._asking.locked():
-                # A person is asked: wait for the answer, which moves the end.
-                async with self._asking:
-                    continue
+            elif self._question and not self._question.done():
+                # A person is asked: the answer moves the end.
+                await asyncio.wait([self._question])
             else:
                 return
 
-    async def answer(self, call_id: str, call: _ReadyCall | ToolResult) -> ToolResult:
-        """Return the result of a call: ask a person if a rule says so, then run it."""
+    async def answer(self, call_id: str, call: ReadyCall | ToolResult) -> ToolResult:
+        """Return the result of a call: run it if the rules and a person allow it."""
         if isinstance(call, ToolResult):
             return call
         approver = self._toolset.approver
-        asks_person = approver.rule_for(call.name, call.via) == "ask"
-        question_turn = self._asking if asks_person else nullcontext()
-        async with question_turn:
-            began = self._loop.time()
-            try:
-                with self._pause():
-                    refusal = await approver.refusal(
-                        call_id, call.name, call.arguments, call.via
-                    )
-            finally:
-                self._end += self._loop.time() - began
+        if approver.rule_for(call.name, call.via) == "ask":
+            await self._is_answered.wait()
+            refusal = self._refusals.get(call_id, _not_approved(call.name))
+        else:
+            refusal = await approver.refusal(
+                call_id, call.name, call.arguments, call.via
+            )
         if refusal is not None:
             return tool_error(refusal)
         match call.kind:
@@ -12418,7 +13145,7 @@ class _Batch:
                 return await _call_tool(call, self._toolset)
 
 
-def _check_call(call: Item, tools: CallableTools) -> _ReadyCall | ToolResult:
+def checked_call(call: Item, tools: CallableTools) -> ReadyCall | ToolResult:
     """Return the call that will run, or the error for the model.
 
     If a tool passes calls on, its own arguments are checked, then those of the tool
@@ -12447,7 +13174,7 @@ def _check_call(call: Item, tools: CallableTools) -> _ReadyCall | ToolResult:
 
 def _ready_call(
     name: str, arguments: object, tools: CallableTools
-) -> _ReadyCall | ToolResult:
+) -> ReadyCall | ToolResult:
     """Return a call whose arguments match the tool's schema, or the error for the model."""
     schema = tools.parameters(name)
     if schema is None:
@@ -12455,7 +13182,7 @@ def _ready_call(
     checked, complaint = check_arguments(arguments, schema)
     if complaint is not None:
         return tool_error(f"{name} was not called: {complaint}")
-    return _ReadyCall(name, checked, tools.call_kind(name))
+    return ReadyCall(name, checked, tools.call_kind(name))
 
 
 def read_arguments(call: Item) -> object:
@@ -12466,7 +13193,7 @@ def read_arguments(call: Item) -> object:
     return load_json(text) if text.strip() else {}
 
 
-async def _call_tool(ready: _ReadyCall, toolset: Toolset) -> ToolResult:
+async def _call_tool(ready: ReadyCall, toolset: Toolset) -> ToolResult:
     """Return the result of a tool.
 
     A tool that raises SystemExit, or cancels itself, has failed and does not end the
@@ -12509,24 +13236,32 @@ def _exception_text(error: BaseException) -> str:
     return f"{name}: {text}" if text else name
 
 
-def cap_output(output: str | list[Item], characters: int) -> str | list[Item]:
-    """Return the output with at most so many `characters` of each of its texts."""
-    if isinstance(output, list):
-        return [_cap_part(part, characters) for part in output]
-    return _cap_text(output, characters)
+NOTE_CHARACTERS = 60
+"""An output that was cut is longer than its limit by the note about that: by fewer."""
 
 
-def _cap_part(part: Item, characters: int) -> Item:
-    """Return a part of an output, its text capped."""
-    text = part.get("text")
-    if not isinstance(text, str):
-        return part
-    return {**part, "text": _cap_text(text, characters)}
+def cap_output(
+    output: str | list[Item], characters: int, tolerance: int = 0
+) -> str | list[Item]:
+    """Return the output with at most so many `characters` of each of its texts.
+
+    A text that is longer by no more than the `tolerance` stays whole.
+    """
+    if isinstance(output, str):
+        return _cap_text(output, characters, tolerance)
+    capped: list[Item] = []
+    for part in output:
+        text = part.get("text")
+        if isinstance(text, str):
+            capped.append({**part, "text": _cap_text(text, characters, tolerance)})
+        else:
+            capped.append(part)
+    return capped
 
 
-def _cap_text(text: str, characters: int) -> str:
+def _cap_text(text: str, characters: int, tolerance: int = 0) -> str:
     """Return a text; a longer one keeps its beginning and its end, with a note."""
-    if len(text) <= characters:
+    if len(text) <= characters + tolerance:
         return text
     half = characters // 2
     note = f"\n[... {len(text) - 2 * half} characters are cut here ...]\n"
@@ -13056,6 +13791,8 @@ async def run_rounds(
     if spending is None:
         budget = toolset.budget if toolset else Budget()
         spending = Spending(budget)
+        if toolset:
+            spending.add_earlier(toolset.earlier)
     rounds = _Rounds(request, provider, toolset, spending)
     if toolset and open_calls:
         async with aclosing(rounds.resume(open_calls, toolset)) as events:
@@ -13190,9 +13927,9 @@ class _Rounds:
         yield self._end_round(judgment)
         if judgment.question:
             return
-        for request in approvals:
-            with self._spending.pause():
-                refusal = await _remote_refusal(request, toolset, limit)
+        with self._spending.pause():
+            refusals = await _remote_refusals(approvals, toolset, limit)
+        for request, refusal in zip(approvals, refusals, strict=True):
             for event in self._decide(request, refusal):
                 yield event
         async with aclosing(self._make_calls(judgment, toolset)) as outputs:
@@ -13414,29 +14151,33 @@ def _next_request(request: ResponsesRequest, items: Iterable[Item]) -> Responses
     return request.model_copy(update=changed)
 
 
-async def _remote_refusal(
-    request: Item, toolset: Toolset, limit: SpentLimit | None
-) -> str | None:
-    """Return why a remote call is denied, None if it is approved.
+async def _remote_refusals(
+    requests: Sequence[Item], toolset: Toolset, limit: SpentLimit | None
+) -> list[str | None]:
+    """Return for each remote call why it is denied, None if it is approved.
 
     A server of OpenAI's MCP tool asked for the approval, so without a rule a person
     decides, unless the server asks only because there are rules.
     """
-    name = remote_name(request)
+    names = [remote_name(request) for request in requests]
     if limit:
-        return toolset.texts.describe(name, limit).removeprefix("Error: ")
-    text = arguments_text(request.get("arguments")) or "{}"
-    arguments = parse_json_object(text)
-    if arguments is None:  # the person who decides sees what is not JSON as it is
-        arguments = {"arguments": text}
-    default_rule = toolset.approver.remote_default(request)
-    approver = replace(toolset.approver, default_rule=default_rule)
-    return await approver.refusal(
-        call_id=str(request.get("id")),
-        name=name,
-        arguments=arguments,
-        via=str(request.get("name")),
-    )
+        texts = [toolset.texts.describe(name, limit) for name in names]
+        return [text.removeprefix("Error: ") for text in texts]
+    asked: list[AskedCall] = []
+    for name, request in zip(names, requests, strict=True):
+        text = arguments_text(request.get("arguments")) or "{}"
+        arguments = parse_json_object(text)
+        if arguments is None:  # the person who decides sees what is not JSON as it is
+            arguments = {"arguments": text}
+        call = AskedCall(
+            call_id=str(request.get("id")),
+            name=name,
+            arguments=arguments,
+            via=str(request.get("name")),
+            default_rule=toolset.approver.remote_default(request),
+        )
+        asked.append(call)
+    return await toolset.approver.refusals(asked)
 
 
 # --------------------------------------------------------------------------------------
@@ -13629,6 +14370,8 @@ class AssistantText(NamedTuple):
     """Of records in front."""
     details: object = None
     """Of its records; unread."""
+    may_have_blocks: bool = False
+    """Whether its writer may have put `<details>` blocks into it."""
 
 
 class ToolCall(NamedTuple):
@@ -13905,6 +14648,25 @@ def attach_stored_messages(
     if any(hidden.values()) or len(users) < len(branch):
         raise InvalidRequest(_HIDDEN_MESSAGE)
     return shown
+
+
+def mark_old_answers(parts: Sequence[ChatPart], rows: JsonObject) -> list[ChatPart]:
+    """Return a chat in which the texts of old answers are marked.
+
+    `rows` are the messages of the chat's row, by id. An answer whose row has no
+    `output` is older than that field, or was imported.
+    """
+    marked: list[ChatPart] = []
+    is_old = False
+    for part in parts:
+        if isinstance(part, UserMessage):
+            answer = as_mapping(rows.get(part.stored.answer_id if part.stored else ""))
+            is_old = bool(answer) and not answer.get("output")
+        elif is_old and isinstance(part, AssistantText):
+            marked.append(part._replace(may_have_blocks=True))
+            continue
+        marked.append(part)
+    return marked
 
 
 def _take_hidden(part: ChatPart, hidden: Counter[str]) -> bool:
@@ -14513,8 +15275,9 @@ def _oldest_time(value: object) -> int:
 # host has its card, with its reasoning before it. Stored items without a card are placed
 # at their marker.
 #
-# `<details>` blocks of earlier writers, which no model wrote, are removed
-# (docs/reference/markers.md, "Blocks of earlier pipes").
+# `<details>` blocks of earlier writers, which no model wrote, are removed from answers
+# that are older than the host's `output` (docs/reference/markers.md, "Blocks of earlier
+# pipes"). In all others such a block is the model's own text.
 # --------------------------------------------------------------------------------------
 
 
@@ -14799,7 +15562,9 @@ def _marked_texts(assistant_text: AssistantText) -> list[MarkedText]:
     """Return the text of a message in pieces, each behind the marker of a record."""
     ulids = assistant_text.ulids or ("",)
     in_front = [MarkedText(ulid, "") for ulid in ulids[:-1]]
-    text = _strip_old_blocks(assistant_text.text)
+    text = assistant_text.text
+    if assistant_text.may_have_blocks:
+        text = _strip_old_blocks(text)
     return in_front + split_at_markers(text, ulids[-1])
 
 
@@ -15040,6 +15805,21 @@ def client_usage(ended: RunDone) -> Chunk:
     return field
 
 
+def whole_characters(result: Chunk) -> Chunk:
+    """Return a result without halves of characters; two that meet become one.
+
+    The server's JSON may have them ("\\ud83d"), UTF-8 has none: a host that sends the
+    result in one piece would raise, and the answer would be an HTTP 500 without a text.
+    """
+    text = json.dumps(result, ensure_ascii=False)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        mended = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return dict(json.loads(mended))
+    return result
+
+
 def error_chunk(message: str) -> Chunk:
     """Return the chunk that marks the answer as failed and keeps its text."""
     return {"error": {"message": message}}
@@ -15094,6 +15874,119 @@ def host_event(kind: str, data: JsonObject) -> Chunk:
     # Open WebUI then drops the chunk (observed: the whole answer was lost).
     event = {"type": kind, "data": data}
     return {"event": event, "choices": [{"index": 0, "delta": {}}]}
+
+
+# --------------------------------------------------------------------------------------
+# owui_chat.render.client_errors
+#
+# A failure as programs over plain HTTP get it: OpenAI's form, and a status of HTTP.
+#
+# The status is that of the model's server where there is one, so that a client waits, or
+# gives up, as it would with OpenAI. Where nothing was sent it says who can change that:
+# the caller (400), or only an administrator (403, 500).
+#
+# The error of a stream repeats it, and the seconds to wait: Open WebUI sends the head of
+# its response before it asks the pipe (docs/reference/open-webui.md, "Answers to programs").
+# --------------------------------------------------------------------------------------
+
+
+_STATUS_OF_CODES: Mapping[str, int] = {
+    **dict.fromkeys(SAFETY_STOPS | IMAGE_CODES, HTTPStatus.BAD_REQUEST),
+    **dict.fromkeys(NO_CREDIT_CODES, HTTPStatus.TOO_MANY_REQUESTS),
+    "context_length_exceeded": HTTPStatus.BAD_REQUEST,
+    WRONG_KEY: HTTPStatus.UNAUTHORIZED,
+    "model_not_found": HTTPStatus.NOT_FOUND,
+    FLEX_UNAVAILABLE: HTTPStatus.TOO_MANY_REQUESTS,
+    REQUEST_TOO_LARGE: HTTPStatus.TOO_MANY_REQUESTS,
+    "rate_limit_exceeded": HTTPStatus.TOO_MANY_REQUESTS,
+    "slow_down": HTTPStatus.TOO_MANY_REQUESTS,
+    "server_is_overloaded": HTTPStatus.SERVICE_UNAVAILABLE,
+}
+"""The statuses that OpenAI sends with these codes, where a stream brought them."""
+
+_STATUS_OF_KINDS: Mapping[str, int] = {
+    "failed": HTTPStatus.INTERNAL_SERVER_ERROR,
+    "error": HTTPStatus.INTERNAL_SERVER_ERROR,
+    "invalid": HTTPStatus.INTERNAL_SERVER_ERROR,
+    "first_event_timeout": HTTPStatus.GATEWAY_TIMEOUT,
+    "idle_timeout": HTTPStatus.GATEWAY_TIMEOUT,
+    "total_timeout": HTTPStatus.GATEWAY_TIMEOUT,
+}
+"""By the kind of an ending; that of all others is 502.
+
+`invalid`: during a run only settings of the endpoint are found to be unusable.
+"""
+
+_STATUS_OF_REMEDIES: Mapping[Remedy, int] = {
+    "request": HTTPStatus.BAD_REQUEST,
+    "rule": HTTPStatus.FORBIDDEN,
+    "setup": HTTPStatus.INTERNAL_SERVER_ERROR,
+}
+_ERROR_TYPES: Mapping[int, str] = {
+    401: "authentication_error",
+    429: "rate_limit_error",
+}
+
+
+_NO_ERROR = ApiError()
+
+
+def ending_status(ended: RunDone) -> int:
+    """Return the status of a run that failed."""
+    trace = ended.trace
+    ending = ended.ending
+    if ending.kind == "refused" and _is_failure(trace.status or 0):
+        return trace.status or 0
+    known = trace.error.status or _STATUS_OF_CODES.get(ending.code or "", 0)
+    return known or _STATUS_OF_KINDS.get(ending.kind, HTTPStatus.BAD_GATEWAY)
+
+
+def exception_status(error: Exception) -> int:
+    """Return the status of a request that an exception stopped before its run."""
+    if isinstance(error, InvalidRequest):
+        return _STATUS_OF_REMEDIES[error.remedy]
+    if isinstance(error, ResponsesError):
+        return error.status if _is_failure(error.status) else HTTPStatus.BAD_GATEWAY
+    return HTTPStatus.INTERNAL_SERVER_ERROR
+
+
+def _is_failure(status: int) -> bool:
+    return 400 <= status < 600
+
+
+def ending_error(ended: RunDone) -> Chunk:
+    """Return the chunk of a run that failed."""
+    ending = ended.ending
+    error = ended.trace.error
+    if not error.code and ending.code != error.type:
+        error = error._replace(code=ending.code)  # what the server's words mean
+    chunk = client_error(ending.sentence, ending_status(ended), error)
+    seconds = seconds_to_wait(ended)
+    if seconds is not None:
+        chunk["error"]["retry_after"] = seconds
+    return chunk
+
+
+def seconds_to_wait(ended: RunDone) -> int | None:
+    """Return after how many seconds the server wants to be asked again, if it says so."""
+    seconds = ended.trace.retry_after
+    return None if seconds is None else math.ceil(seconds)
+
+
+def client_error(message: str, status: int, error: ApiError = _NO_ERROR) -> Chunk:
+    """Return the chunk of a failure; of the server's `error` only words of the API."""
+    by_status = _ERROR_TYPES.get(status, "invalid_request_error")
+    if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        by_status = "server_error"
+    return {
+        "error": {
+            "message": message,
+            "type": api_word(error.type) or by_status,
+            "param": api_word(error.param),
+            "code": api_word(error.code),
+            "status": int(status),
+        }
+    }
 
 
 # --------------------------------------------------------------------------------------
@@ -15266,8 +16159,9 @@ def image_name(media_type: str) -> str:
 # Files that an answer made: their addresses and the lines below the text.
 #
 # The pipe stores images and files and adds a `card` to the finished item: the `files`
-# to show, the `links` from addresses inside a container to addresses of the host, and
-# `notes`, lines of Markdown below a text.
+# to show, the `address` of an image that the host does not have, the `links` from
+# addresses inside a container to addresses of the host, and `notes`, lines of Markdown
+# below a text.
 # --------------------------------------------------------------------------------------
 
 
@@ -15333,6 +16227,11 @@ def file_lines(card: JsonObject) -> str:
 # "Sources and citations"). So the numbers continue over all rounds of a run, and sources
 # of the host's tools count as well. Links to pages of a search become numbers while the
 # text grows. Sources that only annotations name are inserted when the message ends.
+#
+# At the end of a message stand the addresses of its numbers, as definitions of links of
+# Markdown (`[1]: https://host/page "Title"`). The page draws none of them, and reads none
+# aloud, but what people copy, edit and export has them, and there `[1]` is a link
+# (docs/reference/open-webui.md, "Sources and citations").
 #
 # For plain HTTP clients annotations have the form of Chat Completions.
 # --------------------------------------------------------------------------------------
@@ -15444,6 +16343,8 @@ class Citations:
     def __init__(self, known: Iterable[str] = ()) -> None:
         """Continue after the sources that the page already has, given by their keys."""
         self._numbers = {key: number for number, key in enumerate(known, 1)}
+        self._cited: dict[int, str] = {}
+        """The numbers that were put into the last message, with their keys."""
         self._names: dict[str, str] = {}
         self._waiting = deque[str]()
         self._growing: dict[int, _GrowingPart] = {}
@@ -15475,6 +16376,10 @@ class Citations:
                 yield from self._rest(event.output_index)
                 yield event._replace(shown=self._shown_text(event))
                 yield from self._sources(ended=True)
+            case ItemDone() if event.output_index in self._growing:
+                # Its text was a thought (loop/tagged_thoughts.py).
+                del self._growing[event.output_index]
+                yield event
             case ToolOutput():
                 yield event
                 yield from self._sources(ended=True)
@@ -15508,8 +16413,25 @@ class Citations:
         """Return the whole text of a message as it is shown."""
         content = ended.item.get("content")
         parts = [{"text": content}] if isinstance(content, str) else content
+        self._cited = {}
         text = "".join(self._shown_part(part) for part in content_parts(parts))
-        return link_files(text, ended.card)
+        linked = link_files(text, ended.card)
+        return linked + self._definitions(linked, is_quoted=is_commentary(ended.item))
+
+    def _definitions(self, text: str, *, is_quoted: bool) -> str:
+        """Return the addresses of the numbers that were put into a text.
+
+        Not in a quotation, nor behind code that does not end, where they were drawn.
+        """
+        lines: list[str] = []
+        for number, key in sorted(self._cited.items()):
+            if _DEFINABLE.fullmatch(key):
+                name = _NOT_IN_TITLE.sub(" ", self._names.get(key, "")).strip()
+                title = f' "{name}"' if name else ""
+                lines.append(f"[{number}]: {key}{title}")
+        if not lines or is_quoted or _is_in_fence(text):
+            return ""
+        return "\n\n" + "\n".join(lines)
 
     def _sources(self, *, ended: bool) -> Iterator[CitedEvent]:
         """Yield the sources to show now, in the order of their numbers, as one event.
@@ -15628,7 +16550,9 @@ class Citations:
                 return ""
             self._numbers[key] = len(self._numbers) + 1
             self._waiting.append(key)
-        return f"[{self._numbers[key]}]"
+        number = self._numbers[key]
+        self._cited[number] = key
+        return f"[{number}]"
 
     def _note_name(self, annotation: Item) -> None:
         """Remember the name of a source."""
@@ -15636,6 +16560,23 @@ class Citations:
         key = _key(annotation)
         if name and key:
             self._names[key] = shorten_name(str(name))
+
+
+_DEFINABLE = re.compile(r"https?://[^\s<>]+")
+"""The keys that are addresses, as the definition of a link may have them."""
+_NOT_IN_TITLE = re.compile(r'["\\\s]+')
+_FENCE = re.compile(r"^ {0,3}(```|~~~)", re.MULTILINE)
+
+
+def _is_in_fence(text: str) -> bool:
+    """Say whether a text ends inside of a block of code."""
+    opened = ""
+    for fence in _FENCE.findall(text):
+        if not opened:
+            opened = fence
+        elif opened == fence:
+            opened = ""
+    return bool(opened)
 
 
 def source_keys(sources: object) -> list[str]:
@@ -15900,7 +16841,7 @@ class ChunkRenderer:
         return "" if before == part else _GAP
 
     def _end(self, event: RunDone) -> Chunks:
-        """Yield the end of the run: open calls, a finish reason or an error, the usage."""
+        """Yield the end of a run: open calls, a finish reason, the usage, or an error."""
         yield from self._add_text(self._held.rest())
         closing = closing_commentary(event.output)
         if closing and closing in self._commentary.values():
@@ -15909,15 +16850,15 @@ class ChunkRenderer:
         for index, call in enumerate(self._open_calls.values()):
             tool_call = {"index": index, **chat_tool_call(call)}
             yield self._chunk({"tool_calls": [tool_call]})
-        error = _error(event.ending)
-        if error:
-            yield error
-        else:
+        error = _error(event)
+        if not error:
             has_calls = bool(self._open_calls)
             yield self._chunk({}, _finish_reason(event.ending, has_calls))
         sums = {**client_usage(event), **metadata_field(event)}
         if sums:
             yield {**self.head, "choices": [], **sums}
+        if error:
+            yield error  # the last one: clients of OpenAI raise it and read no further
 
 
 def _chat_image(item: Item) -> dict[str, Any]:
@@ -15935,12 +16876,14 @@ def chat_tool_call(item: dict[str, Any]) -> dict[str, Any]:
     return {"id": call_id, "type": "function", "function": function}
 
 
-def _error(ending: Ending) -> Chunk:
-    """Return the chunk of an error; empty if an answer has a finish reason."""
+def has_failed(ending: Ending) -> bool:
+    """Say whether a client gets an error; an answer that was cut has a finish reason."""
     has_reason = ending.kind == "incomplete" and ending.code not in _BROKEN_OFF
-    if not ending.is_failure or has_reason:
-        return {}
-    return error_chunk(ending.sentence)
+    return ending.is_failure and not has_reason
+
+
+def _error(ended: RunDone) -> Chunk:
+    return ending_error(ended) if has_failed(ended.ending) else {}
 
 
 def _finish_reason(ending: Ending, has_calls: bool) -> str:
@@ -15953,12 +16896,18 @@ def _finish_reason(ending: Ending, has_calls: bool) -> str:
 def completion(
     ended: RunDone, completion_id: str, created: int, model: str
 ) -> dict[str, Any]:
-    """Return the `chat.completion` of a run; only the error if it failed at once."""
-    error = _error(ended.ending)
+    """Return the `chat.completion` of a run; only the error if it failed at once.
+
+    What came before a failure is in it. Clients check the reason against those of
+    OpenAI, and `length` is the one of an answer that is not whole.
+    """
+    error = _error(ended)
     if error and not ended.output:
         return error
     message = _message(ended)
-    finish = _finish_reason(ended.ending, "tool_calls" in message)
+    finish = "length"
+    if not error:
+        finish = _finish_reason(ended.ending, "tool_calls" in message)
     return {
         "id": completion_id,
         "object": "chat.completion",
@@ -16030,13 +16979,59 @@ def _progress(ended: RunDone) -> str:
 # --------------------------------------------------------------------------------------
 # owui_chat.wording
 #
-# How numbers are written for people.
+# How numbers, and texts of strangers, are written for people.
 # --------------------------------------------------------------------------------------
 
 
 def plural(count: int, noun: str) -> str:
     """Return a number with its noun: `1 round`, `2 rounds`."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+_SHOWS_NOTHING = re.compile(
+    r"[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0e\uffa0"
+    r"\U000e0100-\U000e01ef]|(?<![\u203c-\u3299\U0001f000-\U0001faff])\ufe0f"
+)
+"""Characters that Python calls printable, and that leave no trace: joiners, fillers,
+the empty pattern of Braille, variation selectors. The selector that makes an emoji of a
+symbol is common and stays, one after each symbol."""
+
+
+def with_escapes(text: str) -> str:
+    """Return a text with escapes for what cannot be seen, or changes what is next to it.
+
+    Some characters turn the direction of a line around, others take no room and can
+    hold a text of their own; a carriage return ends a block of code in Markdown.
+    """
+    if text.isprintable() and not _SHOWS_NOTHING.search(text):
+        return text
+    shown: list[str] = []
+    for index, character in enumerate(text):
+        if character.isprintable() and not _SHOWS_NOTHING.match(text, index):
+            shown.append(character)
+        else:
+            shown.append(json.dumps(character)[1:-1])  # as JSON writes it in ASCII
+    return "".join(shown)
+
+
+_BETWEEN_BREAKS = re.compile(r"[^\n\t]+")
+
+
+def value_with_escapes(value: Any) -> Any:
+    """Return a JSON value whose texts have such escapes; they keep their lines and tabs."""
+    if isinstance(value, Mapping):
+        shown: dict[str, Any] = {}
+        for name, inner in value.items():
+            shown_name = value_with_escapes(str(name))
+            while shown_name in shown:  # the model wrote an escape itself
+                shown_name += "'"
+            shown[shown_name] = value_with_escapes(inner)
+        return shown
+    if isinstance(value, list):
+        return [value_with_escapes(item) for item in value]
+    if isinstance(value, str):
+        return _BETWEEN_BREAKS.sub(lambda found: with_escapes(found[0]), value)
+    return value
 
 
 # --------------------------------------------------------------------------------------
@@ -16130,8 +17125,11 @@ def _cached_share(usage: Usage | None) -> int:
 # The host's output items of one message, and the events that make them.
 #
 # The host builds these items from events. The place of an item counts over all responses
-# of a run, and each event has an empty `choices` delta for stream filters that look for
-# one (docs/reference/open-webui.md, "Native events" and "What a pipe yields").
+# of a run (docs/reference/open-webui.md, "Native events" and "What a pipe yields").
+#
+# Each event also is a chunk of Chat Completions, whose choice the host ignores. Stream
+# filters look for it, and other functions that call our models with the chat's metadata
+# read the text there: they get the events as they are.
 #
 # The page shows a call before it has an output. The host would run a call that never gets
 # one, even if its arguments are incomplete, and would leave a call without a status out
@@ -16288,11 +17286,11 @@ class OutputItems:
         elif is_call(item) and call_id not in self._answered:
             self._open_calls[call_id] = index
 
-    def end(self, index: int, item: Item) -> Chunk:
-        """Return the event that replaces the item at `index`."""
+    def end(self, index: int, item: Item, said: Chunk | None = None) -> Chunk:
+        """Return the event that replaces the item at `index`; `said` is as in `grow`."""
         self.items[index] = item
         self._note_call(index, item)
-        return _native("output_item.done", index, item=item)
+        return _native("output_item.done", index, said, item=item)
 
     def update(self, index: int, **fields: Any) -> Chunk:
         """Return the event that changes fields of the item at `index`."""
@@ -16310,8 +17308,13 @@ class OutputItems:
         yield self.begin(begun_host_item(item))
         yield self.end(index, item)
 
-    def grow(self, index: int, kind: str, text: str) -> Chunk:
-        """Return the event of more text; `kind` is that of a delta."""
+    def grow(
+        self, index: int, kind: str, text: str, said: Chunk | None = None
+    ) -> Chunk:
+        """Return the event of more text; `kind` is that of a delta.
+
+        `said` is the delta of Chat Completions with the same text.
+        """
         # All texts of one kind are shown as one part, so its number is 0.
         index_name = "summary_index" if kind == "summary" else "content_index"
         fields = {
@@ -16319,7 +17322,7 @@ class OutputItems:
             index_name: 0,
             "delta": text,
         }
-        return _native(_DELTA_TYPES[kind], index, **fields)
+        return _native(_DELTA_TYPES[kind], index, said, **fields)
 
     def add_files(self, card: JsonObject) -> Chunks:
         """Yield the files of a card; the page gets those of earlier cards again."""
@@ -16390,13 +17393,13 @@ class OutputItems:
                 return
 
 
-def _native(kind: str, index: int, **fields: Any) -> Chunk:
+def _native(kind: str, index: int, said: Chunk | None = None, **fields: Any) -> Chunk:
     """Return an event of the Responses API as the host takes it."""
     return {
         "type": f"response.{kind}",
         "output_index": index,
         **fields,
-        "choices": [{"index": 0, "delta": {}}],
+        "choices": [{"index": 0, "delta": said or {}}],
     }
 
 
@@ -16450,8 +17453,11 @@ class Commentary:
         if self._ended is None:
             yield self._whole("incomplete")
 
-    def become_answer(self, closing: Item | None) -> Chunks:
-        """Yield the text as a message, behind its marker, if this is `closing`."""
+    def become_answer(self, closing: Item | None, gap: str) -> Chunks:
+        """Yield the text as a message, behind its marker, if this is `closing`.
+
+        `gap` is between it and the text that other functions have read before.
+        """
         if self._ended is None or self._ended.item != closing:
             return
         if self._marker:  # the message takes the marker's place, and this one is empty
@@ -16459,8 +17465,10 @@ class Commentary:
             emptied = _commentary_item(quotation, "", "completed")
             yield self._shown.end(self.host_index, emptied)
         head = {"id": self._shown.items[self._marker_index].get("id")}
-        answer = message_host_item(head, self._marker + self._ended.shown)
-        yield self._shown.end(self._marker_index, answer)
+        text = self._ended.shown
+        answer = message_host_item(head, self._marker + text)
+        said = {"content": gap + text}
+        yield self._shown.end(self._marker_index, answer, said)
 
     def _grow(self, text: str) -> Chunks:
         """Yield the growth, and the whole text each time it has doubled.
@@ -16526,10 +17534,17 @@ def _commentary_item(item: Item, text: str, status: str) -> Item:
 # a run looks like Open WebUI's own and is the same after a reload. The events differ from
 # the wire where the host needs it (docs/reference/open-webui.md, "Native events", "What a
 # pipe yields" and "Usage"): one numbering over all responses, no `response.completed`, no
-# encrypted content, and an empty `choices` delta for stream filters that look for one.
+# encrypted content, and a `choices` delta for stream filters and other functions.
 # --------------------------------------------------------------------------------------
 
 
+_SAID_AS = {
+    "text": "content",
+    "refusal": "content",
+    "summary": "reasoning_content",
+    "reasoning": "reasoning_content",
+}
+"""The fields of Chat Completions for the texts of deltas, by their kinds."""
 _SHOWN_TYPES = frozenset({"message", "reasoning", *CALL_OUTPUTS})
 
 
@@ -16553,6 +17568,29 @@ class HostedView(Protocol):
         """Yield the chunks for items that the run did not end."""
 
 
+@dataclass(slots=True)
+class _OpenThought:
+    """A thought that the run has not ended, as far as it is on the page."""
+
+    kind: str = "summary"
+    texts: list[str] = field(default_factory=list)
+    end: float | None = None
+    """When something else followed it."""
+
+    def grow(self, kind: str, text: str) -> None:
+        """Take more text: the thought goes on."""
+        self.kind = kind
+        self.texts.append(text)
+        self.end = None
+
+    def fields(self) -> Item:
+        """Return its text as the wire has it."""
+        text = "".join(self.texts)
+        if self.kind == "summary":
+            return {"summary": [{"type": "summary_text", "text": text}]}
+        return {"content": [{"type": "reasoning_text", "text": text}]}
+
+
 class NativeRenderer:
     """Shows one run; `shown` has what the host stored so far.
 
@@ -16564,10 +17602,17 @@ class NativeRenderer:
         self,
         now: Callable[[], float],
         make_hosted: Callable[[OutputItems], HostedView] | None = None,
+        *,
+        has_status_lines: bool = True,
     ) -> None:
         """Take a clock in seconds, and what shows the items of OpenAI's own tools.
 
         Without the latter they are not shown, and there is no last status line.
+        """
+        self._has_status_lines = has_status_lines
+        self.advice = ""
+        """How an answer ended that the model can continue, for a status line: an error
+        of the host's row would stay below the whole answer.
         """
         self._now = now
         self._began = now()
@@ -16581,11 +17626,18 @@ class NativeRenderer:
         self._markers: dict[int, str] = {}
         self._started: dict[int, float] = {}
         self._last_part: dict[int, int] = {}
-        self._thought: list[str] = []
-        """The texts of the thought that grows."""
+        self._thoughts: dict[int, _OpenThought] = {}
+        """Those that the run has not ended, by their output indexes."""
+        self._is_thinking = False
+        """Whether nothing has followed one of them."""
+        self._last_said: dict[str, tuple[int, int]] = {}
+        """The part of the last text in each field of Chat Completions."""
+        self._has_text = False
 
     def render(self, event: AnswerEvent) -> Chunks:
         """Yield the chunks to send; `citations` has put the shown texts into events."""
+        if self._is_thinking and isinstance(event, ItemAdded | TextDelta):
+            yield from self._end_thoughts(event)
         match event:
             case TextDelta() if event.output_index in self._host_indexes:
                 yield from self._grow(event)
@@ -16652,10 +17704,13 @@ class NativeRenderer:
         for commentary in self._commentary.values():
             yield from commentary.break_off()
         closing = closing_commentary(event.output)
+        gap = "\n\n" if "content" in self._last_said else ""
         for commentary in self._commentary.values():
-            yield from commentary.become_answer(closing)
-        has_failed = event.ending.is_failure
-        if has_failed:
+            yield from commentary.become_answer(closing, gap)
+        ending = event.ending
+        if ending.can_continue and self._has_text and self._has_status_lines:
+            self.advice = ending.sentence
+        if ending.is_failure:
             # Open WebUI runs a call without an output, and calls the pipe again
             # (utils/middleware.py:5544).
             yield from self.shown.break_off_calls()
@@ -16666,13 +17721,15 @@ class NativeRenderer:
         yield from _end_after_code(self.shown)
         if self._has_closing_line(event):
             yield closing_chunk(closing_line(self._figures(event)), event.metadata)
+        if self.advice:
+            yield status_chunk(self.advice)
         usage = host_usage(event)
         if usage:
             # In a chunk of its own: Open WebUI ignores `response.incomplete` with its
             # usage, and a `response.completed` would replace all items
             # (utils/response.py:714).
             yield {"choices": [{"index": 0, "delta": {}}], **usage}
-        if has_failed:
+        if ending.is_failure and not self.advice:
             # Without choices it keeps the text and stores the error; an exception would
             # lose the text (utils/middleware.py:4939).
             yield error_chunk(event.ending.sentence)
@@ -16714,7 +17771,9 @@ class NativeRenderer:
             self._retries = 0  # an attempt succeeded
         self._host_indexes[event.output_index] = len(self.shown.items)
         self._started[event.output_index] = self._now()
-        self._thought = []
+        if item_type(event.item) == "reasoning":
+            self._thoughts[event.output_index] = _OpenThought()
+            self._is_thinking = True
         return self.shown.begin(begun_host_item(event.item))
 
     def _grow(self, event: TextDelta) -> Chunks:
@@ -16723,12 +17782,30 @@ class NativeRenderer:
         if marker:
             self._markers[event.output_index] = marker
         text = marker + self._gap(event) + event.text
-        if event.kind in ("summary", "reasoning"):
-            self._thought.append(text)
+        thought = self._thoughts.get(event.output_index)
+        if thought:
+            thought.grow(event.kind, text)
+            self._is_thinking = True
+        is_answer = event.kind in ("text", "refusal")
+        self._has_text = self._has_text or (is_answer and bool(event.text.strip()))
         if text:
-            yield self.shown.grow(
-                self._host_indexes[event.output_index], event.kind, text
-            )
+            host_index = self._host_indexes[event.output_index]
+            said = self._say(event)
+            yield self.shown.grow(host_index, event.kind, text, said)
+
+    def _say(self, event: TextDelta) -> Chunk:
+        """Return the text as a delta of Chat Completions.
+
+        There are no items, so a blank line is between two messages or thoughts; and no
+        marker, which only the stored chat needs.
+        """
+        field = _SAID_AS.get(event.kind)
+        if not field or not event.text:
+            return {}
+        part = (event.output_index, 0 if field == "content" else event.part)
+        gap = "\n\n" if self._last_said.get(field, part) != part else ""
+        self._last_said[field] = part
+        return {field: gap + event.text}
 
     def _gap(self, event: TextDelta) -> str:
         """Return the blank line between two parts of a thought.
@@ -16739,6 +17816,23 @@ class NativeRenderer:
         self._last_part[event.output_index] = event.part
         is_thought = event.kind in ("summary", "reasoning")
         return "\n\n" if is_thought and event.part != last_part else ""
+
+    def _end_thoughts(self, follows: ItemAdded | TextDelta) -> Chunks:
+        """Yield the end of the thoughts that something else follows.
+
+        llama.cpp ends all items at the end of its stream (recorded), so a thought would
+        last as long as the whole answer.
+        """
+        if follows.output_index in self._thoughts:
+            return
+        self._is_thinking = False
+        for index, thought in self._thoughts.items():
+            if thought.end is None:
+                thought.end = self._now()
+                host_index = self._host_indexes[index]
+                item = {**self.shown.items[host_index], **thought.fields()}
+                seconds = round(thought.end - self._started[index])
+                yield self.shown.end(host_index, reasoning_host_item(item, seconds))
 
     def _end(self, event: ItemDone) -> Chunks:
         """Yield the end of an item, or its other form; a failed thought frees its index."""
@@ -16751,9 +17845,12 @@ class NativeRenderer:
                 item = self._unfinished_thought(index, host_index)
             case "message":
                 text = self._markers.get(index, "") + event.shown
+                self._has_text = self._has_text or bool(event.shown.strip())
                 item = message_host_item(event.item, text)
             case "reasoning":
-                seconds = self._now() - self._started[index]
+                thought = self._thoughts.pop(index, None)
+                end = thought.end if thought else None
+                seconds = (self._now() if end is None else end) - self._started[index]
                 item = reasoning_host_item(event.item, round(seconds))
             case _:
                 item = call_host_item(event.item)
@@ -16763,12 +17860,12 @@ class NativeRenderer:
     def _unfinished_thought(self, index: int, host_index: int) -> Item:
         """Return what stays of a thought that no attempt finished."""
         begun = self.shown.items[host_index]
-        text = "".join(self._thought)
-        if not text:
-            return {**begun, "type": "openai_responses:end"}
-        seconds = self._now() - self._started[index]
-        thought = {**begun, "summary": [{"type": "summary_text", "text": text}]}
-        return reasoning_host_item(thought, round(seconds))
+        thought = self._thoughts.pop(index, None)
+        if thought is None or not thought.texts:
+            return {"type": "openai_responses:end", "id": f"end_{begun.get('id')}"}
+        end = self._now() if thought.end is None else thought.end
+        seconds = round(end - self._started[index])
+        return reasoning_host_item({**begun, **thought.fields()}, seconds)
 
 
 def _is_shown(item: Item) -> bool:
@@ -18408,13 +19505,16 @@ def _item_id(item: Item) -> str:
 
 
 def stored_item(event: ItemDone) -> Item:
-    """Return what is kept of an item: of a stored image only where it is stored."""
+    """Return what is kept of an item: of a stored image only where it is stored.
+
+    An image that is shown from an address of the web is not: such addresses expire.
+    """
     files = event.card.get("files")
     if not is_image_call(event.item) or not files:
         return event.item
     stored: Item = {"type": event.item["type"]}
-    output_format = event.item.get("output_format")
-    if output_format:
+    output_format = image_format(event.item)
+    if event.item.get("output_format") or output_format != "png":
         stored["output_format"] = output_format
     stored["stored"] = files[0]["id"]
     return stored
@@ -18472,6 +19572,51 @@ def _fill_images(payload: Iterable[Item], images: Mapping[str, str]) -> Iterator
             yield item
         elif item["stored"] in images:
             yield {**item, "result": images[item["stored"]]}
+
+
+# --------------------------------------------------------------------------------------
+# owui_chat.unseen_answers
+#
+# How an answer of which nothing is seen is told to have ended.
+# --------------------------------------------------------------------------------------
+
+
+def explain_ending(ended: RunDone, earlier: Iterable[Item] = ()) -> Ending:
+    """Return how a run ended; if nothing is shown of its answer, with the reason.
+
+    After tools have run, a model may have nothing to add (gpt-5.4-nano and gpt-5-mini
+    end with an empty message). That is no failure: a person who regenerates the
+    answer would run the tools once more. `earlier` are items of the same answer from
+    before this run, like the outputs of a client's own tools.
+    """
+    ending = ended.ending
+    output = ended.output
+    is_seen = any(_is_seen(item) for item in output)
+    if is_seen or open_calls(output) or closing_commentary(output):
+        return ending
+    if ending.kind == "completed":
+        if ended.limit:
+            is_of_calls = ended.limit in ("rounds", "calls")
+            return ending_of_incomplete("only_calls" if is_of_calls else "used_up")
+        has_run = any(map(_is_of_run_tool, (*earlier, *output)))
+        return ending if has_run else ending_of_incomplete("no_answer")
+    has_reasoning = any(is_reasoning(item) for item in output)
+    if ending.code == "max_output_tokens" and has_reasoning:
+        sentence = ending_of_incomplete("only_tokens").sentence
+        return ending._replace(sentence=sentence)
+    return ending
+
+
+def _is_of_run_tool(item: Item) -> bool:
+    """Say whether a tool has run, here or at a remote server."""
+    return is_call_output(item) or item_type(item) == "mcp_call"
+
+
+def _is_seen(item: Item) -> bool:
+    """Say whether the page shows an item as an answer."""
+    if item_type(item) == "message":
+        return bool(message_text(item).strip()) and not is_commentary(item)
+    return has_image(item) or is_code(item)
 
 
 # --------------------------------------------------------------------------------------
@@ -18561,26 +19706,29 @@ class _ImageHostItem(_HostedItem):
                 yield from self._end(event)
                 yield from self._shown.add_files(event.card)
             case _:
-                yield from self._note(_BROKE_OFF)
+                yield from self._note(f"*{_BROKE_OFF}*")
                 yield from self._shown.show_files()
 
     def _end(self, event: ItemDone) -> Chunks:
         """Yield that the image is there, or why it is not."""
         notes = event.card.get("notes")
         if notes:
-            yield from self._note(notes[0])
+            yield from self._note(f"*{notes[0]}*")
         elif event.item.get("result"):
             yield status_chunk("Image generated")
         else:
-            yield from self._note(_failure(event.item))
+            yield from self._note(f"*{_failure(event.item)}*")
+        if "address" in event.card:
+            # Of an address outside of the host the page draws only an image in a text.
+            yield from self._note(f"![Image](<{event.card['address']}>)")
 
-    def _note(self, message: str) -> Chunks:
+    def _note(self, markdown: str) -> Chunks:
         """Yield a text that the page shows and that no later turn contains."""
         number = len(self._shown.items)
         note = {
             "type": "openai_responses:note",
             "id": f"note_{number}",
-            "content": [{"type": "output_text", "text": f"*{message}*"}],
+            "content": [{"type": "output_text", "text": markdown}],
         }
         yield from self._shown.add(note)
 
@@ -18824,6 +19972,8 @@ class Recorder:
                 self._messages.pop(event.output_index, None)
                 self._after_message = True
                 yield from self._amend(event)
+            case ItemDone() if event.output_index in self._records:
+                yield self._take_back(event.output_index)
             case HiddenMessage():
                 self._wait(event.output_index, [_stored_message(event.item)])
             case ItemDone():
@@ -18934,6 +20084,17 @@ class Recorder:
             record = self._take_record(unshown)
         self._records[index] = record
         yield from self._with_marker(record, index)
+
+    def _take_back(self, index: int) -> NewRecord:
+        """Return the record of a text that was a thought (loop/tagged_thoughts.py).
+
+        It is empty now: what it held waits for the text of the answer.
+        """
+        record = self._records.pop(index)
+        for item in record.payload:
+            if not _is_placeholder(item):
+                insort(self._pending, (index, item), key=itemgetter(0))
+        return NewRecord(record._replace(payload=()), index)
 
     def _amend(self, ended: ItemDone) -> Iterator[_RecorderEvent]:
         """Yield the record of an ended message, if it is not what was written.
@@ -19265,7 +20426,7 @@ def valve_message(problem: str, shell: Shell, example: str = "") -> str:
 
 def valve_error(problem: str, shell: Shell, example: str = "") -> InvalidRequest:
     """Return the error of a valve without which nothing is sent."""
-    return InvalidRequest(valve_message(problem, shell, example))
+    return InvalidRequest(valve_message(problem, shell, example), remedy="setup")
 
 
 def _correct_valve(valves: str, shell: Shell, example: str) -> str:
@@ -19308,7 +20469,8 @@ def missing_key_error(shell: Shell) -> InvalidRequest:
     """Return the error of a shell whose administrator has set no key."""
     return InvalidRequest(
         f"This {shell.noun} has no API key yet. An administrator has to set API_KEY in "
-        f"its valves ({shell.valves_page})."
+        f"its valves ({shell.valves_page}).",
+        remedy="setup",
     )
 
 
@@ -19385,6 +20547,10 @@ class AnswerLog:
     def redacted_for_model(self, text: str) -> str:
         """Return a text without secrets, and without the paths of this server."""
         return hide_paths(redact(text, self._secrets), _installation_roots())
+
+    def redacted_words(self, text: str) -> str:
+        """Return a text as one line without secrets, for people."""
+        return redact_words(text, self._secrets)
 
     def line(self, level: LogLevel, text: str) -> None:
         """Write `text` as one line.
@@ -19915,7 +21081,7 @@ _MAX_READ_TEXT = 5000
 
 def server_message(log: AnswerLog, text: str) -> str:
     """Return what the server said, redacted and short, for administrators."""
-    shown = log.redacted(text[:_MAX_READ_TEXT])[:_MAX_SHOWN_TEXT]
+    shown = log.redacted_words(text[:_MAX_READ_TEXT])[:_MAX_SHOWN_TEXT]
     return f"The server said: {shown}" if shown else ""
 
 
@@ -20264,11 +21430,14 @@ class GuardedTools:
     """
 
     holds_calls = False
-    """Nobody is asked, so calls are shown at once."""
+    """Nobody is asked before the host may see a call, so calls are shown at once."""
 
-    def __init__(self, tools: CallableTools) -> None:
-        """Start without failures."""
+    def __init__(
+        self, tools: CallableTools, next_judge: CallJudge | None = None
+    ) -> None:
+        """Start without failures; `next_judge` decides about the calls left over."""
         self._tools = tools
+        self._next_judge = next_judge
         self._failed: dict[str, Item] = {}
 
     def refusal(self, call: Item) -> str | None:
@@ -20290,15 +21459,21 @@ class GuardedTools:
         return None
 
     async def judge(self, calls: Sequence[Item]) -> Judgment:
-        """Refuse the calls that may not be made; all others are made here."""
-        verdicts: list[Verdict] = []
+        """Refuse the calls that may not be made; all others are made here, or left."""
+        refused: dict[str, Verdict] = {}
         for call in calls:
             why = self.refusal(call)
             if why:
-                verdicts.append(Verdict(call, ToolResult(why, failed=True)))
-            else:
-                verdicts.append(Verdict(call))
-        return Judgment(verdicts)
+                result = ToolResult(why, failed=True)
+                refused[call["call_id"]] = Verdict(call, result)
+        allowed = [call for call in calls if call["call_id"] not in refused]
+        verdicts = [Verdict(call) for call in allowed]
+        if self._next_judge:
+            verdicts = [*(await self._next_judge.judge(allowed)).verdicts]
+        judged = iter(verdicts)
+        return Judgment(
+            [refused.get(call["call_id"]) or next(judged) for call in calls]
+        )
 
     def failed_calls(self) -> list[Item]:
         """Return the calls that raised, for later rounds."""
@@ -20619,12 +21794,14 @@ def _parse_window(policy: str) -> int:
         raise InvalidRequest(
             "The guide asks for the memory policy vector-db, which would need a "
             "database that agents do not have here. An administrator has to choose "
-            "sliding-window or leave the policy empty."
+            "sliding-window or leave the policy empty.",
+            remedy="setup",
         )
     raise InvalidRequest(
         "The guide names an unknown memory policy. An administrator has "
         "to write sliding-window, sliding-window:20 for another number of turns, or "
-        "nothing."
+        "nothing.",
+        remedy="setup",
     )
 
 
@@ -21202,7 +22379,8 @@ def host_name(module: str, name: str) -> Any:
         raise HostTooOld(
             f"This version of Open WebUI has no {name} in open_webui.{module}, which "
             "this plugin needs. An administrator has to update the plugin or Open "
-            "WebUI."
+            "WebUI.",
+            remedy="setup",
         ) from None
 
 
@@ -22108,6 +23286,7 @@ def _server_error(row: object, fields: JsonObject, before: Mapping[str, Item]) -
 _LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
 _Summary = Literal["auto", "concise", "detailed", "disabled"]
 _Tier = Literal["auto", "default", "flex", "priority", "fast", "ultrafast"]
+_FileInput = Literal["off", "pdf", "all"]
 _Choice = Literal["inherit", "on", "off"]
 
 
@@ -22165,7 +23344,8 @@ class Valves(BaseModel):
         "effort, summary, verbosity, web_search, code_interpreter, agent, show_cost, "
         "log_level",
         "Settings that users may change, separated by commas; also `image_generation`, "
-        "`service_tier` (expensive), `all`, `nothing`. Administrators can change all.",
+        "`file_input`, `service_tier` (expensive), `all`, `nothing`. Administrators can "
+        "change all.",
     )
     SHOW_COST: bool = _valve(
         False,
@@ -22258,8 +23438,9 @@ class Valves(BaseModel):
     )
     CUSTOM_MODEL_PRICING_JSON: str = _valve(
         "",
-        'US dollars per million tokens, instead of known prices: `{"my-model": '
-        '{"input": 2, "cached": 0.5, "output": 8}}`.',
+        "US dollars per million tokens, instead of what the server says and of OpenAI's "
+        'prices: `{"my-model": {"input": 2, "cached": 0.5, "output": 8}}`. Other servers '
+        "have no known prices.",
     )
 
     # Agents
@@ -22295,7 +23476,7 @@ class Valves(BaseModel):
         "",
         "Up to two vector stores for OpenAI's file search: `vs_1, vs_2`.",
     )
-    FILE_INPUT: Literal["off", "pdf", "all"] = _valve(
+    FILE_INPUT: _FileInput = _valve(
         "off",
         "Attached files that are sent to the model whole, instead of the text that Open "
         "WebUI retrieves from them: PDFs, or `all` documents.",
@@ -22446,6 +23627,11 @@ class UserValves(BaseModel):
         "inherit", "Let the model generate images (if allowed)."
     )
     CODE_INTERPRETER: _Choice = _valve("inherit", "Let the model run Python at OpenAI.")
+    FILE_INPUT: Literal["inherit", _FileInput] = _valve(
+        "inherit",
+        "Attached files that the model gets whole, in every turn, instead of the text "
+        "that Open WebUI retrieves from them (if allowed): PDFs, or `all` documents.",
+    )
     SERVICE_TIER: Literal["inherit", _Tier] = _valve(
         "inherit",
         "`flex` is cheaper and slower, `fast` and `ultrafast` cost more (if allowed).",
@@ -22555,6 +23741,8 @@ class Config(NamedTuple):
     service_tier: str
     tool_kinds: frozenset[str]
     """The kinds of OpenAI's tools to offer."""
+    file_input: str
+    """Which attached files the model gets whole: `off`, `pdf` or `all`."""
     replaces_search: bool
     """Whether the page's switch means OpenAI's search instead of the host's."""
     shows_cost: bool
@@ -22569,15 +23757,20 @@ class Config(NamedTuple):
 
 
 def read_config(
-    valves: Valves, user: JsonObject | None = None, metadata: JsonObject | None = None
+    valves: Valves,
+    user: JsonObject | None = None,
+    metadata: JsonObject | None = None,
+    body: JsonObject | None = None,
 ) -> Config:
     """Read the valves for a call of `user`, the host's `__user__`."""
     facts = metadata or {}
     person = user or {}
     is_admin = person.get("role") == "admin"
-    wishes = _read_wishes(
-        valves, person.get("valves"), facts.get(_FILTER_KEY), is_admin=is_admin
+    stored = person.get("valves")
+    chosen = _with_own_parameter(
+        stored if isinstance(stored, UserValves) else UserValves(), body or {}
     )
+    wishes = _read_wishes(valves, chosen, facts.get(_FILTER_KEY), is_admin=is_admin)
     own = wishes.allowed
     parsed = _parse_valves(valves)
     effective = valves
@@ -22604,6 +23797,7 @@ def read_config(
         verbosity=_choose_word(own.VERBOSITY, None),
         service_tier=_choose_word(own.SERVICE_TIER, valves.SERVICE_TIER),
         tool_kinds=tool_kinds,
+        file_input=_choose_word(own.FILE_INPUT, valves.FILE_INPUT),
         replaces_search=maps_search and "web_search" in tool_kinds,
         shows_cost=_choose_switch(own.SHOW_COST, valves.SHOW_COST or is_admin),
         shows_log=own.SHOW_LOG_ON_ERROR and is_admin,
@@ -22740,6 +23934,7 @@ _CHOICES: Mapping[str, str] = {
     "summary": "REASONING_SUMMARY",
     "verbosity": "VERBOSITY",
     **TOOL_SWITCHES,
+    "file_input": "FILE_INPUT",
     "service_tier": "SERVICE_TIER",
     "show_cost": "SHOW_COST",
     "log_level": "LOG_LEVEL",
@@ -22765,15 +23960,25 @@ class _Wishes(NamedTuple):
     """The message about switches that cannot be read."""
 
 
+FILE_INPUT_KEY = "file_input"
+"""A custom parameter of a chat, with the words of the user valve."""
+
+
+def _with_own_parameter(user: UserValves, body: JsonObject) -> UserValves:
+    """Return a user's settings with the parameter of the chat that is the pipe's own."""
+    chosen = body.get(FILE_INPUT_KEY)
+    if chosen not in ("off", "pdf", "all"):
+        return user
+    return user.model_copy(update={"FILE_INPUT": chosen})
+
+
 def _read_wishes(
-    valves: Valves, stored: object, switches: object, *, is_admin: bool
+    valves: Valves, user: UserValves, switches: object, *, is_admin: bool
 ) -> _Wishes:
     """Return what a user chose and may choose.
 
-    `stored` are the user's own valves as the host passes them, `switches` is what the
-    composer's filters wrote into the metadata.
+    `switches` is what the composer's filters wrote into the metadata.
     """
-    user = stored if isinstance(stored, UserValves) else UserValves()
     wanted = _apply_switches(user, switches)
     allowed = wanted.user
     may_use_agent = True
@@ -23070,6 +24275,23 @@ _CHANNEL = "channel:"
 _ROWLESS_CHATS = ("temporary:", "local:", _CHANNEL)
 """Prefixes of chat ids without a row: temporary chats (old and new) and channels."""
 
+HOST_TASKS = frozenset(
+    {
+        "title_generation",
+        "tags_generation",
+        "follow_up_generation",
+        "emoji_generation",
+        "query_generation",
+        "image_prompt_generation",
+        "autocomplete_generation",
+        "function_calling",
+        "moa_response_generation",
+        "context_compaction",
+        "memory_review",
+    }
+)
+"""The names of Open WebUI's tasks (docs/reference/open-webui.md, "Tasks")."""
+
 
 class Caller(ChatCaller):
     """Who asks the pipe, and for which chat and message."""
@@ -23110,15 +24332,20 @@ def read_caller(
     metadata: JsonObject | None,
     task: str | None,
 ) -> Caller:
-    """Return the caller from what the host passes to `pipe()`."""
+    """Return the caller from what the host passes to `pipe()`.
+
+    Other functions put names of their own where the host names its tasks, such as a
+    sub-agent with tools. They get an answer with calls, in the form for programs.
+    """
     person = user or {}
     facts = metadata or {}
+    is_program = bool(task) and task not in HOST_TASKS
     return Caller(
         host_model=str(body.get("model") or ""),
         user_id=str(person.get("id") or ""),
         chat_id=str(facts.get("chat_id") or ""),
-        message_id=str(facts.get("message_id") or ""),
-        task=str(task or ""),
+        message_id="" if is_program else str(facts.get("message_id") or ""),
+        task="" if is_program else str(task or ""),
         streams=bool(body.get("stream")),
         is_admin=person.get("role") == "admin",
     )
@@ -23376,7 +24603,8 @@ def require_floor() -> None:
         floor = ".".join(str(number) for number in _FLOOR)
         raise InvalidRequest(
             f"This pipe needs Open WebUI {floor} or newer; this server runs "
-            f"{version}. An administrator has to update Open WebUI."
+            f"{version}. An administrator has to update Open WebUI.",
+            remedy="setup",
         )
 
 
@@ -23415,6 +24643,75 @@ async def save_output(chat_id: str, message_id: str, items: Sequence[Item]) -> N
         await chats.upsert_message_to_chat_by_id_and_message_id(
             chat_id, message_id, {"output": list(items)}, touch=False
         )
+
+
+_DATABASE_SECONDS = 30.0
+"""How long an answer waits for a database that is away."""
+
+
+async def wait_for_database(chat_id: str) -> None:
+    """Wait until the host's database answers, or half a minute.
+
+    Open WebUI stores a status when it comes, and an answer at its end alone. If its
+    database is away at that moment, nothing of the answer is stored: the exception
+    ends the task (socket/main.py:1515, utils/middleware.py:6307 of 0.12.4). SQLite is a
+    file, which is never away.
+    """
+    try:
+        address = str(host_name("env", "DATABASE_URL"))
+        chats = host_name("models.chats", "Chats")
+    except HostTooOld:
+        return
+    if address.startswith("sqlite"):
+        return
+    pause = 0.25
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_DATABASE_SECONDS):
+            while True:
+                with suppress(Exception):
+                    await chats.get_chat_title_by_id(chat_id)
+                    return
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, 2.0)
+
+
+def stores_approvals() -> bool:
+    """Say whether the host asks for approvals at its cards, and stores the questions.
+
+    0.11.4 has such cards as well, but loses the results of the calls that were approved
+    (docs/reference/open-webui.md, "Approvals").
+    """
+    try:
+        host_name("utils.tool_approval", "complete_tool_call")
+        host_name("utils.tool_search", "resolve_tool_call")
+    except HostTooOld:
+        return False
+    return True
+
+
+def resolve_dispatched(
+    name: str, arguments: str, tools: Mapping[str, JsonObject]
+) -> tuple[str, str] | None:
+    """Return name and arguments of the call that the host would make for another one.
+
+    It is that of the tool which `call_tool` names, else the call itself; None if the
+    host has no such tool, or would answer with an error.
+    """
+    call = {"function": {"name": name, "arguments": arguments}}
+    error = host_name("utils.tool_search", "resolve_tool_call")(call, tools)
+    function = call["function"]
+    if error or function["name"] not in tools:
+        return None
+    return function["name"], function["arguments"]
+
+
+def is_valid_question(arguments: JsonObject) -> bool:
+    """Say whether the host can put a call of `ask_user` to a person."""
+    try:
+        host_name("utils.ask_user", "normalize_ask_user_request")(arguments)
+    except ValueError:
+        return False
+    return True
 
 
 def server_secret() -> str:
@@ -23456,7 +24753,9 @@ async def active_administration(request: Any) -> Administration | None:
     load = host_name("utils.filter", "get_function_module")
     filter_module = await load(request, ADMINISTRATION)
     if getattr(filter_module, "CONTRACT", 0) != 1:
-        raise InvalidRequest("An administrator has to update this pipe and its filter.")
+        raise InvalidRequest(
+            "An administrator has to update this pipe and its filter.", remedy="setup"
+        )
     # The context reads the valves of all filters once, so it has to know all of them.
     filter_module.valves = await context.get_function_valves(
         active, ADMINISTRATION, filter_module.Valves
@@ -24062,7 +25361,7 @@ def check_research(call: CheckedCall) -> None:
     if not has_search or not takes_search_budget(model):
         raise InvalidRequest(_NO_MODEL.format(model.name))
     if call.account and "web_search" in call.account.limits.forbidden_tools():
-        raise InvalidRequest(_NO_SEARCH.format(model.name))
+        raise InvalidRequest(_NO_SEARCH.format(model.name), remedy="rule")
 
 
 def research_beginning(model: ResolvedModel) -> str:
@@ -24208,7 +25507,7 @@ def _user_pays(config: Config) -> bool:
 def _at_endpoint(call: PipeCall, endpoints: EndpointQueue) -> PipeCall:
     """Return the call with the valves of its endpoint; raises InvalidRequest."""
     if endpoints.problem:
-        raise InvalidRequest(endpoints.problem)
+        raise InvalidRequest(endpoints.problem, remedy="setup")
     config = call.config
     values = dict(endpoints.valves())
     key = values["API_KEY"]
@@ -24227,7 +25526,7 @@ async def _with_entra_token(
 ) -> tuple[PipeCall, Endpoint]:
     """Return call and endpoint with a token of Entra ID; raises InvalidRequest."""
     if call.account is None:
-        raise InvalidRequest(_NO_ENTRA)
+        raise InvalidRequest(_NO_ENTRA, remedy="setup")
     config = call.config
     base_url = config.valves.BASE_URL
     scope = config.expert.entra_scope
@@ -24235,7 +25534,8 @@ async def _with_entra_token(
     if problem:
         call.log.warn(problem)
         shown = problem.partition(REASON_GIVEN)[0]
-        raise InvalidRequest(problem if call.caller.is_admin else shown)
+        message = problem if call.caller.is_admin else shown
+        raise InvalidRequest(message, remedy="setup")
     call.log.hide(token)
     config = config._replace(secrets=(*config.secrets, token))
     return call._replace(config=config), replace(endpoint, token=token)
@@ -24403,6 +25703,68 @@ async def list_models(
         else:
             names.append(name)
     return {name: resolve_model(name, models) for name in names}
+
+
+# --------------------------------------------------------------------------------------
+# owui_manifold.host.http_answers
+#
+# Answers to programs over plain HTTP, in the forms that Open WebUI passes on as they are.
+#
+# Open WebUI puts an end of its own after what a generator yields, a second `finish_reason`
+# and a `[DONE]`; of a StreamingResponse it sends each line unchanged. Its status gets
+# lost: Open WebUI calls the pipe when its own response has begun.
+#
+# Of an answer in one piece it sends a dict with the status 200, and what `model_dump` of a
+# model of pydantic returns as it is: a response keeps its status and its headers. A
+# StreamingResponse would do that as well, except for `/api/v1/messages`, which translates
+# each of them as if it were a stream (docs/reference/open-webui.md, "Answers to
+# programs").
+# --------------------------------------------------------------------------------------
+
+
+def event_stream(chunks: AsyncGenerator[Chunk, None]) -> Any:
+    """Return a response that streams `chunks`, and closes them when it is left.
+
+    A host without such responses gets the chunks.
+    """
+    try:
+        response = host_name("functions", "StreamingResponse")
+    except HostTooOld:
+        return chunks
+    return response(_event_lines(chunks), media_type="text/event-stream")
+
+
+async def _event_lines(
+    chunks: AsyncGenerator[Chunk, None],
+) -> AsyncGenerator[str, None]:
+    """Yield one text for each event, because stream filters get what one text holds."""
+    async with aclosing(chunks):
+        async for chunk in chunks:
+            yield f"data: {json.dumps(chunk)}\n\n"
+    yield "data: [DONE]\n\n"
+
+
+class _DumpedResponse(BaseModel):
+    """A response that Open WebUI unpacks from here."""
+
+    response: Any
+
+    def model_dump(self, **_: Any) -> Any:
+        return self.response
+
+
+def failed_answer(result: Chunk, status: int, headers: Mapping[str, str]) -> Any:
+    """Return a result with the status of a failure.
+
+    A host without such responses gets the result alone.
+    """
+    try:
+        response = host_name("functions", "Response")
+    except HostTooOld:
+        return result
+    body = json.dumps(whole_characters(result))
+    sent = {"Content-Type": "application/json", **headers}
+    return _DumpedResponse(response=response(body, status, sent))
 
 
 # --------------------------------------------------------------------------------------
@@ -24917,7 +26279,7 @@ def agent_toolset(agent: AgentMode, toolset: Toolset, max_calls: int) -> Toolset
     A call that failed is not made again with the same arguments. `max_calls` is the
     limit of all chats.
     """
-    tools = GuardedTools(toolset.tools)
+    tools = GuardedTools(toolset.tools, toolset.judge)
     budget = build_budget(agent.parameters)
     return toolset._replace(
         tools=tools,
@@ -25438,7 +26800,13 @@ def _unique_name(
 # --------------------------------------------------------------------------------------
 # owui_manifold.host.approvals
 #
-# Asks people for approval of a tool's call, in the host's own dialog.
+# Asks people for approval of calls: at the host's cards, or in its dialog.
+#
+# From 0.12 on the host can ask itself. It stores the question with the chat, so that it
+# is answered after a reload or from another device; then it makes the call and calls the
+# pipe again. It is left to ask where its answer is enough, and its card shows all that
+# will run (`HostQuestions`). The dialog is for all others, and asks once about several
+# calls (docs/reference/open-webui.md, "Approvals").
 # --------------------------------------------------------------------------------------
 
 
@@ -25482,15 +26850,93 @@ def _other_names(host: HostContext, name: str) -> list[str]:
     return names
 
 
-def _question(name: str, arguments: JsonObject) -> str:
-    """Return the question about a call as Markdown.
+class HostQuestions:
+    """Leaves to the host the calls about which it asks a person itself.
+
+    They are those that need an approval by the chat's own mode alone, and a question to
+    the user that is the only call of its response. A rule of TOOL_APPROVAL is not the
+    host's: it would make the call without asking as soon as the user switches the mode.
+    """
+
+    holds_calls = False
+    """What the host may see it asks about."""
+
+    def __init__(
+        self, host: HostContext, approver: Approver, tools: CallableTools
+    ) -> None:
+        """Take the rules of a request, and its tools."""
+        self._host = host
+        self._approver = approver
+        self._tools = tools
+
+    async def judge(self, calls: Sequence[Item]) -> Judgment:
+        """Leave what the host asks about; all other calls are made here."""
+        left: list[Item] = []
+        questions: list[Item] = []
+        for call in calls:
+            is_question = self._tools.call_kind(str(call.get("name"))) == "question"
+            if self._approver.default_rule != "ask" and not is_question:
+                continue  # the usual case, which costs no check
+            ready = checked_call(call, self._tools)
+            await asyncio.sleep(0)  # a check may take some milliseconds
+            if isinstance(ready, ReadyCall) and self._is_shown_as_made(call, ready):
+                if self._is_question(ready):
+                    questions.append(call)
+                elif self._is_asked_about(ready):
+                    left.append(call)
+        if not left and len(questions) == 1:  # the host puts only one, and it alone
+            left = questions
+        left_ids = {call["call_id"] for call in left}
+        return Judgment(
+            [Verdict(call, is_left=call["call_id"] in left_ids) for call in calls]
+        )
+
+    def _is_question(self, ready: ReadyCall) -> bool:
+        """Say whether a call is a question that the host can put to the user."""
+        if ready.kind != "question" or not is_valid_question(ready.arguments):
+            return False
+        return self._approver.rule_for(ready.name, ready.via) == "auto"
+
+    def _is_asked_about(self, ready: ReadyCall) -> bool:
+        """Say whether the mode of the chat, and no rule, wants a call to be approved."""
+        by_rules = self._approver.rule_for(ready.name, ready.via, default_rule="auto")
+        rule = self._approver.rule_for(ready.name, ready.via)
+        return rule == "ask" and by_rules == "auto"
+
+    def _is_shown_as_made(self, call: Item, ready: ReadyCall) -> bool:
+        """Say whether the host makes the very call that was checked, and shows all of it.
+
+        Its card has the bare arguments: a character that cannot be seen, or turns the
+        line around, shows another call than the one that is made.
+        """
+        if item_type(call) != "function_call":  # it makes no custom tool's call
+            return False
+        text = str(call.get("arguments") or "{}")
+        made = resolve_dispatched(str(call.get("name")), text, self._host.tools)
+        if made is None or made[0] != ready.name:
+            return False
+        arguments = parse_json_object(made[1])
+        is_as_checked = _as_text(arguments) == _as_text(ready.arguments)
+        shown = {ready.name: ready.arguments}
+        return is_as_checked and value_with_escapes(shown) == shown
+
+
+def _as_text(value: object) -> str:
+    """Return a JSON value as a text that is the same for equal ones alone: 1 is not 1.0."""
+    return json.dumps(value, sort_keys=True)
+
+
+def _question(names: Sequence[str], arguments: JsonObject) -> str:
+    """Return the question about calls as Markdown.
 
     It shows all arguments, however long they are: nobody approves what they cannot read.
     Arguments cannot end the code block: no line of their JSON begins with backticks.
     """
     shown = json.dumps(arguments, ensure_ascii=False, indent=1)
+    tools = ", ".join(dict.fromkeys(ToolNames().sent_name(name) for name in names))
+    wanted = tools if len(names) == 1 else f"{plural(len(names), 'call')} of {tools}"
     return (
-        f"The model wants to use {name} with:\n\n"
+        f"The model wants to use {wanted} with:\n\n"
         f"{_SCROLLING_BLOCK}\n\n```json\n{shown}\n```\n\n</div>"
     )
 
@@ -25518,14 +26964,32 @@ def _ask_in_page(event_call: EventCall) -> Ask:
     (docs/reference/open-webui.md, "Dialogs").
     """
 
-    async def ask(call_id: str, name: str, arguments: JsonObject) -> bool:
+    async def ask(calls: Sequence[AskedCall]) -> list[bool]:
+        names = [call.name for call in calls]
+        arguments: dict[str, Any] = dict(calls[0].arguments)
+        title = "Allow this tool?"
+        name = names[0]
+        if len(calls) > 1:  # the card shows one: its arguments are then all calls
+            title = f"Allow these {len(calls)} calls?"
+            name = ", ".join(dict.fromkeys(names))
+            arguments = {
+                f"{number}. {call.name}": dict(call.arguments)
+                for number, call in enumerate(calls, 1)
+            }
+        shown = value_with_escapes({name: arguments})
+        [(shown_name, shown_arguments)] = shown.items()
         data = {
-            "title": "Allow this tool?",
-            "message": _question(ToolNames().sent_name(name), arguments),
-            "tool_call": {"id": call_id, "name": name, "arguments": dict(arguments)},
+            "title": title,
+            "message": _question(names, shown_arguments),
+            "tool_call": {
+                "id": calls[0].call_id,
+                "name": shown_name,
+                "arguments": shown_arguments,
+            },
             "timeout_ms": _MAX_WAITING_MS,
         }
-        return await event_call({"type": "confirmation", "data": data}) is True
+        answer = await event_call({"type": "confirmation", "data": data})
+        return [answer is True for _ in calls]
 
     return ask
 
@@ -26056,9 +27520,14 @@ def call_toolset(call: CheckedCall, offered: OfferedTools) -> Toolset:
     """Return what runs the calls here, unless a plain client has to."""
     valves = call.valves
     seconds = call.config.tool_seconds
+    tools = HostTools(call.host, tool_user(call), offered.names, call.log.hide)
+    approver = _approver(call)
+    judge: HostQuestions | None = None
+    if _has_questions_of_host(call):
+        judge = HostQuestions(call.host, approver, tools)
     return Toolset(
-        tools=HostTools(call.host, tool_user(call), offered.names, call.log.hide),
-        approver=_approver(call),
+        tools=tools,
+        approver=approver,
         limits=CallLimits(
             seconds=seconds,
             batch_seconds=_BATCH_SHARE * seconds,
@@ -26074,7 +27543,22 @@ def call_toolset(call: CheckedCall, offered: OfferedTools) -> Toolset:
         ),
         carries_reasoning=valves.carries_reasoning(),
         runs_calls=_runs_calls(call, offered),
+        judge=judge,
     )
+
+
+def _has_questions_of_host(call: CheckedCall) -> bool:
+    """Say whether the host can ask about calls, and somebody can answer.
+
+    It asks about the calls that it finds in a stream, and stores them in the chat's row.
+    Nobody looks at the chats of automations and sub-agents, and whoever started them
+    takes an answer that waits for one that is over (utils/automations.py:529,
+    utils/subagents.py:497).
+    """
+    metadata = call.host.metadata
+    if metadata.get("automation_id") or metadata.get("internal"):
+        return False
+    return call.caller.may_have_row and call.caller.streams and stores_approvals()
 
 
 def _approver(call: CheckedCall) -> Approver:
@@ -26262,8 +27746,8 @@ async def build_chat_request(call: CheckedCall) -> PreparedRequest:
         call=call,
         request=with_cache_comparison(call, request, stored),
         origin=origin,
-        limits=run_limits(call.config.expert, chat.model),
-        toolset=_chat_toolset(call, tools),
+        limits=_chat_limits(call, chat.model),
+        toolset=_chat_toolset(call, tools, stored),
         keys=keys,
         stored=stored,
         sent=chat.sent,
@@ -26279,6 +27763,23 @@ async def build_chat_request(call: CheckedCall) -> PreparedRequest:
         cites=any(tool_kind(tool).is_cited for tool in tools.items),
         python_files=chat.python.files,
     )
+
+
+def _chat_limits(call: CheckedCall, model: ResolvedModel) -> Limits:
+    """Return the limits of a chat, with what it makes of thoughts in tags.
+
+    The host's parameter *Reasoning Tags* is a pair of tags, or false for none
+    (docs/reference/open-webui.md, "Tags in texts").
+    """
+    limits = run_limits(call.config.expert, model)
+    if call.agent and not call.agent.parameters.emit_intermediate_thoughts:
+        limits = limits._replace(keeps_tagged_thoughts=False)
+    match value_at(call.host.metadata, "params", "reasoning_tags"):
+        case False:
+            return limits._replace(thought_tags=())
+        case [str() as start, str() as end] if start.strip() and end.strip():
+            return limits._replace(thought_tags=((start, end),))
+    return limits
 
 
 def _read_messages(
@@ -26348,12 +27849,29 @@ def _apply_passes(chat: _Chat) -> _Chat:
     return chat
 
 
-def _chat_toolset(call: CheckedCall, tools: OfferedTools) -> Toolset:
-    """Return what runs the calls of a chat."""
+def _chat_toolset(
+    call: CheckedCall, tools: OfferedTools, stored: StoredChat | None
+) -> Toolset:
+    """Return what runs the calls of a chat.
+
+    Its limits are those of an answer, also if the host has made calls of it that a
+    person approved, and goes on with it.
+    """
     toolset = call_toolset(call, tools)
-    if call.agent is None:
+    if call.agent:
+        toolset = agent_toolset(call.agent, toolset, call.valves.MAX_TOOL_CALLS)
+    if stored is None or not call.host.metadata.get("tool_approval_resume"):
         return toolset
-    return agent_toolset(call.agent, toolset, call.valves.MAX_TOOL_CALLS)
+    rounds = calls = 0
+    before = ""
+    for item in as_list(value_at(stored.messages, call.caller.message_id, "output")):
+        kind = str(value_at(item, "type"))
+        if kind == "function_call":
+            calls += 1
+            rounds += before != kind
+        if kind in ("function_call", "function_call_output"):
+            before = kind
+    return toolset._replace(earlier=EarlierSpending(rounds, calls))
 
 
 def _choose_model(
@@ -26386,6 +27904,7 @@ def _attach_stored(chat: _Chat) -> _Chat:
     metadata = call.host.metadata
     given = add_tool_images(chat.parts, rows)
     parts = attach_stored_messages(given, rows, metadata)
+    parts = mark_old_answers(parts, rows)
     if len(parts) < len(given):
         call.warn_once(f"chat {call.caller.chat_id}: {_LEFT_OUT}")
     return chat._replace(parts=attach_files(parts, rows, metadata))
@@ -26399,7 +27918,7 @@ async def _with_whole_files(chat: _Chat) -> _Chat:
     call = chat.call
     whole = set[str]()
     if _sends_documents(chat):
-        whole = document_ids(chat.parts, call.valves.FILE_INPUT)
+        whole = document_ids(chat.parts, call.config.file_input)
     if _code_gets_files(chat):
         user = await user_model(call.caller.user_id)
         python = await choose_python_files(chat.parts, user)
@@ -26415,7 +27934,7 @@ async def _with_whole_files(chat: _Chat) -> _Chat:
 
 def _sends_documents(chat: _Chat) -> bool:
     """Say whether the model gets documents whole, if the chat has any."""
-    return chat.call.valves.FILE_INPUT != "off" and chat.model.facts.vision
+    return chat.call.config.file_input != "off" and chat.model.facts.vision
 
 
 def _code_gets_files(chat: _Chat) -> bool:
@@ -26607,7 +28126,8 @@ async def _history_items(chat: _Chat, origin: Origin, size: int) -> list[Item]:
         part.attachments for part in parts if isinstance(part, UserMessage)
     )
     if _sends_documents(chat) and has_attachments:
-        parts = await add_documents(parts, await user_model(user_id), valves.FILE_INPUT)
+        user = await user_model(user_id)
+        parts = await add_documents(parts, user, chat.call.config.file_input)
     records = await load_stored_images(chat.records, parts, user_id)
 
     def build_items() -> list[Item]:
@@ -26618,7 +28138,14 @@ async def _history_items(chat: _Chat, origin: Origin, size: int) -> list[Item]:
             with_tools=valves.PERSIST_TOOL_RESULTS,
             repairs=chat.stored.repairs if chat.stored else (),
         )
-        return fit_input(items)
+        return fit_input([capped(item) for item in items])
+
+    def capped(item: Item) -> Item:
+        """Return an item; Open WebUI knows no limit for the calls that it makes."""
+        if not (chat.call.caller.host_reads and is_call_output(item)):
+            return item
+        most = valves.TOOL_OUTPUT_CHARACTERS
+        return {**item, "output": cap_output(item["output"], most, NOTE_CHARACTERS)}
 
     return await run_work(size, build_items)
 
@@ -26776,7 +28303,9 @@ def cost_of_responses(
 ) -> float | None:
     """Return what responses with this output cost; None if it cannot be known.
 
-    Other servers do not say which tier served a response: it is the one asked for.
+    The administrator's price of the model comes first, then what the server says, then
+    the catalog, which has OpenAI's prices. Other servers do not say which tier served a
+    response: it is the one asked for.
     """
     call = prepared.call
     request = prepared.request
@@ -26784,10 +28313,28 @@ def cost_of_responses(
     if isinstance(own_prices, InvalidRequest):
         return None
     facts = call.resolve(request.model).facts
-    facts = facts._replace(prices=own_prices.get(request.model, facts.prices))
     asked_tier = request.service_tier or ""
     served = [usage._replace(tier=usage.tier or asked_tier) for usage in usages]
+    if request.model in own_prices:
+        facts = facts._replace(prices=own_prices[request.model])
+        served = [usage._replace(cost=None) for usage in served]
+    elif not call.endpoint.serves_openai:
+        facts = facts._replace(prices=None)
     return cost_of_run(served, facts, output, utc_today(), call.endpoint.host)
+
+
+def source_of_cost(prepared: PreparedRequest, usages: Iterable[Usage]) -> str:
+    """Return who says what responses cost, for the log."""
+    call = prepared.call
+    own_prices = call.config.prices
+    if isinstance(own_prices, Mapping) and prepared.request.model in own_prices:
+        return "CUSTOM_MODEL_PRICING_JSON"
+    stated = [usage.cost is not None for usage in usages]
+    if all(stated):
+        return f"{call.endpoint.host} says so"
+    if any(stated):
+        return f"{call.endpoint.host} says some of it, the rest by OpenAI's prices"
+    return "by OpenAI's prices"
 
 
 # --------------------------------------------------------------------------------------
@@ -26832,7 +28379,7 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     trace = ended.trace
     facts = call.resolve(prepared.request.model).facts
     ended = ended._replace(
-        ending=_explain_ending(prepared, ended),
+        ending=explain_ending(ended, prepared.request.input[-1:]),
         usage_note=_usage_note(prepared, ended),
         window_share=window_share(ended.last_usage, facts),
     )
@@ -26911,44 +28458,6 @@ def _usage_note(prepared: PreparedRequest, ended: RunDone) -> str:
     return f"about {count} tokens describe {len(tools)} tools"
 
 
-def _explain_ending(prepared: PreparedRequest, ended: RunDone) -> Ending:
-    """Return how a run ended; if nothing is shown of its answer, with the reason.
-
-    After tools have run, a model may have nothing to add (gpt-5.4-nano and gpt-5-mini
-    end with an empty message). That is no failure: a person who regenerates the
-    answer would run the tools once more.
-    """
-    ending = ended.ending
-    output = ended.output
-    is_seen = any(_is_seen(item) for item in output)
-    if is_seen or open_calls(output) or closing_commentary(output):
-        return ending
-    if ending.kind == "completed":
-        if ended.limit:
-            is_of_calls = ended.limit in ("rounds", "calls")
-            return ending_of_incomplete("only_calls" if is_of_calls else "used_up")
-        earlier = prepared.request.input[-1:]  # the outputs of a client's own tools
-        has_run = any(map(_is_of_run_tool, (*earlier, *output)))
-        return ending if has_run else ending_of_incomplete("no_answer")
-    has_reasoning = any(is_reasoning(item) for item in output)
-    if ending.code == "max_output_tokens" and has_reasoning:
-        sentence = ending_of_incomplete("only_tokens").sentence
-        return ending._replace(sentence=sentence)
-    return ending
-
-
-def _is_of_run_tool(item: Item) -> bool:
-    """Say whether a tool has run, here or at a remote server."""
-    return is_call_output(item) or item_type(item) == "mcp_call"
-
-
-def _is_seen(item: Item) -> bool:
-    """Say whether the page shows an item as an answer."""
-    if item_type(item) == "message":
-        return bool(message_text(item).strip()) and not is_commentary(item)
-    return has_image(item) or is_code(item)
-
-
 def _missing_features(prepared: PreparedRequest) -> tuple[list[str], list[str]]:
     """Return what the caller or the user chose and is not sent, and errors in it.
 
@@ -26964,8 +28473,8 @@ def _missing_features(prepared: PreparedRequest) -> tuple[list[str], list[str]]:
     if config.verbosity:
         chosen["verbosity"] = config.verbosity
     asked = {**chosen, **call.body}
-    if call.agent:  # these are not for the API
-        asked = {key: asked[key] for key in asked if key not in CALLER_PARAMETERS}
+    not_for_api = {FILE_INPUT_KEY, *(CALLER_PARAMETERS if call.agent else ())}
+    asked = {key: asked[key] for key in asked if key not in not_for_api}
     return unsent_parameters(asked, prepared.request)
 
 
@@ -26993,11 +28502,17 @@ def _audited_request(prepared: PreparedRequest) -> AuditedRequest:
 
 
 def _add_cost(prepared: PreparedRequest, ended: RunDone) -> RunDone:
-    """Return the end of a run with its cost, if it is shown and can be known."""
-    if not prepared.call.config.shows_cost or not ended.usages:
+    """Return the end of a run with its cost, if it is shown and can be known.
+
+    The log has it in any case.
+    """
+    if not ended.usages:
         return ended
     cost = cost_of_responses(prepared, ended.usages, ended.output)
-    return ended._replace(cost=cost)
+    if cost is not None:
+        source = source_of_cost(prepared, ended.usages)
+        prepared.call.log.line("DEBUG", f"cost {format_money(cost)}: {source}")
+    return ended._replace(cost=cost) if prepared.call.config.shows_cost else ended
 
 
 def _add_metadata(prepared: PreparedRequest, ended: RunDone) -> RunDone:
@@ -27070,8 +28585,16 @@ def _log_metadata(log: RunLog, metadata: RunMetadata) -> None:
 def stream_view(caller: Caller) -> NativeRenderer | ChunkRenderer:
     """Return what renders a stream for its reader: Open WebUI or a plain client."""
     if caller.has_page:
-        return page_view()
+        # A channel shows no status lines.
+        return page_view(has_status_lines=not caller.is_in_channel)
     return ChunkRenderer(_completion_id(), unix_seconds(), caller.host_model)
+
+
+def failure_chunk(caller: Caller, message: str, error: Exception) -> Chunk:
+    """Return the chunk of an answer that an exception stopped."""
+    if caller.host_reads:
+        return error_chunk(message)
+    return client_error(message, exception_status(error))
 
 
 def readable_chunk(chunk: Chunk, caller: Caller) -> Chunk:
@@ -27079,26 +28602,48 @@ def readable_chunk(chunk: Chunk, caller: Caller) -> Chunk:
     return error_as_text(chunk) if caller.drops_errors else chunk
 
 
-def page_view() -> NativeRenderer:
+def page_view(*, has_status_lines: bool = True) -> NativeRenderer:
     """Return what renders an answer for Open WebUI."""
-    return NativeRenderer(monotonic_seconds, HostedItems)
+    return NativeRenderer(
+        monotonic_seconds, HostedItems, has_status_lines=has_status_lines
+    )
 
 
-def whole_result(caller: Caller, ended: RunDone, items: list[Item]) -> Chunk:
+def whole_result(caller: Caller, ended: RunDone, view: NativeRenderer) -> Any:
     """Return the whole answer at once; Open WebUI also gets the output items.
 
-    The page shows no finish_reason, so an answer that ended early gets a message.
+    The page shows no finish_reason, so an answer that ended early gets a message: as an
+    error, unless a status line of the `view` has it. A program gets the status of a
+    failure, and what there is of an answer with it.
     """
     result = completion(ended, _completion_id(), unix_seconds(), caller.host_model)
     if not caller.host_reads:
+        if has_failed(ended.ending):
+            headers = _failure_headers(ended)
+            return failed_answer(result, ending_status(ended), headers)
         return result
     if "usage" in result:
         result |= host_usage(ended)
-    if ended.ending.is_failure:
+    if view.advice and "choices" in result:
+        result.pop("error", None)
+    elif ended.ending.is_failure:
         result |= error_chunk(ended.ending.sentence)
-    if items:
-        result |= {"output": items}
+    if view.shown.items:
+        result |= {"output": view.shown.items}
     return result
+
+
+def _failure_headers(ended: RunDone) -> dict[str, str]:
+    """Return the headers by which clients decide whether and when to ask again."""
+    headers: dict[str, str] = {}
+    seconds = seconds_to_wait(ended)
+    if seconds is not None:
+        headers["Retry-After"] = str(seconds)
+    if ended.output:
+        # Clients of OpenAI and Anthropic repeat 429 and 5xx by themselves, unless this
+        # header says no. This answer has cost money, and its tools have run.
+        headers["x-should-retry"] = "false"
+    return headers
 
 
 def metadata_chunk(
@@ -27119,8 +28664,9 @@ def _completion_id() -> str:
 #
 # Notices above an answer.
 #
-# They are about models with legacy function calling, models that will be shut down,
-# settings that cannot be read or have no effect, and the administration's limits.
+# They are about models with legacy function calling, code that stays text there, models
+# that will be shut down, settings that cannot be read or have no effect, and the
+# administration's limits.
 # --------------------------------------------------------------------------------------
 
 
@@ -27146,6 +28692,28 @@ async def _legacy_notice(call: CheckedCall) -> str:
     notice = f"{_LEGACY_TOOLS}{advice}"
     is_shown = _is_first_notice(call, f"{call.model_id}: {notice}")
     return notice if is_shown else ""
+
+
+_CODE_STAYS_TEXT = (
+    "Open WebUI's Code Interpreter runs nothing here: with Function Calling set to "
+    "Legacy, code in its tags stays text. Set Function Calling to Native in the chat's "
+    "controls or in the model's advanced parameters."
+)
+
+
+def _code_notice(call: CheckedCall) -> str:
+    """Return the notice that code in tags stays text, once in a chat.
+
+    The host looks for the tags in chunks of Chat Completions alone
+    (docs/reference/open-webui.md, "Tags in texts").
+    """
+    metadata = call.host.metadata
+    is_legacy = value_at(metadata, "params", "function_calling") == "legacy"
+    if not is_legacy or not value_at(metadata, "features", "code_interpreter"):
+        return ""
+    call.warn_once(_CODE_STAYS_TEXT)
+    is_new = call.capabilities.first_time(f"code in tags: {call.caller.chat_id}")
+    return _CODE_STAYS_TEXT if is_new else ""
 
 
 def _valve_complaints(call: CheckedCall) -> list[str]:
@@ -27238,7 +28806,7 @@ async def notices_of(prepared: PreparedRequest) -> list[str]:
     retirement = _retirement(prepared)
     if call.caller.task:
         return []
-    notices = [*_valve_notes(call), await _legacy_notice(call)]
+    notices = [*_valve_notes(call), await _legacy_notice(call), _code_notice(call)]
     if call.account:
         notices += call.account.limits.notices()
     notices.append(retirement)
@@ -27339,6 +28907,10 @@ class IntermediateTexts:
             self._held[event.output_index] = []
         if event.output_index not in self._held:
             return False
+        if isinstance(event, ItemDone) and item_type(event.item) != "message":
+            # Its text was a thought (loop/tagged_thoughts.py), which is nowhere.
+            del self._held[event.output_index]
+            return True
         self._held[event.output_index].append(event)
         return True
 
@@ -27391,6 +28963,7 @@ async def run_agent(
     Of an answer that is stopped the log and the page are told, too.
     """
     spending = Spending(toolset.budget)
+    spending.add_earlier(toolset.earlier)
     attempts = Attempts(prepared.call.endpoint, connections, limits)
     rounds = run_rounds(
         prepared.request,
@@ -27405,12 +28978,14 @@ async def run_agent(
             async for event in events:
                 if isinstance(event, RunDone):
                     has_ended = True
-                    yield event._replace(work=_work_of(spending))
+                    work = _work_of(spending, toolset.earlier)
+                    yield event._replace(work=work)
                 else:
                     yield event
     finally:
         if not has_ended:
-            _report_stop(prepared, spending, connections)
+            work = _work_of(spending, toolset.earlier)
+            _report_stop(prepared, spending, work, connections)
 
 
 async def _shown_events(rounds: RoundEvents, texts: IntermediateTexts) -> RunEvents:
@@ -27421,18 +28996,23 @@ async def _shown_events(rounds: RoundEvents, texts: IntermediateTexts) -> RunEve
                 yield shown
 
 
-def _work_of(spending: Spending) -> RunWork:
-    return RunWork(spending.rounds, spending.calls, spending.seconds)
+def _work_of(spending: Spending, earlier: EarlierSpending) -> RunWork:
+    """Return what this run took, as do its tokens, without earlier runs."""
+    rounds = spending.rounds - earlier.rounds
+    calls = spending.calls - earlier.calls
+    return RunWork(rounds, calls, spending.seconds)
 
 
 def _report_stop(
-    prepared: PreparedRequest, spending: Spending, connections: Connections
+    prepared: PreparedRequest,
+    spending: Spending,
+    work: RunWork,
+    connections: Connections,
 ) -> None:
     """Tell the log and the page what an answer took that is stopped.
 
     Nothing is awaited here, because the run is being closed.
     """
-    work = _work_of(spending)
     ended = RunDone(
         _STOPPED,
         usage=spending.usage,
@@ -27574,7 +29154,7 @@ def check_limits(prepared: PreparedRequest) -> None:
     has_price = cost_of_responses(prepared, [Usage()], ()) is not None
     refusal = call.account.limits.refusal(model, has_price)
     if refusal:
-        raise InvalidRequest(refusal)
+        raise InvalidRequest(refusal, remedy="rule")
 
 
 def counted_run(
@@ -28125,6 +29705,7 @@ _MAX_FETCHED = 32 * 1024**2
 _MAX_FILES = 20
 """Files of one text."""
 
+_NO_IMAGE = "The server gave an image that cannot be read."
 _NOT_STORED = "{} could not be stored in Open WebUI, for example because of its size."
 _GONE = "{} could not be fetched: the container that held it has expired."
 _TOO_BIG = f"{{}} was not fetched: it is larger than {_MAX_FETCHED // 1024**2} MB."
@@ -28170,7 +29751,7 @@ class ArtifactStore:
         caller = self._call.caller
         host_reads = caller.host_reads
         if is_image_call(item) and host_reads and item.get("result"):
-            return await self._store_pictures([image_url(item)])
+            return await self._store_generated(image_url(item))
         if is_code(item) and host_reads:
             outputs = content_parts(item.get("outputs"))
             return await self._store_pictures(str(part.get("url")) for part in outputs)
@@ -28179,6 +29760,17 @@ class ArtifactStore:
             if citations:
                 return await self._store_cited_files(citations, message_text(item))
         return {}
+
+    async def _store_generated(self, url: str) -> JsonObject:
+        """Return the card of a generated image.
+
+        One that has an address of the web is shown from there, by the page: whatever
+        this server fetched could be one of its own network.
+        """
+        if is_web_address(url):
+            return {"address": url}
+        card = await self._store_pictures([url])
+        return card or {"notes": [_NO_IMAGE]}
 
     async def _store_pictures(self, urls: Iterable[str]) -> JsonObject:
         """Return the card of images that came whole, as data URLs."""
@@ -28287,10 +29879,11 @@ def _build_card(**parts: object) -> JsonObject:
 def _read_data_url(url: str) -> tuple[str, bytes]:
     """Return the type and the bytes of a picture; no bytes for any other address."""
     head, _, encoded = url.partition(";base64,")
-    kind = head.partition("data:")[2]
+    kind = head.lower().partition("data:")[2].partition(";")[0]
+    kind = "image/jpeg" if kind == "image/jpg" else kind
     with suppress(ValueError):
         if kind.startswith("image/"):
-            return kind, base64.b64decode(encoded)
+            return kind, base64.b64decode("".join(encoded.split()), validate=True)
     return kind, b""
 
 
@@ -28346,15 +29939,26 @@ async def answer_events(
 async def _end_answer(
     prepared: PreparedRequest, ended: RunDone, uploads: ChatUploads
 ) -> AsyncGenerator[AnswerEvent, None]:
-    """Yield the end of a run with its report, and the notices about it."""
+    """Yield the end of a run with its report, and the notices about it.
+
+    An answer with calls that the host makes goes on: its notices come at its end.
+    """
     if ended.ending.is_failure:
         uploads.forget()
+    elif open_calls(ended.output):
+        yield report_end(prepared, ended)
+        return
     refusal = refusal_notice(prepared.call)
     if refusal:
         yield Status(refusal)
-    yield report_end(prepared, ended)
-    for notice in await notices_of(prepared):
-        yield Status(notice)
+    ended = report_end(prepared, ended)
+    notices = await notices_of(prepared)
+    if not ended.ending.is_failure:
+        yield ended
+    for notice in notices:
+        yield Status(notice, is_note=not ended.ending.is_failure)
+    if ended.ending.is_failure:
+        yield ended  # how it ended may be the last line, the only one that is seen
 
 
 class _Answer:
@@ -28410,7 +30014,7 @@ class _Answer:
         call = self._prepared.call
         reason = server_message(call.log, event.reason)
         call.log.warn(f"{event.sentence} {reason}".strip())
-        return Status(event.sentence, is_retry=event.is_retry)
+        return event._replace(trial=None, reason="")
 
     async def _remember(self, confirmed: Sequence[Trial]) -> list[StoredRecord]:
         """Remember what made a request acceptable: for its chat, or for its server.
@@ -29017,15 +30621,16 @@ class Pipe:
         __tools__: dict[str, Any] | None = None,
         __event_call__: Any = None,
         __event_emitter__: Any = None,
-    ) -> AsyncGenerator[Chunk, None] | Chunk:
+    ) -> Any:
         """Answer a chat: chunks if the caller streams, else one complete result.
 
-        The host replaces `self.valves` at every call.
+        Programs over plain HTTP get a response. The host replaces `self.valves` at
+        every call.
         """
         user = __user__ or {}
         metadata = __metadata__ or {}
         permitted = await without_forbidden_search(metadata, user)
-        config = read_config(self.valves, user, permitted)
+        config = read_config(self.valves, user, permitted, body)
         call = PipeCall(
             body=body,
             caller=read_caller(body, user, metadata, __task__),
@@ -29045,10 +30650,11 @@ class Pipe:
         if permitted is not metadata:
             note_left_out(call, {"web_search": "no permission for web search"})
         if call.caller.streams:
-            return self._stream(call)
-        if call.caller.task:
-            return await self._do_task(call)
-        return await self._complete(call)
+            chunks = self._stream(call)
+            return chunks if call.caller.has_page else event_stream(chunks)
+        task = call.caller.task
+        result = await (self._do_task(call) if task else self._complete(call))
+        return whole_characters(result) if isinstance(result, dict) else result
 
     async def _stream(self, call: PipeCall) -> AsyncGenerator[Chunk, None]:
         """Yield the answer in the form that the reader of the stream understands.
@@ -29062,6 +30668,8 @@ class Pipe:
             async with aclosing(await self._answer(call)) as events:
                 async for event in events:
                     for chunk in view.render(event):
+                        if "event" in chunk:  # the host may store it at once
+                            await _wait_to_store(call.caller)
                         yield readable_chunk(chunk, call.caller)
                     if isinstance(event, ToolOutput) and call.caller.may_have_row:
                         await _save_round(call.caller, view)
@@ -29072,27 +30680,35 @@ class Pipe:
             if metadata:
                 yield metadata_chunk(view, metadata)
             message = report_exception(call.log, error, PIPE_SHELL)
-            yield readable_chunk(error_chunk(message), call.caller)
+            refusal = failure_chunk(call.caller, message, error)
+            yield readable_chunk(refusal, call.caller)
         if failed and call.config.shows_log and call.caller.has_page:
             yield source_chunk("Log of this answer", call.log.text())
+        await _wait_to_store(call.caller)
 
-    async def _complete(self, call: PipeCall) -> Chunk:
+    async def _complete(self, call: PipeCall) -> Any:
         """Return the whole answer at once, with the output items for the host.
 
         The host would show the text of an exception.
         """
         emit = page_emitter(call.caller, call.host)
+        has_lines = emit is not None and not call.caller.is_in_channel
+        view = page_view(has_status_lines=has_lines)
         try:
-            ended, items = await self._watch(await self._answer(call), emit)
+            ended = await self._watch(await self._answer(call), view, emit)
         except Exception as error:
-            result = error_chunk(report_exception(call.log, error, PIPE_SHELL))
+            message = report_exception(call.log, error, PIPE_SHELL)
+            result = failure_chunk(call.caller, message, error)
             metadata = refused_metadata(call, error)
             if metadata:
                 result[METADATA_KEY] = metadata.wire()
                 if emit:
                     await emit(metadata_chunk(page_view(), metadata)["event"])
-            return result
-        return whole_result(call.caller, ended, items)
+            if call.caller.host_reads:
+                return result
+            return failed_answer(result, exception_status(error), {})
+        await _wait_to_store(call.caller)
+        return whole_result(call.caller, ended, view)
 
     async def _do_task(self, call: PipeCall) -> Chunk:
         """Return a title, a summary or the like; an empty text if that failed.
@@ -29101,7 +30717,7 @@ class Pipe:
         """
         text = ""
         try:
-            ended, _ = await self._watch(await self._answer(call))
+            ended = await self._watch(await self._answer(call), page_view())
             if is_usable_text(call.caller.task, ended.ending):
                 text = completion_text(ended)
         except Exception as error:
@@ -29163,22 +30779,60 @@ class Pipe:
     async def _watch(
         self,
         events: AsyncGenerator[AnswerEvent, None],
+        view: NativeRenderer,
         emit: EventEmitter | None = None,
-    ) -> tuple[RunDone, list[Item]]:
-        """Read `events`; return their end and the items for the host.
+    ) -> RunDone:
+        """Read `events` and return their end; the `view` has the items for the host.
 
         What only a page shows, like a status or a source, is emitted meanwhile.
         """
         ended = RunDone(CUT)
-        view = page_view()
-        async with aclosing(events):
-            async for event in events:
+        async with aclosing(_end_open_messages(events)) as whole_events:
+            async for event in whole_events:
                 for chunk in view.render(event):
                     if emit and "event" in chunk:
                         await emit(chunk["event"])
                 if isinstance(event, RunDone):
                     ended = event
-        return ended, view.shown.items
+        return ended
+
+
+async def _wait_to_store(caller: Caller) -> None:
+    """Wait for the host's database before the host stores something of an answer."""
+    if caller.may_have_row:
+        await wait_for_database(caller.chat_id)
+
+
+async def _end_open_messages(
+    events: AsyncGenerator[AnswerEvent, None],
+) -> AsyncGenerator[AnswerEvent, None]:
+    """Yield the events; messages that a failure left open end before the run.
+
+    Whoever reads a stream has their text by then. A whole answer has only what ended.
+    """
+    begun: dict[int, Item] = {}
+    texts: defaultdict[int, list[str]] = defaultdict(list)
+    cut: list[Item] = []
+    async with aclosing(events):
+        async for event in events:
+            match event:
+                case ItemAdded(index, item) if item_type(item) == "message":
+                    begun[index] = item
+                case TextDelta(index, "text" | "refusal", _, text):
+                    texts[index].append(text)
+                case ItemDone(index):
+                    begun.pop(index, None)
+                case RunDone() if event.ending.is_failure:
+                    for index, item in begun.items():
+                        text = "".join(texts[index])
+                        if text:
+                            message = {**item, **text_message("assistant", text)}
+                            cut.append({**message, "status": "incomplete"})
+                            yield ItemDone(index, cut[-1], shown=text)
+            if isinstance(event, RunDone):
+                yield event._replace(output=(*event.output, *cut))
+            else:
+                yield event
 
 
 async def _save_round(caller: Caller, view: NativeRenderer | ChunkRenderer) -> None:

@@ -422,8 +422,24 @@ class ResponsesError(Exception):
         self.fault = fault
 
 
+Remedy = Literal["request", "rule", "setup"]
+"""What has to change before a request can be sent: the request itself, a rule of an
+administrator that forbids it, or what an administrator has set up."""
+
+
 class InvalidRequest(ResponsesError):
     """A request that is not sent."""
+
+    def __init__(
+        self,
+        sentence: str = "",
+        fault: SettingFault = NO_FAULT,
+        *,
+        remedy: Remedy = "request",
+    ) -> None:
+        """Note what has to change; a setting that is at fault is never the caller's."""
+        super().__init__(sentence, fault)
+        self.remedy: Remedy = "setup" if fault.settings else remedy
 
 
 class InvalidSetting(InvalidRequest):
@@ -3003,8 +3019,19 @@ def printable_name(name: str) -> str:
 # --------------------------------------------------------------------------------------
 
 
-ReadFile = Callable[[], Awaitable[bytes | str]]
-"""Returns the content of a file, or the sentence that says why there is none."""
+class OfferedFile(NamedTuple):
+    """A file that the user attached to the chat.
+
+    `read` returns its content, or the message that says why there is none.
+    """
+
+    id: str
+    name: str
+    read: Callable[[], Awaitable[bytes | str]]
+
+
+_MOST_OFFERED = 50
+"""Attached files that a workspace receives."""
 
 
 class _SandboxCallFailed(Exception):
@@ -3286,49 +3313,63 @@ class SandboxTools:
     ) -> SandboxResult:
         """Run a tool; cancelling the call ends the run."""
 
-        async def build(_workspace: Workspace) -> dict[str, Any]:
-            return _build_sandbox_request(name, arguments)
+        async def work(sandbox: Sandbox, workspace: Workspace) -> SandboxResult:
+            request = _build_sandbox_request(name, arguments)
+            return await self._run(sandbox, request, workspace, key.user)
 
-        return await self._answer(key, build)
+        return await self._answer(key, work)
 
     async def receive(
-        self, key: WorkspaceKey, file_id: str, name: str, read: ReadFile
-    ) -> SandboxResult:
-        """Put a file into the workspace, once."""
+        self, key: WorkspaceKey, files: Sequence[OfferedFile]
+    ) -> list[str]:
+        """Put files into the workspace, each once; return what is missing, for the model.
 
-        async def build(workspace: Workspace) -> dict[str, Any] | None:
-            if file_id in workspace.received:
-                return None
-            content = await read()
-            if isinstance(content, str):
-                raise _SandboxCallFailed(content)
-            return {
-                "operation": "receive",
-                "path": printable_name(name)[-80:],
-                "content": content.hex(),
-                "id": file_id,
-            }
+        A chat can name any number of files, and each that is new takes a run: only the
+        last ones count.
+        """
+        missing: list[str] = []
+        if len(files) > _MOST_OFFERED:
+            missing.append(
+                f"Only the last {_MOST_OFFERED} of {len(files)} attached files are in "
+                "the workspace."
+            )
 
-        return await self._answer(key, build)
+        async def work(sandbox: Sandbox, workspace: Workspace) -> SandboxResult:
+            for file in files[-_MOST_OFFERED:]:
+                if file.id in workspace.received:
+                    continue
+                content = await file.read()
+                try:
+                    if isinstance(content, str):
+                        raise _SandboxCallFailed(content)
+                    request = {
+                        "operation": "receive",
+                        "path": printable_name(file.name)[-80:],
+                        "content": content.hex(),
+                        "id": file.id,
+                    }
+                    await self._run(sandbox, request, workspace, key.user)
+                except _SandboxCallFailed as error:
+                    missing.append(f"{file.name} is not in the workspace. {error}")
+            return SandboxResult("")
+
+        result = await self._answer(key, work)
+        if result.failed:
+            missing.append(f"Attached files are not in the workspace. {result.text}")
+        return [_make_storable(line) for line in missing]
 
     async def _answer(
         self,
         key: WorkspaceKey,
-        build: Callable[[Workspace], Awaitable[dict[str, Any] | None]],
+        work: Callable[[Sandbox, Workspace], Awaitable[SandboxResult]],
     ) -> SandboxResult:
-        """Run the request that is built; there is nothing to do for none."""
+        """Do some work in a workspace; what stops it is the result, for the model."""
         try:
             sandbox = await self._find_sandbox()
             if sandbox is None:
                 raise _SandboxCallFailed("There is no sandbox on this server.")
             async with self._workspaces.acquire(key) as workspace:
-                request = await build(workspace)
-                if request is None:
-                    return SandboxResult("")
-                async with self._workspaces.runs.take_turn(key.user):
-                    if self._is_closed:
-                        raise SandboxClosed
-                    return await self._run(sandbox, request, workspace)
+                return await work(sandbox, workspace)
         except _SandboxCallFailed as error:
             reason = str(error)
         except SandboxClosed:
@@ -3358,21 +3399,31 @@ class SandboxTools:
             remove_folder(self._packages_folder)
 
     async def _run(
-        self, sandbox: Sandbox, request: dict[str, Any], workspace: Workspace
+        self,
+        sandbox: Sandbox,
+        request: dict[str, Any],
+        workspace: Workspace,
+        user: str,
     ) -> SandboxResult:
-        """Run a request, keep the new workspace; raises what `Sandbox.run` does."""
-        with workspace.open_spool() as spool:
-            reply = await sandbox.run(request, workspace.archive, spool)
-            returned = reply.changed if _returns_files(reply) else ()
-            files = workspace.export_files(spool, returned, self._limits.disk)
-            workspace.store_archive(spool, reply)
-            if "id" in request:
-                workspace.add_received(request["id"])
-            if "damaged" in reply.answer:
-                workspace.clear()
-                workspace.received.clear()
-            result = _build_sandbox_result(reply, files, self._limits)
-            return result._replace(text=_make_storable(result.text))
+        """Run a request in its turn, keep the new workspace.
+
+        Raises SandboxClosed, and what `Sandbox.run` does.
+        """
+        async with self._workspaces.runs.take_turn(user):
+            if self._is_closed:
+                raise SandboxClosed
+            with workspace.open_spool() as spool:
+                reply = await sandbox.run(request, workspace.archive, spool)
+                returned = reply.changed if _returns_files(reply) else ()
+                files = workspace.export_files(spool, returned, self._limits.disk)
+                workspace.store_archive(spool, reply)
+                if "id" in request:
+                    workspace.add_received(request["id"])
+                if "damaged" in reply.answer:
+                    workspace.clear()
+                    workspace.received.clear()
+                result = _build_sandbox_result(reply, files, self._limits)
+                return result._replace(text=_make_storable(result.text))
 
     async def _find_sandbox(self) -> Sandbox | None:
         """Return the sandbox, which the first call looks for; None without one."""
@@ -3497,7 +3548,8 @@ def host_name(module: str, name: str) -> Any:
         raise HostTooOld(
             f"This version of Open WebUI has no {name} in open_webui.{module}, which "
             "this plugin needs. An administrator has to update the plugin or Open "
-            "WebUI."
+            "WebUI.",
+            remedy="setup",
         ) from None
 
 
@@ -3769,16 +3821,14 @@ def _read_attached(files: object) -> Iterator[AttachedFile]:
 
 
 async def receive_attached(sandbox: SandboxTools, call: SandboxCall) -> list[str]:
-    """Put the attached files into the workspace, each once; return what failed."""
-    notes: list[str] = []
+    """Put the attached files into the workspace, each once; return what is missing."""
+    offered: list[OfferedFile] = []
     for file in call.attached:
         read = partial(
             _read_attached_file, file.id, call.user_id, sandbox.max_file_bytes
         )
-        outcome = await sandbox.receive(call.key, file.id, file.name, read)
-        if outcome.failed:
-            notes.append(f"{file.name} is not in the workspace. {outcome.text}")
-    return notes
+        offered.append(OfferedFile(file.id, file.name, read))
+    return await sandbox.receive(call.key, offered) if offered else []
 
 
 async def _read_attached_file(
