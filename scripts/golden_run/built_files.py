@@ -17,6 +17,7 @@ from pydantic import ValidationError
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILT_PIPE = ROOT / "pipes/openai_responses_manifold.py"
+BUILT_ADMINISTRATION = ROOT / "pipes/openai_responses_administration.py"
 BUILT_PIPELINE = ROOT / "pipelines/gpt5_agent_strategies.py"
 Settings = Mapping[str, Any]
 

@@ -54,11 +54,19 @@ class SimulatedChat:
     model: str = MODEL
     settings: Settings = field(default_factory=dict)
     faults: tuple[RefusedPart, ...] = ()
+    administration: Settings = field(default_factory=dict)
+    tool_seconds: float = 0
 
     def plan(self) -> ChatPlan:
         """Return the chat with all its settings."""
         settings = {**_COMMON, "API_KEY": KEY, "MODEL": self.model, **self.settings}
-        return ChatPlan(self.questions, self.model, settings)
+        return ChatPlan(
+            self.questions,
+            self.model,
+            settings,
+            administration=self.administration,
+            tool_seconds=self.tool_seconds,
+        )
 
 
 def _asking(*texts: str) -> tuple[Question, ...]:
@@ -74,6 +82,14 @@ _WITH_PICTURE = (
     {"type": "image_url", "image_url": {"url": _PICTURE}},
 )
 _TITLE_PROMPT = '### Task:\nMake a title.\n### Output:\n{ "title": "..." }'
+_CHOICES: Settings = {
+    "REASONING_EFFORT": "high",
+    "VERBOSITY": "low",
+    "IMAGE_GENERATION": "on",
+    "SHOW_COST": "on",
+}
+"""Of a user; the image is not theirs to switch on."""
+_TEMPORARY = {"chat_id": "temporary:1"}
 _SWITCHES = {"openai_responses": {"version": 1, "web_search": True, "thinking": "low"}}
 
 _CHATS: tuple[SimulatedChat, ...] = (
@@ -145,6 +161,69 @@ _CHATS: tuple[SimulatedChat, ...] = (
     ),
     SimulatedChat(
         "retried", _asking("sim:500,times=1 Hi"), settings={"MAX_RETRIES": 1}
+    ),
+    SimulatedChat(
+        "retried-thrice", _asking("sim:500,times=3 Hi"), settings={"MAX_RETRIES": 3}
+    ),
+    SimulatedChat(
+        "retried-twice-of-three",
+        _asking("sim:500,times=3 Hi"),
+        settings={"MAX_RETRIES": 2},
+    ),
+    SimulatedChat("user-valves", (Question("Hi", user_valves=_CHOICES), _SECOND)),
+    SimulatedChat(
+        "administrators-valves",
+        (Question("Hi", user_valves=_CHOICES, user={"role": "admin"}), _SECOND),
+    ),
+    SimulatedChat(
+        "nothing-to-change",
+        (Question("Hi", user_valves=_CHOICES, metadata=_SWITCHES), _SECOND),
+        settings={"USER_MAY_CHANGE": "nothing"},
+    ),
+    SimulatedChat(
+        "tool-timeout",
+        _asking("sim:parallel Rain?", "And snow?"),
+        settings={"TOOL_TIMEOUTS": "default: 60, get_*: 2"},
+        tool_seconds=5,
+    ),
+    SimulatedChat(
+        "compacted-with-open-calls",
+        _asking(f"sim:tool-twice Rain? {'And where? ' * 1200}", "And snow?"),
+        settings={"COMPACTION_TOKENS": 1000},
+    ),
+    SimulatedChat(
+        "two-users",
+        (
+            Question("sim:tool Rain?"),
+            Question("And snow?", user={"id": "user-2"}),
+            Question("And hail?"),
+        ),
+        faults=(refuse_tool("get_weather"),),
+    ),
+    SimulatedChat(
+        "two-users-parameter",
+        (Question("Hi"), Question("And now?", user={"id": "user-2"})),
+        faults=(refuse_parameter("reasoning.summary"),),
+    ),
+    SimulatedChat(
+        "temporary",
+        (
+            Question("sim:tool Rain?", metadata=_TEMPORARY),
+            Question("And snow?", metadata=_TEMPORARY | _SWITCHES),
+            Question("And hail?", metadata=_TEMPORARY),
+        ),
+    ),
+    SimulatedChat(
+        "counted",
+        _asking("Hi", "/usage"),
+        administration={
+            "USER_LIMITS_JSON": '[{"money": 9, "per": "day", "show": true}]'
+        },
+    ),
+    SimulatedChat(
+        "used-up",
+        _asking("Hi", "And now?"),
+        administration={"USER_LIMITS_JSON": '[{"tokens": 30, "per": "day"}]'},
     ),
     SimulatedChat(
         "retried-later",

@@ -12,15 +12,22 @@ import pytest
 from pydantic import BaseModel
 from starlette.responses import StreamingResponse
 
-from golden_run.built_files import Settings, ValveReader
+from golden_run.built_files import (
+    BUILT_ADMINISTRATION,
+    Settings,
+    ValveReader,
+    load_pipe,
+)
 from golden_run.normal_form import join_deltas
 from golden_run.tools import function_tools, host_tools, output_of
 from hosts.servers.functions import HostFunctions
 from stand_in.host import StandInHost, host_request
+from stand_in.usage_database import UsageDatabase
 
 Json = dict[str, Any]
 
 CHAT_ID = "chat-1"
+ADMINISTRATION = "openai_responses_administration"
 SYSTEM = "Answer briefly."
 _SAID_TO_CLIENTS = ("retry-after", "x-should-retry")
 MAX_ROUNDS = 5
@@ -69,6 +76,7 @@ class Question:
     body: Json = field(default_factory=dict)
     metadata: Json = field(default_factory=dict)
     user: Json = field(default_factory=dict)
+    user_valves: Settings = field(default_factory=dict)
     task: str = ""
 
 
@@ -79,6 +87,10 @@ class ChatPlan:
     questions: tuple[Question, ...]
     model: str
     settings: Settings
+    administration: Settings = field(default_factory=dict)
+    """Valves of the filter for administrators, which is active if there are any."""
+    tool_seconds: float = 0
+    """How long each tool of the host takes."""
 
 
 class PipeChat:
@@ -99,6 +111,10 @@ class PipeChat:
         self._reader = reader
         self._plan = plan
         self._pipe: Any = module.Pipe()
+        self._valves = valves
+        self._administration: Any = None
+        if plan.administration:
+            self._administration = load_pipe(BUILT_ADMINISTRATION).Filter()
         settings = {
             **plan.settings,
             **reader.settings,
@@ -106,7 +122,6 @@ class PipeChat:
             "FETCH_MODELS": False,
         }
         self._pipe.valves = valves.read(module.Pipe.Valves, settings)
-        self._user_valves = module.Pipe.UserValves()
         self._messages: list[Json] = [{"role": "system", "content": SYSTEM}]
         self._page_events: list[Any] = []
 
@@ -120,6 +135,10 @@ class PipeChat:
             patch.delenv("OPENAI_API_KEY", raising=False)
             patch.delenv("OPENAI_GPT5_AUDIT_LOG", raising=False)
             host = StandInHost(patch, Path(folder))
+            if self._administration:
+                UsageDatabase(patch, host)
+                host.filters.active = {ADMINISTRATION: self._administration}
+                host.filters.valves = {ADMINISTRATION: dict(self._plan.administration)}
             history: Json = {}
             host.chats.rows[CHAT_ID].chat["history"] = {"messages": history}
             for number, question in enumerate(self._plan.questions):
@@ -197,11 +216,11 @@ class PipeChat:
         request = host_request()
         request.state = SimpleNamespace()
         user = {"id": "user-1", "name": "Ada", "role": "user", **question.user}
-        user["valves"] = self._user_valves
+        user["valves"] = self._valves.read(self._pipe.UserValves, question.user_valves)
         given = {"__user__": user, "__metadata__": {}, "__request__": request}
         if self._reader.is_page:
             ids = {
-                "user_id": "user-1",
+                "user_id": user["id"],
                 "chat_id": CHAT_ID,
                 "message_id": f"a{number}",
                 "user_message_id": f"q{number}",
@@ -209,7 +228,7 @@ class PipeChat:
                 "params": {"function_calling": "native"},
             }
             given["__metadata__"] = {**ids, **question.metadata}
-            given["__tools__"] = host_tools()
+            given["__tools__"] = host_tools(self._plan.tool_seconds)
             given["__event_call__"] = self._answer_dialog
             given["__event_emitter__"] = self._show_event
         if question.task:

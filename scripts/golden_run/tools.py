@@ -1,5 +1,6 @@
 """The functions that a chat offers, with outputs that never change."""
 
+import asyncio
 import json
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -40,8 +41,8 @@ def function_tools() -> list[Json]:
     return [{"type": "function", "function": spec} for spec in SPECS]
 
 
-def host_tools() -> Mapping[str, Json]:
-    """Return the tools as Open WebUI passes them in `__tools__`."""
+def host_tools(seconds: float = 0) -> Mapping[str, Json]:
+    """Return the tools as Open WebUI passes them in `__tools__`, each so slow."""
     tools = {}
     for spec in SPECS:
         name = spec["name"]
@@ -49,13 +50,14 @@ def host_tools() -> Mapping[str, Json]:
             "tool_id": "golden",
             "type": "function",
             "spec": spec,
-            "callable": host_callable(_function_called(name)),
+            "callable": host_callable(_function_called(name, seconds)),
         }
     return tools
 
 
-def _function_called(name: str) -> Callable[..., Any]:
+def _function_called(name: str, seconds: float) -> Callable[..., Any]:
     async def function(**arguments: Any) -> str:
+        await asyncio.sleep(seconds)
         return output_of(name, json.dumps(arguments))
 
     function.__name__ = name
