@@ -99,13 +99,11 @@ class LeaveOutItem(ChatRepair):
 
     @property
     def message(self) -> str:
-        """The status line for the person who waits."""
         if self.keeps_words:
             return f"One earlier {self.noun} was sent as plain text."
         return f"One earlier {self.noun} could not be sent again and was left out."
 
     def stored(self) -> list[str]:
-        """Return the form that a chat stores."""
         return ["item", self.name]
 
     def change_of(self, row: NamedItem) -> ItemChange:
@@ -123,13 +121,11 @@ class SendAsText(ChatRepair):
 
     @property
     def message(self) -> str:
-        """The status line for the person who waits."""
         if self.had_media:
             return "An image or file could not be sent to the model and was left out."
         return f"One earlier {self.noun} was sent as plain text."
 
     def stored(self) -> list[str]:
-        """Return the form that a chat stores."""
         return ["text", self.name]
 
     def change_of(self, row: NamedItem) -> ItemChange:
@@ -146,19 +142,16 @@ class LeaveOutKind(ChatRepair):
 
     @property
     def message(self) -> str:
-        """The status line for the person who waits."""
         if self.kind == "code_interpreter_call":
             return "Earlier code runs are no longer available: answering without them."
         noun = self.kind.replace("_", " ")
         return f"Earlier items of the type {noun} were left out."
 
     def stored(self) -> list[str]:
-        """Return the form that a chat stores."""
         return ["kind", self.kind, self.until]
 
     @property
     def last_name(self) -> str:
-        """The name of the last item that it is about."""
         return self.until
 
     def change_of(self, row: NamedItem) -> ItemChange:
@@ -177,19 +170,16 @@ class LeaveOutReasoning(ChatRepair):
 
     @property
     def message(self) -> str:
-        """The status line for the person who waits."""
         return (
             "The server could not read earlier reasoning in this chat: answering "
             "without it."
         )
 
     def stored(self) -> list[str]:
-        """Return the form that a chat stores."""
         return ["reasoning", self.until]
 
     @property
     def last_name(self) -> str:
-        """The name of the last item that it is about."""
         return self.until
 
     def change_of(self, row: NamedItem) -> ItemChange:
@@ -207,7 +197,6 @@ class PlainItems(ChatRepair):
 
     @property
     def message(self) -> str:
-        """The status line for the person who waits."""
         refused = "with its images and files" if self.had_media else "as it was"
         return (
             f"The server rejected this chat {refused}: only its texts and tool results "
@@ -220,7 +209,6 @@ class PlainItems(ChatRepair):
 
     @property
     def last_name(self) -> str:
-        """The name of the last item that it is about."""
         return self.until
 
     def change_of(self, row: NamedItem) -> ItemChange:
@@ -237,7 +225,6 @@ class WordsAlone(ChatRepair):
 
     @property
     def message(self) -> str:
-        """The status line for the person who waits."""
         return "The server rejected this chat again: only its text was sent."
 
     def stored(self) -> list[str]:
@@ -246,7 +233,6 @@ class WordsAlone(ChatRepair):
 
     @property
     def last_name(self) -> str:
-        """The name of the last item that it is about."""
         return self.until
 
     def change_of(self, row: NamedItem) -> ItemChange:
@@ -266,11 +252,9 @@ class LeaveOutPlainReasoning(ChatRepair):
 
     @property
     def message(self) -> str:
-        """The status line for the person who waits."""
         return "The server does not accept its own reasoning: answering without it."
 
     def stored(self) -> list[str]:
-        """Return nothing that a chat stores."""
         return []
 
     def change_of(self, row: NamedItem) -> ItemChange:
@@ -289,11 +273,9 @@ class LeaveOutImages(ChatRepair):
 
     @property
     def message(self) -> str:
-        """The status line for the person who waits."""
         return "This model cannot see images: answering without them."
 
     def stored(self) -> list[str]:
-        """Return nothing that a chat stores."""
         return []
 
     def change_of(self, row: NamedItem) -> ItemChange:

@@ -129,7 +129,6 @@ class LeaveOutParameter(RequestRepair):
 
     @property
     def message(self) -> str:
-        """The status line for the person who waits."""
         if self.path == "stream":
             return "The model cannot stream here: the answer arrives all at once."
         return _refused_message(self.path)
@@ -159,7 +158,6 @@ class ReplaceEffort(RequestRepair):
 
     @property
     def message(self) -> str:
-        """The status line for the person who waits."""
         return f"The model does not have this effort: using {self.allowed}."
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
@@ -197,7 +195,6 @@ class LeaveOutToolChoice(RequestRepair):
 
     @property
     def message(self) -> str:
-        """The status line for the person who waits."""
         return _refused_message("tool_choice")
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
@@ -223,7 +220,6 @@ class LeaveOutTool(RequestRepair):
 
     @property
     def message(self) -> str:
-        """The status line for the person who waits."""
         return _refused_message(f"the tool {self.name[:64]}")
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
@@ -287,7 +283,6 @@ class LeaveOutField(RequestRepair):
 
     @property
     def message(self) -> str:
-        """The status line for the person who waits."""
         return _refused_message(self.keys[-1][:_MAX_TYPE])
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
@@ -329,7 +324,6 @@ class LeaveOutStrict(RequestRepair):
 
     @property
     def message(self) -> str:
-        """The status line for the person who waits."""
         return _refused_message("strict")
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
@@ -367,7 +361,6 @@ class LowerItems(RequestRepair):
 
     @property
     def message(self) -> str:
-        """The status line for the person who waits."""
         return _refused_message(self.kind)
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
@@ -386,7 +379,6 @@ class MoveMessages(RequestRepair):
 
     @property
     def message(self) -> str:
-        """The status line for the person who waits."""
         return (
             "The model's server does not accept text between a tool call and its result: "
             "moving the text after it."
