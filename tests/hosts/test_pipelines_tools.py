@@ -220,7 +220,7 @@ async def test_files_go_into_the_sandbox_and_come_out_of_it(
     contents = {"rain.csv": CSV, "paper.pdf": PDF, "dot.png": PICTURE}
     contents |= {"table.xlsx": XLSX}
     assert result == {name: content.hex() for name, content in contents.items()}
-    assert "secret.csv is not there. Error: Open WebUI answered with" in text["text"]
+    assert "secret.csv is not in the workspace. Open WebUI answered with" in text["text"]
     assert base64.b64decode(image["image_url"].partition(",")[2]) == PICTURE
     assert await pictures(tab, turn) == [PICTURE]
 
@@ -270,7 +270,7 @@ async def test_file_of_a_user_is_not_stored_in_an_administrators_account(
     assert "Bern,3" in note
     assert "](/api/v1/files" not in note
     output = json.dumps(await stored_output(tab, turn))
-    assert "secret.csv is not there. Error: It belongs to someone else" in output
+    assert "secret.csv is not in the workspace. It belongs to someone else" in output
     stored = await admin.call("GET", "/api/v1/files/?content=false")
     assert "lake.html.gz" not in json.dumps(stored)
 
