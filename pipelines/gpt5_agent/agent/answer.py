@@ -399,9 +399,9 @@ def _final_events(
 def _build_metadata(
     request: AgentRequest, spending: Spending, ending: str
 ) -> RunMetadata:
-    """Return what an answer took; the price is 0 if it is unknown."""
+    """Return what an answer took."""
     model = resolve_model(request.parameters.model)
-    price = cost_of_run(spending.usages, model.facts, (), utc_today())
+    cost = cost_of_run(spending.usages, model.facts, (), utc_today())
     return RunMetadata(
         strategy=request.strategy,
         model=model.id,
@@ -409,7 +409,7 @@ def _build_metadata(
         rounds=spending.rounds,
         tool_calls=spending.calls,
         latency=spending.seconds,
-        price=price or 0.0,
+        cost=cost,
         usage=spending.total_usage,
         window_share=window_share(spending.last_usage, model.facts),
     )

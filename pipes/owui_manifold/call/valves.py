@@ -73,7 +73,7 @@ class Valves(BaseModel):
     SHOW_COST: bool = _valve(
         False,
         "Show users the cost of an answer in its last status line and in its usage: "
-        "tokens, web searches and Python's containers only. Administrators always see "
+        "tokens, web searches, images and Python's containers. Administrators always see "
         "it, unless their own settings say otherwise.",
     )
 

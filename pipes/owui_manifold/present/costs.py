@@ -5,13 +5,13 @@ from collections.abc import Iterable
 from openai_responses.clock import utc_today
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item
-from openai_responses.models.usage import Usage, cost_of_run
+from openai_responses.models.usage import Cost, RequestTerms, Usage, cost_of_run
 from owui_manifold.prepare.request import PreparedRequest
 
 
 def cost_of_responses(
     prepared: PreparedRequest, usages: Iterable[Usage], output: Iterable[Item]
-) -> float | None:
+) -> Cost | None:
     """Return what responses with this output cost; None if it cannot be known.
 
     Other servers do not say which tier served a response: it is the one asked for.
@@ -25,4 +25,5 @@ def cost_of_responses(
     facts = facts._replace(prices=own_prices.get(request.model, facts.prices))
     asked_tier = request.service_tier or ""
     served = [usage._replace(tier=usage.tier or asked_tier) for usage in usages]
-    return cost_of_run(served, facts, output, utc_today(), call.endpoint.host)
+    terms = RequestTerms(call.endpoint.host, request.tools or ())
+    return cost_of_run(served, facts, output, utc_today(), terms)

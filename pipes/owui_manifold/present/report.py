@@ -251,7 +251,7 @@ def _add_metadata(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     if ended.work is None:
         return ended
     metadata = log_metadata(prepared, ended, ended.work)
-    shown = metadata._replace(price=ended.cost or 0.0)
+    shown = metadata._replace(cost=ended.cost)
     return ended._replace(metadata=shown.wire())
 
 
@@ -268,7 +268,7 @@ def log_metadata(
         rounds=work.rounds,
         tool_calls=work.tool_calls,
         latency=work.seconds,
-        price=cost or 0.0,
+        cost=cost,
         usage=ended.usage or Usage(),
         window_share=ended.window_share,
     )
