@@ -1,4 +1,4 @@
-"""What recorded answers of real servers cost, and what their tools used.
+"""What recorded answers of real servers cost and used, and what they stored.
 
 The recordings are not part of this repository; without them these tests are skipped.
 """
@@ -144,3 +144,15 @@ def row_of(number: int) -> Recording:
     return next(
         row for row in recordings() if (row.file, row.number) == ("responses", number)
     )
+
+
+def test_background_answers_that_are_not_stored_can_be_fetched() -> None:
+    """Five requests without `store`, and seven later requests for their answers."""
+    unstored = Counter[bool]()
+    for recording in recordings():
+        final = final_of(recording)
+        if final.get("background") is True and final.get("store") is False:
+            assert recording.status == 200
+            assert "store" not in (recording.request or {})
+            unstored[recording.creates_response] += 1
+    assert unstored == {True: 5, False: 7}

@@ -51,6 +51,19 @@ class ExpertSettings(TimeoutSettings):
         "EXTRA_HEADERS, `all` also the remote MCP servers, with their tokens, and the "
         "vector stores.",
     )
+    background_store: bool | None = Field(
+        default=True,
+        description="What `store` is for BACKGROUND_MODELS: `true`, `false`, or `null` "
+        "to send none. `false` is for projects with zero data retention "
+        "(docs/background.md).",
+    )
+    background_window: Literal["", "2h", "8h"] = Field(
+        default="",
+        description="How long answers of BACKGROUND_MODELS and of names that end in "
+        "`-research` may take: `2h` costs 30 % less, `8h` 40 %, for tokens of the "
+        "standard tier. They run in the background then, and appear at once when they "
+        "are complete. If empty, they are answered as soon as possible.",
+    )
     fetch_models: bool = Field(
         default=True,
         description="Ask the server which models it offers: for `auto` in MODEL_ID, "

@@ -141,8 +141,8 @@ class Valves(BaseModel):
         "",
         "Models whose answers survive a broken connection: names or patterns "
         "(`*-pro`), separated by commas. OpenAI stores their requests and answers for "
-        "30 days, which is not compatible with zero data retention. Never used in "
-        "`strict`.",
+        "30 days, which is not compatible with zero data retention (unless "
+        "`background_store` in EXPERT_JSON is false). Never used in `strict`.",
     )
     SERVICE_TIER: _Tier = _valve(
         "auto",

@@ -6,7 +6,7 @@ from openai_responses.clock import utc_today
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item
 from openai_responses.models.usage import Cost, RequestTerms, Usage, cost_of_run
-from owui_manifold.prepare.request import PreparedRequest
+from owui_manifold.prepare.request import PreparedRequest, completion_window
 
 
 def cost_of_responses(
@@ -25,5 +25,6 @@ def cost_of_responses(
     facts = facts._replace(prices=own_prices.get(request.model, facts.prices))
     asked_tier = request.service_tier or ""
     served = [usage._replace(tier=usage.tier or asked_tier) for usage in usages]
-    terms = RequestTerms(call.endpoint.host, request.tools or ())
+    window = completion_window(request)
+    terms = RequestTerms(call.endpoint.host, request.tools or (), window)
     return cost_of_run(served, facts, output, utc_today(), terms)
