@@ -196,7 +196,9 @@ class Valves(BaseModel):
     )
     FILE_SEARCH_VECTOR_STORES: str = _valve(
         "",
-        "Up to two vector stores for OpenAI's file search: `vs_1, vs_2`.",
+        "Up to two vector stores for OpenAI's file search: `vs_1, vs_2`; or a JSON "
+        "object: `vector_store_ids`, `max_num_results` (1 to 50), `filters`, "
+        "`ranking_options`.",
     )
     FILE_INPUT: Literal["off", "pdf", "all"] = _valve(
         "off",
@@ -206,9 +208,10 @@ class Valves(BaseModel):
     REMOTE_MCP_SERVERS_JSON: str = _valve(
         "",
         "Servers that OpenAI calls, as a JSON list of objects: `server_label`, "
-        "`server_url` or `connector_id`, `authorization`, `headers`, `allowed_tools`, "
-        "`require_approval` (users are asked unless it is `never`), "
-        "`server_description`.",
+        "`server_url`, `tunnel_id` (OpenAI's Secure MCP Tunnel) or `connector_id` "
+        "(deprecated for models released after 2026-09-01), `authorization`, "
+        "`headers`, `allowed_tools`, `require_approval` (users are asked unless it is "
+        "`never`), `server_description`.",
         secret=True,
     )
 
