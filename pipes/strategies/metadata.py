@@ -32,7 +32,7 @@ class RunMetadata(NamedTuple):
             rounds=self.rounds,
             tool_calls=self.tool_calls,
             usage=usage,
-            cost=self.cost,
+            cost=self.cost if self.cost and self.cost.dollars else None,
             notes=notes,
             window_share=self.window_share,
         )

@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from contextlib import aclosing
 from functools import partial
+from typing import Any
 
 from gpt5_agent.agent.calls import ChatJudge
 from gpt5_agent.agent.delegation import MAX_TASKS_AT_ONCE, DelegateTool, task_tools
@@ -275,7 +276,7 @@ class _Agent:
         usage = add_usage(event.usage, tasks)
         notes = {
             "style": self._prepared.style,
-            "usage": usage._asdict() if usage else {},
+            "usage": _noted_counts(usage),
             "seconds": round(self._spending.seconds - self._round_began, 3),
             "failed": self._judge.failed_calls(),
             "allowed": sorted(self._judge.new_permissions),
@@ -394,6 +395,12 @@ def _final_events(
     yield ended
     yield StateChanged("failed" if failed else "idle")
     yield ReadyForInput()
+
+
+def _noted_counts(usage: Usage | None) -> dict[str, Any]:
+    """Return the tokens that later rounds count; a sum has no tools."""
+    counts = usage._asdict() if usage else {}
+    return {key: counts[key] for key in counts if key not in ("searches", "images")}
 
 
 def _build_metadata(

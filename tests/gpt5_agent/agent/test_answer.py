@@ -27,6 +27,7 @@ from gpt5_agent.events import (
     ExecutionEnded,
     NewMessage,
     ReadyForInput,
+    RoundEnded,
     StepEnded,
     StepStarted,
 )
@@ -266,6 +267,17 @@ def test_r15_metadata_come_once_also_after_an_error() -> None:
     assert metadata.usage == Usage(20, 10, 30)
     assert states(events)[-1] == "failed"
     assert not any(isinstance(event, NewMessage) for event in events)
+
+
+def test_a_round_notes_the_tokens_for_later_ones() -> None:
+    """What tools used belongs to a response, and later rounds only add up."""
+    provider = ScriptedProvider(looking(1), [SAID])
+
+    events = run_skipping(events_of(question(WeatherTool()), provider))
+
+    noted = [event.notes["usage"] for event in events if isinstance(event, RoundEnded)]
+    assert [counts["total"] for counts in noted] == [15, 15]
+    assert not any({"searches", "images"} & counts.keys() for counts in noted)
 
 
 @pytest.mark.parametrize(

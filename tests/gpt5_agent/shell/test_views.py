@@ -100,6 +100,9 @@ def test_run_metadata_is_described_in_one_line() -> None:
 
     line = "Finished in under a second · 13,946 tokens · $0.00002 · 1 round"
     assert took.describe() == line
+    free = took._replace(cost=Cost(0.0))  # nothing was answered
+    assert free.describe() == took._replace(cost=None).describe()
+    assert "$" not in free.describe()
 
 
 def test_r15_metadata_are_an_event_that_the_host_stores() -> None:
