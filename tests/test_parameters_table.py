@@ -20,7 +20,7 @@ from stand_in.host import StandInHost
 DOCUMENT = Path(__file__).resolve().parents[1] / "docs/parameters.md"
 NOT_THE_CALLERS = {
     *("model", "input", "instructions", "store", "background", "include", "tools"),
-    "repairs",
+    *("background_options", "repairs"),
 }
 CODE = re.compile(r"`([^`]+)`")
 

@@ -96,20 +96,20 @@ def tool_kind(tool: JsonObject) -> ToolKind:
     return _NO_TOOL
 
 
-def call_fee(item: JsonObject) -> float:
-    """Return the US dollars that a call of a hosted tool costs beside its tokens."""
-    return maker_of(item).fee if kind_of(item).is_call else 0
+_UNBILLED_ACTIONS = ("open_page", "find_in_page")
+"""Of web searches (openai-python 3.57.0, `ToolUsage`)."""
+
+
+def is_billed_search(item: JsonObject) -> bool:
+    """Say whether `item` is a web search that costs a fee, not a look at a page."""
+    action = as_mapping(item.get("action"))
+    is_search = item_type(item) == "web_search_call"
+    return is_search and action.get("type") not in _UNBILLED_ACTIONS
 
 
 def container_ids(items: Iterable[JsonObject]) -> set[str]:
     """Return the ids of the containers in which code ran."""
     return set(_texts([item.get("container_id") for item in items]))
-
-
-def container_fees(items: Iterable[JsonObject]) -> float:
-    """Return the US dollars of the containers in which code ran, each paid once."""
-    fee = TOOL_KINDS["code_interpreter"].container_fee
-    return fee * len(container_ids(items))
 
 
 def is_call(item: JsonObject) -> bool:

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from openai_responses.models.usage import Usage, format_money
+from openai_responses.models.usage import Cost, Usage, describe_cost
 from owui_chat.wording import plural
 
 
@@ -16,8 +16,8 @@ class AnswerFigures(NamedTuple):
     tool_calls: int = 0
     """Of an agent."""
     usage: Usage | None = None
-    cost: float | None = None
-    """US dollars; None if it is unknown or not shown."""
+    cost: Cost | None = None
+    """None if it is unknown or not shown."""
     notes: int = 0
     """Lines above this one: the page hides them until somebody opens them."""
     window_share: int = 0
@@ -37,7 +37,7 @@ def closing_line(figures: AnswerFigures) -> str:
     if figures.usage:
         parts.append(f"{figures.usage.total:,} tokens")
     if figures.cost is not None:
-        parts.append(format_money(figures.cost))
+        parts.append(describe_cost(figures.cost))
     if figures.rounds:
         parts.append(plural(figures.rounds, "round"))
     if figures.tool_calls:

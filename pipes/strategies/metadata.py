@@ -2,14 +2,14 @@
 
 from typing import Any, NamedTuple
 
-from openai_responses.models.usage import Usage
+from openai_responses.models.usage import Cost, Usage
 from owui_chat.closing_line import AnswerFigures, closing_line
 
 
 class RunMetadata(NamedTuple):
     """The figures of an answer over all its rounds.
 
-    `price` is in US dollars, 0 if unknown, `latency` in seconds.
+    The cost is None if it is unknown or not shown; `latency` is in seconds.
     """
 
     strategy: str
@@ -18,7 +18,7 @@ class RunMetadata(NamedTuple):
     rounds: int
     tool_calls: int
     latency: float
-    price: float = 0.0
+    cost: Cost | None = None
     usage: Usage = Usage()
     window_share: int = 0
     """How full the model's context window is, in percent; 0 if unknown."""
@@ -32,7 +32,7 @@ class RunMetadata(NamedTuple):
             rounds=self.rounds,
             tool_calls=self.tool_calls,
             usage=usage,
-            cost=self.price or None,
+            cost=self.cost if self.cost and self.cost.dollars else None,
             notes=notes,
             window_share=self.window_share,
         )
@@ -47,7 +47,7 @@ class RunMetadata(NamedTuple):
             "rounds": self.rounds,
             "tool_calls": self.tool_calls,
             "latency": round(self.latency, 3),
-            "total_price": round(self.price, 8),
+            "total_price": round(self.cost.dollars, 8) if self.cost else 0.0,
             "currency": "USD",
             "prompt_tokens": self.usage.input,
             "completion_tokens": self.usage.output,

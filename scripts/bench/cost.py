@@ -186,11 +186,11 @@ def spent(requests: Requests) -> Spent:
         usages.append(usage)
         total = add_usage(total, usage)
     facts = resolve_model(MODEL).facts
-    dollars = cost_of_run(usages, facts, (), datetime.now(UTC).date())
-    if dollars is None:
+    cost = cost_of_run(usages, facts, (), datetime.now(UTC).date())
+    if cost is None:
         raise RuntimeError(f"Nobody knows what {MODEL} costs.")
     replayed = sum(replayed_tokens(request.body["input"]) for request in requests)
-    return Spent(len(requests), total or Usage(), replayed, dollars)
+    return Spent(len(requests), total or Usage(), replayed, cost.dollars)
 
 
 def replayed_tokens(items: Sequence[Mapping[str, Any]]) -> int:

@@ -18,7 +18,11 @@ from typing import Any
 PIPES = Path(__file__).resolve().parents[2] / "pipes"
 sys.path.insert(0, str(PIPES))
 
-from openai_responses.models.facts import ModelFacts, ModelPrices  # noqa: E402
+from openai_responses.models.facts import (  # noqa: E402
+    ImagePrices,
+    ModelFacts,
+    ModelPrices,
+)
 
 FACTS_FILE = Path(__file__).with_name("models.json")
 CATALOG_FILE = PIPES / "openai_responses/models/catalog.py"
@@ -56,8 +60,10 @@ OPTIONAL_FACTS = frozenset(
         "default_effort",
         "efforts",
         "lacks",
+        "max_input_tokens",
         "max_output_tokens",
         "prices",
+        "search_fee",
         "shutdown",
         "snapshots",
         "successor",
@@ -78,11 +84,16 @@ A fact that is not stated has the default of ModelFacts. A dated snapshot has an
 only where it differs from its model.
 """
 
-from openai_responses.models.facts import ModelFacts, ModelPrices
+from openai_responses.models.facts import ImagePrices, ModelFacts, ModelPrices
 
 CATALOG_MODELS = (
 {models}
 )
+
+CATALOG_IMAGE_PRICES = {{
+{image_prices}
+}}
+"""By the models that draw pictures."""
 
 CATALOG_SUCCESSORS = {{
 {successors}
@@ -181,6 +192,17 @@ def render_prices(prices: ModelPrices) -> str:
     return "\n".join(("ModelPrices(", *lines, "        )"))
 
 
+def render_image_prices(entries: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return the lines of a table from an image model to its prices, sorted."""
+    lines = []
+    for model in sorted(entries):
+        lines.append(f'    "{model}": ImagePrices(')
+        for name, value in ImagePrices(**entries[model]["prices"])._asdict().items():
+            lines.append(f"        {name}={render_value(value)},")
+        lines.append("    ),")
+    return "\n".join(lines)
+
+
 def render_names(entries: Mapping[str, str]) -> str:
     """Return the lines of a table from name to model, sorted."""
     return "\n".join(f'    "{name}": "{entries[name]}",' for name in sorted(entries))
@@ -223,6 +245,7 @@ def render_catalog(source: Mapping[str, Any]) -> str:
         as_of=source["as_of"],
         unit=source["unit"],
         models="\n".join(render_model(facts) for facts in served_models(source)),
+        image_prices=render_image_prices(source["image_models"]),
         successors=render_names(successors(source)),
         served_as=render_names(models_by_name(source["served_as"])),
         served_as_reasons=render_reasons(source["served_as"]),

@@ -60,11 +60,30 @@ PARAMETER_CASES = (
         param="include[0]",
         code="invalid_value",
     ),
+    # Older guides say that these two are refused, with the param `store`.
     Case(
         "background that is not stored",
         {"background": True},
-        "guide Background mode; the words are assumed",
-        param="store",
+        "guide Background mode, 2026-11, for projects with zero data retention",
+        status=200,
+    ),
+    Case(
+        "background that does not say whether it is stored",
+        {"background": True, "store": None},
+        "recorded (923, 925, 927, 930, 932)",
+        status=200,
+    ),
+    Case(
+        "background that may take two hours",
+        {"background": True, "background_options": {"completion_window": "2h"}},
+        "types of openai 3.57.0, guide Flex processing, 2026-11",
+        status=200,
+    ),
+    Case(
+        "a completion window without background",
+        {"background_options": {"completion_window": "2h"}},
+        "types of openai 3.57.0; the words are assumed",
+        param="background_options.completion_window",
     ),
     Case(
         "stream options without a stream",

@@ -191,8 +191,10 @@ REFUSALS: Mapping[str, _Row] = {
         "The 'stream_options' parameter is only allowed when 'stream' is " "enabled.",
         param="stream_options",
     ),
-    "background_without_store": _Row(
-        "Background mode requires 'store' to be true.", param="store"
+    "completion_window": _Row(
+        "The completion windows '2h' and '8h' require 'background' to be true, the "
+        "default service tier, and no stream.",
+        param="background_options.completion_window",
     ),
     "format_of_model": _Row(
         "Invalid parameter: 'text.format' of type '{kind}' is not supported with "

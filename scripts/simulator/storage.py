@@ -128,6 +128,8 @@ class ResponseStore:
     ) -> StoredResponse | None:
         """Return the response to ``body``; store it, unless the request forbids that.
 
+        What runs in the background can be retrieved for ten minutes in any case.
+
         None is the answer of a request that made no response.
         """
         if not answer.events or "response" not in answer.events[0]:
@@ -140,7 +142,8 @@ class ResponseStore:
             streamed=body.get("stream") is True,
             created_at=now - age,
         )
-        if body.get("store") is not False and not answer.options.has("gone"):
+        is_kept = body.get("store") is not False or response.background
+        if is_kept and not answer.options.has("gone"):
             self._stored[response.opened["id"]] = response
         return response
 

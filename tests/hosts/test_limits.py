@@ -128,6 +128,32 @@ async def test_fee_of_a_container_counts(
     assert counted == pytest.approx(total, rel=0.05)  # the lines have two digits
 
 
+@pytest.mark.asyncio
+async def test_who_draws_reaches_a_limit_in_money(
+    admin: User, tab: Tab, server: OpenWebUI, member: User
+) -> None:
+    """A picture is most of what such an answer costs; the last line tells an estimate."""
+    picture = 272 * 30 / 1e6  # 1024 x 1024, low
+    async with (
+        administration(admin, USER_LIMITS_JSON="[]"),
+        valves_changed(admin, PIPE, ENABLE_IMAGE_GENERATION=True, SHOW_COST=True),
+    ):
+        await tab.send(MODEL, "/usage")  # makes the table where it is missing
+    before = money_of(server, member)
+    most = before + 1.5 * picture
+    rules = [{"role": "user", "money": round(most, 4), "per": "day"}]
+    async with (
+        administration(admin, USER_LIMITS_JSON=json.dumps(rules)),
+        valves_changed(admin, PIPE, ENABLE_IMAGE_GENERATION=True, SHOW_COST=True),
+    ):
+        turns = [await tab.send(MODEL, "sim:draw a disc") for _ in range(3)]
+
+    assert turns[0].error is None
+    assert "· about $0.0" in turns[0].statuses[-1]["description"]
+    assert "is used up" in str(turns[-1].error)
+    assert money_of(server, member) - before >= picture
+
+
 def money_of(server: OpenWebUI, user: User) -> float:
     """The dollars that are counted for a user."""
     amounts = [float(row["money"]) for row in usage_rows(server, user)]

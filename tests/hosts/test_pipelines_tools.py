@@ -220,7 +220,9 @@ async def test_files_go_into_the_sandbox_and_come_out_of_it(
     contents = {"rain.csv": CSV, "paper.pdf": PDF, "dot.png": PICTURE}
     contents |= {"table.xlsx": XLSX}
     assert result == {name: content.hex() for name, content in contents.items()}
-    assert "secret.csv is not in the workspace. Open WebUI answered with" in text["text"]
+    assert (
+        "secret.csv is not in the workspace. Open WebUI answered with" in text["text"]
+    )
     assert base64.b64decode(image["image_url"].partition(",")[2]) == PICTURE
     assert await pictures(tab, turn) == [PICTURE]
 

@@ -4,7 +4,7 @@ import pytest
 
 from openai_responses.endings import COMPLETED
 from openai_responses.loop.events import RunDone, Status
-from openai_responses.models.usage import Usage
+from openai_responses.models.usage import Cost, Usage
 from owui_chat.closing_line import AnswerFigures, closing_line
 from owui_chat.render.hosted import HostedItems
 from owui_chat.render.native import NativeRenderer
@@ -41,7 +41,7 @@ def test_duration_is_in_the_units_that_people_use(
             "Finished in 3 s · 15 tokens",
         ),
         (
-            AnswerFigures(3, rounds=2, tool_calls=1, usage=USED, cost=0.0123),
+            AnswerFigures(3, rounds=2, tool_calls=1, usage=USED, cost=Cost(0.0123)),
             "Finished in 3 s · 4,560 tokens · $0.012 · 2 rounds · 1 tool call"
             " · 77% of the input cached",
         ),
@@ -50,10 +50,11 @@ def test_duration_is_in_the_units_that_people_use(
             "Failed after 3 attempts",
         ),
         (AnswerFigures(3, is_failure=True), "Interrupted after 3 s"),
-        (AnswerFigures(3, cost=0.0), "Finished in 3 s · $0"),
-        (AnswerFigures(3, cost=0.00123), "Finished in 3 s · $0.0012"),
-        (AnswerFigures(3, cost=0.046), "Finished in 3 s · $0.046"),
-        (AnswerFigures(3, cost=12.345), "Finished in 3 s · $12.35"),
+        (AnswerFigures(3, cost=Cost(0.0)), "Finished in 3 s · $0"),
+        (AnswerFigures(3, cost=Cost(0.00123)), "Finished in 3 s · $0.0012"),
+        (AnswerFigures(3, cost=Cost(0.046)), "Finished in 3 s · $0.046"),
+        (AnswerFigures(3, cost=Cost(0.046, True)), "Finished in 3 s · about $0.046"),
+        (AnswerFigures(3, cost=Cost(12.345)), "Finished in 3 s · $12.35"),
         (AnswerFigures(3, window_share=50), "Finished in 3 s"),
         (AnswerFigures(3, window_share=51), "Finished in 3 s · context 51% full"),
         (

@@ -1,5 +1,6 @@
 """Answers of BACKGROUND_MODELS go on at the server, and are read to their end."""
 
+import json
 from contextlib import aclosing
 from typing import Any
 
@@ -21,6 +22,7 @@ from calls.outcomes import (
     usages,
 )
 from calls.sample import call_of, chat, valves_for
+from openai_responses.models.resolve import resolve_model
 from openai_responses.requests.replay import strip_for_replay
 from owui_chat.storage.markers import strip_markers
 from owui_manifold.call.context import Caller
@@ -28,6 +30,7 @@ from owui_manifold.call.valves import Valves
 from owui_manifold.pipe import Pipe
 from owui_manifold.prepare.chat import build_chat_request
 from simulator import Simulator
+from simulator.accounts import PROFILES
 
 Json = dict[str, Any]
 LOST = "The connection to the model was lost: fetching the rest of the answer."
@@ -204,3 +207,103 @@ async def test_reasoning_is_kept_over_a_break(pipe: Pipe, sim: Simulator) -> Non
     assert received[0]["encrypted_content"]
     assert second_body["input"][:-1] == [*first_body["input"], *received]
     assert {**second_body, "input": []} == {**first_body, "input": []}
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("expert", "store"),
+    [
+        ({}, True),
+        ({"background_store": True}, True),
+        ({"background_store": False}, False),
+        ({"background_store": None}, None),
+    ],
+)
+async def test_background_answers_are_stored_as_the_administrator_says(
+    pipe: Pipe, sim: Simulator, expert: Json, store: bool | None
+) -> None:
+    """Projects with zero data retention run them with `store: false`; read to the end."""
+    text = json.dumps(expert)
+    pipe.valves = valves_for(sim, BACKGROUND_MODELS="*-pro", EXPERT_JSON=text)
+
+    chunks = await chunks_of(pipe, pro_question("chat,drop=60"), **NATIVE)
+
+    body = sim.requests[0].body
+    assert body.get("store", "none") == ("none" if store is None else store)
+    assert body["background"] is True
+    assert words(sim) == ["POST", "GET"]
+    assert errors(chunks) == []
+    assert strip_markers(grown(chunks)).startswith("This is turn 1.")
+
+
+WINDOW = json.dumps({"background_window": "8h"})
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("model", [PRO, "openai_responses.gpt-6.1-sol-research"])
+async def test_who_can_wait_gets_the_answer_later_for_less(
+    pipe: Pipe, sim: Simulator, model: str
+) -> None:
+    """Without a stream, as the API demands; the answer says how long it may take."""
+    pipe.valves = valves_for(
+        sim, BACKGROUND_MODELS="*-pro", EXPERT_JSON=WINDOW, SHOW_COST=True
+    )
+
+    body = {**pro_question("chat,asks=1,halt=3"), "model": model}
+    chunks = await chunks_of(pipe, body, **NATIVE)
+
+    sent = sim.requests[0].body
+    assert (sent["background"], sent["stream"]) == (True, False)
+    assert sent["background_options"] == {"completion_window": "8h"}
+    assert "POST" in words(sim)
+    assert "GET" in words(sim)
+    assert strip_markers(grown(chunks)).startswith("This is turn 1.")
+    assert any("up to 8 hours" in line for line in statuses(chunks))
+    [used] = usages(chunks)
+    facts = resolve_model(sent["model"]).facts
+    assert facts.prices is not None
+    full = used["input_tokens"] * (facts.prices.input or 0)
+    full += used["output_tokens"] * (facts.prices.output or 0)
+    full += used["input_tokens_details"]["cache_write_tokens"] * (
+        (facts.prices.cache_write or facts.prices.input or 0)
+        - (facts.prices.input or 0)
+    )
+    assert used["cost"] == pytest.approx(0.6 * full / 1e6)
+
+
+@pytest.mark.asyncio
+async def test_other_answers_wait_for_nothing(pipe: Pipe, sim: Simulator) -> None:
+    """Other models, tasks, and a tier that is not the standard one."""
+    valves = {"BACKGROUND_MODELS": "*-pro", "EXPERT_JSON": WINDOW}
+    pipe.valves = valves_for(sim, **valves)
+    await chunks_of(pipe, chat("Hi"), **NATIVE)
+    await pipe.pipe(
+        {**pro_question("chat"), "stream": False}, __task__="title_generation"
+    )
+    pipe.valves = valves_for(sim, **valves, SERVICE_TIER="flex")
+    await chunks_of(pipe, pro_question("chat"), **NATIVE)
+
+    assert not any("background_options" in request.body for request in sim.requests)
+    assert [bool(request.body.get("background")) for request in sim.requests] == [
+        False,
+        False,
+        True,
+    ]
+
+
+@pytest.mark.asyncio
+async def test_a_model_without_completion_windows_answers_all_the_same(
+    pipe: Pipe, sim: Simulator
+) -> None:
+    """Which ones have them is not published."""
+    pipe.valves = valves_for(sim, BACKGROUND_MODELS="*-pro", EXPERT_JSON=WINDOW)
+    sim.profile = PROFILES["azure"]
+
+    chunks = await chunks_of(pipe, pro_question("chat"), **NATIVE)
+
+    assert errors(chunks) == []
+    assert strip_markers(grown(chunks)).startswith("This is turn 1.")
+    assert ["background_options" in request.body for request in sim.requests[:2]] == [
+        True,
+        False,
+    ]

@@ -29,13 +29,33 @@ async def broken(client: Client, text: str) -> list[dict[str, Any]]:
     return events
 
 
-async def test_it_must_be_stored(client: Client) -> None:
-    """Without a store there is nothing to come back to."""
-    reply = await client.post(client.body(background=True))
+@pytest.mark.parametrize("store", [True, False, None])
+async def test_it_can_be_retrieved_for_a_while(
+    client: Client, store: bool | None
+) -> None:
+    """Whether or not it is stored for good (guide "Background mode", 2026-11)."""
+    reply = await client.post({**client.body(background=True), "store": store})
+    assert reply.status == 200
+    assert (await client.get(reply.body["id"])).status == 200
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"background": False},
+        {"background": True, "stream": True},
+        {"background": True, "service_tier": "flex"},
+    ],
+)
+async def test_only_a_plain_background_answer_can_wait(
+    client: Client, given: dict[str, Any]
+) -> None:
+    """As the types of the package say."""
+    options = {"background_options": {"completion_window": "2h"}}
+    reply = await client.post(client.body(**given, **options))
     assert reply.status == 400
-    assert reply.error["param"] == "store"
-    assert (await client.post({**client.body(), **KEPT})).status == 200
-    assert (await client.post(client.body(background=False))).status == 200
+    assert reply.error["param"] == "background_options.completion_window"
+    assert (await client.post(client.body(background=True, **options))).status == 200
 
 
 async def test_a_stream_begins_in_the_queue(client: Client) -> None:

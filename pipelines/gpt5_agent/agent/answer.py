@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 from contextlib import aclosing
 from functools import partial
+from typing import Any
 
 from gpt5_agent.agent.calls import ChatJudge
 from gpt5_agent.agent.delegation import MAX_TASKS_AT_ONCE, DelegateTool, task_tools
@@ -49,7 +50,13 @@ from openai_responses.loop.run import (
 from openai_responses.loop.spending import Spending
 from openai_responses.loop.tools import ToolResult, tool_error
 from openai_responses.models.resolve import resolve_model
-from openai_responses.models.usage import Usage, add_usage, cost_of_run, window_share
+from openai_responses.models.usage import (
+    Cost,
+    Usage,
+    add_usage,
+    cost_of_run,
+    window_share,
+)
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.requests.tools import next_tool_choice
 from openai_responses.transport.stream import ItemAdded, ItemDone
@@ -114,7 +121,9 @@ class _Agent:
         spending = self._spending
         cost = None
         if spending.own_usages:
-            cost = _cost_of(self._request, spending.own_usages)
+            model = resolve_model(self._request.parameters.model)
+            # Also where another server has other prices: limits in money count it.
+            cost = cost_of_run(spending.own_usages, model.facts, (), utc_today())
         earlier = self._prepared.request.input[-1:]
         return RunDone(
             ending=explain_ending(self._run_end, earlier),
@@ -279,7 +288,7 @@ class _Agent:
         usage = add_usage(event.usage, tasks)
         notes = {
             "style": self._prepared.style,
-            "usage": usage._asdict() if usage else {},
+            "usage": _noted_counts(usage),
             "seconds": round(self._spending.seconds - self._round_began, 3),
             "failed": self._judge.failed_calls(),
             "allowed": sorted(self._judge.new_permissions),
@@ -400,12 +409,18 @@ def _final_events(
     yield ReadyForInput()
 
 
+def _noted_counts(usage: Usage | None) -> dict[str, Any]:
+    """Return the tokens that later rounds count; a sum has no tools."""
+    counts = usage._asdict() if usage else {}
+    return {key: counts[key] for key in counts if key not in ("searches", "images")}
+
+
 def _build_metadata(
     request: AgentRequest, spending: Spending, ending: str
 ) -> RunMetadata:
-    """Return what an answer took; the price is 0 if it is unknown."""
+    """Return what an answer took."""
     model = resolve_model(request.parameters.model)
-    price = _cost_of(request, spending.usages)
+    cost = _shown_cost(request, spending.usages)
     return RunMetadata(
         strategy=request.strategy,
         model=model.id,
@@ -413,13 +428,13 @@ def _build_metadata(
         rounds=spending.rounds,
         tool_calls=spending.calls,
         latency=spending.seconds,
-        price=price or 0.0,
+        cost=cost,
         usage=spending.total_usage,
         window_share=window_share(spending.last_usage, model.facts),
     )
 
 
-def _cost_of(request: AgentRequest, usages: Sequence[Usage]) -> float | None:
+def _shown_cost(request: AgentRequest, usages: Sequence[Usage]) -> Cost | None:
     """Return what responses cost, as their server says, or by OpenAI's own prices."""
     facts = resolve_model(request.parameters.model).facts
     if not request.endpoint.serves_openai:

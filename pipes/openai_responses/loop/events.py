@@ -11,7 +11,7 @@ from openai_responses.endings import Ending
 from openai_responses.errors import ApiError
 from openai_responses.items import Item
 from openai_responses.json_input import JsonObject
-from openai_responses.models.usage import Usage
+from openai_responses.models.usage import Cost, Usage
 from openai_responses.repairs.finding import Trial
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.transport.stream import NO_CARD, ItemEvent
@@ -109,8 +109,8 @@ class RunDone(NamedTuple):
     output: tuple[Item, ...] = ()
     """The finished items of the whole run, outputs of calls among them."""
     trace: Trace = Trace()
-    cost: float | None = None
-    """In US dollars, None if unknown."""
+    cost: Cost | None = None
+    """None if unknown."""
     usages: tuple[Usage, ...] = ()
     """Those of all responses."""
     usage_note: str = ""

@@ -399,7 +399,11 @@ class ResponseState:
         response = event.response
         if not response and not self._items and event.status != "failed":
             return []  # an end that says nothing of a response that has brought nothing
-        self.usage = read_usage(response.get("usage"), response.get("service_tier"))
+        self.usage = read_usage(
+            response.get("usage"),
+            response.get("service_tier"),
+            response.get("tool_usage"),
+        )
         self.trace = self.trace._replace(
             model=str(response.get("model") or ""),
             removed=_removals(response.get("input_transformations")),

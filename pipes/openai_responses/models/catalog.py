@@ -4,14 +4,31 @@ Source: `scripts/catalog/models.json`, which names the source and the date of ea
 Edit it and run `python scripts/catalog/generate.py`; with `--check` it reports whether
 this module is current, as do the tests.
 
-Facts as of 2026-11-24. Prices are US dollars for a million tokens at the standard tier.
+Facts as of 2026-11-28. Prices are US dollars for a million tokens at the standard tier.
 A fact that is not stated has the default of ModelFacts. A dated snapshot has an entry
 only where it differs from its model.
 """
 
-from openai_responses.models.facts import ModelFacts, ModelPrices
+from openai_responses.models.facts import ImagePrices, ModelFacts, ModelPrices
 
 CATALOG_MODELS = (
+    ModelFacts(
+        id="chat-latest",
+        reasoning=True,
+        efforts=("medium",),
+        default_effort="medium",
+        sampling="never",
+        summary=True,
+        hosted=True,
+        context_window=400_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=5,
+            cached=0.5,
+            cache_write=None,
+            output=30,
+        ),
+    ),
     ModelFacts(
         id="chatgpt-image-latest",
         functions=False,
@@ -33,6 +50,7 @@ CATALOG_MODELS = (
             output=8,
             fast=1.75,
         ),
+        search_fee=0.025,
     ),
     ModelFacts(
         id="gpt-4.1-mini",
@@ -47,6 +65,7 @@ CATALOG_MODELS = (
             cache_write=None,
             output=1.6,
         ),
+        search_fee=0.025,
     ),
     ModelFacts(
         id="gpt-4o",
@@ -75,6 +94,7 @@ CATALOG_MODELS = (
             cache_write=None,
             output=0.6,
         ),
+        search_fee=0.025,
     ),
     ModelFacts(
         id="gpt-5",
@@ -86,6 +106,7 @@ CATALOG_MODELS = (
         verbosity=True,
         hosted=True,
         context_window=400_000,
+        max_input_tokens=272_000,
         max_output_tokens=128_000,
         shutdown="2026-12-11",
         successor="gpt-6.1-sol",
@@ -107,6 +128,7 @@ CATALOG_MODELS = (
         verbosity=True,
         hosted=True,
         context_window=400_000,
+        max_input_tokens=272_000,
         max_output_tokens=128_000,
         shutdown="2026-12-11",
         successor="gpt-6.1-terra",
@@ -129,6 +151,7 @@ CATALOG_MODELS = (
         hosted=True,
         lacks=("web_search",),
         context_window=400_000,
+        max_input_tokens=272_000,
         max_output_tokens=128_000,
         shutdown="2026-12-11",
         successor="gpt-6-luna",
@@ -170,6 +193,7 @@ CATALOG_MODELS = (
         verbosity=True,
         hosted=True,
         context_window=400_000,
+        max_input_tokens=272_000,
         max_output_tokens=128_000,
         shutdown="2027-04-01",
         successor="gpt-6.1-sol",
@@ -191,6 +215,7 @@ CATALOG_MODELS = (
         verbosity=True,
         hosted=True,
         context_window=400_000,
+        max_input_tokens=272_000,
         max_output_tokens=128_000,
         prices=ModelPrices(
             input=1.75,
@@ -210,6 +235,7 @@ CATALOG_MODELS = (
         verbosity=True,
         hosted=True,
         context_window=400_000,
+        max_input_tokens=272_000,
         max_output_tokens=128_000,
         prices=ModelPrices(
             input=21,
@@ -227,6 +253,7 @@ CATALOG_MODELS = (
         summary=True,
         hosted=True,
         context_window=400_000,
+        max_input_tokens=272_000,
         max_output_tokens=128_000,
         shutdown="2027-04-01",
         successor="gpt-6.1-sol",
@@ -272,6 +299,7 @@ CATALOG_MODELS = (
         long_prices=True,
         regional=True,
         context_window=400_000,
+        max_input_tokens=272_000,
         max_output_tokens=128_000,
         prices=ModelPrices(
             input=0.75,
@@ -294,6 +322,7 @@ CATALOG_MODELS = (
         long_prices=True,
         regional=True,
         context_window=400_000,
+        max_input_tokens=272_000,
         max_output_tokens=128_000,
         shutdown="2027-04-01",
         successor="gpt-6-luna",
@@ -384,6 +413,7 @@ CATALOG_MODELS = (
         long_prices=True,
         regional=True,
         context_window=400_000,
+        max_input_tokens=272_000,
         max_output_tokens=128_000,
         prices=ModelPrices(
             input=12.5,
@@ -408,6 +438,7 @@ CATALOG_MODELS = (
         long_prices=True,
         regional=True,
         context_window=1_050_000,
+        max_input_tokens=922_000,
         max_output_tokens=128_000,
         prices=ModelPrices(
             input=0.2,
@@ -433,6 +464,7 @@ CATALOG_MODELS = (
         long_prices=True,
         regional=True,
         context_window=1_050_000,
+        max_input_tokens=922_000,
         max_output_tokens=128_000,
         prices=ModelPrices(
             input=4,
@@ -458,6 +490,7 @@ CATALOG_MODELS = (
         long_prices=True,
         regional=True,
         context_window=1_050_000,
+        max_input_tokens=922_000,
         max_output_tokens=128_000,
         prices=ModelPrices(
             input=2,
@@ -484,6 +517,7 @@ CATALOG_MODELS = (
         long_prices=True,
         regional=True,
         context_window=1_050_000,
+        max_input_tokens=922_000,
         max_output_tokens=128_000,
         prices=ModelPrices(
             input=10,
@@ -510,6 +544,7 @@ CATALOG_MODELS = (
         long_prices=True,
         regional=True,
         context_window=1_050_000,
+        max_input_tokens=922_000,
         max_output_tokens=128_000,
         prices=ModelPrices(
             input=10,
@@ -531,6 +566,15 @@ CATALOG_MODELS = (
         diagnostics=True,
         long_prices=True,
         regional=True,
+        context_window=1_050_000,
+        max_input_tokens=922_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=20,
+            cached=2,
+            cache_write=25,
+            output=100,
+        ),
     ),
     ModelFacts(
         id="gpt-6-luna",
@@ -549,6 +593,7 @@ CATALOG_MODELS = (
         long_prices=True,
         regional=True,
         context_window=1_050_000,
+        max_input_tokens=922_000,
         max_output_tokens=128_000,
         prices=ModelPrices(
             input=0.1,
@@ -572,6 +617,7 @@ CATALOG_MODELS = (
         long_prices=True,
         regional=True,
         context_window=1_050_000,
+        max_input_tokens=922_000,
         max_output_tokens=128_000,
         prices=ModelPrices(
             input=15,
@@ -597,6 +643,7 @@ CATALOG_MODELS = (
         long_prices=True,
         regional=True,
         context_window=1_050_000,
+        max_input_tokens=922_000,
         max_output_tokens=128_000,
         prices=ModelPrices(
             input=2,
@@ -623,6 +670,7 @@ CATALOG_MODELS = (
         long_prices=True,
         regional=True,
         context_window=1_050_000,
+        max_input_tokens=922_000,
         max_output_tokens=128_000,
         prices=ModelPrices(
             input=2,
@@ -650,6 +698,7 @@ CATALOG_MODELS = (
         long_prices=True,
         regional=True,
         context_window=1_050_000,
+        max_input_tokens=922_000,
         max_output_tokens=128_000,
         prices=ModelPrices(
             input=1,
@@ -674,6 +723,7 @@ CATALOG_MODELS = (
         long_prices=True,
         regional=True,
         context_window=1_050_000,
+        max_input_tokens=922_000,
         max_output_tokens=128_000,
         prices=ModelPrices(
             input=8,
@@ -712,6 +762,7 @@ CATALOG_MODELS = (
         long_prices=True,
         regional=True,
         context_window=1_050_000,
+        max_input_tokens=922_000,
         max_output_tokens=128_000,
         prices=ModelPrices(
             input=2,
@@ -732,6 +783,7 @@ CATALOG_MODELS = (
         hosted=True,
         long_prices=True,
         context_window=1_050_000,
+        max_input_tokens=922_000,
         max_output_tokens=128_000,
         prices=ModelPrices(
             input=4,
@@ -748,6 +800,7 @@ CATALOG_MODELS = (
         hosted=True,
         long_prices=True,
         context_window=400_000,
+        max_input_tokens=272_000,
         max_output_tokens=128_000,
         prices=ModelPrices(
             input=12.5,
@@ -823,6 +876,66 @@ CATALOG_MODELS = (
         ),
     ),
 )
+
+CATALOG_IMAGE_PRICES = {
+    "chatgpt-image-latest": ImagePrices(
+        text=5,
+        cached_text=1.25,
+        image=8,
+        cached_image=2,
+        output=32,
+    ),
+    "gpt-image-1-mini": ImagePrices(
+        text=2,
+        cached_text=0.2,
+        image=2.5,
+        cached_image=0.25,
+        output=8,
+    ),
+    "gpt-image-1.5": ImagePrices(
+        text=5,
+        cached_text=1.25,
+        image=8,
+        cached_image=2,
+        output=32,
+    ),
+    "gpt-image-2": ImagePrices(
+        text=5,
+        cached_text=1.25,
+        image=8,
+        cached_image=2,
+        output=30,
+    ),
+    "gpt-image-2.5-flare": ImagePrices(
+        text=5,
+        cached_text=1.25,
+        image=8,
+        cached_image=2,
+        output=30,
+    ),
+    "gpt-image-2.5-sunburst": ImagePrices(
+        text=5,
+        cached_text=1.25,
+        image=8,
+        cached_image=2,
+        output=30,
+    ),
+    "gpt-image-2.6-flare": ImagePrices(
+        text=5,
+        cached_text=1.25,
+        image=8,
+        cached_image=2,
+        output=30,
+    ),
+    "gpt-image-2.6-sunburst": ImagePrices(
+        text=5,
+        cached_text=1.25,
+        image=8,
+        cached_image=2,
+        output=30,
+    ),
+}
+"""By the models that draw pictures."""
 
 CATALOG_SUCCESSORS = {
     "chatgpt-4o-latest": "gpt-5.5",

@@ -17,6 +17,16 @@ class ModelPrices(NamedTuple):
     ultrafast_later: float | None = None
 
 
+class ImagePrices(NamedTuple):
+    """US dollars for a million tokens of a model that draws."""
+
+    text: float
+    cached_text: float
+    image: float
+    cached_image: float
+    output: float
+
+
 class ModelFacts(NamedTuple):
     """What a model accepts, its limits and its prices; None where unknown.
 
@@ -59,10 +69,14 @@ class ModelFacts(NamedTuple):
     """It costs 10 % more at OpenAI's hosts of a region."""
     context_window: int | None = None
     """The tokens of input and output together."""
+    max_input_tokens: int | None = None
+    """The tokens of input, where they are fewer than those of the window."""
     max_output_tokens: int | None = None
     shutdown: str | None = None
     """The day on which OpenAI switches the model off, an ISO date."""
     successor: str | None = None
     prices: ModelPrices | None = None
+    search_fee: float | None = None
+    """US dollars for a web search, where it differs from that of other models."""
     known_family: bool = True
     """False: the name says nothing, the facts are cautious."""

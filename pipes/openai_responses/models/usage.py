@@ -1,19 +1,38 @@
 """The tokens that a run used, and what they cost.
 
-Costs are in US dollars: what the server says of a response, else by the prices of the
-model's facts. There, the tier that the server named and the length of the input count
-(docs/reference/responses-api.md, "Prices"). Without either the cost is unknown, never
-estimated.
+Costs are in US dollars, response by response: what the server says of a response, else
+by the prices of the model's facts. There, the tier that the server named and the length
+of the input count (docs/reference/responses-api.md, "Prices"). Without either the cost
+is unknown. Only a picture whose tokens the server does not tell is estimated, because a
+limit in money must not take it for nothing.
 """
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
 from typing import Any, NamedTuple
 
-from openai_responses.items import Item, call_fee, container_fees
+from openai_responses.items import (
+    Item,
+    container_ids,
+    is_billed_search,
+    is_image_call,
+)
 from openai_responses.json_input import JsonObject, as_mapping, as_text, value_at
-from openai_responses.models.facts import ModelFacts, ModelPrices
+from openai_responses.models.catalog import CATALOG_IMAGE_PRICES
+from openai_responses.models.facts import ImagePrices, ModelFacts, ModelPrices
+from openai_responses.tool_kinds import TOOL_KINDS
+
+
+class ImageTokens(NamedTuple):
+    """What the pictures of a response took; what was cached is part of the input."""
+
+    text: int = 0
+    image: int = 0
+    cached_text: int = 0
+    cached_image: int = 0
+    output: int = 0
 
 
 class Usage(NamedTuple):
@@ -30,7 +49,13 @@ class Usage(NamedTuple):
     cache_writes: int = 0
     reasoning: int = 0
     tier: str = ""
-    """That served the response; a sum has none."""
+    """That served the response; a sum has none, and nothing of the following two."""
+    searches: int | None = None
+    """Web searches that are billed; None if the server does not tell."""
+    images: ImageTokens | None = None
+    """What drawing took; None if the server does not tell."""
+    cache_writes_12h: int = 0
+    """Those of `cache_writes` that are kept for 12 hours, not for 30 minutes."""
     cost: float | None = None
     """US dollars, as the server says, with the fees for tools."""
 
@@ -46,6 +71,7 @@ def add_usage(first: Usage | None, second: Usage | None) -> Usage | None:
         cached=first.cached + second.cached,
         cache_writes=first.cache_writes + second.cache_writes,
         reasoning=first.reasoning + second.reasoning,
+        cache_writes_12h=first.cache_writes_12h + second.cache_writes_12h,
         cost=_add_costs(first.cost, second.cost),
     )
 
@@ -63,12 +89,18 @@ def sum_usages(usages: Iterable[Usage]) -> Usage | None:
     return total
 
 
-def read_usage(wire: object, tier: object = "") -> Usage | None:
-    """Return the counts of a response's `usage`, or None if it has none."""
+def read_usage(
+    wire: object, tier: object = "", tool_usage: object = None
+) -> Usage | None:
+    """Return the counts of a response's `usage`, or None if it has none.
+
+    `tool_usage` is what OpenAI's tools used beside it.
+    """
     if not isinstance(wire, Mapping):
         return None
     inputs = as_mapping(wire.get("input_tokens_details"))
     outputs = as_mapping(wire.get("output_tokens_details"))
+    writes = as_mapping(inputs.get("cache_write_tokens_details"))
     input_tokens = _read_count(wire.get("input_tokens"))
     output_tokens = _read_count(wire.get("output_tokens"))
     return Usage(
@@ -80,6 +112,32 @@ def read_usage(wire: object, tier: object = "") -> Usage | None:
         reasoning=_read_count(outputs.get("reasoning_tokens")),
         tier=as_text(tier),
         cost=_read_cost(wire),
+        searches=_read_searches(as_mapping(tool_usage).get("web_search")),
+        images=_read_image_tokens(as_mapping(tool_usage).get("image_gen")),
+        cache_writes_12h=_read_count(writes.get("ttl_12h_tokens")),
+    )
+
+
+def _read_searches(wire: object) -> int | None:
+    """Return the searches that are billed, None if they are not told."""
+    count = as_mapping(wire).get("num_requests")
+    if isinstance(count, int) and not isinstance(count, bool):
+        return count if 0 <= count < _MAX_TOKENS else None
+    return None
+
+
+def _read_image_tokens(wire: object) -> ImageTokens | None:
+    """Return what drawing took, None if it is not told."""
+    if not isinstance(wire, Mapping):
+        return None
+    inputs = as_mapping(wire.get("input_tokens_details"))
+    cached = as_mapping(wire.get("cached_tokens_details"))
+    return ImageTokens(
+        text=_read_count(inputs.get("text_tokens")),
+        image=_read_count(inputs.get("image_tokens")),
+        cached_text=_read_count(cached.get("cached_text_tokens")),
+        cached_image=_read_count(cached.get("cached_image_tokens")),
+        output=_read_count(wire.get("output_tokens")),
     )
 
 
@@ -123,17 +181,39 @@ def _read_count(value: Any) -> int:
 
 
 def window_share(last: Usage | None, facts: ModelFacts) -> int:
-    """Return how much of a model's context window a chat fills, in percent.
+    """Return how much of what a model takes as input a chat fills, in percent.
 
     `last` is that of the chat's last response: its input and output are the beginning
-    of the next one. 0 if either is unknown.
+    of the next one. The window is for input and output together, so most models refuse
+    a question long before it is full. 0 if either is unknown.
     """
-    if last is None or not facts.context_window:
+    limits = (facts.max_input_tokens, facts.context_window)
+    most = min((limit for limit in limits if limit), default=0)
+    if last is None or not most:
         return 0
-    return min(100, 100 * last.total // facts.context_window)
+    return min(100, 100 * last.total // most)
 
 
 _MILLION = 1_000_000
+
+
+class Cost(NamedTuple):
+    """What something costs in US dollars."""
+
+    dollars: float
+    is_estimate: bool = False
+
+
+class RequestTerms(NamedTuple):
+    """What of a request decides, beside the model, about its cost."""
+
+    host: str = ""
+    tools: Sequence[Item] = ()
+    completion_window: str = ""
+    """How long the answer of a background model may take."""
+
+
+_PLAIN_TERMS = RequestTerms()
 
 
 def cost_of_run(
@@ -141,35 +221,133 @@ def cost_of_run(
     facts: ModelFacts,
     output: Iterable[Item],
     today: date,
-    host: str = "",
-) -> float | None:
-    """Return the cost of a run: its responses, searches and containers of code.
+    terms: RequestTerms = _PLAIN_TERMS,
+) -> Cost | None:
+    """Return the cost of a run: its responses, searches, pictures and containers.
 
     None if it is unknown. What a server says of all responses has the fees in it.
     """
+    usages = list(usages)
+    items = list(output)
     stated: list[float] = []
-    counted = 0.0
-    rows = list(usages)
-    for usage in rows:
+    dollars = 0.0
+    for usage in usages:
         if usage.cost is not None:
             stated.append(usage.cost)
             continue
-        tokens = _cost_of_tokens(usage, facts, today)
+        tokens = _cost_of_tokens(usage, facts, today, terms.completion_window)
         if tokens is None:
             return None
-        counted += tokens
-    if rows and len(stated) == len(rows):
-        return sum(stated)
-    if facts.regional and host.endswith(_REGIONAL_HOST_SUFFIX):
-        counted *= _REGIONAL_FACTOR
-    items = list(output)
-    fees = sum(call_fee(item) for item in items) + container_fees(items)
-    return sum(stated) + counted + fees
+        dollars += tokens
+    if usages and len(stated) == len(usages):
+        return Cost(sum(stated))
+    if facts.regional and terms.host.endswith(_REGIONAL_HOST_SUFFIX):
+        dollars *= _REGIONAL_FACTOR
+    dollars += sum(stated)
+    fee = facts.search_fee or TOOL_KINDS["web_search"].fee
+    dollars += fee * _count_searches(usages, items)
+    code = _tool_options(terms.tools, "code_interpreter")
+    memory = as_text(as_mapping(code.get("container")).get("memory_limit"))
+    fee = TOOL_KINDS["code_interpreter"].container_fee * _GIGABYTES.get(memory, 1)
+    dollars += fee * len(container_ids(items))
+    pictures = _cost_of_pictures(usages, items, terms.tools)
+    return Cost(dollars + pictures.dollars, pictures.is_estimate)
+
+
+def _tool_options(tools: Iterable[Item], kind: str) -> JsonObject:
+    """Return the first tool of a type; an empty one if there is none."""
+    return next((tool for tool in tools if tool.get("type") == kind), {})
+
+
+_GIGABYTES = {"1g": 1, "4g": 4, "16g": 16, "64g": 64}
+"""By the memory of a container of code, which its price follows."""
+
+
+def _count_searches(usages: Sequence[Usage], items: Sequence[Item]) -> int:
+    """Return the searches that are billed.
+
+    OpenAI counts some of them at a discount, so its own count is right; if a response
+    has none, the searches of the output count.
+    """
+    told = [usage.searches for usage in usages if usage.searches is not None]
+    if told and len(told) == len(usages):
+        return sum(told)
+    return sum(is_billed_search(item) for item in items)
+
+
+_DRAWS_BY_DEFAULT = "gpt-image-2.6-sunburst"
+"""The tool's default (openai-python 3.57.0)."""
+
+
+def _cost_of_pictures(
+    usages: Sequence[Usage], items: Sequence[Item], tools: Iterable[Item]
+) -> Cost:
+    """Return what the pictures of a run cost.
+
+    By the tokens that the server tells; it may skip calls (openai-python 3.57.0,
+    `ToolUsage`), and if it tells none, by the size and quality of each picture.
+    """
+    options = _tool_options(tools, "image_generation")
+    prices = _image_prices(as_text(options.get("model")))
+    told = [usage.images for usage in usages if usage.images and usage.images.output]
+    if told:
+        dollars = sum(_cost_of_image_tokens(tokens, prices) for tokens in told)
+        return Cost(dollars)
+    drawn = [item for item in items if is_image_call(item)]
+    drawn = [item for item in drawn if item.get("status") != "failed"]
+    tokens = sum(map(_picture_tokens, drawn))
+    return Cost(tokens * prices.output / _MILLION, is_estimate=bool(drawn))
+
+
+def _image_prices(model: str) -> ImagePrices:
+    """Return the prices of a model that draws, with or without a date at its end.
+
+    Of a deployment with another name nobody knows them: the usual ones are assumed.
+    """
+    for name in sorted(CATALOG_IMAGE_PRICES, key=len, reverse=True):
+        if model.startswith(name):
+            return CATALOG_IMAGE_PRICES[name]
+    return CATALOG_IMAGE_PRICES[_DRAWS_BY_DEFAULT]
+
+
+def _cost_of_image_tokens(tokens: ImageTokens, prices: ImagePrices) -> float:
+    cost = max(0, tokens.text - tokens.cached_text) * prices.text
+    cost += tokens.cached_text * prices.cached_text
+    cost += max(0, tokens.image - tokens.cached_image) * prices.image
+    cost += tokens.cached_image * prices.cached_image
+    cost += tokens.output * prices.output
+    return cost / _MILLION
+
+
+_SQUARE = 1024 * 1024
+_MOST_SQUARES = 16
+_TOKENS_OF_SQUARE = {"low": 272, "medium": 1056, "high": 4160}
+"""Tokens of a picture of 1024 x 1024, by its quality (OpenAI's guide "Image generation").
+
+LiteLLM's prices for each picture of gpt-image-1.5 are these tokens at 32 dollars for a
+million, for the other sizes by their area.
+"""
+
+
+def _picture_tokens(item: Item) -> float:
+    """Return about how many tokens a picture took; an unknown quality is the highest."""
+    tokens = _TOKENS_OF_SQUARE.get(
+        as_text(item.get("quality")), _TOKENS_OF_SQUARE["high"]
+    )
+    size = re.fullmatch(r"(\d{1,9})x(\d{1,9})", as_text(item.get("size")))
+    squares = int(size[1]) * int(size[2]) / _SQUARE if size else 1
+    return tokens * min(squares, _MOST_SQUARES)
 
 
 _REGIONAL_HOST_SUFFIX = ".api.openai.com"
 _REGIONAL_FACTOR = 1.1
 """OpenAI's guide "Data residency": 10 % more at the hosts of a region."""
+
+
+def describe_cost(cost: Cost) -> str:
+    """Return what something costs, as people read it."""
+    amount = format_money(cost.dollars)
+    return f"about {amount}" if cost.is_estimate else amount
 
 
 def format_money(dollars: float) -> str:
@@ -187,7 +365,14 @@ _LONG_OUTPUT_FACTOR = 1.5
 (OpenAI's pages of the models; LiteLLM 1.109.1)."""
 
 
-def _cost_of_tokens(usage: Usage, facts: ModelFacts, today: date) -> float | None:
+LONG_TTL_FACTOR = 2
+"""Writing to the cache for 12 hours costs twice as much as for 30 minutes, with each
+model of which LiteLLM 1.110.2 has both prices."""
+
+
+def _cost_of_tokens(
+    usage: Usage, facts: ModelFacts, today: date, completion_window: str
+) -> float | None:
     """Return what a response costs; None if a price or the tier is unknown.
 
     Tokens read from the cache and tokens written to it are part of the input.
@@ -195,7 +380,7 @@ def _cost_of_tokens(usage: Usage, facts: ModelFacts, today: date) -> float | Non
     prices = facts.prices
     if prices is None or prices.input is None or prices.output is None:
         return None
-    factor = _tier_factor(usage.tier, prices, today)
+    factor = _tier_factor(usage.tier, prices, today, completion_window)
     if not factor:
         return None
     cached = prices.input if prices.cached is None else prices.cached
@@ -206,6 +391,9 @@ def _cost_of_tokens(usage: Usage, facts: ModelFacts, today: date) -> float | Non
     input_cost = uncached_tokens * prices.input
     input_cost += usage.cached * cached
     input_cost += usage.cache_writes * written
+    if prices.cache_write is not None:
+        kept_long = min(usage.cache_writes_12h, usage.cache_writes)
+        input_cost += kept_long * written * (LONG_TTL_FACTOR - 1)
     output_cost = usage.output * prices.output
     if facts.long_prices and usage.input > _LONG_INPUT:
         input_cost *= _LONG_INPUT_FACTOR
@@ -213,13 +401,19 @@ def _cost_of_tokens(usage: Usage, facts: ModelFacts, today: date) -> float | Non
     return factor * (input_cost + output_cost) / _MILLION
 
 
-_TIER_FACTORS = {"": 1, "auto": 1, "default": 1, "flex": 0.5}
-"""Factors that all models have in common; the empty tier is that of a sum, or of a
-server that names none."""
+_STANDARD_TIERS = ("", "auto", "default")
+"""The empty tier is that of a sum, or of a server that names none."""
+WINDOW_FACTORS = {"2h": 0.7, "8h": 0.6}
+"""By the time that a background answer may take, at the standard tier: "30% below
+Standard token pricing", "40% below" (OpenAI's guide "Flex processing", 2026-11)."""
 
 
-def _tier_factor(tier: str, prices: ModelPrices, today: date) -> float | None:
+def _tier_factor(
+    tier: str, prices: ModelPrices, today: date, completion_window: str
+) -> float | None:
     """Return how often the standard price is paid; None if nobody says it."""
+    if tier in _STANDARD_TIERS:
+        return WINDOW_FACTORS.get(completion_window, 1)
     # `priority` was renamed `fast` on 2026-07-30; either may come back.
     if tier in ("fast", "priority"):
         return prices.fast
@@ -228,4 +422,4 @@ def _tier_factor(tier: str, prices: ModelPrices, today: date) -> float | None:
         if last_day and today.isoformat() > last_day:
             return prices.ultrafast_later
         return prices.ultrafast
-    return _TIER_FACTORS.get(tier)
+    return 0.5 if tier == "flex" else None

@@ -27,6 +27,7 @@ from openai_responses.repairs.refusal import SentRequest
 MAY_BE_LEFT_OUT = frozenset(
     {
         "access_programs",
+        "background_options",
         "context_management",
         "image",
         "include",

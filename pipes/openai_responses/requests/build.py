@@ -72,8 +72,9 @@ class ResponsesRequest(BaseModel):
     input: SkipValidation[list[Item]]  # it may be very large
     instructions: str | None = None
     stream: bool = True
-    store: bool = False  # the API's default keeps a response for 30 days or more
+    store: bool | None = False  # the API's default keeps a response for 30 days or more
     background: bool | None = None
+    background_options: dict[str, Any] | None = None
     include: list[str] | None = None
     reasoning: dict[str, Any] | None = None
     text: dict[str, Any] | None = None
@@ -134,6 +135,10 @@ class Settings(NamedTuple):
     verbosity: str | None = None
     stream: bool = True
     background: bool = False
+    background_store: bool | None = True
+    """`store` of a background request; None: it is not sent."""
+    completion_window: str = ""
+    """How long a background answer may take, for less money; empty: not at all."""
     encrypted_reasoning: bool = True
     tools: Sequence[Item] = ()
     parallel_tool_calls: bool | None = None
@@ -170,9 +175,6 @@ def build_request(
         "tools": tools or None,
         "parallel_tool_calls": settings.parallel_tool_calls,
     }
-    if settings.background:
-        fields["background"] = True
-        fields["store"] = True  # background mode requires it
     # An unknown model reasons if an effort is set.
     with_reasoning = False
     if facts.reasoning or effort is not None:
@@ -180,6 +182,14 @@ def build_request(
         with_reasoning = settings.encrypted_reasoning
     fields["include"] = _list_includes(tools, with_reasoning)
     fields |= {**settings.defaults, **passed_on}
+    if settings.background:
+        fields["background"] = True
+        fields["store"] = settings.background_store
+        is_standard = fields.get("service_tier") in (None, "auto", "default")
+        if settings.completion_window and is_standard:
+            window = settings.completion_window
+            fields["background_options"] = {"completion_window": window}
+            fields["stream"] = False  # "stream: false or omitted" (SDK 3.57.0)
     _keep_what_fits(fields, facts, effort_in_use)
     return ResponsesRequest(**fields)
 

@@ -41,7 +41,7 @@ def host_usage(ended: RunDone) -> Chunk:
     }
     # Open WebUI adds repeated usage up (utils/response.py:104), so it is sent once.
     if ended.cost is not None:
-        counts["cost"] = ended.cost
+        counts["cost"] = ended.cost.dollars
     if ended.trace.response_id:
         counts["response_id"] = ended.trace.response_id
     return {"usage": counts}

@@ -5,11 +5,12 @@ docs/settings.md is generated from the descriptions.
 """
 
 import os
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from shells.timeouts import TimeoutSettings
+from shells.valve_words import comma_list
 
 
 class ExpertSettings(TimeoutSettings):
@@ -51,6 +52,24 @@ class ExpertSettings(TimeoutSettings):
         "EXTRA_HEADERS, `all` also the remote MCP servers, with their tokens, and the "
         "vector stores.",
     )
+    code_memory: Literal["1g", "4g", "16g", "64g"] = Field(
+        default="1g",
+        description="Memory of OpenAI's container for Python. A container costs $0.03 "
+        "for each GB.",
+    )
+    background_store: bool | None = Field(
+        default=True,
+        description="What `store` is for BACKGROUND_MODELS: `true`, `false`, or `null` "
+        "to send none. `false` is for projects with zero data retention "
+        "(docs/background.md).",
+    )
+    background_window: Literal["", "2h", "8h"] = Field(
+        default="",
+        description="How long answers of BACKGROUND_MODELS and of names that end in "
+        "`-research` may take: `2h` costs 30 % less, `8h` 40 %, for tokens of the "
+        "standard tier. They run in the background then, and appear at once when they "
+        "are complete. If empty, they are answered as soon as possible.",
+    )
     fetch_models: bool = Field(
         default=True,
         description="Ask the server which models it offers: for `auto` in MODEL_ID, "
@@ -86,6 +105,31 @@ class ExpertSettings(TimeoutSettings):
         """Say whether the audit log is on, by setting or by environment."""
         by_environment = os.environ.get("OPENAI_GPT5_AUDIT_LOG", "").strip().lower()
         return self.audit_log or by_environment == "true"
+
+
+class FileSearchOptions(BaseModel):
+    """What an object in FILE_SEARCH_VECTOR_STORES can hold, by the API's names."""
+
+    model_config = ConfigDict(frozen=True)
+
+    vector_store_ids: tuple[str, ...] = Field(
+        default=(), description="The stores to search."
+    )
+    max_num_results: int | None = Field(
+        default=None, ge=1, le=50, description="How many results, 1 to 50."
+    )
+    filters: dict[str, Any] | None = Field(
+        default=None, description="An object that compares attributes of files."
+    )
+    ranking_options: dict[str, Any] | None = Field(
+        default=None, description="An object: `ranker`, `score_threshold`."
+    )
+
+    @field_validator("vector_store_ids", mode="before")
+    @classmethod
+    def _split_stores(cls, value: object) -> object:
+        """Return stores in one text, separated by commas, as a list."""
+        return comma_list(value) if isinstance(value, str) else value
 
 
 class WebSearchOptions(BaseModel):

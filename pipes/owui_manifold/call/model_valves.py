@@ -36,6 +36,7 @@ _OVERRIDE_FORMS = {
     "efforts": ["|".join(REASONING_EFFORTS)],
     "lacks": [str],
     "like": str,
+    "max_input_tokens": _is_count,
     "max_output_tokens": _is_count,
     "name": str,
     "sampling": "always|with_none|never",
@@ -69,6 +70,8 @@ def _read_override(model_id: str, row: object) -> ResolvedModel:
     facts = dict(row)
     like = facts.pop("like", "")
     name = facts.pop("name", "")
+    if "context_window" in facts:  # the limit of another window says nothing
+        facts.setdefault("max_input_tokens", None)
     for key in ("efforts", "lacks"):
         if key in facts:
             facts[key] = tuple(facts[key])

@@ -38,6 +38,7 @@ _SERVER_FIELDS: Mapping[str, tuple[Any, str]] = {
     ),
     "server_url": (_is_address, "an address that begins with http:// or https://"),
     "connector_id": (_SOME_TEXT, "a text"),
+    "tunnel_id": (_SOME_TEXT, "a text"),
     "authorization": (_SOME_TEXT, "a text"),
     "headers": (_are_headers, "a JSON object of texts"),
     "allowed_tools": (
@@ -51,6 +52,8 @@ _SERVER_FIELDS: Mapping[str, tuple[Any, str]] = {
     "server_description": (_SOME_TEXT, "a text"),
 }
 """The keys that are sent, each with its form and the words for valid values."""
+
+_TARGETS = ("server_url", "connector_id", "tunnel_id")
 
 _NEVER_SECRET = (
     "type",
@@ -188,9 +191,9 @@ def _server_error(row: object, fields: JsonObject, before: Mapping[str, Item]) -
             return f"its {key} is not {expected}"
     if fields["server_label"].lower() in before:
         return "another entry has the same server_label"
-    targets = [key for key in ("server_url", "connector_id") if key in fields]
+    targets = [key for key in _TARGETS if key in fields]
     if len(targets) != 1:
-        return "it needs either a server_url or a connector_id"
+        return "it needs a server_url, a connector_id or a tunnel_id, and only one"
     if "connector_id" in fields and "authorization" not in fields:
         return "a connector needs an authorization"
     return ""

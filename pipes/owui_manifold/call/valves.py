@@ -75,7 +75,7 @@ class Valves(BaseModel):
     SHOW_COST: bool = _valve(
         False,
         "Show users the cost of an answer in its last status line and in its usage: "
-        "tokens, web searches and Python's containers only. Administrators always see "
+        "tokens, web searches, images and Python's containers. Administrators always see "
         "it, unless their own settings say otherwise.",
     )
 
@@ -143,8 +143,8 @@ class Valves(BaseModel):
         "",
         "Models whose answers survive a broken connection: names or patterns "
         "(`*-pro`), separated by commas. OpenAI stores their requests and answers for "
-        "30 days, which is not compatible with zero data retention. Never used in "
-        "`strict`.",
+        "30 days, which is not compatible with zero data retention (unless "
+        "`background_store` in EXPERT_JSON is false). Never used in `strict`.",
     )
     SERVICE_TIER: _Tier = _valve(
         "auto",
@@ -199,7 +199,9 @@ class Valves(BaseModel):
     )
     FILE_SEARCH_VECTOR_STORES: str = _valve(
         "",
-        "Up to two vector stores for OpenAI's file search: `vs_1, vs_2`.",
+        "Up to two vector stores for OpenAI's file search: `vs_1, vs_2`; or a JSON "
+        "object: `vector_store_ids`, `max_num_results` (1 to 50), `filters`, "
+        "`ranking_options`.",
     )
     FILE_INPUT: _FileInput = _valve(
         "off",
@@ -209,9 +211,10 @@ class Valves(BaseModel):
     REMOTE_MCP_SERVERS_JSON: str = _valve(
         "",
         "Servers that OpenAI calls, as a JSON list of objects: `server_label`, "
-        "`server_url` or `connector_id`, `authorization`, `headers`, `allowed_tools`, "
-        "`require_approval` (users are asked unless it is `never`), "
-        "`server_description`.",
+        "`server_url`, `tunnel_id` (OpenAI's Secure MCP Tunnel) or `connector_id` "
+        "(deprecated for models released after 2026-09-01), `authorization`, "
+        "`headers`, `allowed_tools`, `require_approval` (users are asked unless it is "
+        "`never`), `server_description`.",
         secret=True,
     )
 

@@ -110,6 +110,7 @@ from owui_manifold.prepare.request import (
     offered_tools,
     other_allowed_effort,
     request_settings,
+    wait_message,
 )
 from owui_manifold.prepare.retrieved_text import without_retrieved_text
 from owui_manifold.store.keys import chat_keys
@@ -199,7 +200,7 @@ async def build_chat_request(call: CheckedCall) -> PreparedRequest:
         stored=stored,
         sent=chat.sent,
         records=chat.records,
-        reason=chat.reason,
+        reason=f"{chat.reason} {wait_message(request)}".strip(),
         notices=(
             tools.notice,
             chat.memory_note,

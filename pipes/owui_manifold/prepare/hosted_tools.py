@@ -32,7 +32,11 @@ from openai_responses.requests.tools import (
 from openai_responses.tool_kinds import TOOL_KINDS
 from owui_manifold.call.callers import given_tools
 from owui_manifold.call.config import Config
-from owui_manifold.call.expert import ExpertSettings, WebSearchOptions
+from owui_manifold.call.expert import (
+    ExpertSettings,
+    FileSearchOptions,
+    WebSearchOptions,
+)
 from owui_manifold.call.valves import TOOL_SETTINGS
 from owui_manifold.prepare.remote_rules import put_under_rules
 from shells.json_valve import read_json_valve
@@ -96,9 +100,38 @@ def _takes_kind(model: ResolvedModel, kind: str) -> bool:
 
 
 def _file_search(config: Config, _model: ResolvedModel) -> Sequence[Item]:
-    """Return the search in the stores of the valve, if it names any."""
-    stores = comma_list(config.valves.FILE_SEARCH_VECTOR_STORES)[:_MAX_STORES]
-    return [{"type": "file_search", "vector_store_ids": stores}] if stores else []
+    """Return the search in the stores of the valve, if it names any.
+
+    Raises InvalidRequest for options that cannot be read: a search without the
+    administrator's filters must not run.
+    """
+    text = config.valves.FILE_SEARCH_VECTOR_STORES.strip()
+    if text.startswith("{"):
+        options, problems = read_json_valve(
+            _FILES_VALVE, text, FileSearchOptions, _UNTIL_CORRECTED
+        )
+        if problems:
+            raise valve_error(problems[0].rstrip("."), PIPE_SHELL, _FILES_EXAMPLE)
+    else:
+        options = FileSearchOptions(vector_store_ids=tuple(comma_list(text)))
+    stores = list(options.vector_store_ids)[:_MAX_STORES]
+    if not stores:
+        return []
+    more = options.model_dump(exclude={"vector_store_ids"}, exclude_none=True)
+    return [{"type": "file_search", "vector_store_ids": stores, **more}]
+
+
+_FILES_VALVE = "FILE_SEARCH_VECTOR_STORES"
+_FILES_EXAMPLE = '{"vector_store_ids": ["vs_1"], "max_num_results": 5}'
+
+
+def _code_interpreter(config: Config, _model: ResolvedModel) -> Sequence[Item]:
+    """Return the tool, with the memory of its container if that is not the default."""
+    tool = TOOL_KINDS["code_interpreter"]
+    container = dict(tool.least["container"])
+    if config.expert.code_memory != "1g":
+        container["memory_limit"] = config.expert.code_memory
+    return [{"type": tool.type, "container": container}]
 
 
 def _remote_servers(config: Config, _model: ResolvedModel) -> Sequence[Item]:
@@ -221,6 +254,7 @@ _BUILDERS: Mapping[str, Callable[[Config, ResolvedModel], Sequence[Item]]] = {
     "web_search": _web_search,
     "file_search": _file_search,
     "mcp": _remote_servers,
+    "code_interpreter": _code_interpreter,
     "image_generation": _image_generation,
 }
 """What builds a kind of tools from the valves; the others have no options."""

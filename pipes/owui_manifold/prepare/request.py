@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from openai_responses.appended import APPENDED
 from openai_responses.items import Item, item_type
-from openai_responses.json_input import as_mapping
+from openai_responses.json_input import as_mapping, as_text
 from openai_responses.loop.attempts import Limits
 from openai_responses.loop.spending import Budget
 from openai_responses.loop.tools import Approver, CallLimits, Toolset
@@ -119,6 +119,10 @@ def request_settings(
     summary = config.summary
     names = (model.id, model.family, call.caller.model, call.model_name)
     background = _is_background_model(valves, names)
+    window = config.expert.background_window
+    # What people wait for is not research, nor a model of the list.
+    if window and model.research and valves.COMPATIBILITY != "strict":
+        background = True
     ceiling = research_ceiling(valves) if model.research else {}
     # Without a stream a background answer has no encrypted reasoning.
     streams = call.caller.streams or background
@@ -128,11 +132,30 @@ def request_settings(
         verbosity=config.verbosity,
         stream=streams and valves.ENABLE_STREAM,
         background=background,
+        background_store=config.expert.background_store,
+        completion_window=window,
         encrypted_reasoning=valves.carries_reasoning(),
         tools=tools.items,
         parallel_tool_calls=None if valves.PARALLEL_TOOL_CALLS else False,
         defaults={**_default_parameters(call, tools.items), **ceiling},
     )
+
+
+def wait_message(request: ResponsesRequest) -> str:
+    """Return how long an answer may take, if it is one that can wait."""
+    window = completion_window(request)
+    hours = window.removesuffix("h")
+    if not hours.isdecimal():
+        return ""
+    return f"The answer may take up to {hours} hours and appears when it is complete."
+
+
+def completion_window(request: ResponsesRequest) -> str:
+    """Return the time that is asked for, unless the server has refused to be asked."""
+    if not request.background_options:
+        return ""
+    options = as_mapping(request.payload().get("background_options"))
+    return as_text(options.get("completion_window"))
 
 
 def other_allowed_effort(

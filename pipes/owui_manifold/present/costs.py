@@ -5,13 +5,13 @@ from collections.abc import Iterable, Mapping
 from openai_responses.clock import utc_today
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item
-from openai_responses.models.usage import Usage, cost_of_run
-from owui_manifold.prepare.request import PreparedRequest
+from openai_responses.models.usage import Cost, RequestTerms, Usage, cost_of_run
+from owui_manifold.prepare.request import PreparedRequest, completion_window
 
 
 def cost_of_responses(
     prepared: PreparedRequest, usages: Iterable[Usage], output: Iterable[Item]
-) -> float | None:
+) -> Cost | None:
     """Return what responses with this output cost; None if it cannot be known.
 
     The administrator's price of the model comes first, then what the server says, then
@@ -31,7 +31,9 @@ def cost_of_responses(
         served = [usage._replace(cost=None) for usage in served]
     elif not call.endpoint.serves_openai:
         facts = facts._replace(prices=None)
-    return cost_of_run(served, facts, output, utc_today(), call.endpoint.host)
+    window = completion_window(request)
+    terms = RequestTerms(call.endpoint.host, request.tools or (), window)
+    return cost_of_run(served, facts, output, utc_today(), terms)
 
 
 def source_of_cost(prepared: PreparedRequest, usages: Iterable[Usage]) -> str:

@@ -198,7 +198,7 @@ def _add_cost(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     cost = cost_of_responses(prepared, ended.usages, ended.output)
     if cost is not None:
         source = source_of_cost(prepared, ended.usages)
-        prepared.call.log.line("DEBUG", f"cost {format_money(cost)}: {source}")
+        prepared.call.log.line("DEBUG", f"cost {format_money(cost.dollars)}: {source}")
     return ended._replace(cost=cost) if prepared.call.config.shows_cost else ended
 
 
@@ -207,7 +207,7 @@ def _add_metadata(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     if ended.work is None:
         return ended
     metadata = log_metadata(prepared, ended, ended.work)
-    shown = metadata._replace(price=ended.cost or 0.0)
+    shown = metadata._replace(cost=ended.cost)
     return ended._replace(metadata=shown.wire())
 
 
@@ -224,7 +224,7 @@ def log_metadata(
         rounds=work.rounds,
         tool_calls=work.tool_calls,
         latency=work.seconds,
-        price=cost or 0.0,
+        cost=cost,
         usage=ended.usage or Usage(),
         window_share=ended.window_share,
     )

@@ -235,7 +235,7 @@ def _report_stop(
     call = prepared.call
     metadata = log_metadata(prepared, ended, work)
     if not call.config.shows_cost:
-        metadata = metadata._replace(price=0.0)
+        metadata = metadata._replace(cost=None)
     emit = page_emitter(call.caller, call.host)
     if emit:
         chunk = closing_chunk(metadata.describe(), metadata.wire())

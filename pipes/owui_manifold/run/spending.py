@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from contextlib import aclosing, suppress
 
 from openai_responses.errors import InvalidRequest
-from openai_responses.items import Item, container_ids, is_call, message_text
+from openai_responses.items import Item, container_ids, is_call, maker_of, message_text
 from openai_responses.loop.attempts import Limits
 from openai_responses.loop.events import (
     ResponseDone,
@@ -16,7 +16,7 @@ from openai_responses.loop.events import (
 from openai_responses.loop.run import run
 from openai_responses.models.usage import Usage
 from openai_responses.transport.connections import Connections
-from openai_responses.transport.stream import ItemAdded, TextDelta
+from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
 from owui_host.users import user_model
 from owui_manifold.prepare.request import PreparedRequest
 from owui_manifold.present.costs import cost_of_responses
@@ -141,6 +141,8 @@ class _RunCounts:
         """The ids of the containers of code that were counted."""
         self._characters: int | None = 0
         """The text received of the current response; None between two responses."""
+        self._finished: list[Item] = []
+        """What OpenAI's tools made in the current response."""
 
     def add(self, usages: Sequence[Usage], output: Sequence[Item] = ()) -> str:
         """Count the responses that are new; return why the run ends, or nothing."""
@@ -148,6 +150,7 @@ class _RunCounts:
         new = usages[self._counted :]
         self._counted = len(usages)
         self._characters = None
+        self._finished = []
         counts = ResponseCounts(
             requests=len(new),
             input=sum(usage.input for usage in new),
@@ -155,7 +158,8 @@ class _RunCounts:
             output=sum(usage.output for usage in new),
         )
         cost = cost_of_responses(prepared, new, self._take_unpaid(output))
-        return self._account.count_responses(prepared.request.model, counts, cost)
+        dollars = cost.dollars if cost else None
+        return self._account.count_responses(prepared.request.model, counts, dollars)
 
     def _take_unpaid(self, output: Sequence[Item]) -> list[Item]:
         """Return the output without code in a container that was counted before.
@@ -176,13 +180,19 @@ class _RunCounts:
                 async for event in events:
                     if isinstance(event, TextDelta):
                         self._characters = (self._characters or 0) + len(event.text)
+                    elif isinstance(event, ItemDone) and maker_of(event.item).type:
+                        self._characters = self._characters or 0
+                        self._finished.append(event.item)
                     yield event
         finally:
             if self._characters is not None:
                 self._add_stopped(self._characters)
 
     def _add_stopped(self, received: int) -> None:
-        """Count a response that was stopped after this many characters."""
+        """Count a response that was stopped after this many characters.
+
+        What OpenAI's tools did until then is billed all the same.
+        """
         items = self._prepared.request.input
         sent = sum(len(message_text(item)) for item in items)
         estimate = Usage(
@@ -190,4 +200,4 @@ class _RunCounts:
             output=received // _CHARACTERS_PER_TOKEN,
         )
         self._counted = 0  # `add` expects the usages of a whole run
-        self.add([estimate])
+        self.add([estimate], self._finished)

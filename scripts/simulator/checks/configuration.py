@@ -27,6 +27,8 @@ def check_configuration(body: Body, model: ModelFacts, profile: Profile) -> None
     items = list_items(body)
     if not profile.accepts_appended_settings:
         _refuse_newer_types(items)
+        if body.get("background_options"):  # assumed
+            raise refuse("unknown_parameter", path="background_options")
     for index, item in enumerate(items):
         if is_update(item):
             _check_update(item, f"input[{index}]", model)

@@ -63,9 +63,17 @@ def check_limits(body: Body, model: ModelFacts) -> None:
         check_schemas(listed, path)
     check_compaction(body)
     check_choice(body, model)
-    if body.get("background") and body.get("store") is False:
-        # The guide says that it is refused; the wording is assumed.
-        raise refuse("background_without_store")
+    _check_completion_window(body)
+
+
+def _check_completion_window(body: Body) -> None:
+    """Source: types of openai 3.57.0; the wording is assumed."""
+    window = (body.get("background_options") or {}).get("completion_window")
+    if window in (None, "soonest"):
+        return
+    is_standard = body.get("service_tier") in (None, "auto", "default")
+    if not body.get("background") or body.get("stream") or not is_standard:
+        raise refuse("completion_window")
 
 
 def _check_metadata(metadata: Mapping[str, str]) -> None:

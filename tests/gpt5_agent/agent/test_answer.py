@@ -27,6 +27,7 @@ from gpt5_agent.events import (
     ExecutionEnded,
     NewMessage,
     ReadyForInput,
+    RoundEnded,
     StepEnded,
     StepStarted,
 )
@@ -289,6 +290,17 @@ def test_r15_metadata_come_once_also_after_an_error() -> None:
     assert not any(isinstance(event, NewMessage) for event in events)
 
 
+def test_a_round_notes_the_tokens_for_later_ones() -> None:
+    """What tools used belongs to a response, and later rounds only add up."""
+    provider = ScriptedProvider(looking(1), [SAID])
+
+    events = run_skipping(events_of(question(WeatherTool()), provider))
+
+    noted = [event.notes["usage"] for event in events if isinstance(event, RoundEnded)]
+    assert [counts["total"] for counts in noted] == [15, 15]
+    assert not any({"searches", "images"} & counts.keys() for counts in noted)
+
+
 @pytest.mark.parametrize(
     ("model", "address", "price"),
     [
@@ -313,7 +325,7 @@ def test_r15_metadata_tell_what_an_answer_took(
     assert (metadata.model, metadata.ending) == (model, "completed")
     assert (metadata.rounds, metadata.tool_calls) == (2, 1)
     assert metadata.usage == Usage(20, 10, 30)
-    assert metadata.price == pytest.approx(price)
+    assert metadata.wire()["total_price"] == pytest.approx(price)
     assert metadata.latency >= 0
     assert metadata.wire()["total_tokens"] == 30
     places = [type(event) for event in events]

@@ -33,7 +33,7 @@ from hosts.servers.functions import HostFunctions
 from openai_responses.items import Item, is_call, is_call_output, is_reasoning
 from openai_responses.loop.events import RunDone, Status
 from openai_responses.loop.tools import Approver, CallLimits
-from openai_responses.models.usage import Usage
+from openai_responses.models.usage import Cost, Usage
 from openai_responses.requests.replay import Origin, replay_output
 from openai_responses.requests.tools import ToolNames
 from owui_chat.storage.details_carrier import write_details
@@ -182,7 +182,7 @@ def test_usage_and_counts_are_rebuilt_from_the_messages(
 
     assert (metadata.rounds, metadata.tool_calls) == (3, 3)
     assert metadata.usage == Usage(30, 15, 45, cost=0.75)
-    assert metadata.price == 0.75
+    assert metadata.cost == Cost(0.75)
 
 
 @pytest.mark.parametrize(

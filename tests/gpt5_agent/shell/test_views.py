@@ -12,7 +12,7 @@ from gpt5_agent.events import AgentEvent
 from gpt5_agent.shell.views import ClientRenderer, HostRenderer
 from gpt5_agent.tools.confirmations import build_confirmation_request
 from openai_responses.items import Item, message_text
-from openai_responses.models.usage import Usage
+from openai_responses.models.usage import Cost, Usage
 from openai_responses.requests.replay import Origin
 from runs.sample import message, reasoning
 from runs.scripted import ScriptedProvider
@@ -94,10 +94,15 @@ def test_page_gets_native_events_of_all_rounds() -> None:
 def test_run_metadata_is_described_in_one_line() -> None:
     """Numbers as in the lines of the pipe; a tiny price has no exponent."""
     used = Usage(input=13_000, output=946, total=13_946)
-    took = RunMetadata("gpt5_react", "gpt-5.2", "completed", 1, 0, 0.2, 0.00002, used)
+    took = RunMetadata(
+        "gpt5_react", "gpt-5.2", "completed", 1, 0, 0.2, Cost(0.00002), used
+    )
 
     line = "Finished in under a second · 13,946 tokens · $0.00002 · 1 round"
     assert took.describe() == line
+    free = took._replace(cost=Cost(0.0))  # nothing was answered
+    assert free.describe() == took._replace(cost=None).describe()
+    assert "$" not in free.describe()
 
 
 def test_r15_metadata_are_an_event_that_the_host_stores() -> None:

@@ -7,7 +7,12 @@ import pytest
 from openai_responses.items import Item
 from openai_responses.models.facts import ModelPrices
 from openai_responses.models.resolve import resolve_model
-from openai_responses.models.usage import Usage, cost_of_run, window_share
+from openai_responses.models.usage import (
+    RequestTerms,
+    Usage,
+    cost_of_run,
+    window_share,
+)
 
 PRICES = ModelPrices(input=2.0, cached=0.5, cache_write=4.0, output=10.0)
 FACTS = resolve_model("our-model").facts._replace(prices=PRICES)
@@ -19,7 +24,9 @@ def cost(
     *usages: Usage, model: str = "gpt-6.1-sol", today: date = TODAY, host: str = ""
 ) -> float | None:
     """Return the cost of responses of a model of the catalog."""
-    return cost_of_run(usages, resolve_model(model).facts, [], today, host)
+    facts = resolve_model(model).facts
+    found = cost_of_run(usages, facts, [], today, RequestTerms(host))
+    return found.dollars if found else None
 
 
 @pytest.mark.parametrize(
@@ -34,8 +41,9 @@ def test_each_kind_of_token_has_its_price(
 ) -> None:
     """Cached and written tokens are part of the input, not on top of it."""
     prices = PRICES._replace(cached=cached, cache_write=cache_write)
-    dollars = cost_of_run([USAGE], FACTS._replace(prices=prices), [], TODAY)
-    assert dollars == pytest.approx((expected + 200 * 10.0) / 1_000_000)
+    found = cost_of_run([USAGE], FACTS._replace(prices=prices), [], TODAY)
+    assert found is not None
+    assert found.dollars == pytest.approx((expected + 200 * 10.0) / 1_000_000)
 
 
 @pytest.mark.parametrize(
@@ -61,7 +69,9 @@ def test_searches_and_containers_have_a_fee() -> None:
         {"type": "message"},
     ]
     expected = 2 * 0.01 + 2 * 0.03
-    assert cost_of_run([Usage()], FACTS, output, TODAY) == pytest.approx(expected)
+    found = cost_of_run([Usage()], FACTS, output, TODAY)
+    assert found is not None
+    assert found.dollars == pytest.approx(expected)
 
 
 MILLION = Usage(input=200_000, output=100_000)
@@ -143,17 +153,38 @@ def test_hosts_of_a_region_cost_more(model: str, host: str, expected: float) -> 
 
 
 @pytest.mark.parametrize(
-    ("last", "window", "share"),
+    ("last", "window", "most_input", "share"),
     [
-        (Usage(input=500, output=100, total=600), 1000, 60),
-        (Usage(input=1500, output=100, total=1600), 1000, 100),
-        (Usage(total=600), None, 0),
-        (None, 1000, 0),
+        (Usage(input=500, output=100, total=600), 1000, None, 60),
+        (Usage(input=1500, output=100, total=1600), 1000, None, 100),
+        (Usage(input=500, output=100, total=600), 1000, 800, 75),
+        (Usage(input=500, output=100, total=600), 1000, 2000, 60),
+        (Usage(input=500, output=100, total=600), None, 800, 75),
+        (Usage(total=600), None, None, 0),
+        (None, 1000, 800, 0),
     ],
 )
 def test_window_fills_with_the_last_response(
-    last: Usage | None, window: int | None, share: int
+    last: Usage | None, window: int | None, most_input: int | None, share: int
 ) -> None:
     """The next request begins with its input and its output."""
-    facts = FACTS._replace(context_window=window)
+    facts = FACTS._replace(context_window=window, max_input_tokens=most_input)
     assert window_share(last, facts) == share
+
+
+@pytest.mark.parametrize(
+    ("model", "tokens", "share"),
+    [
+        ("gpt-5.2", 271_000, 99),
+        ("gpt-5.4-mini", 136_000, 50),
+        ("gpt-5.6-sol", 922_000, 100),
+        ("gpt-6.1-sol", 461_000, 50),
+        ("gpt-6.2-sol", 461_000, 50),
+        ("gpt-4o", 64_000, 50),
+    ],
+)
+def test_a_model_is_full_when_it_takes_no_more_input(
+    model: str, tokens: int, share: int
+) -> None:
+    """With 271,000 tokens gpt-5.2 has room for 1,000, not for a third of 400,000."""
+    assert window_share(Usage(total=tokens), resolve_model(model).facts) == share

@@ -18,7 +18,7 @@ from openai_responses.loop.events import (
     Status,
     ToolOutput,
 )
-from openai_responses.models.usage import Usage
+from openai_responses.models.usage import Cost, Usage
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
 from owui_chat.commentary import COMMENTARY_TYPE
 from owui_chat.events import Marker
@@ -464,7 +464,9 @@ def test_a_usage_note_is_the_end_of_the_last_line() -> None:
     """A phone shows the beginning alone; a tiny cost has no exponent."""
     usage_note = "about 9 tokens describe 2 tools"
     used = Usage(10, 5, 15, cached=5)
-    ended = RunDone(Ending("completed"), used, cost=0.0000123, usage_note=usage_note)
+    ended = RunDone(
+        Ending("completed"), used, cost=Cost(0.0000123), usage_note=usage_note
+    )
 
     [line, _] = Page(lambda: 0.0).render(ended)
 

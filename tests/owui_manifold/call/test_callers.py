@@ -42,9 +42,13 @@ def types(body: Json) -> list[str]:
     return [tool["type"] for tool in body.get("tools", ())]
 
 
+NEVER_OPENED = {"previous_response_id", "background", "background_options"}
+
+
 async def test_every_parameter_belongs_to_caller_or_administrator() -> None:
     """A new one is an administrator's until somebody decides otherwise."""
     shell = {"model", "input", "instructions", "stream", "store", "background"}
+    shell |= {"background_options"}
     parts = {"include", "reasoning", "text", "tools"}
 
     assert OURS.keys() == ACCOUNT_KEYS.keys()
@@ -173,6 +177,7 @@ async def test_an_administrator_opens_keys(pipe: Pipe, sim: Simulator) -> None:
     )
     asked: Json = {**OURS, "tools": HOSTED, "reasoning": {"mode": "pro"}}
     asked |= {"store": True, "previous_response_id": "resp_1", "background": True}
+    asked |= {"background_options": {"completion_window": "8h"}}
 
     theirs, admins = [await sent(pipe, sim, user, **asked) for user in (USER, ADMIN)]
 
@@ -181,7 +186,7 @@ async def test_an_administrator_opens_keys(pipe: Pipe, sim: Simulator) -> None:
         assert body["reasoning"]["mode"] == "pro"
         assert types(body) == ["web_search"]
         assert body["store"] is False
-        assert not {"previous_response_id", "background"} & body.keys()
+        assert not NEVER_OPENED & body.keys()
         assert "prompt_cache_retention" not in body
     assert "metadata" not in theirs
     assert admins["metadata"] == OURS["metadata"]

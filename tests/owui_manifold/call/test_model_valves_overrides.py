@@ -40,6 +40,23 @@ def test_facts_are_replaced_one_by_one() -> None:
     assert model.name == "Ours"
 
 
+@pytest.mark.parametrize(
+    ("row", "most"),
+    [
+        ({"name": "Ours"}, 272_000),
+        ({"context_window": 600_000}, None),
+        ({"context_window": 600_000, "max_input_tokens": 500_000}, 500_000),
+        ({"max_input_tokens": 100_000}, 100_000),
+    ],
+)
+def test_the_limit_of_another_window_says_nothing(
+    row: dict[str, Any], most: int | None
+) -> None:
+    """Who knows a larger window may not know the limit that the catalog has."""
+    overridden = overrides(my_gpt={"like": "gpt-5.2", **row})
+    assert resolve_model("my-gpt", overridden).facts.max_input_tokens == most
+
+
 def test_an_effort_at_the_end_of_an_own_name() -> None:
     """It counts if the model takes it; otherwise the name means what it always did."""
     overridden = overrides(my_gpt={"like": "gpt-5.2", "name": "Ours"})

@@ -71,6 +71,17 @@ def test_null_means_not_given() -> None:
     assert read(given) == read(CLOCKS)
 
 
+def test_a_server_behind_a_tunnel() -> None:
+    """It has no address; its id is nobody's business."""
+    row = {"server_label": "inside", "tunnel_id": "tunnel-1"}
+
+    servers = read(row)
+
+    assert servers.tools == ({"type": "mcp", **row},)
+    assert servers.complaints == servers.notes == ()
+    assert servers.secrets == ("tunnel-1",)
+
+
 @pytest.mark.parametrize(
     ("row", "words"),
     [
@@ -79,11 +90,16 @@ def test_null_means_not_given() -> None:
         ({"server_label": "my clocks", "server_url": URL}, "a letter followed by"),
         ({"server_label": "1st", "server_url": URL}, "a letter followed by"),
         ({"server_label": 7, "server_url": URL}, "a letter followed by"),
-        ({"server_label": "clocks"}, "clocks is left out, because it needs either"),
+        ({"server_label": "clocks"}, "clocks is left out, because it needs a server"),
         (
             {**CLOCKS, **DRIVE, "server_label": "both"},
-            "either a server_url or a connector_id",
+            "a server_url, a connector_id or a tunnel_id",
         ),
+        (
+            {**CLOCKS, "tunnel_id": "tunnel-1"},
+            "a server_url, a connector_id or a tunnel_id",
+        ),
+        ({"server_label": "d", "tunnel_id": 7}, "its tunnel_id is not a text"),
         ({**CLOCKS, "server_url": "clocks.example"}, "its server_url is not an addr"),
         ({**CLOCKS, "server_url": "https://[clocks"}, "its server_url is not an addr"),
         ({**CLOCKS, "server_url": f"{URL} ?x"}, "its server_url is not an address"),

@@ -3,8 +3,11 @@
 from typing import Any
 
 import pytest
+from openai.types.responses.tool_param import CodeInterpreter
+from pydantic import TypeAdapter
 
 from calls.sample import config_of
+from calls.valves import expert
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item
 from openai_responses.models.resolve import resolve_model
@@ -50,6 +53,27 @@ def test_a_users_choice_wins(
 ) -> None:
     """As for every other setting that both have."""
     assert offered(valves, user) == tools
+
+
+@pytest.mark.parametrize(
+    ("memory", "container"),
+    [
+        ("1g", {"type": "auto"}),
+        ("4g", {"type": "auto", "memory_limit": "4g"}),
+        ("64g", {"type": "auto", "memory_limit": "64g"}),
+    ],
+)
+def test_the_container_has_the_memory_that_is_paid_for(
+    memory: str, container: dict[str, str]
+) -> None:
+    """The API's own default is not sent, so the bytes of other chats stay."""
+    valves = {
+        "ENABLE_CODE_INTERPRETER": True,
+        "EXPERT_JSON": expert(code_memory=memory),
+    }
+    [tool] = offered(valves)
+    assert tool == {"type": "code_interpreter", "container": container}
+    TypeAdapter(CodeInterpreter).validate_python(tool)
 
 
 @pytest.mark.parametrize(

@@ -206,6 +206,38 @@ def test_file_search_follows_the_web_search() -> None:
     assert files == {"type": "file_search", "vector_store_ids": ["vs_1", "vs_2"]}
 
 
+def test_file_search_has_options() -> None:
+    """As a JSON object instead of the names; the API's own type takes them."""
+    options = {
+        "max_num_results": 5,
+        "filters": {"type": "eq", "key": "team", "value": "law"},
+        "ranking_options": {"score_threshold": 0.5},
+    }
+    for stores in (["vs_1", "vs_2", "vs_3"], "vs_1, vs_2"):
+        text = json.dumps({**options, "vector_store_ids": stores})
+        [files], _ = hosted(FILE_SEARCH_VECTOR_STORES=text)
+
+        TypeAdapter(FileSearchToolParam).validate_python(files)
+        expected = {"type": "file_search", "vector_store_ids": ["vs_1", "vs_2"]}
+        assert files == {**expected, **options}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        "{",
+        '{"vector_store_ids": 7}',
+        '{"vector_store_ids": ["vs_1"], "max_num_results": 51}',
+        '{"vector_store_ids": ["vs_1"], "filters": "team"}',
+        '{"vector_store_ids": ["vs_1"], "filter": {"type": "eq"}}',
+    ],
+)
+def test_a_file_search_without_its_filters_does_not_run(options: str) -> None:
+    """They may keep files from people."""
+    with pytest.raises(InvalidRequest, match="FILE_SEARCH_VECTOR_STORES"):
+        hosted(FILE_SEARCH_VECTOR_STORES=options)
+
+
 @pytest.mark.parametrize("model", ["gpt-4-turbo", "gpt-4.1-unheard-of"])
 def test_model_without_hosted_tools_gets_none(model: str) -> None:
     """It would refuse the request; the host's own tools stay."""

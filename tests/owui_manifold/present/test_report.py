@@ -137,7 +137,7 @@ async def test_share_of_the_window_is_that_of_the_last_response(
 ) -> None:
     """Of a chat whose model is known; the sum of all rounds says nothing."""
     prepared = await build_chat_request(asked())
-    window = prepared.call.model.facts.context_window or 0
+    window = prepared.call.model.facts.max_input_tokens or 0
     last = Usage(window // 2, window // 4, window // 4 * 3)
     whole = Usage(4 * window, window, 5 * window)
     ended = RunDone(COMPLETED, whole, last, output=(message("1", "Hello."),))

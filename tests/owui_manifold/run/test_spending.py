@@ -9,6 +9,7 @@ import pytest
 from calls.outcomes import (
     advice,
     chunks_of,
+    closings,
     errors,
     grown,
     result_of,
@@ -521,3 +522,36 @@ async def test_answer_ends_with_its_round_once_its_user_is_gone(
     assert len(sim.requests) == requests
     has_ended = any("no longer exists" in error for error in errors(shown))
     assert has_ended is (gone == "user-1")
+
+
+async def test_pictures_count_against_a_limit_in_money(
+    limited: Pipe, administration: Filter, host: StandInHost, sim: Simulator
+) -> None:
+    """Until then each costs its tokens of text alone, and a user draws without end."""
+    limit(host, {"money": 0.03, "per": "day"})
+    limited.valves = valves_for(sim, ENABLE_IMAGE_GENERATION=True, SHOW_COST=True)
+
+    [closing] = closings(await chunks_of(limited, chat("sim:draw"), **NATIVE))
+    await chunks_of(limited, chat("sim:draw"), **NATIVE)
+
+    assert closing.endswith("tokens · about $0.017")
+    [row] = await counted(administration)
+    words = row.input * 4 + row.output * 20
+    assert row.money == words + 2 * 272 * 30  # two of 1024 x 1024, low
+    assert (await refusal(limited, chat("sim:draw"))).startswith("Your limit of $0.03 ")
+
+
+async def test_a_picture_of_a_stopped_answer_counts(
+    limited: Pipe, administration: Filter, sim: Simulator
+) -> None:
+    """It is drawn, and the API tells nothing of an answer that nobody reads to its end."""
+    limited.valves = valves_for(sim, ENABLE_IMAGE_GENERATION=True)
+    answer = await limited.pipe(chat("sim:draw,delay=200"), **NATIVE)
+    async for chunk in answer:
+        if chunk.get("event", {}).get("type") == "files":
+            break
+    await answer.aclose()
+
+    [row] = await counted(administration)
+    assert row.output < 100
+    assert row.money >= 272 * 30
