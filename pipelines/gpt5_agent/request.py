@@ -44,10 +44,9 @@ class AgentRequest(NamedTuple):
     """One question to the agent.
 
     `body` holds the caller's other keys, `query` the question if it is not in the
-    messages, `context` what the model gets to read, `notices` what an administrator
-    reads above the answer where it `is_new`. `chat` names the user and the chat for which
-    approvals are kept; without it each counts once. `on_end` is called once, however
-    the answer ends.
+    messages, `notices` what an administrator reads above the answer where it `is_new`.
+    `chat` names the user and the chat for which approvals are kept; without it each
+    counts once. `on_end` is called once, however the answer ends.
     """
 
     strategy: str
@@ -62,7 +61,6 @@ class AgentRequest(NamedTuple):
     settings: Settings = Settings()
     own_tools: OwnToolSettings = OwnToolSettings()
     query: str = ""
-    context: object = None
     notices: tuple[str, ...] = ()
     is_new: Callable[[str], bool] = show_always
     chat: str = ""

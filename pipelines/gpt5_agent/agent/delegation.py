@@ -102,6 +102,7 @@ class DelegateTool(NamedTuple):
             parameters=replace(
                 parameters,
                 instruction=instruction,
+                context=None,
                 maximum_iterations=clamp_number(args.get("rounds"), 1, most, most),
             ),
             own_tools=own_tools._replace(
@@ -110,7 +111,6 @@ class DelegateTool(NamedTuple):
                 delegates=False,
             ),
             query="",
-            context=None,
         )
 
     def _select_tools(self, names: Any) -> list[Tool]:

@@ -100,14 +100,17 @@ def metadata_field(ended: RunDone) -> Chunk:
     return {METADATA_KEY: dict(ended.metadata)} if ended.metadata else {}
 
 
-def source_chunk(name: str, text: str) -> Chunk:
+def source_chunk(name: str, text: str, url: str = "") -> Chunk:
     """Return a source below the answer that opens to show `text`."""
-    source = {
-        "source": {"name": name},
-        "document": [text],
-        "metadata": [{"source": name}],
-    }
-    return host_event("source", source)
+    return host_event("source", source_data(name, text, url))
+
+
+def source_data(name: str, text: str, url: str = "") -> Chunk:
+    """Return a source in the host's form; its address, if any, is what it leads to."""
+    source = {"name": name, "url": url} if url else {"name": name}
+    # `[1]` in a text refers to the first distinct value of this key.
+    metadata = [{"source": url or name}]
+    return {"source": source, "document": [text], "metadata": metadata}
 
 
 def host_event(kind: str, data: JsonObject) -> Chunk:
