@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any
 
 from openai_responses.endings import COMPLETED, CUT
+from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item, text_message
 from openai_responses.loop.events import RunDone, ToolOutput
 from openai_responses.transport.connections import Connections
@@ -21,7 +22,7 @@ from openai_responses.transport.stream import TextDelta
 from openai_responses.ulid import new_ulid
 from owui_chat.events import AnswerEvent
 from owui_chat.input.tasks import is_usable_text, task_result
-from owui_chat.render.chunks import METADATA_KEY, Chunk, error_chunk, source_chunk
+from owui_chat.render.chunks import METADATA_KEY, Chunk, source_chunk
 from owui_chat.render.completions import ChunkRenderer, completion_text
 from owui_chat.render.native import NativeRenderer
 from owui_manifold.call.capabilities import AccountCapabilities
@@ -39,7 +40,11 @@ from owui_manifold.call.log import RunLog
 from owui_manifold.call.models import Listing, list_models
 from owui_manifold.call.valves import UserValves, Valves
 from owui_manifold.host.context import EventEmitter, HostContext
-from owui_manifold.host.open_webui import save_output, without_forbidden_search
+from owui_manifold.host.open_webui import (
+    http_error,
+    save_output,
+    without_forbidden_search,
+)
 from owui_manifold.host.threads import ToolThreads
 from owui_manifold.prepare.chat import build_chat_request
 from owui_manifold.prepare.tasks import (
@@ -49,9 +54,11 @@ from owui_manifold.prepare.tasks import (
 )
 from owui_manifold.present.report import refused_metadata
 from owui_manifold.present.views import (
+    error_status,
     metadata_chunk,
     page_view,
     readable_chunk,
+    refused_answer,
     stream_view,
     whole_result,
 )
@@ -100,7 +107,7 @@ class Pipe:
         __tools__: dict[str, Any] | None = None,
         __event_call__: Any = None,
         __event_emitter__: Any = None,
-    ) -> AsyncGenerator[Chunk, None] | Chunk:
+    ) -> Any:
         """Answer a chat: chunks if the caller streams, else one complete result.
 
         The host replaces `self.valves` at every call.
@@ -155,27 +162,35 @@ class Pipe:
             if metadata:
                 yield metadata_chunk(view, metadata)
             message = report_exception(call.log, error, PIPE_SHELL)
-            yield readable_chunk(error_chunk(message), call.caller)
+            answer = refused_answer(call.caller, message, error)
+            yield readable_chunk(answer, call.caller)
         if failed and call.config.shows_log and call.caller.has_page:
             yield source_chunk("Log of this answer", call.log.text())
 
-    async def _complete(self, call: PipeCall) -> Chunk:
+    async def _complete(self, call: PipeCall) -> Any:
         """Return the whole answer at once, with the output items for the host.
 
-        The host would show the text of an exception.
+        The host would show the text of an exception. To a plain client nothing but an
+        error is an HTTP error: with status 200 it would be taken for an answer.
         """
         emit = page_emitter(call.caller, call.host)
         try:
             ended, items = await self._watch(await self._answer(call), emit)
         except Exception as error:
-            result = error_chunk(report_exception(call.log, error, PIPE_SHELL))
+            message = report_exception(call.log, error, PIPE_SHELL)
+            result = refused_answer(call.caller, message, error)
             metadata = refused_metadata(call, error)
             if metadata:
                 result[METADATA_KEY] = metadata.wire()
                 if emit:
                     await emit(metadata_chunk(page_view(), metadata)["event"])
+            status = 400 if isinstance(error, InvalidRequest) else 500
+        else:
+            result = whole_result(call.caller, ended, items)
+            status = error_status(ended)
+        if call.caller.host_reads or "choices" in result:
             return result
-        return whole_result(call.caller, ended, items)
+        return http_error(result, status)
 
     async def _do_task(self, call: PipeCall) -> Chunk:
         """Return a title, a summary or the like; an empty text if that failed.

@@ -7,6 +7,7 @@ from typing import Any
 from calls.sample import IDS, USER
 from openai_responses.items import message_text
 from owui_manifold.pipe import Pipe
+from stand_in.host import HttpAnswer
 
 Json = dict[str, Any]
 NATIVE: Json = {"__user__": USER, "__metadata__": IDS}
@@ -44,8 +45,18 @@ async def chunks_of(pipe: Pipe, body: Json, **given: Any) -> list[Json]:
 async def result_of(pipe: Pipe, body: Json, **given: Any) -> Json:
     """What the pipe returns where no stream is wanted."""
     answer = await pipe.pipe({**body, "stream": False}, **given)
+    if isinstance(answer, HttpAnswer):
+        answer = answer.body
     assert isinstance(answer, dict)
     return answer
+
+
+async def refused_with(pipe: Pipe, body: Json, **given: Any) -> tuple[int, Json]:
+    """The HTTP status and the error that a client without a stream gets."""
+    body["stream"] = False
+    answer = await pipe.pipe(body, **given)
+    assert isinstance(answer, HttpAnswer)
+    return answer.status_code, answer.body["error"]
 
 
 def grown(chunks: list[Json]) -> str:

@@ -546,6 +546,21 @@ async def test_a_failed_task_is_empty(
 # ---------------------------------------------------------------------- what goes wrong
 
 
+async def test_format_without_a_schema_is_refused(
+    pipeline: Pipeline, sim: Simulator
+) -> None:
+    """Free text in the place of JSON would tell its reader nothing (R25)."""
+    more: Json = {"response_format": {"type": "json_schema"}}
+    for metadata in (METADATA, None):
+        streamed = await pieces(pipeline, "hello", metadata, **more)
+        answered = await result(pipeline, "hello", metadata, **more)
+
+        [failed] = [piece for piece in streamed if "error" in piece]
+        for message in (error_of(failed), error_of(answered)):
+            assert message.startswith("The setting response_format cannot be sent: ")
+    assert not sim.requests
+
+
 @pytest.mark.parametrize("task", ["", "title_generation"])
 async def test_missing_api_key_is_an_error(pipeline: Pipeline, task: str) -> None:
     """As an error that the page shows; a task stays empty (R25)."""

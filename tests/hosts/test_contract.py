@@ -37,6 +37,7 @@ PROMISED = {
     "env:STATIC_DIR": "PosixPath",
     "config:CACHE_DIR": "PosixPath",
     "config:UPLOAD_DIR": "PosixPath",
+    "functions:StreamingResponse": "type",
     "internal.db:get_async_db": "()",
     "main:app.state": "State",
     "models.groups:Groups.get_group_by_id": "async (id)",

@@ -400,6 +400,21 @@ class Functions:
         return [row for row in self.rows if row.type == type]
 
 
+@dataclass
+class HttpAnswer:
+    """What a pipe may return in place of a dict (starlette.responses)."""
+
+    content: list[bytes]
+    status_code: int = 200
+    media_type: str | None = None
+
+    @property
+    def body(self) -> Json:
+        """The JSON of it."""
+        answer: Json = json.loads(b"".join(self.content))
+        return answer
+
+
 async def render_system_prompt(
     system: str, form_data: Json, metadata: Json | None = None, user: Any = None
 ) -> Json:
@@ -436,6 +451,7 @@ class StandInHost:
         self.provide("utils.tools", get_updated_tool_function=updated_tool_function)
         self.functions = Functions()
         self.provide("models.functions", Functions=self.functions)
+        self.provide("functions", StreamingResponse=HttpAnswer)
         self.models = Models()
         self.settings = Settings()
         self.settings.permitted.add(("user-1", "features.web_search"))

@@ -12,7 +12,7 @@ from owui_chat.render.chunks import (
     error_chunk,
     host_usage,
 )
-from owui_chat.render.completions import ChunkRenderer, completion
+from owui_chat.render.completions import ChunkRenderer, client_error, completion
 from owui_chat.render.hosted import HostedItems
 from owui_chat.render.native import NativeRenderer
 from owui_manifold.call.context import Caller
@@ -51,6 +51,25 @@ def whole_result(caller: Caller, ended: RunDone, items: list[Item]) -> Chunk:
     if items:
         result |= {"output": items}
     return result
+
+
+def refused_answer(caller: Caller, message: str, error: Exception) -> Chunk:
+    """Return the error of an answer that an exception ended."""
+    if caller.host_reads:
+        return error_chunk(message)
+    return client_error(message, error)
+
+
+_REQUEST_FAULTS = (400, 413, 422, 429)
+
+
+def error_status(ended: RunDone) -> int:
+    """Return the HTTP status of an answer that failed.
+
+    401, 403 and 404 are about the pipe's own key and settings, not about the client's.
+    """
+    status = ended.trace.status
+    return status if status in _REQUEST_FAULTS else 502
 
 
 def metadata_chunk(
