@@ -5,7 +5,7 @@ The switches of the composer come from filters (`owui_controls`), in
 `agent` (true), `thinking` (an effort).
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 from openai_responses.endpoint import Endpoint, connection_secrets
@@ -34,8 +34,6 @@ from shells.valve_words import comma_list, unknown_words
 from strategies.parameters import StrategyParameters
 
 _Default = TypeVar("_Default")
-_Read = TypeVar("_Read")
-_Source = TypeVar("_Source")
 
 
 class Config(NamedTuple):
@@ -94,6 +92,11 @@ def read_config(
     )
     own = wishes.allowed
     parsed = _parse_valves(valves)
+    overrides: Mapping[str, ResolvedModel] | InvalidRequest
+    try:
+        overrides = named_models(valves)
+    except InvalidRequest as error:  # only calls that need it are refused
+        overrides = error
     effective = valves
     if wishes.own_key:
         effective = _for_own_key(valves, parsed.expert.user_keys_get)
@@ -107,7 +110,7 @@ def read_config(
         secrets=_secrets(valves, own.API_KEY.strip(), *parsed.remote.secrets),
         problems=_list_problems(valves, parsed, wishes.problem),
         own_key=wishes.own_key,
-        overrides=_read_or_error(named_models, valves),
+        overrides=overrides,
         remote=parsed.remote if has_servers else RemoteServers(),
         approval_rules=parsed.rules.rules,
         tool_seconds=parsed.timeouts.default,
@@ -137,19 +140,26 @@ class _ParsedValves(NamedTuple):
     rules: ReadRules
     timeouts: ReadTimeouts
     prices: Mapping[str, ModelPrices] | InvalidRequest
+    prices_problem: str
     agent: ReadAgent
 
 
 def _parse_valves(valves: Valves) -> _ParsedValves:
     """Read the valves that hold JSON, rules or lists; each has its own problems."""
     expert, expert_problems = read_expert_json(valves.EXPERT_JSON, ExpertSettings)
+    prices: Mapping[str, ModelPrices] | InvalidRequest
+    try:
+        prices, prices_problem = read_prices(valves.CUSTOM_MODEL_PRICING_JSON)
+    except InvalidRequest as error:  # no cost is known then
+        prices, prices_problem = error, str(error)
     return _ParsedValves(
         expert=expert,
         expert_problems=expert_problems,
         remote=read_servers(valves.REMOTE_MCP_SERVERS_JSON),
         rules=read_rules(valves.TOOL_APPROVAL, PIPE_SHELL),
         timeouts=read_timeouts(valves.TOOL_TIMEOUTS, PIPE_SHELL),
-        prices=_read_or_error(read_prices, valves.CUSTOM_MODEL_PRICING_JSON),
+        prices=prices,
+        prices_problem=prices_problem,
         agent=read_agent_parameters(valves.AGENT_JSON),
     )
 
@@ -158,14 +168,13 @@ def _list_problems(
     valves: Valves, parsed: _ParsedValves, switch_problem: str
 ) -> tuple[str, ...]:
     """Return what is wrong with valves and switches, as messages."""
-    prices = parsed.prices
     problems = (
         parsed.rules.problem,
         parsed.timeouts.problem,
         _permission_error(valves),
         switch_problem,
         *parsed.agent.problems,
-        str(prices) if isinstance(prices, InvalidRequest) else "",
+        parsed.prices_problem,
         *parsed.expert_problems,
     )
     return tuple(problem for problem in problems if problem)
@@ -193,16 +202,6 @@ def _secrets(valves: Valves, *others: str) -> tuple[str, ...]:
     values = [valves.EXTRA_HEADERS] if headers is None else headers.values()
     keys = (valves.effective_key(), valves.STORE_ENCRYPTION_KEY)
     return connection_secrets(values, valves.PROXY, *keys, *others)
-
-
-def _read_or_error(
-    read: Callable[[_Source], _Read], source: _Source
-) -> _Read | InvalidRequest:
-    """Return what a valve says, or its error: only calls that need it are refused."""
-    try:
-        return read(source)
-    except InvalidRequest as error:
-        return error
 
 
 def _offered_kinds(

@@ -235,11 +235,11 @@ class Valves(BaseModel):
     PARALLEL_TOOL_CALLS: bool = _valve(True, "Let the model call tools in parallel.")
     MAX_FUNCTION_CALL_LOOPS: int = _valve(
         10,
-        "Maximum number of rounds of tool calls before the model has to answer.",
-        ge=1,
+        "Maximum number of rounds of tool calls before the model has to answer, at "
+        "least 1.",
     )
     MAX_TOOL_CALLS: int = _valve(
-        100, "Maximum number of tool calls in one answer.", ge=1
+        100, "Maximum number of tool calls in one answer, at least 1."
     )
     AUTO_NATIVE_TOOLS: bool = _valve(
         False,
@@ -310,6 +310,12 @@ class Valves(BaseModel):
         """Read stored words of earlier pipes of this name: both stood for the user."""
         return "user" if value in ("id", "email") else value
 
+    @field_validator("MAX_FUNCTION_CALL_LOOPS", "MAX_TOOL_CALLS", mode="after")
+    @classmethod
+    def _at_least_one(cls, value: int) -> int:
+        """Read stored numbers of earlier pipes of this name, which had no limit."""
+        return max(1, value)
+
     def effective_key(self) -> str:
         """Return the key to use; empty if there is none.
 
@@ -368,6 +374,16 @@ class UserValves(BaseModel):
     SHOW_LOG_ON_ERROR: bool = _valve(
         False, "For administrators: show the log of a failed answer as a source."
     )
+
+    @field_validator("LOG_LEVEL", mode="before")
+    @classmethod
+    def _rename_inherit(cls, value: object) -> object:
+        """Read the stored word of earlier pipes of this name.
+
+        For a value that cannot be read, the host drops all settings of the user.
+        """
+        is_inherit = isinstance(value, str) and value.lower() == "inherit"
+        return "inherit" if is_inherit else value
 
 
 class ToolSetting(NamedTuple):
