@@ -11,7 +11,7 @@ from openai_responses.loop.attempts import Limits
 from openai_responses.loop.tools import Approver, CallLimits
 from openai_responses.redaction import redact
 from openai_responses.repairs.memory import RepairMemory
-from openai_responses.requests.build import Settings
+from openai_responses.requests.build import ResponsesRequest, Settings
 from openai_responses.transport.connections import Connections
 from owui_chat.storage.signature import Sign, signer
 from strategies.metadata import RunMetadata
@@ -46,7 +46,8 @@ class AgentRequest(NamedTuple):
     `body` holds the caller's other keys, `query` the question if it is not in the
     messages, `notices` what an administrator reads above the answer where it `is_new`.
     `chat` names the user and the chat for which approvals are kept; without it each
-    counts once. `on_end` is called once, however the answer ends.
+    counts once. `on_request` is called with what is sent first, and `on_end` once,
+    however the answer ends.
     """
 
     strategy: str
@@ -68,6 +69,7 @@ class AgentRequest(NamedTuple):
     redacted: Callable[[str], str] = redact
     """Returns a text for the model without what only the server may know."""
     debug: bool = False
+    on_request: Callable[[ResponsesRequest], object] = ignore_report
     on_end: Callable[[RunMetadata], object] = ignore_report
     user_id: str = ""
     repairs: RepairMemory | None = None

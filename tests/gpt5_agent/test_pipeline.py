@@ -521,6 +521,34 @@ async def test_a_task_that_is_read_as_json_is_held_to_it(
     assert "verbosity" not in text
 
 
+@pytest.mark.parametrize("task", ["", "title_generation"])
+@pytest.mark.parametrize(
+    ("scenario", "end"), [("short", "success"), ("quota", "error")]
+)
+async def test_audit_log_has_a_line_for_request_and_end(
+    pipeline: Pipeline,
+    caplog: pytest.LogCaptureFixture,
+    task: str,
+    scenario: str,
+    end: str,
+) -> None:
+    """The same events and fields as the pipe's, without a word of the chat."""
+    pipeline.valves.EXPERT_JSON = expert(audit_log=True)
+    metadata = {**METADATA, "task": task}
+    await result(pipeline, f"sim:{scenario} my diary", metadata)
+
+    lines = [json.loads(text) for text in caplog.messages if text.startswith("{")]
+    lines = [line for line in lines if "event" in line]
+    assert [line["event"] for line in lines] == [
+        "responses_api_request",
+        f"responses_api_{end}",
+    ]
+    assert lines[0]["run_id"] == lines[1]["run_id"]
+    assert lines[0]["request_id"] is None
+    assert lines[1]["request_id"].startswith("req_")
+    assert "diary" not in json.dumps(lines)
+
+
 async def test_a_task_without_messages_is_empty(
     pipeline: Pipeline, sim: Simulator, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -36,6 +36,7 @@ from owui_manifold.store.writers import (
     RowWriter,
     StoredAnswer,
 )
+from shells.audit_log import open_audit_log
 from shells.failures import server_message
 from strategies.context import read_context
 from strategies.shown_thoughts import ShownThoughts
@@ -60,6 +61,9 @@ async def answer_events(
     call = prepared.call
     answer = _Answer(prepared, connections)
     report_request(prepared)
+    audit = open_audit_log(call.config.expert, call.log, call.endpoint.host)
+    if audit:
+        audit.note_request(prepared.request)
     if prepared.reason:
         yield Status(prepared.reason)
     lines = WaitingLines(page_emitter(call.caller, call.host), connections)
@@ -77,6 +81,8 @@ async def answer_events(
             for shown in await answer.show(event):
                 yield shown
             if isinstance(event, RunDone):
+                if audit:
+                    audit.note_end(event)
                 end = _end_answer(prepared, answer.with_whole_output(event), uploads)
                 async with aclosing(end) as last_events:
                     async for last_event in last_events:
