@@ -78,10 +78,12 @@ class Valves(BaseModel):
     )
 
     # Key and server
-    AUTH: Literal["key", "bearer", "entra_id"] = _valve(
+    AUTH: Literal["key", "bearer", "entra_id", "session", "system_oauth"] = _valve(
         "key",
         "How the key is sent: `key` as the server expects it, `bearer` as a bearer "
-        "token. `entra_id` sends a token of Microsoft Entra ID instead.",
+        "token. Instead of the key, `entra_id` sends a token of Microsoft Entra ID, and, "
+        "to gateways only, `system_oauth` the user's own OAuth token, `session` the "
+        "user's login of Open WebUI.",
     )
     ORGANIZATION: str = _valve(
         "", "Organization to bill, if the key has access to several."
@@ -89,7 +91,9 @@ class Valves(BaseModel):
     PROJECT: str = _valve("", "Project to bill, if the key has access to several.")
     EXTRA_HEADERS: str = _valve(
         "",
-        'Headers to add or replace, as a JSON object: `{"X-Team": "blue"}`.',
+        'Headers to add or replace, as a JSON object: `{"X-Team": "blue"}`. Open '
+        "WebUI's placeholders, such as `{{USER_ID}}`, are filled in "
+        "(docs/gateways.md).",
         secret=True,
     )
     USER_API_KEYS: Literal["off", "allowed", "required"] = _valve(
@@ -384,6 +388,10 @@ class UserValves(BaseModel):
         """
         is_inherit = isinstance(value, str) and value.lower() == "inherit"
         return "inherit" if is_inherit else value
+
+
+USER_TOKENS = ("session", "system_oauth")
+"""The words of AUTH for a token of whoever asks, by the host's names."""
 
 
 class ToolSetting(NamedTuple):
