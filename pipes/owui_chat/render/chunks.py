@@ -87,6 +87,19 @@ def status_chunk(text: str) -> Chunk:
     return host_event("status", status)
 
 
+def compaction_chunk(*, has_ended: bool) -> Chunk:
+    """Return the host's event about a compaction of the chat, which begins or ends.
+
+    The page then says that it is in progress (utils/context_compaction.py:82 of 0.12.4).
+    """
+    shown = {
+        "action": "context_compaction",
+        "description": "Compacting context",
+        "done": has_ended,
+    }
+    return host_event("context_compaction", shown)
+
+
 def closing_chunk(line: str, metadata: JsonObject) -> Chunk:
     """Return the last status line; the host stores an agent's `metadata` with it."""
     chunk = status_chunk(line)
