@@ -150,7 +150,7 @@ class ResponsesError(Exception):
         self.fault = fault
 
 
-class InvalidRequest(ResponsesError):
+class InvalidRequest(ResponsesError, ValueError):
     """A request that is not sent."""
 
 
