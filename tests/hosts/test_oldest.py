@@ -23,6 +23,7 @@ from hosts.setup.own_server import PIPE, admin, member, pipe, toolkit
 from hosts.setup.pipes import valves_changed
 from hosts.test_agents import (
     agents,
+    test_context_is_read_and_stored_as_sources,
     test_stop_in_a_round_asks_nothing_more,
     test_the_limit_of_rounds_ends_in_an_answer,
     test_the_switch_keeps_the_beginning_of_a_chat,
@@ -56,6 +57,7 @@ from hosts.test_denied_tools import test_question_shows_what_will_be_done
 from hosts.test_limits import students, test_a_group_reaches_its_limit
 from hosts.test_plain_http import (
     test_a_failure_in_a_stream_is_an_error_chunk,
+    test_format_without_a_schema_is_a_bad_request,
     test_plain_request_gets_one_result,
     test_plain_stream_has_chat_chunks,
 )

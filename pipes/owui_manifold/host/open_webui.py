@@ -44,7 +44,7 @@ def http_error(body: JsonObject, status: int) -> Any:
     """Return an answer with an HTTP status, which the host hands on as it is.
 
     Of the answers of a pipe it hands on dicts, with status 200, and this class
-    (functions.py:340 of 0.12.4).
+    (functions.py:332 of 0.12.4).
     """
     response = host_name("functions", "StreamingResponse")
     content = [json.dumps(body).encode()]
