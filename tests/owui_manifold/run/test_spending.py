@@ -161,11 +161,11 @@ async def test_stopped_answer_is_estimated(
     asked = "word " * 400
     answer = await limited.pipe(chat(f"sim:slow {asked}"), **NATIVE)
     text = ""
-    async for chunk in answer:  # type: ignore[union-attr]
+    async for chunk in answer:
         text += chunk.get("delta", "") if "text.delta" in chunk.get("type", "") else ""
         if len(text) > 60:
             break
-    await answer.aclose()  # type: ignore[union-attr]
+    await answer.aclose()
 
     [row] = await counted(administration)
     assert row.requests == 1
