@@ -33,6 +33,8 @@ from strategies.parameters import StrategySettings  # noqa: E402
 from toolbox.sandbox.options import SandboxOptions  # noqa: E402
 
 DOCS = ROOT / "docs"
+SPECIFICATION = DOCS / "reference" / "specification.md"
+_ROW = re.compile(r"^\| ([A-Z]\d+) \| (.+?) \| Differs(.+?) \| `", re.MULTILINE)
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 _IN_BRACKETS = ("code", "param")
 _TABLE = re.compile(
@@ -90,6 +92,7 @@ def tables() -> dict[str, str]:
         "sandbox-options": valves_table(SandboxOptions, "Key"),
         "sandbox-tool-options": valves_table(StoredSandboxOptions, "Key"),
         "messages": messages_table(SENTENCES),
+        "differences": differences_table(SPECIFICATION.read_text("utf-8")),
     }
 
 
@@ -112,6 +115,20 @@ def valves_table(valves: type[BaseModel], heading: str = "Valve") -> str:
         for name, field in valves.model_fields.items()
     ]
     return markdown_table((heading, "Default", "What it does"), rows)
+
+
+def differences_table(text: str) -> str:
+    """Return a row for each of the specification's that is done otherwise here."""
+    rows: list[tuple[str, str, str]] = []
+    for row, specified, here in _ROW.findall(text):
+        shown = here.removeprefix(":").strip()
+        # Links of the page lead from another folder.
+        shown = re.sub(r"\]\((?:\.\./)?([\w-]+\.md)\)", r"](\1)", shown)
+        shown = shown.replace(
+            "](agent-requirements.md)", "](reference/agent-requirements.md)"
+        )
+        rows.append((row, specified, shown[:1].upper() + shown[1:]))
+    return markdown_table(("Row", "Specified", "Here, and why"), rows)
 
 
 def messages_table(sentences: Mapping[str, Mapping[str, str]]) -> str:

@@ -11,7 +11,7 @@ from openai_responses.loop.attempts import Limits
 from openai_responses.loop.tools import Approver, CallLimits
 from openai_responses.redaction import redact
 from openai_responses.repairs.memory import RepairMemory
-from openai_responses.requests.build import Settings
+from openai_responses.requests.build import ResponsesRequest, Settings
 from openai_responses.transport.connections import Connections
 from owui_chat.storage.signature import Sign, signer
 from strategies.metadata import RunMetadata
@@ -44,10 +44,10 @@ class AgentRequest(NamedTuple):
     """One question to the agent.
 
     `body` holds the caller's other keys, `query` the question if it is not in the
-    messages, `context` what the model gets to read, `notices` what an administrator
-    reads above the answer where it `is_new`. `chat` names the user and the chat for which
-    approvals are kept; without it each counts once. `on_end` is called once, however
-    the answer ends.
+    messages, `notices` what an administrator reads above the answer where it `is_new`.
+    `chat` names the user and the chat for which approvals are kept; without it each
+    counts once. `on_request` is called with what is sent first, and `on_end` once,
+    however the answer ends.
     """
 
     strategy: str
@@ -62,7 +62,6 @@ class AgentRequest(NamedTuple):
     settings: Settings = Settings()
     own_tools: OwnToolSettings = OwnToolSettings()
     query: str = ""
-    context: object = None
     notices: tuple[str, ...] = ()
     is_new: Callable[[str], bool] = show_always
     chat: str = ""
@@ -70,6 +69,7 @@ class AgentRequest(NamedTuple):
     redacted: Callable[[str], str] = redact
     """Returns a text for the model without what only the server may know."""
     debug: bool = False
+    on_request: Callable[[ResponsesRequest], object] = ignore_report
     on_end: Callable[[RunMetadata], object] = ignore_report
     user_id: str = ""
     repairs: RepairMemory | None = None

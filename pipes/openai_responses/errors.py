@@ -2,7 +2,8 @@
 
 ResponsesError
  ├─ InvalidRequest         our own check refused it; nothing was sent
- │   └─ InvalidSetting     because of a field of the endpoint
+ │   ├─ InvalidSetting     because of a field of the endpoint
+ │   └─ InvalidParameter   because of a parameter of the caller
  ├─ ConnectionFailed       no connection, or it broke before an answer
  ├─ TimedOut               the server or the run took too long
  ├─ ResponseLost           a background response whose rest cannot be had
@@ -154,7 +155,7 @@ Remedy = Literal["request", "rule", "setup"]
 administrator that forbids it, or what an administrator has set up."""
 
 
-class InvalidRequest(ResponsesError):
+class InvalidRequest(ResponsesError, ValueError):
     """A request that is not sent."""
 
     def __init__(
@@ -175,6 +176,15 @@ class InvalidSetting(InvalidRequest):
     def __init__(self, name: SettingName, reason: str) -> None:
         """Keep the name of the field; `reason` is a sentence that does not name it."""
         super().__init__(reason, SettingFault((name,), "certain"))
+
+
+class InvalidParameter(InvalidRequest):
+    """A parameter of the caller has a value that cannot be sent."""
+
+    def __init__(self, param: str, reason: str) -> None:
+        """Keep the name that the caller gave it."""
+        super().__init__(f"The setting {param} cannot be sent: {reason}.")
+        self.param = param
 
 
 class ConnectionFailed(ResponsesError):

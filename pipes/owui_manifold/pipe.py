@@ -181,7 +181,8 @@ class Pipe:
     async def _complete(self, call: PipeCall) -> Any:
         """Return the whole answer at once, with the output items for the host.
 
-        The host would show the text of an exception.
+        The host would show the text of an exception. To a plain client nothing but an
+        error is an HTTP error: with status 200 it would be taken for an answer.
         """
         emit = page_emitter(call.caller, call.host)
         has_lines = emit is not None and not call.caller.is_in_channel

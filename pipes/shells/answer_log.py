@@ -61,8 +61,16 @@ class AnswerLog:
         """Write a line of level WARNING, which an administrator should read."""
         self.line("WARNING", text)
 
+    def audit(self, line: str) -> None:
+        """Write a line of the audit log, which has its own setting, at any level."""
+        self._write_audit(redact(line, self._secrets))
+
     def _write(self, level: LogLevel, one_line: str) -> None:
         """Write a line without secrets and line breaks to the log of the shell."""
+        raise NotImplementedError
+
+    def _write_audit(self, line: str) -> None:
+        """Write a line without secrets, whatever the level of the log is."""
         raise NotImplementedError
 
 

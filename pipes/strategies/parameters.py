@@ -1,13 +1,14 @@
 """The parameters of a strategy: the seed's names, limits and defaults.
 
 Both strategies take the same. `model`, `instruction`, `prompt_policy_overrides`,
-`maximum_iterations` and `emit_intermediate_thoughts` are the contract of the seed
-(gpt5_dify_plugins_design, section 4.3); the others are ours.
+`context`, `maximum_iterations` and `emit_intermediate_thoughts` are the contract of the
+seed (gpt5_dify_plugins_design, section 4.3); the others are ours.
 """
 
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from pydantic import (
     BaseModel,
@@ -45,6 +46,8 @@ class StrategyParameters:
     model: str = ""
     instruction: str = ""
     prompt_policy_overrides: str = ""
+    context: object = None
+    """What the agent knows: a text, an object, or a list of them (`read_context`)."""
     policy_style: PolicyStyle = "full"
     guide: Guide = NO_GUIDE
     maximum_iterations: int = 6
@@ -84,6 +87,11 @@ class StrategySettings(BaseModel):
         default=_SEED.prompt_policy_overrides,
         description="Changed policies: a text, which is added, or an object, which "
         "replaces some of them (docs/agent.md).",
+    )
+    context: StrictStr | dict[str, Any] | list[Any] | None = Field(
+        default=None,
+        description="What an agent knows: a text, or a list of texts and of objects "
+        "with `title`, `content` and `url`. They are sources below each answer.",
     )
     policy_style: PolicyStyle = Field(
         default=_SEED.policy_style,
@@ -154,6 +162,7 @@ class StrategySettings(BaseModel):
             model=self.model,
             instruction=self.instruction,
             prompt_policy_overrides=self.prompt_policy_overrides,
+            context=self.context,
             policy_style=self.policy_style,
             guide=self.guide,
             maximum_iterations=self.maximum_iterations,

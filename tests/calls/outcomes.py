@@ -70,6 +70,14 @@ async def failure_of(pipe: Pipe, body: Json, **given: Any) -> Response:
     return _response_in(answer)
 
 
+async def refused_with(pipe: Pipe, body: Json, **given: Any) -> tuple[int, Json]:
+    """The HTTP status and the error that a client without a stream gets."""
+    body["stream"] = False
+    response = _response_in(await pipe.pipe(body, **given))
+    error: Json = body_of(response)["error"]
+    return response.status_code, error
+
+
 def _response_in(answer: Any) -> Response:
     """The response that Open WebUI unpacks."""
     assert isinstance(answer, BaseModel)

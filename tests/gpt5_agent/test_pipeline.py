@@ -521,6 +521,34 @@ async def test_a_task_that_is_read_as_json_is_held_to_it(
     assert "verbosity" not in text
 
 
+@pytest.mark.parametrize("task", ["", "title_generation"])
+@pytest.mark.parametrize(
+    ("scenario", "end"), [("short", "success"), ("quota", "error")]
+)
+async def test_audit_log_has_a_line_for_request_and_end(
+    pipeline: Pipeline,
+    caplog: pytest.LogCaptureFixture,
+    task: str,
+    scenario: str,
+    end: str,
+) -> None:
+    """The same events and fields as the pipe's, without a word of the chat."""
+    pipeline.valves.EXPERT_JSON = expert(audit_log=True)
+    metadata = {**METADATA, "task": task}
+    await result(pipeline, f"sim:{scenario} my diary", metadata)
+
+    lines = [json.loads(text) for text in caplog.messages if text.startswith("{")]
+    lines = [line for line in lines if "event" in line]
+    assert [line["event"] for line in lines] == [
+        "responses_api_request",
+        f"responses_api_{end}",
+    ]
+    assert lines[0]["run_id"] == lines[1]["run_id"]
+    assert lines[0]["request_id"] is None
+    assert lines[1]["request_id"].startswith("req_")
+    assert "diary" not in json.dumps(lines)
+
+
 async def test_a_task_without_messages_is_empty(
     pipeline: Pipeline, sim: Simulator, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -544,6 +572,21 @@ async def test_a_failed_task_is_empty(
 
 
 # ---------------------------------------------------------------------- what goes wrong
+
+
+async def test_format_without_a_schema_is_refused(
+    pipeline: Pipeline, sim: Simulator
+) -> None:
+    """Free text in the place of JSON would tell its reader nothing (R25)."""
+    more: Json = {"response_format": {"type": "json_schema"}}
+    for metadata in (METADATA, None):
+        streamed = await pieces(pipeline, "hello", metadata, **more)
+        answered = await result(pipeline, "hello", metadata, **more)
+
+        [failed] = [piece for piece in streamed if "error" in piece]
+        for message in (error_of(failed), error_of(answered)):
+            assert message.startswith("The setting response_format cannot be sent: ")
+    assert not sim.requests
 
 
 @pytest.mark.parametrize("task", ["", "title_generation"])

@@ -353,3 +353,29 @@ async def test_sub_agents_are_those_of_the_host(tab: Tab, simulator: Simulator) 
     assert "`delegate_task`" in instructions_of(first)
     assert tool_outputs(last)[0].startswith("This is turn 1.")
     assert all("<persistence>" in str(body["input"]) for body in chat_bodies(simulator))
+
+
+CONTEXT = [{"title": "Office", "content": "Open 9 to 17."}, "It froze in 1963."]
+
+
+@pytest.mark.asyncio
+async def test_context_is_read_and_stored_as_sources(
+    tab: Tab, admin: User, simulator: Simulator
+) -> None:
+    """That of a workspace model, which no request replaces (R8)."""
+    params: Json = {"custom_params": {"context": json.dumps(CONTEXT)}}
+    async with workspace_model(admin, AGENT_MODEL, params) as model:
+        turn = await tab.send(model, "sim:annotations hello")
+        message = await tab.message(turn)
+        own: Json = {"context": "Closed."}
+        replaced = await tab.send(model, "sim:short hello", body=own)
+
+    assert turn.error is replaced.error is None
+    for body in chat_bodies(simulator):
+        text = instructions_of(body)
+        assert '<entry name="Office">\nOpen 9 to 17.\n</entry>' in text
+        assert "It froze in 1963." in text
+        assert "Closed." not in str(body)
+    names = [source["source"]["name"] for source in message["sources"]]
+    assert names == ["Office", "Context 2", "The chronicle"]
+    assert "the town's chronicle[3]" in message["content"]

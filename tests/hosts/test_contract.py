@@ -61,6 +61,8 @@ PROMISED = {
     "utils.filter:get_filter_context": "(request)",
     "utils.filter:get_function_module": "async (request, function_id)",
     "utils.headers:include_user_info_headers": "(headers, user, *, request)",
+    "utils.headers:get_custom_headers": "async (custom_headers, user, metadata, *, request)",
+    "utils.middleware:get_system_oauth_token": "async (request, user)",
     "utils.access_control:has_permission": (
         "async (user_id, permission_key, default_permissions)"
     ),

@@ -88,7 +88,12 @@ async def test_compacted_chat_continues_from_its_compaction(
     assert last["input"][: len(body["input"])] == body["input"]
     assert_nothing_dropped(simulator)
     sealed = body["input"][0]["encrypted_content"]
-    assert sealed not in json.dumps(host_items(await tab.message(first)))
+    message = await tab.message(first)
+    assert sealed not in json.dumps(host_items(message))
+    told = [event["data"]["done"] for event in first.of_type("context_compaction")]
+    assert told == [False, True]
+    *_, line, _ = [status["description"] for status in message["statusHistory"]]
+    assert line.startswith("This chat was compacted")
 
 
 @pytest.mark.asyncio

@@ -1,10 +1,13 @@
-"""Chats of others go on with the pipe."""
+"""Chats and settings of others go on with the pipe."""
 
 import pytest
 
+from calls.old_valves import OLD_USER_VALVES, OLD_VALVES
+from hosts.people.client import Json
 from hosts.people.tabs import Tab
 from hosts.people.users import User
 from hosts.sent import chat_bodies, kinds
+from hosts.setup.pipes import install_pipe
 from simulator import Simulator
 
 pytestmark = [
@@ -51,3 +54,56 @@ async def test_chat_of_the_hosts_own_connection_continues(
     ]
     assert output["call_id"] == call["call_id"]
     assert kinds(next_turn["input"])[5:] == ["reasoning", "assistant", "user"]
+
+
+OLD = "old_manifold"
+FIELDS = "\n".join(f"        {name}: Any = None" for name in OLD_VALVES)
+OLD_PIPE = f"""
+from typing import Any
+from pydantic import BaseModel
+
+
+class Pipe:
+    class Valves(BaseModel):
+{FIELDS}
+
+    class UserValves(BaseModel):
+        LOG_LEVEL: str = "INHERIT"
+
+    def pipes(self):
+        return [{{"id": "gpt-5.2", "name": "gpt-5.2"}}]
+
+    def pipe(self, body: dict, __user__: dict) -> str:
+        return ""
+"""
+
+
+async def test_stored_settings_of_an_earlier_pipe_are_read_and_saved(
+    tab: Tab, admin: User, simulator: Simulator, pipe_source: str, pipe_valves: Json
+) -> None:
+    """The update is not refused, no setting of a user is dropped, both can be saved."""
+    await admin.install_function(OLD, OLD_PIPE)
+    await admin.set_valves(OLD, OLD_VALVES)
+    await tab.user.set_user_valves(OLD, OLD_USER_VALVES)
+
+    try:
+        await admin.install_function(OLD, pipe_source)  # refused if it cannot be read
+        before = await admin.valves(OLD)
+        saved = await admin.set_valves(OLD, before)
+        await install_pipe(
+            admin, OLD, pipe_source, {**pipe_valves, "MODEL_ID": "gpt-5.2"}
+        )
+        own = await tab.user.user_valves(OLD)
+        await tab.user.set_user_valves(OLD, {**own, "VERBOSITY": "low"})
+        # As a page stored it that knew the old word alone.
+        turn = await tab.send(f"{OLD}.gpt-5.2", "sim:short hello")
+        saved_own = await tab.user.user_valves(OLD)
+    finally:
+        await admin.delete_function(OLD)
+
+    assert before.keys() == OLD_VALVES.keys()
+    assert saved["PROMPT_CACHE_KEY"] == "user"
+    assert saved["PERSIST_REASONING_TOKENS"] == "response"
+    assert turn.error is None
+    assert chat_bodies(simulator)[-1]["text"] == {"verbosity": "low"}
+    assert saved_own == {"LOG_LEVEL": "inherit", "VERBOSITY": "low"}

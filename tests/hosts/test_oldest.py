@@ -24,6 +24,7 @@ from hosts.setup.own_server import PIPE, admin, member, pipe, toolkit
 from hosts.setup.pipes import valves_changed
 from hosts.test_agents import (
     agents,
+    test_context_is_read_and_stored_as_sources,
     test_stop_in_a_round_asks_nothing_more,
     test_the_limit_of_rounds_ends_in_an_answer,
     test_the_switch_keeps_the_beginning_of_a_chat,
@@ -95,6 +96,7 @@ from hosts.test_other_functions import (
 )
 from hosts.test_plain_http import (
     test_a_failure_in_a_stream_is_an_error_chunk,
+    test_format_without_a_schema_is_a_bad_request,
     test_plain_request_gets_one_result,
     test_plain_stream_has_chat_chunks,
 )

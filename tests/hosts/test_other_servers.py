@@ -180,3 +180,31 @@ async def test_half_a_character_loses_nothing(tab: Tab, admin: User) -> None:
     assert turn.error is None
     assert stored["content"].strip().startswith("Rain ")
     assert " in Z" in stored["content"]
+
+
+async def test_gateway_gets_placeholders_and_the_users_login(
+    tab: Tab, admin: User
+) -> None:
+    """Headers as the host's own connections fill them in; no key of the pipe."""
+    headers = {"X-User": "{{USER_ID}}", "X-Chat": "{{CHAT_ID}}", "X-Team": "blue"}
+    async with (
+        Upstream(sending("vllm.2", "vllm.2")) as upstream,
+        valves_changed(
+            admin,
+            PIPE,
+            BASE_URL=upstream.base_url,
+            EXTRA_HEADERS=json.dumps(headers),
+            AUTH="session",
+        ),
+    ):
+        turn = await tab.send(MODEL, "weather?")
+        async with valves_changed(admin, PIPE, AUTH="system_oauth"):
+            nobody = await tab.send(MODEL, "weather?")
+
+    assert turn.error is None
+    [request] = upstream.requests
+    assert request.headers["X-User"] == tab.user.id
+    assert request.headers["X-Chat"] == turn.chat_id
+    assert request.headers["X-Team"] == "blue"
+    assert request.headers["Authorization"] == f"Bearer {tab.user.token}"
+    assert "needs your OAuth token" in str(nobody.error)

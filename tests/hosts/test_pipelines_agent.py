@@ -250,6 +250,24 @@ async def test_a_plain_client_gets_a_whole_answer(
     assert simulator.api_key not in server.log()
 
 
+async def test_the_audit_log_names_the_servers_id(server: PipelinesServer) -> None:
+    """Request, then success or error, as the pipe writes them, and no text."""
+    before = len(server.log())
+    async with agent_valves_changed(server, EXPERT_JSON=expert(audit_log=True)):
+        await server.complete(FUNCTION_CALLING, "sim:short canary-of-the-prompt")
+        await server.complete(FUNCTION_CALLING, "sim:quota canary-of-the-prompt")
+
+    lines = [line for line in server.log()[before:].splitlines() if "_api_" in line]
+    records = [json.loads(line[line.index("{") :]) for line in lines]
+    assert [line["event"].removeprefix("responses_api_") for line in records] == [
+        *("request", "success"),
+        *("request", "error"),
+    ]
+    assert records[0]["run_id"] == records[1]["run_id"] != records[2]["run_id"]
+    assert [bool(line["request_id"]) for line in records] == [False, True, False, True]
+    assert "canary-of-the-prompt" not in json.dumps(records)
+
+
 async def test_a_client_spends_and_changes_no_more_than_it_may(
     server: PipelinesServer, simulator: Simulator
 ) -> None:

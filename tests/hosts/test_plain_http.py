@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
+from hosts.people.client import OpenWebUIError
 from hosts.people.users import User
 from hosts.sent import chat_bodies, instructions_of, kinds
 from simulator import Simulator
@@ -116,3 +117,38 @@ async def test_a_failure_in_a_stream_is_an_error_chunk(
     assert any(contents)
     (error,) = [c["error"] for c in chunks if "error" in c]
     assert "broke before the answer was complete" in error["message"]
+
+
+SCHEMALESS: Json = {"response_format": {"type": "json_schema", "json_schema": {}}}
+
+
+@pytest.mark.asyncio
+async def test_format_without_a_schema_is_a_bad_request(
+    member: User, simulator: Simulator
+) -> None:
+    """In OpenAI's form; the stream, which has begun by then, ends with the error."""
+    question = [{"role": "user", "content": "sim:chat"}]
+    with pytest.raises(OpenWebUIError) as refused:
+        await member.completion(MODEL, question, **SCHEMALESS)
+    chunks = [chunk async for chunk in member.chunks(MODEL, question, **SCHEMALESS)]
+
+    assert refused.value.status == 400
+    for error in (refused.value.body["error"], chunks[0]["error"]):
+        assert error["message"].startswith("The setting response_format cannot be")
+        assert error["type"] == "invalid_request_error"
+        assert error["param"] == "response_format"
+    assert chat_bodies(simulator) == []
+
+
+@pytest.mark.asyncio
+async def test_refusal_of_the_api_keeps_its_status(member: User) -> None:
+    """A client tries 429 again; a wrong key is not the client's fault."""
+    statuses: list[int] = []
+    for scenario in ("leaky-error", "quota", "leaky-error-401"):
+        question = [{"role": "user", "content": f"sim:{scenario}"}]
+        with pytest.raises(OpenWebUIError) as refused:
+            await member.completion(MODEL, question)
+        assert refused.value.body["error"]["message"]
+        statuses.append(refused.value.status)
+
+    assert statuses == [400, 429, 502]

@@ -347,7 +347,7 @@ async def test_shared_or_exported_chat_carries_ciphertext(
 async def test_the_audit_log_is_one_line_a_request(
     tab: Tab, admin: User, server: OpenWebUI, simulator: Simulator
 ) -> None:
-    """Request, then success or error, with one id and without a word of the chat."""
+    """Request, then success or error, with the server's id and ours, and no text."""
     before = len(server.log())
     async with valves_changed(
         admin, PIPE, EXPERT_JSON=expert(audit_log=True, max_retries=0)
@@ -361,9 +361,10 @@ async def test_the_audit_log_is_one_line_a_request(
         *("request", "success"),
         *("request", "error"),
     ]
-    assert (
-        records[0]["request_id"] == records[1]["request_id"] != records[2]["request_id"]
-    )
+    assert records[0]["run_id"] == records[1]["run_id"] != records[2]["run_id"]
+    ids = [line["request_id"] for line in records]
+    assert [bool(name) for name in ids] == [False, True, False, True]
+    assert str(ids[1]).startswith("req_")
     assert records[1]["response_model"] == "gpt-6.1-sol"
     assert (records[3]["status_code"], records[3]["use_custom_base_url"]) == (429, True)
     assert "canary-of-the-prompt" not in json.dumps(records)

@@ -487,3 +487,15 @@ async def test_switches_of_the_composer_hold_for_one_message(
     assert (effort(thinking), hosted(thinking)) == ("high", [])
     assert effort(every) == "high"
     assert hosted(every) == ["web_search", "code_interpreter"]
+
+
+async def test_a_format_without_a_schema_is_told_on_the_page(
+    admin: User, tab: Tab, simulator: Simulator
+) -> None:
+    """In the place of an answer: whoever made the model reads what is wrong."""
+    params = {"custom_params": {"response_format": '{"type": "json_schema"}'}}
+    async with workspace_model(admin, CHAT, params) as model:
+        turn = await tab.send(model, "sim:short")
+
+    assert "The setting response_format cannot be sent: json_schema" in str(turn.error)
+    assert chat_bodies(simulator) == []

@@ -15,6 +15,7 @@ from openai_responses.redaction import redact
 CANARY = "sk-canary-7c1e5f"
 SPOKEN = "Canary words"
 ID = "01KAB2C3D4E5F6G7H8J9KAMBNC"
+REQUEST_ID = "req_011CT7Y2vXKQe4bY6y"
 HOST = "api.openai.com"
 PAYLOAD: dict[str, Any] = {
     "model": "gpt-6.1-sol",
@@ -51,8 +52,8 @@ def lines_of(host: str = HOST, error: ApiError = REFUSED) -> list[str]:
     audited = AuditedRequest(PAYLOAD, host, ID)
     return [
         audited.request_line(),
-        audited.success_line(RESPONSE["model"]),
-        audited.error_line(error, 400),
+        audited.success_line(RESPONSE["model"], REQUEST_ID),
+        audited.error_line(error, 400, REQUEST_ID),
     ]
 
 
@@ -101,7 +102,8 @@ def test_line_names_model_and_server(
     """And has none of the words of people or of the model."""
     assert json.loads(lines_of(host)[number]) == {
         "model": "gpt-6.1-sol",
-        "request_id": ID,
+        "run_id": ID,
+        "request_id": REQUEST_ID if number else None,
         "base_url_host": host,
         "use_custom_base_url": is_custom,
         **fields,
@@ -110,9 +112,11 @@ def test_line_names_model_and_server(
 
 def test_error_line_without_an_answer_has_nulls() -> None:
     """What nobody knows is null."""
-    line = json.loads(AuditedRequest(PAYLOAD, HOST, ID).error_line(ApiError(), None))
+    line = json.loads(
+        AuditedRequest(PAYLOAD, HOST, ID).error_line(ApiError(), None, "")
+    )
 
-    for name in ("status_code", "code", "param", "error_type"):
+    for name in ("status_code", "code", "param", "error_type", "request_id"):
         assert line[name] is None
 
 
@@ -153,8 +157,8 @@ def all_lines(word: str) -> list[str]:
     audited = AuditedRequest(payload, word, word)
     return [
         audited.request_line(),
-        audited.success_line(word),
-        audited.error_line(error, 401),
+        audited.success_line(word, word),
+        audited.error_line(error, 401, word),
     ]
 
 
@@ -202,8 +206,8 @@ def test_anything_makes_a_line(form: object, word: str, other: object) -> None:
     audited = AuditedRequest(payload, word, word)
     for line in (
         audited.request_line(),
-        audited.success_line(other),
-        audited.error_line(ApiError(word, word, word), None),
+        audited.success_line(other, word),
+        audited.error_line(ApiError(word, word, word), None, word),
     ):
         assert line.isascii()
         assert len(line.splitlines()) == 1

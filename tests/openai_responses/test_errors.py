@@ -10,11 +10,15 @@ from openai_responses.errors import (
     ApiError,
     ApiRefused,
     Failure,
+    InvalidParameter,
+    InvalidRequest,
+    InvalidSetting,
     ResponsesError,
     TimedOut,
     TimeoutKind,
     read_api_error,
 )
+from openai_responses.requests.tools import responses_tools
 
 
 def test_tree_is_as_drawn() -> None:
@@ -35,6 +39,15 @@ def test_refusal_of_the_api() -> None:
     assert str(error) == "A sentence."
     assert "sk-canary" not in repr(error)
     assert ApiRefused("A sentence.", Failure()).status == 0
+
+
+def test_refused_value_is_a_value_error() -> None:
+    """As the specification names what is wrong with a caller's request (3.6)."""
+    for cause in (InvalidRequest, InvalidParameter, InvalidSetting):
+        assert issubclass(cause, ValueError)
+        assert issubclass(cause, ResponsesError)
+    with pytest.raises(ValueError, match="A tool has no name"):
+        responses_tools([{"type": "function", "function": {}}])
 
 
 @pytest.mark.parametrize("kind", get_args(TimeoutKind))

@@ -502,6 +502,106 @@ async def test_the_log_has_figures_and_no_words(
         assert words not in caplog.text
 
 
+# ------------------------------------------------------------------ the context
+
+OFFICE: Json = {"title": "Office", "content": "Open 9 to 17.", "url": "http://a.b"}
+CONTEXT: list[Any] = [OFFICE, "It froze."]
+GIVEN = (
+    '<context>\n<entry name="Office">\nOpen 9 to 17.\n</entry>\n'
+    '<entry name="Context 2">\nIt froze.\n</entry>\n</context>'
+)
+
+
+@pytest.mark.parametrize("place", ["AGENT_JSON", "the model", "the request"])
+async def test_context_is_read_and_shown_as_sources(
+    place: str, pipe: Pipe, sim: Simulator, host: StandInHost
+) -> None:
+    """It ends the instructions, behind what Open WebUI's own tools are for (R8)."""
+    body = asked("Hi", tools=offered("create_tasks"))
+    if place == "AGENT_JSON":
+        configure(pipe, context=CONTEXT)
+    elif place == "the model":
+        host.models.add(AGENT, "admin", custom_params={"context": CONTEXT})
+    else:
+        body["context"] = CONTEXT
+    chunks = await chunks_of(pipe, body, **given(builtin=("create_tasks",)))
+
+    assert errors(chunks) == []
+    text = head(sim.requests[-1].body)
+    assert text.endswith(f"</host_tools>\n\n{GIVEN}")
+    first, second = host_events(chunks, "source")
+    assert first["source"] == {"name": "Office", "url": "http://a.b"}
+    assert first["document"] == ["Open 9 to 17."]
+    assert second["source"] == {"name": "Context 2"}
+
+
+async def test_pages_of_a_search_are_numbered_after_the_context(pipe: Pipe) -> None:
+    """The page's `[n]` is the n-th source."""
+    configure(pipe, context=CONTEXT)
+    chunks = await chunks_of(pipe, asked("sim:annotations"), **given())
+
+    assert "the town's chronicle[3]" in stored(chunks)
+    keys = [row["metadata"][0]["source"] for row in host_events(chunks, "source")]
+    assert keys[:2] == ["http://a.b", "Context 2"]
+    assert len(keys) == 3
+
+
+async def test_context_of_an_answer_that_goes_on_is_shown_once(
+    pipe: Pipe, sim: Simulator
+) -> None:
+    """The host has stored its sources."""
+    configure(pipe, context=CONTEXT)
+    known = given(assistant_message_id="m-1", message_id="m-1")
+    chunks = await chunks_of(pipe, asked("Hi"), **known)
+
+    assert head(sim.requests[-1].body).endswith(GIVEN)
+    assert host_events(chunks, "source") == []
+
+
+async def test_a_plain_client_gets_no_sources(pipe: Pipe, sim: Simulator) -> None:
+    """Its model reads the context all the same."""
+    configure(pipe, context=CONTEXT)
+    chunks = await chunks_of(pipe, asked("Hi"), __user__=USER, __metadata__={})
+
+    assert host_events(chunks, "source") == []
+    assert str(sim.requests[-1].body).count("Open 9 to 17.") == 1
+
+
+@pytest.mark.parametrize("stated", ["Closed.", [], "", None])
+async def test_an_administrators_context_is_no_callers_to_replace(
+    pipe: Pipe, sim: Simulator, stated: object
+) -> None:
+    """Unless `caller_may_set` names it."""
+    configure(pipe, context="Open 9 to 17.")
+    await chunks_of(pipe, asked("Hi", context=stated), **given())
+    opened = expert(caller_may_set="context")
+    pipe.valves = pipe.valves.model_copy(update={"EXPERT_JSON": opened})
+    await chunks_of(pipe, asked("Hi", context=stated), **given())
+
+    ruled, replaced = (head(request.body) for request in sim.requests)
+    assert "Open 9 to 17." in ruled
+    assert "Closed." not in ruled
+    assert ("Open 9 to 17." in replaced) is (stated is None)
+    assert ("Closed." in replaced) is (stated == "Closed.")
+
+
+async def test_context_is_an_agents(pipe: Pipe, sim: Simulator) -> None:
+    """A plain model has none, whatever AGENT_JSON says."""
+    configure(pipe, context=CONTEXT)
+    chunks = await chunks_of(pipe, chat("Hi"), **given())
+
+    assert "Open 9 to 17." not in str(sim.requests[-1].body)
+    assert host_events(chunks, "source") == []
+
+
+async def test_a_context_that_is_none_is_named(pipe: Pipe) -> None:
+    """A number tells nobody anything."""
+    configure(pipe, context=7)
+    chunks = await chunks_of(pipe, asked("Hi"), **given(user=ADMIN))
+
+    assert any("context" in line for line in statuses(chunks))
+
+
 # ----------------------------------------------------------------- what is shown
 
 

@@ -143,8 +143,10 @@ class _Agent:
         ]
         if open_calls:
             yield self._start_round(self._spending.rounds, may_call=False)
+        first_request = self._build_request()
+        self._request.on_request(first_request)
         rounds = run_rounds(
-            self._build_request(),
+            first_request,
             self._provider,
             self._judge.build_toolset(self._request),
             self._spending,

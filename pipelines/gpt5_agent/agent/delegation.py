@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from gpt5_agent.ports import Tool
 from gpt5_agent.request import AgentRequest, OwnToolSettings
+from openai_responses.callbacks import ignore_report
 from openai_responses.json_input import clamp_number
 from openai_responses.loop.spending import Spending
 from openai_responses.loop.tools import ToolResult, tool_error
@@ -102,6 +103,7 @@ class DelegateTool(NamedTuple):
             parameters=replace(
                 parameters,
                 instruction=instruction,
+                context=None,
                 maximum_iterations=clamp_number(args.get("rounds"), 1, most, most),
             ),
             own_tools=own_tools._replace(
@@ -110,7 +112,7 @@ class DelegateTool(NamedTuple):
                 delegates=False,
             ),
             query="",
-            context=None,
+            on_request=ignore_report,
         )
 
     def _select_tools(self, names: Any) -> list[Tool]:

@@ -98,7 +98,7 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
     ]
     if request.pictures:
         items = request.pictures.restore(request.chat, items)
-    sources = read_context(request.context)
+    sources = read_context(parameters.context)
     tools, names = _offer_functions(request)
     first_request = build_request(
         model,

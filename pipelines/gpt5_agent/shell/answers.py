@@ -44,6 +44,7 @@ from owui_chat.render.chunks import (
 )
 from owui_chat.render.client_errors import client_error, exception_status
 from owui_chat.render.completions import ChunkRenderer, completion_text
+from shells.audit_log import AuditLog, open_audit_log
 from shells.failures import report_exception, report_failure, report_skipped
 from shells.shell import PIPELINE_SHELL
 from toolbox.sandbox.workspaces import WorkspaceKey
@@ -128,22 +129,30 @@ async def _open_run(
             store_file=files.store if caller.host_reads else None,
         )
         request = build_agent_request(question, endpoint, call.connections, log)
+        expert = call.question.settings.expert
+        audit = open_audit_log(expert, log, endpoint.host)
+        if audit:
+            request = request._replace(on_request=audit.note_request)
         renderer = _choose_renderer(request, caller)
         async with (
             aclosing(run_agent(request)) as events,
-            aclosing(_report_end(call, events)) as reported_events,
+            aclosing(_report_end(call, events, audit)) as reported_events,
         ):
             yield reported_events, renderer
 
 
-async def _report_end(call: PipelineCall, events: _Events) -> _Events:
+async def _report_end(
+    call: PipelineCall, events: _Events, audit: AuditLog | None
+) -> _Events:
     """Yield the events, the last one as it is reported."""
     async for event in events:
-        yield _reported(call, event) if isinstance(event, RunDone) else event
+        yield _reported(call, event, audit) if isinstance(event, RunDone) else event
 
 
-def _reported(call: PipelineCall, ended: RunDone) -> RunDone:
+def _reported(call: PipelineCall, ended: RunDone, audit: AuditLog | None) -> RunDone:
     """Log an end, and return it; a failure gets the error id of the log."""
+    if audit:
+        audit.note_end(ended)
     report_skipped(call.log, ended.trace)
     if not ended.ending.is_failure:
         return ended
@@ -211,11 +220,14 @@ async def _task_events(call: PipelineCall) -> RunEvents:
 
     learning = RepairLearning(settings, request.model, is_as_configured)
     repaired = learning.repaired(request)
+    audit = open_audit_log(call.question.settings.expert, log, endpoint.host)
+    if audit:
+        audit.note_request(repaired)
     events = run(repaired, endpoint, call.connections, settings.limits)
     async with aclosing(events):
         async for event in events:
             learning.note(event)
-            yield _reported(call, event) if isinstance(event, RunDone) else event
+            yield _reported(call, event, audit) if isinstance(event, RunDone) else event
 
 
 def _build_task(

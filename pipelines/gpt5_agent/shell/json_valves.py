@@ -9,14 +9,14 @@ from typing import NamedTuple
 from pydantic import Field
 
 from gpt5_agent.shell.valves import Valves
+from shells.expert_keys import ExpertKeys
 from shells.json_valve import read_expert_json, read_json_valve
 from shells.shell import PIPELINE_SHELL
-from shells.timeouts import TimeoutSettings
 from shells.tool_valves import ReadTimeouts, read_timeouts
 from toolbox.sandbox.options import SandboxOptions
 
 
-class AgentExpertSettings(TimeoutSettings):
+class AgentExpertSettings(ExpertKeys):
     """What EXPERT_JSON can hold: settings that hardly any server needs to change."""
 
     max_retries: int = Field(

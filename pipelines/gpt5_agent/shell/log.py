@@ -12,3 +12,8 @@ class AgentLog(AnswerLog):
 
     def _write(self, level: LogLevel, one_line: str) -> None:
         _LOGGER.log(LOG_LEVELS[level], "%s %s", self.run_id, one_line)
+
+    def _write_audit(self, line: str) -> None:
+        _LOGGER.handle(
+            _LOGGER.makeRecord(_LOGGER.name, logging.INFO, "audit", 0, line, (), None)
+        )

@@ -16,10 +16,10 @@ from gpt5_agent.shell.log import AgentLog
 from gpt5_agent.shell.sealing import pipelines_folder, reveal_secret
 from gpt5_agent.shell.valves import Valves
 from gpt5_agent.tools.confirmations import read_tool_calls
-from gpt5_agent.tools.execution import MAX_TOOL_FILE_BYTES
 from openai_responses.errors import InvalidRequest
 from openai_responses.json_input import value_at
 from openai_responses.redaction import describe_exception
+from owui_chat.files import MAX_TOOL_FILE_BYTES
 from toolbox.sandbox.backend import SandboxLimits
 from toolbox.sandbox.options import build_sandbox_limits
 from toolbox.sandbox.tools import OfferedFile, SandboxTools

@@ -101,7 +101,6 @@ def build_agent_request(
         settings=_build_request_settings(question, endpoint),
         own_tools=_build_tool_settings(question, rules.rules),
         query=question.choose_text("query", ""),
-        context=question.body.get("context") or valves.CONTEXT or None,
         notices=notices if question.caller.is_admin else (),
         is_new=question.is_new,
         chat=question.caller.workspace,
@@ -127,6 +126,7 @@ def _build_parameters(question: AgentInput) -> StrategyParameters:
         prompt_policy_overrides=question.choose_text(
             "prompt_policy_overrides", valves.PROMPT_POLICY_OVERRIDES
         ),
+        context=question.body.get("context") or valves.CONTEXT or None,
         policy_style=valves.POLICY_STYLE,
         guide=find_preset(valves.PRESET, valves.PRESETS_DIR),
         maximum_iterations=clamp_number(

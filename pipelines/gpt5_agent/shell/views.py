@@ -84,17 +84,6 @@ def _read_note(event: RunEvent) -> str:
     return "\n\n".join(event.card.get("notes", ()))
 
 
-def _build_source_chunk(source: ContextSource) -> Chunk:
-    """Return a text of the context as a source below the answer."""
-    chunk = source_chunk(source.name, source.text)
-    if source.url:
-        shown = chunk["event"]["data"]
-        shown["source"]["url"] = source.url
-        # `[1]` in a text refers to the first distinct value of this key.
-        shown["metadata"][0]["source"] = source.url
-    return chunk
-
-
 def _build_metadata_chunk(metadata: RunMetadata, note_count: int) -> Chunk:
     """Return the last line above the answer: what it took, how many notes there are."""
     line = metadata.describe(note_count)
@@ -172,7 +161,7 @@ class HostRenderer:
             case RoundEnded():
                 yield from self._attach_details(event)
             case ContextSource():
-                yield _build_source_chunk(event)
+                yield source_chunk(event.name, event.text, event.url)
             case ExecutionEnded():
                 self._metadata = event.metadata
                 yield _build_metadata_chunk(event.metadata, self._note_count)

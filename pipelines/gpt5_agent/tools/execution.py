@@ -20,8 +20,8 @@ from openai_responses.items import Item
 from openai_responses.json_input import as_list
 from openai_responses.loop.tools import ToolResult
 from owui_chat.file_names import shorten_name
+from owui_chat.files import MAX_TOOL_FILE_BYTES
 
-MAX_TOOL_FILE_BYTES = 5 * 1024 * 1024
 _MAX_FILES = 10
 """Of one call; each is an upload."""
 _MAX_SHOWN_BYTES = 4_000

@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 from pydantic import BaseModel, ConfigDict, Field, SkipValidation, ValidationError
 
 from openai_responses.appended import APPENDED, lower_payload
-from openai_responses.errors import InvalidRequest
+from openai_responses.errors import InvalidParameter, InvalidRequest
 from openai_responses.items import (
     Item,
     item_type,
@@ -36,7 +36,6 @@ from openai_responses.repairs.request_repairs import (
 from openai_responses.requests.parameters import (
     ACCOUNT_KEYS,
     ANSWER_KEYS,
-    parameter_error,
     read_parameters,
     with_known_keys,
 )
@@ -235,7 +234,7 @@ def _check_passed_on(given: JsonObject) -> tuple[dict[str, Any], list[str]]:
         complaints: list[str] = []
         for name, reason in reasons.items():
             del kept[name]
-            complaints.append(str(parameter_error(name, reason)))
+            complaints.append(str(InvalidParameter(name, reason)))
         return kept, complaints
     return kept, []
 
@@ -322,7 +321,7 @@ def unsent_parameters(
     asked_length = passed_on.get("max_output_tokens")
     sent_length = request.max_output_tokens
     if asked_length and str(asked_length) != str(sent_length):
-        error = parameter_error("max_output_tokens", f"{sent_length} is sent")
+        error = InvalidParameter("max_output_tokens", f"{sent_length} is sent")
         complaints.append(str(error))
     names: list[str] = []
     for key in ("reasoning", "text"):

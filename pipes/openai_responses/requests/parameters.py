@@ -10,10 +10,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from openai_responses.digest import hex_digest
-from openai_responses.errors import InvalidRequest
+from openai_responses.errors import InvalidParameter
 from openai_responses.json_input import (
     JsonObject,
     JsonTooLarge,
+    as_mapping,
     json_size,
     parse_json_object,
 )
@@ -107,6 +108,9 @@ def read_parameters(body: JsonObject) -> tuple[dict[str, Any], list[str]]:
 
     `reasoning` and `text` hold what Chat Completions has beside them. Keys that the API
     does not have stay. `stop` implies `truncation: "disabled"` (docs/parameters.md).
+
+    Raises InvalidParameter for a format of the answer that cannot be sent: whoever asks
+    for JSON would read free text in its place.
     """
     given = given_values(body)
     errors: list[str] = []
@@ -115,9 +119,11 @@ def read_parameters(body: JsonObject) -> tuple[dict[str, Any], list[str]]:
             given.setdefault("max_output_tokens", given.pop(name))
     if "stop" in given:
         given.setdefault("truncation", "disabled")
-    if "response_format" in given:
+    if given.get("response_format"):
         given["response_format"] = _with_schema(given)
     _read_values(given, "", errors)
+    own_format = as_mapping(given.get("text")).get("format")
+    format_name = "text.format" if own_format else "response_format"
     for key, fields in _OBJECTS.items():
         own = given_values(given.get(key, {}))
         for field, name in fields.items():
@@ -127,6 +133,8 @@ def read_parameters(body: JsonObject) -> tuple[dict[str, Any], list[str]]:
                 own[field] = value
         _read_values(own, f"{key}.", errors)
         given[key] = own
+    if "format" in given["text"]:
+        given["text"]["format"] = _read_format(format_name, given["text"]["format"])
     return given, errors
 
 
@@ -147,32 +155,32 @@ def _read_values(values: dict[str, Any], prefix: str, errors: list[str]) -> None
             continue
         try:
             values[key] = read(name, value)
-        except InvalidRequest as error:
+        except InvalidParameter as error:
             errors.append(str(error))
 
 
 def read_bool(name: str, value: object) -> bool:
-    """Return the value of true, false, 1 or 0, also as text; raises InvalidRequest."""
+    """Return the value of true, false, 1 or 0, also as text; raises InvalidParameter."""
     if isinstance(value, bool | int | str):
         if value in (True, "true", "1"):
             return True
         if value in (False, "false", "0"):
             return False
-    raise parameter_error(name, "it must be true or false")
+    raise InvalidParameter(name, "it must be true or false")
 
 
 def _read_object(name: str, value: object) -> JsonObject:
     if not isinstance(value, Mapping):
-        raise parameter_error(name, "it must be a JSON object")
+        raise InvalidParameter(name, "it must be a JSON object")
     return value
 
 
 def _read_word(name: str, value: object) -> str:
-    """Return a word of the API, written in any case; raises InvalidRequest."""
+    """Return a word of the API, written in any case; raises InvalidParameter."""
     word = value.strip().lower() if isinstance(value, str) else ""
     if word not in _WORDS[name]:
         words = ", ".join(_WORDS[name])
-        raise parameter_error(name, f"it must be one of {words}")
+        raise InvalidParameter(name, f"it must be one of {words}")
     return word
 
 
@@ -193,11 +201,11 @@ def _read_format(name: str, value: object) -> dict[str, Any]:
     try:
         json_size(form, _MAX_FORMAT)
     except JsonTooLarge:
-        raise parameter_error(name, "it is too large") from None
+        raise InvalidParameter(name, "it is too large") from None
     kind = form.get("type")
     if kind not in _ANSWER_FORMATS:
         words = ", ".join(_ANSWER_FORMATS)
-        raise parameter_error(name, f"its type is none of {words}")
+        raise InvalidParameter(name, f"its type is none of {words}")
     if kind != "json_schema":
         return {"type": kind}
     described = form.get("json_schema")
@@ -217,7 +225,7 @@ def _schema_fields(name: str, value: object) -> dict[str, Any]:
         value = parse_json_object(value)
     if not isinstance(value, Mapping) or not isinstance(value.get("schema"), Mapping):
         why = 'json_schema has to be a JSON object with the schema under "schema"'
-        raise parameter_error(name, why)
+        raise InvalidParameter(name, why)
     own_name = str(value.get("name") or "response")
     format_name = _NOT_IN_A_NAME.sub("_", own_name)[:_MAX_FORMAT_NAME]
     fields: dict[str, Any] = {"name": format_name, "schema": value["schema"]}
@@ -226,11 +234,6 @@ def _schema_fields(name: str, value: object) -> dict[str, Any]:
     strict = value.get("strict")
     fields["strict"] = strict is not None and read_bool("json_schema.strict", strict)
     return fields
-
-
-def parameter_error(name: str, why: str) -> InvalidRequest:
-    """Return the error of a parameter that cannot be sent."""
-    return InvalidRequest(f"The setting {name} cannot be sent: {why}.")
 
 
 _WORDS: Mapping[str, tuple[str, ...]] = {
@@ -242,7 +245,6 @@ _VALUE_READERS: Mapping[str, Callable[[str, object], Any]] = {
     **dict.fromkeys(("enable_stream", "parallel_tool_calls"), read_bool),
     **dict.fromkeys(_OBJECTS, _read_object),
     **dict.fromkeys(_WORDS, _read_word),
-    "text.format": _read_format,
 }
 """What reads a value that more than its type is known of."""
 

@@ -103,6 +103,19 @@ def status_chunk(text: str) -> Chunk:
     return host_event("status", status)
 
 
+def compaction_chunk(*, has_ended: bool) -> Chunk:
+    """Return the host's event about a compaction of the chat, which begins or ends.
+
+    The page then says that it is in progress (utils/context_compaction.py:82 of 0.12.4).
+    """
+    shown = {
+        "action": "context_compaction",
+        "description": "Compacting context",
+        "done": has_ended,
+    }
+    return host_event("context_compaction", shown)
+
+
 def closing_chunk(line: str, metadata: JsonObject) -> Chunk:
     """Return the last status line; the host stores an agent's `metadata` with it."""
     chunk = status_chunk(line)
@@ -116,14 +129,17 @@ def metadata_field(ended: RunDone) -> Chunk:
     return {METADATA_KEY: dict(ended.metadata)} if ended.metadata else {}
 
 
-def source_chunk(name: str, text: str) -> Chunk:
+def source_chunk(name: str, text: str, url: str = "") -> Chunk:
     """Return a source below the answer that opens to show `text`."""
-    source = {
-        "source": {"name": name},
-        "document": [text],
-        "metadata": [{"source": name}],
-    }
-    return host_event("source", source)
+    return host_event("source", source_data(name, text, url))
+
+
+def source_data(name: str, text: str, url: str = "") -> Chunk:
+    """Return a source in the host's form; its address, if any, is what it leads to."""
+    source = {"name": name, "url": url} if url else {"name": name}
+    # `[1]` in a text refers to the first distinct value of this key.
+    metadata = [{"source": url or name}]
+    return {"source": source, "document": [text], "metadata": metadata}
 
 
 def host_event(kind: str, data: JsonObject) -> Chunk:

@@ -40,6 +40,7 @@ from owui_chat.render.chunks import (
     Chunk,
     Chunks,
     closing_chunk,
+    compaction_chunk,
     error_chunk,
     host_event,
     host_usage,
@@ -61,6 +62,7 @@ _SAID_AS = {
     "reasoning": "reasoning_content",
 }
 """The fields of Chat Completions for the texts of deltas, by their kinds."""
+_COMPACTED = "This chat was compacted: from now on the model reads a summary of what came before."
 _SHOWN_TYPES = frozenset({"message", "reasoning", *CALL_OUTPUTS})
 
 
@@ -138,6 +140,7 @@ class NativeRenderer:
         self._next_marker = ""
         self._notes = 0
         self._retries = 0
+        self._is_compacting = False
         self._host_indexes: dict[int, int] = {}
         self._markers: dict[int, str] = {}
         self._started: dict[int, float] = {}
@@ -161,6 +164,8 @@ class NativeRenderer:
                 yield self._start(event)
             case ItemDone() if event.output_index in self._host_indexes:
                 yield from self._end(event)
+            case ItemAdded() | ItemDone() if item_type(event.item) == "compaction":
+                yield from self._show_compaction(has_ended=isinstance(event, ItemDone))
             case ItemAdded() | TextDelta() | PartialImage() | ItemDone():
                 yield from self._render_other(event)
             case Marker():
@@ -182,6 +187,17 @@ class NativeRenderer:
             yield from self._commentary[index].render(event, self._take_marker())
         elif self._hosted:
             yield from self._hosted.render(event)
+
+    def _show_compaction(self, *, has_ended: bool) -> Chunks:
+        """Yield the host's own event about a compaction, and at its end a line.
+
+        The event only shows on the page that it lasts; the host stores the line.
+        """
+        self._is_compacting = not has_ended
+        yield compaction_chunk(has_ended=has_ended)
+        if has_ended:
+            self._notes += 1
+            yield status_chunk(_COMPACTED)
 
     def _render_beside(self, event: AnswerEvent) -> Chunks:
         """Yield the chunks for events that are not items of the run."""
@@ -215,6 +231,8 @@ class NativeRenderer:
 
     def _end_run(self, event: RunDone) -> Chunks:
         """Yield the end of what is open, the last lines, and the usage."""
+        if self._is_compacting:
+            yield compaction_chunk(has_ended=True)
         if self._hosted:
             yield from self._hosted.break_off(event)
         for commentary in self._commentary.values():

@@ -36,7 +36,7 @@ _STRATEGY_OF_SWITCH = "gpt5_function_calling"
 COSTLY_PARAMETERS = ("maximum_iterations", "maximum_seconds", "maximum_tokens")
 """What a request may lower, but raise only if an administrator allows it."""
 
-RULING_PARAMETERS = ("instruction", "guide", "prompt_policy_overrides")
+RULING_PARAMETERS = ("instruction", "guide", "prompt_policy_overrides", "context")
 """What an administrator rules an agent by: no request replaces or empties it, unless an
 administrator allows it."""
 _NOTHING_SET = StrategyParameters()

@@ -15,14 +15,29 @@ from owui_manifold.call.callers import apply_stated_parameters, drop_forbidden_k
 from owui_manifold.call.config import Config, build_endpoint
 from owui_manifold.call.context import CheckedCall, PipeCall, resolve_call
 from owui_manifold.call.research import check_research
-from owui_manifold.host.open_webui import active_administration, identity_headers
+from owui_manifold.call.valves import USER_TOKENS
+from owui_manifold.host.open_webui import (
+    active_administration,
+    fill_in_headers,
+    identity_headers,
+    user_token,
+)
 from shells.administration import CallFacts, EndpointQueue
+from shells.shell import PIPE_SHELL
+from shells.valve_messages import valve_error
 from shells.valve_words import comma_list
 
 _NO_ENTRA = (
     "AUTH `entra_id` needs the filter openai_responses_administration. An administrator "
     "has to install it."
 )
+
+
+_NO_TOKEN = {
+    "session": "This request has no login of Open WebUI to send to the model's server.",
+    "system_oauth": "The model's server needs your OAuth token, and Open WebUI has none. "
+    "Sign out, and sign in with single sign-on.",
+}
 
 
 async def check_call(call: PipeCall) -> CheckedCall:
@@ -47,6 +62,15 @@ async def _check_at(call: PipeCall, endpoints: EndpointQueue | None) -> CheckedC
     endpoint = build_endpoint(config.valves, config.own_key, is_admin=is_admin)
     if config.valves.AUTH == "entra_id" and not config.own_key:
         call, endpoint = await _with_entra_token(call, endpoint)
+    if config.valves.AUTH in USER_TOKENS and not config.own_key:
+        call, endpoint = await _with_user_token(call, endpoint)
+    headers = await fill_in_headers(
+        call.host,
+        call.caller.user_id,
+        call.caller.host_model,
+        endpoint.extra_headers,
+    )
+    endpoint = replace(endpoint, extra_headers=headers)
     endpoint = await _with_identity(call, endpoint)
     checked = resolve_call(call, endpoint)
     check_research(checked)
@@ -156,6 +180,26 @@ async def _with_entra_token(
         shown = problem.partition(REASON_GIVEN)[0]
         message = problem if call.caller.is_admin else shown
         raise InvalidRequest(message, remedy="setup")
+    call.log.hide(token)
+    config = config._replace(secrets=(*config.secrets, token))
+    return call._replace(config=config), replace(endpoint, token=token)
+
+
+async def _with_user_token(
+    call: PipeCall, endpoint: Endpoint
+) -> tuple[PipeCall, Endpoint]:
+    """Return call and endpoint with a token of whoever asks; raises InvalidRequest.
+
+    It opens the user's account at Open WebUI or at the identity provider, so it goes to
+    no server but a gateway.
+    """
+    config = call.config
+    auth = config.valves.AUTH
+    if not endpoint.is_gateway:
+        raise valve_error(f"AUTH is {auth}, which only gateways get", PIPE_SHELL)
+    token = await user_token(call.host, auth, call.caller.user_id)
+    if not token:
+        raise InvalidRequest(_NO_TOKEN[auth])
     call.log.hide(token)
     config = config._replace(secrets=(*config.secrets, token))
     return call._replace(config=config), replace(endpoint, token=token)

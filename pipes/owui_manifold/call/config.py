@@ -5,7 +5,7 @@ The switches of the composer come from filters (`owui_controls`), in
 `agent` (true), `thinking` (an effort).
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 from openai_responses.endpoint import Endpoint, connection_secrets
@@ -20,7 +20,13 @@ from owui_manifold.call.agent import ReadAgent, add_agents, read_agent_parameter
 from owui_manifold.call.expert import ExpertSettings
 from owui_manifold.call.model_valves import read_overrides, read_prices
 from owui_manifold.call.remote_servers import RemoteServers, read_servers
-from owui_manifold.call.valves import TOOL_SETTINGS, TOOL_SWITCHES, UserValves, Valves
+from owui_manifold.call.valves import (
+    TOOL_SETTINGS,
+    TOOL_SWITCHES,
+    USER_TOKENS,
+    UserValves,
+    Valves,
+)
 from shells.answer_log import LOG_LEVELS
 from shells.endpoint_valves import (
     endpoint_of_valves,
@@ -34,8 +40,6 @@ from shells.valve_words import comma_list, unknown_words
 from strategies.parameters import StrategyParameters
 
 _Default = TypeVar("_Default")
-_Read = TypeVar("_Read")
-_Source = TypeVar("_Source")
 
 
 class Config(NamedTuple):
@@ -101,6 +105,11 @@ def read_config(
     wishes = _read_wishes(valves, chosen, facts.get(_FILTER_KEY), is_admin=is_admin)
     own = wishes.allowed
     parsed = _parse_valves(valves)
+    overrides: Mapping[str, ResolvedModel] | InvalidRequest
+    try:
+        overrides = named_models(valves)
+    except InvalidRequest as error:  # only calls that need it are refused
+        overrides = error
     effective = valves
     if wishes.own_key:
         effective = _for_own_key(valves, parsed.expert.user_keys_get)
@@ -114,7 +123,7 @@ def read_config(
         secrets=_secrets(valves, own.API_KEY.strip(), *parsed.remote.secrets),
         problems=_list_problems(valves, parsed, wishes.problem),
         own_key=wishes.own_key,
-        overrides=_read_or_error(named_models, valves),
+        overrides=overrides,
         remote=parsed.remote if has_servers else RemoteServers(),
         approval_rules=parsed.rules.rules,
         tool_seconds=parsed.timeouts.default,
@@ -145,19 +154,26 @@ class _ParsedValves(NamedTuple):
     rules: ReadRules
     timeouts: ReadTimeouts
     prices: Mapping[str, ModelPrices] | InvalidRequest
+    prices_problem: str
     agent: ReadAgent
 
 
 def _parse_valves(valves: Valves) -> _ParsedValves:
     """Read the valves that hold JSON, rules or lists; each has its own problems."""
     expert, expert_problems = read_expert_json(valves.EXPERT_JSON, ExpertSettings)
+    prices: Mapping[str, ModelPrices] | InvalidRequest
+    try:
+        prices, prices_problem = read_prices(valves.CUSTOM_MODEL_PRICING_JSON)
+    except InvalidRequest as error:  # no cost is known then
+        prices, prices_problem = error, str(error)
     return _ParsedValves(
         expert=expert,
         expert_problems=expert_problems,
         remote=read_servers(valves.REMOTE_MCP_SERVERS_JSON),
         rules=read_rules(valves.TOOL_APPROVAL, PIPE_SHELL),
         timeouts=read_timeouts(valves.TOOL_TIMEOUTS, PIPE_SHELL),
-        prices=_read_or_error(read_prices, valves.CUSTOM_MODEL_PRICING_JSON),
+        prices=prices,
+        prices_problem=prices_problem,
         agent=read_agent_parameters(valves.AGENT_JSON),
     )
 
@@ -166,14 +182,13 @@ def _list_problems(
     valves: Valves, parsed: _ParsedValves, switch_problem: str
 ) -> tuple[str, ...]:
     """Return what is wrong with valves and switches, as messages."""
-    prices = parsed.prices
     problems = (
         parsed.rules.problem,
         parsed.timeouts.problem,
         _permission_error(valves),
         switch_problem,
         *parsed.agent.problems,
-        str(prices) if isinstance(prices, InvalidRequest) else "",
+        parsed.prices_problem,
         *parsed.expert_problems,
     )
     return tuple(problem for problem in problems if problem)
@@ -201,16 +216,6 @@ def _secrets(valves: Valves, *others: str) -> tuple[str, ...]:
     values = [valves.EXTRA_HEADERS] if headers is None else headers.values()
     keys = (valves.effective_key(), valves.STORE_ENCRYPTION_KEY)
     return connection_secrets(values, valves.PROXY, *keys, *others)
-
-
-def _read_or_error(
-    read: Callable[[_Source], _Read], source: _Source
-) -> _Read | InvalidRequest:
-    """Return what a valve says, or its error: only calls that need it are refused."""
-    try:
-        return read(source)
-    except InvalidRequest as error:
-        return error
 
 
 def _offered_kinds(
@@ -426,7 +431,7 @@ def build_endpoint(
     if not own_key and valves.USER_API_KEYS == "required" and not is_admin:
         raise InvalidRequest(_NO_OWN_KEY)
     key = own_key or valves.effective_key()
-    takes_token = valves.AUTH == "entra_id" and not own_key
+    takes_token = valves.AUTH in ("entra_id", *USER_TOKENS) and not own_key
     if not key and not takes_token:
         raise missing_key_error(PIPE_SHELL)
     headers = read_headers(valves.EXTRA_HEADERS, PIPE_SHELL)

@@ -4,16 +4,15 @@ They are lower case, as keys of JSON objects are; the valves themselves are uppe
 docs/settings.md is generated from the descriptions.
 """
 
-import os
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from shells.timeouts import TimeoutSettings
+from shells.expert_keys import ExpertKeys
 from shells.valve_words import comma_list
 
 
-class ExpertSettings(TimeoutSettings):
+class ExpertSettings(ExpertKeys):
     """What EXPERT_JSON can hold: settings that hardly any server needs to change."""
 
     total_timeout_seconds: float = Field(
@@ -94,17 +93,6 @@ class ExpertSettings(TimeoutSettings):
         description="Scope of Microsoft Entra ID tokens. If empty, Azure's own scope "
         "is used.",
     )
-    audit_log: bool = Field(
-        default=False,
-        description="Log one JSON line for each request, success and error, without "
-        "text of the chat. `OPENAI_GPT5_AUDIT_LOG=true` in the environment does the "
-        "same.",
-    )
-
-    def writes_audit_log(self) -> bool:
-        """Say whether the audit log is on, by setting or by environment."""
-        by_environment = os.environ.get("OPENAI_GPT5_AUDIT_LOG", "").strip().lower()
-        return self.audit_log or by_environment == "true"
 
 
 class FileSearchOptions(BaseModel):

@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from threading import Lock
 
 from openai_responses.clock import unix_seconds
-from openai_responses.redaction import redact
 from shells.answer_log import LOG_LEVELS, AnswerLog, LogLevel
 
 _LOGGER = logging.getLogger("openai_responses_manifold")
@@ -33,9 +32,8 @@ class RunLog(AnswerLog):
         if LOG_LEVELS[level] >= self._threshold:
             _write_to_server(level, f"{self.run_id} {one_line}")
 
-    def audit(self, line: str) -> None:
-        """Write a line of the audit log, which has its own valve."""
-        _write_to_server("INFO", redact(line, self._secrets))
+    def _write_audit(self, line: str) -> None:
+        _write_to_server("INFO", line)
 
     def text(self) -> str:
         """Return the newest lines, oldest first."""

@@ -86,6 +86,9 @@ def _entry_error(model: str, what: str) -> InvalidRequest:
 
 
 _MAX_PRICE = 1_000_000
+_MODEL_NAME_LENGTH = 80
+_NAMED_MODELS = 5
+"""What a message repeats of the valve."""
 
 
 def _is_price(value: object) -> bool:
@@ -95,6 +98,7 @@ def _is_price(value: object) -> bool:
 _PRICES = {
     "input": _is_price,
     "cached": _is_price,
+    "cached_input": _is_price,  # jrkropp's word for it
     "cache_write": _is_price,
     "output": _is_price,
     "fast": _is_price,
@@ -103,28 +107,35 @@ _PRICES = {
 """The prices and factors that an administrator can state."""
 
 
-def read_prices(text: str) -> dict[str, ModelPrices]:
-    """Return the prices of CUSTOM_MODEL_PRICING_JSON by model id.
+_UNKNOWN_PRICES = ModelPrices(None, None, None, None)
 
-    Raises InvalidRequest.
+
+def read_prices(text: str) -> tuple[dict[str, ModelPrices], str]:
+    """Return the prices of CUSTOM_MODEL_PRICING_JSON by model id, and what is wrong.
+
+    The prices of an entry that cannot be read are unknown; those of the catalog do not
+    count. Raises InvalidRequest for a text that is no table.
     """
     table = parse_json_object(text.strip() or "{}")
     if table is None:
         raise _prices_error("")
     prices: dict[str, ModelPrices] = {}
+    unread: list[str] = []
     for model, row in table.items():
         if not _are_prices(row):
-            raise _prices_error(f" for {model}")
-        # A price that is not stated is unknown: that of the catalog does not count.
+            prices[model] = _UNKNOWN_PRICES
+            unread.append(model[:_MODEL_NAME_LENGTH])
+            continue
         prices[model] = ModelPrices(
             input=row["input"],
-            cached=row.get("cached"),
+            cached=row.get("cached", row.get("cached_input")),
             cache_write=row.get("cache_write"),
             output=row["output"],
             fast=row.get("fast"),
             ultrafast=row.get("ultrafast"),
         )
-    return prices
+    names = ", ".join(unread[:_NAMED_MODELS])
+    return prices, str(_prices_error(f" for {names}")) if unread else ""
 
 
 def _are_prices(row: Any) -> bool:

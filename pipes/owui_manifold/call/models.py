@@ -22,7 +22,7 @@ from owui_manifold.call.config import (
     named_models,
     read_expert_settings,
 )
-from owui_manifold.call.valves import Valves
+from owui_manifold.call.valves import USER_TOKENS, Valves
 from owui_manifold.host.open_webui import forget_kept_models, keeps_models
 from shells.valve_words import comma_list
 
@@ -147,7 +147,9 @@ async def list_models(
     is_complete = True
     with suppress(ResponsesError):
         endpoint = build_endpoint(valves)
+        # Nobody in particular asks for the list, so there is no token to send.
         fetches = read_expert_settings(valves).fetch_models
+        fetches = fetches and valves.AUTH not in USER_TOKENS
         if fetches and ("auto" in listed or endpoint.host == OPENAI_HOST):
             usable = await listing.usable(endpoint, connections)
             if usable is None and "auto" in listed and await keeps_models():

@@ -80,10 +80,12 @@ class Valves(BaseModel):
     )
 
     # Key and server
-    AUTH: Literal["key", "bearer", "entra_id"] = _valve(
+    AUTH: Literal["key", "bearer", "entra_id", "session", "system_oauth"] = _valve(
         "key",
         "How the key is sent: `key` as the server expects it, `bearer` as a bearer "
-        "token. `entra_id` sends a token of Microsoft Entra ID instead.",
+        "token. Instead of the key, `entra_id` sends a token of Microsoft Entra ID, and, "
+        "to gateways only, `system_oauth` the user's own OAuth token, `session` the "
+        "user's login of Open WebUI.",
     )
     ORGANIZATION: str = _valve(
         "", "Organization to bill, if the key has access to several."
@@ -91,7 +93,9 @@ class Valves(BaseModel):
     PROJECT: str = _valve("", "Project to bill, if the key has access to several.")
     EXTRA_HEADERS: str = _valve(
         "",
-        'Headers to add or replace, as a JSON object: `{"X-Team": "blue"}`.',
+        'Headers to add or replace, as a JSON object: `{"X-Team": "blue"}`. Open '
+        "WebUI's placeholders, such as `{{USER_ID}}`, are filled in "
+        "(docs/gateways.md).",
         secret=True,
     )
     USER_API_KEYS: Literal["off", "allowed", "required"] = _valve(
@@ -241,11 +245,11 @@ class Valves(BaseModel):
     PARALLEL_TOOL_CALLS: bool = _valve(True, "Let the model call tools in parallel.")
     MAX_FUNCTION_CALL_LOOPS: int = _valve(
         10,
-        "Maximum number of rounds of tool calls before the model has to answer.",
-        ge=1,
+        "Maximum number of rounds of tool calls before the model has to answer, at "
+        "least 1.",
     )
     MAX_TOOL_CALLS: int = _valve(
-        100, "Maximum number of tool calls in one answer.", ge=1
+        100, "Maximum number of tool calls in one answer, at least 1."
     )
     AUTO_NATIVE_TOOLS: bool = _valve(
         False,
@@ -316,6 +320,12 @@ class Valves(BaseModel):
         """Read stored words of earlier pipes of this name: both stood for the user."""
         return "user" if value in ("id", "email") else value
 
+    @field_validator("MAX_FUNCTION_CALL_LOOPS", "MAX_TOOL_CALLS", mode="after")
+    @classmethod
+    def _at_least_one(cls, value: int) -> int:
+        """Read stored numbers of earlier pipes of this name, which had no limit."""
+        return max(1, value)
+
     def effective_key(self) -> str:
         """Return the key to use; empty if there is none.
 
@@ -379,6 +389,20 @@ class UserValves(BaseModel):
     SHOW_LOG_ON_ERROR: bool = _valve(
         False, "For administrators: show the log of a failed answer as a source."
     )
+
+    @field_validator("LOG_LEVEL", mode="before")
+    @classmethod
+    def _rename_inherit(cls, value: object) -> object:
+        """Read the stored word of earlier pipes of this name.
+
+        For a value that cannot be read, the host drops all settings of the user.
+        """
+        is_inherit = isinstance(value, str) and value.lower() == "inherit"
+        return "inherit" if is_inherit else value
+
+
+USER_TOKENS = ("session", "system_oauth")
+"""The words of AUTH for a token of whoever asks, by the host's names."""
 
 
 class ToolSetting(NamedTuple):

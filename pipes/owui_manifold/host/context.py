@@ -21,6 +21,11 @@ class HostContext(NamedTuple):
     event_call: EventCall | None
     event_emitter: EventEmitter | None
 
+    @property
+    def continues(self) -> bool:
+        """Whether the answer has begun and is continued."""
+        return bool(self.metadata.get("assistant_message_id"))
+
     def is_builtin(self, name: str) -> bool:
         """Say whether a tool is one of the host's own."""
         return bool(value_at(self.tools, name, "type") == "builtin")

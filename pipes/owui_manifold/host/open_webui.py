@@ -173,6 +173,39 @@ async def identity_headers(host: HostContext, user_id: str) -> dict[str, str]:
     return headers
 
 
+async def fill_in_headers(
+    host: HostContext, user_id: str, model_id: str, headers: Mapping[str, str]
+) -> dict[str, str]:
+    """Return headers with the host's placeholders filled in, as its connections do.
+
+    They are `{{USER_ID}}`, `{{CHAT_ID}}` and others (utils/headers.py:139 of 0.12.4).
+    """
+    with_placeholders = {
+        name: value for name, value in headers.items() if "{{" in value
+    }
+    if not with_placeholders:
+        return dict(headers)
+    fill_in = host_name("utils.headers", "get_custom_headers")
+    metadata = {"model_id": model_id, **host.metadata}
+    user = await user_model(user_id)
+    filled = await fill_in(with_placeholders, user, metadata, request=host.request)
+    return {**headers, **filled}
+
+
+async def user_token(host: HostContext, auth: str, user_id: str) -> str:
+    """Return a token of whoever asks, as the host's connections send it, if any.
+
+    `auth` is one of their words (utils/headers.py:209 of 0.12.4).
+    """
+    if auth == "session":
+        state = getattr(host.request, "state", None)
+        login = getattr(getattr(state, "token", None), "credentials", None)
+        return str(login or "")
+    read = host_name("utils.middleware", "get_system_oauth_token")
+    tokens = await read(host.request, await user_model(user_id))
+    return str(as_mapping(tokens).get("access_token") or "")
+
+
 ADMINISTRATION = "openai_responses_administration"
 
 

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from openai_responses.items import Item, item_type
 from openai_responses.json_input import JsonObject
+from owui_chat.files import MAX_TOOL_FILE_BYTES
 from owui_chat.input.attachments import append_images, image_data_url, tool_image
 from owui_host.files import read_file, readable_file
 from owui_host.users import HostUser
@@ -15,6 +16,59 @@ StoreImage = Callable[[str], Awaitable[str]]
 
 _STORED_ADDRESS = re.compile(r"/api/v1/files/([^/?#]+)/content")
 """The address of a stored picture in a chat."""
+
+
+_LARGE_FILE_TEXT = "A file over 5 MB was left out of this result."
+_READ_LEVELS = 64
+"""What is deeper is nobody's file."""
+
+
+def without_large_files(result: Any) -> Any:
+    """Return a tool's result with a text in the place of each file over 5 MB.
+
+    What is a file is the host's to say (utils/middleware.py:686 and 851 of 0.12.4):
+    data URLs at any depth, and what MCP servers send as pictures, sounds and resources.
+    It would store some of them before it hands them on.
+    """
+    return _without_large(result, _READ_LEVELS)
+
+
+def _without_large(value: Any, levels: int) -> Any:
+    """Return a value without large files; `levels` are those that are read yet."""
+    if levels == 0:
+        return value
+    match value:
+        case str() if _is_large_url(value):
+            return _LARGE_FILE_TEXT
+        case {"type": "image" | "audio", "data": str(data)} if _is_large(data):
+            return {"type": "text", "text": _LARGE_FILE_TEXT}
+        case {"type": "image" | "audio", "blob": str(data)} if _is_large(data):
+            return {"type": "text", "text": _LARGE_FILE_TEXT}
+        case {"type": "resource", "resource": {"blob": str(data)}} if _is_large(data):
+            return {"type": "text", "text": _LARGE_FILE_TEXT}
+        case dict():
+            return {key: _without_large(row, levels - 1) for key, row in value.items()}
+        case list():
+            return [_without_large(row, levels - 1) for row in value]
+        case tuple() if type(value) is tuple:
+            return tuple(_without_large(row, levels - 1) for row in value)
+    return value
+
+
+def _is_large_url(text: str) -> bool:
+    """Say whether a text is a data URL of more than 5 MB."""
+    if len(text) <= MAX_TOOL_FILE_BYTES or text[:5].lower() != "data:":
+        return False
+    start = text.find(",") + 1
+    if text[:start].lower().endswith(";base64,"):
+        return _is_large(text[start:])
+    return len(text) - start > MAX_TOOL_FILE_BYTES
+
+
+def _is_large(encoded: str) -> bool:
+    """Say whether bytes in base64 are more than 5 MB."""
+    size = len(encoded) * 3 // 4 - encoded[-2:].count("=")
+    return size > MAX_TOOL_FILE_BYTES
 
 
 class _Picture(NamedTuple):

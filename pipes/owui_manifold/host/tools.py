@@ -40,7 +40,7 @@ from owui_manifold.host.open_webui import (
     store_tool_image,
     update_tool,
 )
-from owui_manifold.host.result_files import split_result_files
+from owui_manifold.host.result_files import split_result_files, without_large_files
 from owui_manifold.host.threads import ToolThreads, UserThreads
 from shells.administration import CallAccount
 
@@ -244,6 +244,7 @@ class HostTools:
         """Return a result as the host would store and show it."""
         host = self._host
         user = await user_model(self._user.user_id)
+        result = without_large_files(result)
         processed = await process_tool_result(host, user, name, tool, params, result)
         text = processed.text
         sources: list[dict[str, Any]] = []

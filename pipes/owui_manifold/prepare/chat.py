@@ -145,11 +145,6 @@ class _Chat(NamedTuple):
         """The message that this answer replaces, or nothing."""
         return str(self.call.host.metadata.get("regeneration_message_id") or "")
 
-    @property
-    def continues(self) -> bool:
-        """Whether the answer has begun and is continued."""
-        return bool(self.call.host.metadata.get("assistant_message_id"))
-
     def find_compacted(self) -> set[str]:
         """Return the answers behind which a compaction replaced what came before."""
         compacted: set[str] = set()
@@ -448,7 +443,7 @@ def _restore_prefix(chat: _Chat) -> _Chat:
     if chat.stored is None or not stored_messages(parts):
         return chat
     sent = dict(chat.stored.sent)
-    if not chat.continues:
+    if not call.host.continues:
         # An earlier run of the same message does not count: a client chooses the ids.
         sent.pop(call.caller.message_id, None)
         sent_now = _sent_now(chat, sent)

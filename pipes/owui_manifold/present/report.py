@@ -3,7 +3,6 @@
 import json
 from collections.abc import Mapping
 
-from openai_responses.audit import AuditedRequest
 from openai_responses.endings import (
     Ending,
     ending_of_exception,
@@ -52,8 +51,6 @@ def report_request(prepared: PreparedRequest) -> None:
     note_left_out(call, left_out)
     for error in errors:
         call.warn_once(f"user {call.caller.user_id}: {error}")
-    if call.config.expert.writes_audit_log():
-        call.log.audit(_audited_request(prepared).request_line())
 
 
 _DIAGNOSIS = ("type", "reason", "cache_missed_tokens")
@@ -70,7 +67,6 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
         usage_note=_usage_note(prepared, ended),
         window_share=window_share(ended.last_usage, facts),
     )
-    _audit_end(prepared, ended)
     _report_removals(call, trace.removed)
     report_skipped(call.log, trace)
     if ended.ending.is_failure:
@@ -84,19 +80,6 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
         details = [f"{key} {str(trace.cache.get(key))[:40]}" for key in _DIAGNOSIS]
         call.log.note(f"prompt cache: {', '.join(details)}")
     return _add_metadata(prepared, _add_cost(prepared, ended))
-
-
-def _audit_end(prepared: PreparedRequest, ended: RunDone) -> None:
-    """Write a run's end to the audit log, if that is on."""
-    call = prepared.call
-    if not call.config.expert.writes_audit_log():
-        return
-    audited = _audited_request(prepared)
-    if ended.ending.kind in ("completed", "incomplete"):
-        line = audited.success_line(ended.trace.model)
-    else:
-        line = audited.error_line(ended.trace.error, ended.trace.status)
-    call.log.audit(line)
 
 
 def _log_failure(call: CheckedCall, ended: RunDone) -> Ending:
@@ -179,13 +162,6 @@ def _report_removals(call: CheckedCall, removed: Mapping[str, int]) -> None:
     counts = ", ".join(f"{count} {reason}" for reason, count in removed.items())
     level: LogLevel = "DEBUG" if is_intended else "WARNING"
     call.log.line(level, f"the API left out earlier reasoning of the input: {counts}")
-
-
-def _audited_request(prepared: PreparedRequest) -> AuditedRequest:
-    """Return what the audit log writes about a request."""
-    payload = prepared.request.payload()
-    host = prepared.call.endpoint.host
-    return AuditedRequest(payload, host, prepared.call.log.run_id)
 
 
 def _add_cost(prepared: PreparedRequest, ended: RunDone) -> RunDone:

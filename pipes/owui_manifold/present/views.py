@@ -3,6 +3,7 @@
 from typing import Any
 
 from openai_responses.clock import monotonic_seconds, unix_seconds
+from openai_responses.errors import ApiError, InvalidParameter
 from openai_responses.loop.events import RunDone
 from openai_responses.ulid import new_ulid
 from owui_chat.render.chunks import (
@@ -39,7 +40,8 @@ def failure_chunk(caller: Caller, message: str, error: Exception) -> Chunk:
     """Return the chunk of an answer that an exception stopped."""
     if caller.host_reads:
         return error_chunk(message)
-    return client_error(message, exception_status(error))
+    named = ApiError(param=error.param if isinstance(error, InvalidParameter) else None)
+    return client_error(message, exception_status(error), named)
 
 
 def readable_chunk(chunk: Chunk, caller: Caller) -> Chunk:

@@ -6,6 +6,7 @@ from functools import partial
 
 from openai_responses.clock import unix_seconds
 from openai_responses.items import open_calls
+from openai_responses.json_input import as_list
 from openai_responses.loop.events import RunDone, RunEvent, Status
 from openai_responses.loop.trials import RunTrials
 from openai_responses.repairs.chat_repairs import ChatRepair
@@ -13,7 +14,8 @@ from openai_responses.repairs.finding import Trial
 from openai_responses.transport.connections import Connections, Timeouts
 from openai_responses.ulid import new_ulid
 from owui_chat.citations import Citations, source_keys
-from owui_chat.events import AnswerEvent, CitedEvent, StoredRecord
+from owui_chat.events import AnswerEvent, CitedEvent, SourceCited, StoredRecord
+from owui_chat.render.chunks import source_data
 from owui_chat.storage.recorder import Recorder, RecordScope
 from owui_manifold.call.context import page_emitter
 from owui_manifold.prepare.request import (
@@ -35,7 +37,9 @@ from owui_manifold.store.writers import (
     RowWriter,
     StoredAnswer,
 )
+from shells.audit_log import open_audit_log
 from shells.failures import server_message
+from strategies.context import read_context
 from strategies.shown_thoughts import ShownThoughts
 
 
@@ -58,6 +62,9 @@ async def answer_events(
     call = prepared.call
     answer = _Answer(prepared, connections)
     report_request(prepared)
+    audit = open_audit_log(call.config.expert, call.log, call.endpoint.host)
+    if audit:
+        audit.note_request(prepared.request)
     if prepared.reason:
         yield Status(prepared.reason)
     lines = WaitingLines(page_emitter(call.caller, call.host), connections)
@@ -75,6 +82,8 @@ async def answer_events(
             for shown in await answer.show(event):
                 yield shown
             if isinstance(event, RunDone):
+                if audit:
+                    audit.note_end(event)
                 end = _end_answer(prepared, answer.with_whole_output(event), uploads)
                 async with aclosing(end) as last_events:
                     async for last_event in last_events:
@@ -118,10 +127,20 @@ class _Answer:
         longest = prepared.limits.timeouts.idle / 2
         fetch_timeouts = Timeouts(first_event=longest, total=longest)
         self._artifacts = ArtifactStore(call, connections, fetch_timeouts)
-        self._citations = Citations(source_keys(call.host.metadata.get("sources")))
+        sources = [*as_list(call.host.metadata.get("sources"))]
+        self._unshown_context: list[SourceCited] = []
         self._thoughts: ShownThoughts | None = None
         if call.agent:
             self._thoughts = ShownThoughts(are_shown=not hides_thoughts(call.agent))
+            context = read_context(call.agent.parameters.context)
+            cited = [
+                source_data(entry.name, entry.text, entry.url) for entry in context
+            ]
+            sources += cited
+            # The page has those of an answer that goes on.
+            if call.caller.host_reads and not call.host.continues:
+                self._unshown_context = [SourceCited(source) for source in cited]
+        self._citations = Citations(source_keys(sources))
         self._records = _answer_records(prepared)
 
     async def show(self, event: RunEvent) -> list[AnswerEvent]:
@@ -130,6 +149,10 @@ class _Answer:
         with_card = await self._artifacts.add_card(self._log_status(event))
         shown = list[AnswerEvent]()
         if with_card is not None:
+            # An answer that ends at once did not begin: another endpoint may be asked.
+            if not isinstance(with_card, Status | RunDone):
+                shown += self._unshown_context
+                self._unshown_context = []
             for cited in self._add_sources(with_card):
                 shown += await self._records.take(cited)
         if self._thoughts:

@@ -73,12 +73,12 @@ def test_the_valves_hold_where_the_request_is_silent() -> None:
         model="gpt-5.2-high",
         instruction="Sell shoes.",
         prompt_policy_overrides="Answer in French.",
+        context="Open 9 to 17.",
         policy_style="lean",
         maximum_iterations=3,
         maximum_seconds=60,
         maximum_tokens=1000,
     )
-    assert request.context == "Open 9 to 17."
     assert request.query == ""
     assert request.own_tools.approver.rules == [("delete_*", "ask")]
 
@@ -105,7 +105,7 @@ def test_the_request_wins() -> None:
     assert json.loads(request.parameters.prompt_policy_overrides) == {
         "extra_policy": "Be brief."
     }
-    assert request.context == [{"content": "one"}]
+    assert request.parameters.context == [{"content": "one"}]
     assert request.query == "and today?"
     assert request.parameters.maximum_iterations == 9
 

@@ -12,7 +12,7 @@ from openai.types.responses.response_create_params import (
     ResponseCreateParamsStreaming,
 )
 
-from openai_responses.errors import InvalidRequest
+from openai_responses.errors import InvalidParameter, InvalidRequest
 from openai_responses.items import Item
 from openai_responses.models.resolve import resolve_model
 from openai_responses.requests.build import (
@@ -451,9 +451,18 @@ _MODELS = st.sampled_from([THINKING, CHOOSING, DEEP, PLAIN, CODEX, UNKNOWN])
 def test_any_body_makes_a_payload_of_the_api(
     model: str, body: dict[str, Any], effort: str | None
 ) -> None:
-    """Whatever a caller sends, what goes out has the API's keys and no nulls."""
+    """Whatever a caller sends, what goes out has the API's keys and no nulls.
+
+    Only a format of the answer that does not exist is refused.
+    """
     settings = Settings(effort, "auto", "low")
-    built = build_request(resolve_model(model), "", ITEMS, body, settings)
+    try:
+        built = build_request(resolve_model(model), "", ITEMS, body, settings)
+    except InvalidParameter as error:
+        is_about_the_format = error.param in ("response_format", "text.format")
+        if not is_about_the_format:
+            raise
+        return
     sent = built.payload()
     assert set(sent) <= api_parameters()
     assert None not in sent.values()

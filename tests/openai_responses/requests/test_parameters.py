@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from openai_responses.errors import InvalidRequest
+from openai_responses.errors import InvalidParameter, InvalidRequest
 from openai_responses.models.resolve import resolve_model
 from openai_responses.requests.build import Settings, build_request
 from openai_responses.requests.parameters import hash_ids, read_bool, read_parameters
@@ -102,23 +102,55 @@ def test_formats_become_the_form_of_the_api(
     ],
 )
 def test_format_without_a_schema(schema: object) -> None:
-    """It is left out with a sentence; the API would refuse the whole request."""
+    """It is refused: free text in the place of JSON would tell its reader nothing."""
     body = {"response_format": "json_schema", "json_schema": schema}
-    given, [error] = read_parameters(body)
+    with pytest.raises(InvalidParameter, match="has to be a JSON object") as refused:
+        read_parameters(body)
+    assert refused.value.param == "response_format"
+
+
+@pytest.mark.parametrize(
+    ("body", "param"),
+    [
+        ({"response_format": "yaml"}, "response_format"),
+        ({"response_format": 7}, "response_format"),
+        ({"text": {"format": {"type": "xml"}}}, "text.format"),
+        ({"text": {"format": {"type": "json_schema", "name": "n"}}}, "text.format"),
+        (
+            {
+                "response_format": "json_schema",
+                "json_schema": {"schema": SCHEMA, "strict": "maybe"},
+            },
+            "json_schema.strict",
+        ),
+    ],
+)
+def test_format_that_does_not_exist_is_refused(
+    body: dict[str, Any], param: str
+) -> None:
+    """By the name that the caller gave it."""
+    with pytest.raises(InvalidParameter, match=f"The setting {param} ") as refused:
+        read_parameters(body)
+    assert refused.value.param == param
+
+
+@pytest.mark.parametrize("nothing", ["", {}, None])
+def test_no_format_is_free_text(nothing: object) -> None:
+    """A parameter of a model may be left empty."""
+    given, errors = read_parameters({"response_format": nothing, "json_schema": "x"})
     assert given["text"] == {}
-    assert "json_schema has to be a JSON object" in error
+    assert not errors
 
 
 @pytest.mark.parametrize("packed", [False, True])
-def test_oversized_text_format_is_left_out(*, packed: bool) -> None:
+def test_oversized_text_format_is_refused(*, packed: bool) -> None:
     """A user stores it once, with a model or a chat, and each question would send it."""
     schema: Any = {"schema": {"description": "x" * 300_000}}
     if packed:
         schema = json.dumps(schema)
     body = {"response_format": "json_schema", "json_schema": schema}
-    given, errors = read_parameters(body)
-    assert given["text"] == {}
-    assert errors == ["The setting text.format cannot be sent: it is too large."]
+    with pytest.raises(InvalidParameter, match="cannot be sent: it is too large"):
+        read_parameters(body)
 
 
 @pytest.mark.parametrize(
@@ -160,10 +192,6 @@ def test_the_apis_own_format_wins() -> None:
         ({"reasoning": {"summary": "long"}}, "reasoning.summary"),
         ({"text": []}, "text"),
         ({"verbosity": "huge"}, "text.verbosity"),
-        ({"response_format": "yaml"}, "text.format"),
-        ({"response_format": 7}, "text.format"),
-        ({"text": {"format": {"type": "xml"}}}, "text.format"),
-        ({"text": {"format": {"type": "json_schema", "name": "n"}}}, "text.format"),
         ({"parallel_tool_calls": "yes"}, "parallel_tool_calls"),
         ({"enable_stream": "off"}, "enable_stream"),
     ],

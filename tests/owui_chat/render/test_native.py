@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hosts.servers.functions import HostFunctions
-from openai_responses.endings import CUT, Ending
+from openai_responses.endings import COMPLETED, CUT, Ending
 from openai_responses.items import Item, message_text
 from openai_responses.loop.events import (
     NO_THOUGHT,
@@ -733,3 +733,45 @@ def test_text_of_an_earlier_item_is_no_part_of_an_unfinished_thought() -> None:
         "reasoning",
         "openai_responses:end",
     ]
+
+
+# ---------------------------------------------------------------- compaction
+
+COMPACTION: Item = {"type": "compaction", "id": "cmp_1", "encrypted_content": "gAAAA"}
+
+
+def compaction_events(chunks: list[Json]) -> list[Json]:
+    """What the page is told of a compaction."""
+    events = [chunk["event"] for chunk in chunks if "event" in chunk]
+    return [e["data"] for e in events if e["type"] == "context_compaction"]
+
+
+def status_lines(chunks: list[Json]) -> list[str]:
+    """The lines above the answer."""
+    events = [chunk["event"] for chunk in chunks if "event" in chunk]
+    return [e["data"]["description"] for e in events if e["type"] == "status"]
+
+
+def test_compaction_is_seen_while_it_lasts_and_afterwards() -> None:
+    """By the host's own event, and by a line that it stores; its item is not shown."""
+    begun = {"type": "compaction", "id": "cmp_1"}
+    chunks, items = on_page(
+        [ItemAdded(0, begun), ItemDone(0, COMPACTION), RunDone(COMPLETED)]
+    )
+
+    began, ended = compaction_events(chunks)
+    assert (began["action"], began["done"]) == ("context_compaction", False)
+    assert (ended["action"], ended["done"]) == ("context_compaction", True)
+    assert "error" not in ended
+    assert status_lines(chunks)[0].startswith("This chat was compacted")
+    assert items == []
+    assert "gAAAA" not in json.dumps(chunks)
+
+
+def test_compaction_that_breaks_off_is_not_awaited() -> None:
+    """The page would say for ever that it is in progress."""
+    chunks, _ = on_page([ItemAdded(0, {"type": "compaction"}), RunDone(CUT)])
+
+    _, ended = compaction_events(chunks)
+    assert ended["done"]
+    assert not [line for line in status_lines(chunks) if "compacted" in line]

@@ -1,5 +1,7 @@
 """A call that cannot be answered is refused at one place, before anything is read."""
 
+import json
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -71,6 +73,93 @@ async def test_only_gateways_are_told_who_asks(
 
     told = {"X-OpenWebUI-User-Name": "Ada", "X-OpenWebUI-Chat-Id": "chat-1"}
     assert call.endpoint.extra_headers == (told if is_told else {})
+
+
+GATEWAY = "https://gateway.example/v1"
+HOST_FUNCTION = "get_custom_headers"
+
+
+async def test_placeholders_of_the_host_are_filled_in(host: StandInHost) -> None:
+    """By its own function; other headers are left as they are."""
+    seen: list[Any] = []
+
+    async def fill_in(
+        headers: dict[str, str], user: Any, metadata: dict[str, Any], request: Any
+    ) -> dict[str, str]:
+        seen.append((headers, user.id, metadata["chat_id"], metadata["model_id"]))
+        return {name: "filled in" for name in headers}
+
+    host.provide("utils.headers", get_custom_headers=fill_in)
+    headers = {"X-User": "{{USER_ID}}", "X-Team": "blue"}
+    given = {"API_KEY": "sk-1", "EXTRA_HEADERS": json.dumps(headers)}
+    call = await check_call(arrived_call(chat("Hi"), Valves.model_validate(given)))
+
+    assert call.endpoint.extra_headers == {"X-User": "filled in", "X-Team": "blue"}
+    assert seen == [
+        ({"X-User": "{{USER_ID}}"}, "user-1", "chat-1", call.caller.host_model)
+    ]
+
+
+LOGGED_IN = SimpleNamespace(
+    state=SimpleNamespace(token=SimpleNamespace(credentials="login-1"))
+)
+TOKENS = {"session": "login-1", "system_oauth": "oauth-1"}
+
+
+async def _oauth_token(request: Any, user: Any) -> dict[str, str] | None:
+    return {"access_token": "oauth-1"} if request and user.id == "user-1" else None
+
+
+@pytest.mark.parametrize("auth", TOKENS)
+async def test_token_of_the_user_takes_the_place_of_the_key(
+    auth: str, host: StandInHost
+) -> None:
+    """It is in no log, and no other account is billed."""
+    host.provide("utils.middleware", get_system_oauth_token=_oauth_token)
+    given = {"API_KEY": "sk-1", "BASE_URL": GATEWAY, "AUTH": auth}
+    arrived = arrived_call(chat("Hi"), Valves.model_validate(given))
+    arrived = arrived._replace(host=arrived.host._replace(request=LOGGED_IN))
+    call = await check_call(arrived)
+
+    sent = call.endpoint.headers()
+    assert sent["Authorization"] == f"Bearer {TOKENS[auth]}"
+    assert "sk-1" not in str(sent)
+    assert TOKENS[auth] in call.config.secrets
+    assert TOKENS[auth] not in call.log.redacted(f"told {TOKENS[auth]}")
+
+
+@pytest.mark.parametrize("auth", TOKENS)
+@pytest.mark.parametrize(
+    ("address", "message"),
+    [
+        (GATEWAY, "has no login|has none"),
+        ("https://api.openai.com/v1", "only gateways get"),
+        ("https://us.openai.azure.com/openai/v1", "only gateways get"),
+    ],
+)
+async def test_no_token_is_sent_where_there_is_none_or_nobody_needs_it(
+    auth: str, address: str, message: str, host: StandInHost
+) -> None:
+    """OpenAI would get to know a login of Open WebUI."""
+    host.provide("utils.middleware", get_system_oauth_token=_oauth_token)
+    given = {"API_KEY": "sk-1", "BASE_URL": address, "AUTH": auth}
+    arrived = arrived_call(chat("Hi"), Valves.model_validate(given))
+    request = LOGGED_IN if "only" in message else None
+    arrived = arrived._replace(host=arrived.host._replace(request=request))
+
+    with pytest.raises(InvalidRequest, match=message):
+        await check_call(arrived)
+
+
+async def test_own_key_is_sent_as_a_key(host: StandInHost) -> None:
+    """Whatever AUTH is."""
+    shared = {"BASE_URL": GATEWAY, "AUTH": "session", "USER_API_KEYS": "allowed"}
+    user = {**USER, "valves": UserValves(API_KEY="sk-own")}
+    call = arrived_call(chat("Hi"), Valves.model_validate(shared))
+    config = read_config(call.config.valves, user)
+    checked = await check_call(call._replace(config=config))
+
+    assert checked.endpoint.headers()["Authorization"] == "Bearer sk-own"
 
 
 _HEADERS = {

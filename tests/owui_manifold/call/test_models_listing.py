@@ -275,3 +275,22 @@ async def test_answer_that_is_not_a_list_is_an_error(
             await fetch_models(upstream.endpoint, connections)
 
     assert "sk-upstream" not in str(failed.value)
+
+
+@pytest.mark.parametrize("auth", ["session", "system_oauth"])
+async def test_nobody_in_particular_asks_for_the_list(
+    auth: str, connections: Connections
+) -> None:
+    """Only a chat has a user whose token could be sent."""
+
+    async def answer(_: web.Request) -> web.Response:
+        return web.json_response({"data": [{"id": "gpt-5.2"}]})
+
+    async with Upstream(answer) as upstream:
+        given = {"BASE_URL": upstream.base_url, "AUTH": auth, "MODEL_ID": "auto"}
+        valves = Valves.model_validate(given)
+        listed = await list_models(valves, Listing(), connections)
+        await settled(connections)
+
+    assert listed
+    assert upstream.requests == []

@@ -192,7 +192,7 @@ def test_text_from_the_page_is_converted(
         ("MODEL_ID", None),
         ("COMPATIBILITY", "loose"),
         ("VERIFY_SSL", "perhaps"),
-        ("MAX_TOOL_CALLS", 0),
+        ("MAX_TOOL_CALLS", "many"),
         ("COMPACTION_TOKENS", "many"),
     ],
 )

@@ -1,5 +1,7 @@
 """The files of a tool's result, each where it belongs."""
 
+import base64
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -7,7 +9,7 @@ import pytest
 
 from chats.pictures import BMP, JPEG, PIXEL, data_url
 from owui_chat.input.attachments import UNREADABLE_IMAGE
-from owui_manifold.host.result_files import split_result_files
+from owui_manifold.host.result_files import split_result_files, without_large_files
 from stand_in.host import StandInHost
 
 pytestmark = pytest.mark.asyncio
@@ -91,3 +93,56 @@ async def test_bytes_are_never_written_into_a_row(has_row: bool) -> None:
     assert [part["image_url"] for part in images] == [PIXEL]
     assert len(card["stored"]) == (0 if has_row else 1)
     assert len(card["files"]) == (0 if has_row else 2)
+
+
+LIMIT = 5 * 1024 * 1024
+LEFT_OUT = "A file over 5 MB was left out of this result."
+
+
+def whole(size: int, kind: str = "image/png") -> str:
+    """A file of this size, as a data URL."""
+    return f"data:{kind};base64,{base64.b64encode(bytes(size)).decode()}"
+
+
+def encoded(size: int) -> str:
+    """Its bytes alone, as MCP servers send them."""
+    return whole(size).partition(",")[2]
+
+
+FORMS: dict[str, Callable[[int], Any]] = {
+    "text": whole,
+    "inside": lambda size: {"plot": [whole(size), "a caption"]},
+    "file": lambda size: [whole(size, "application/pdf")],
+    "unpacked": lambda size: "data:text/plain," + "x" * size,
+    "headers": lambda size: (whole(size), {"Content-Type": "image/png"}),
+    "picture": lambda size: [{"type": "image", "mimeType": "x", "data": encoded(size)}],
+    "sound": lambda size: [{"type": "audio", "mimeType": "x", "blob": encoded(size)}],
+    "resource": lambda size: [
+        {"type": "resource", "resource": {"uri": "a:b", "blob": encoded(size)}}
+    ],
+}
+"""What a tool may return that the host makes a file of."""
+
+
+@pytest.mark.parametrize("form", FORMS)
+async def test_file_over_5_mb_is_left_out(form: str) -> None:
+    """The model is told; a file of exactly that size passes as it came."""
+    fits, larger = (FORMS[form](size) for size in (LIMIT, LIMIT + 1))
+
+    assert without_large_files(fits) == fits
+    left = without_large_files(larger)
+    assert LEFT_OUT in str(left)
+    assert len(str(left)) < 1000
+    assert type(left) is type(larger)
+
+
+async def test_the_rest_of_a_result_stays() -> None:
+    """As it is: also what is no JSON, or deeper than anybody reads."""
+    deep: Any = "x"
+    for _ in range(2000):
+        deep = [deep]
+    value = {"rows": [1, None, "a text"], "deep": deep, "own": USER}
+
+    assert without_large_files(value) == value
+    result = without_large_files({"plot": whole(LIMIT + 1), "caption": "A map"})
+    assert result == {"plot": LEFT_OUT, "caption": "A map"}

@@ -1,6 +1,5 @@
 """The logs tell how a run went, under one id, and only the server is quoted."""
 
-import json
 import logging
 import re
 from typing import Any
@@ -8,7 +7,6 @@ from typing import Any
 import pytest
 
 from calls.sample import MODEL, RUN_ID, TOOL, call_of, chat
-from calls.valves import expert
 from openai_responses.endings import COMPLETED, CUT, ending_of_failure
 from openai_responses.errors import ApiError
 from openai_responses.items import Item
@@ -57,12 +55,6 @@ def lines_of(prepared: PreparedRequest) -> list[tuple[str, str]]:
     lines = prepared.call.log.text().splitlines()
     pairs = [line.split(maxsplit=3)[2:] for line in lines]
     return [(level, text) for level, text in pairs]
-
-
-def audited(caplog: pytest.LogCaptureFixture) -> list[dict[str, Any]]:
-    """The lines of the audit log."""
-    lines = [record.getMessage() for record in caplog.records]
-    return [json.loads(line) for line in lines if line.startswith("{")]
 
 
 # ---------------------------------------------------------------- lines
@@ -287,62 +279,6 @@ async def test_a_server_that_said_nothing_is_not_quoted(
 
     assert sentence == f"{CUT.sentence} (Error id: {RUN_ID})"
     assert "The server said" not in caplog.text
-
-
-# ---------------------------------------------------------------- audit log
-
-
-async def test_audit_log_has_a_line_for_request_and_end(
-    host: StandInHost, caplog: pytest.LogCaptureFixture
-) -> None:
-    """Under the id of the run, whatever the level of the log is."""
-    prepared = await job_of(
-        {"EXPERT_JSON": expert(audit_log=True), "LOG_LEVEL": "CRITICAL"}
-    )
-
-    report_request(prepared)
-    report_end(
-        prepared, RunDone(COMPLETED, trace=Trace("req_1", "gpt-5.6-sol-2026", 200))
-    )
-    report_end(prepared, FAILED)
-
-    request, success, error = audited(caplog)
-    assert len(caplog.records) == 3
-    assert request["event"] == "responses_api_request"
-    assert (request["tool_count"], request["input_message_count"]) == (1, 1)
-    assert success["event"] == "responses_api_success"
-    assert success["response_model"] == "gpt-5.6-sol-2026"
-    assert error["event"] == "responses_api_error"
-    assert (error["status_code"], error["code"]) == (200, "rate_limit_exceeded")
-    for line in (request, success, error):
-        assert line["request_id"] == RUN_ID
-        assert line["model"] == "gpt-5.6-sol"
-        assert line["base_url_host"] == "api.openai.com"
-    assert DIARY not in caplog.text
-    assert KEY not in caplog.text
-
-
-async def test_audit_log_is_silent_unless_it_is_wanted(
-    host: StandInHost, caplog: pytest.LogCaptureFixture
-) -> None:
-    """The other lines come all the same."""
-    prepared = await job_of()
-
-    report_request(prepared)
-    report_end(prepared, RunDone(COMPLETED))
-    report_end(prepared, FAILED)
-
-    assert audited(caplog) == []
-    assert len(caplog.records) == 3
-
-
-async def test_audit_lines_are_not_shown_to_anybody(host: StandInHost) -> None:
-    """They belong to the server's log alone."""
-    prepared = await job_of({"EXPERT_JSON": expert(audit_log=True)})
-
-    report_request(prepared)
-
-    assert "responses_api_request" not in prepared.call.log.text()
 
 
 # ---------------------------------------------------------------- no answer

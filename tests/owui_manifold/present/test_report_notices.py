@@ -291,7 +291,7 @@ async def test_invalid_values_are_not_sent_and_logged_once(
     wrong: dict[str, Any] = {
         **{"temperature": "hot", "top_p": 7, "max_tokens": 5, "verbosity": "huge"},
         **{"parallel_tool_calls": "yes", "reasoning_effort": "ultra", "tool_choice": 7},
-        **{"reasoning_summary": "long", "response_format": {"type": "yaml"}},
+        "reasoning_summary": "long",
     }
     body = chat("Hi", model="f.gpt-5.2", **wrong)
 

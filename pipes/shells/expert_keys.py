@@ -1,4 +1,6 @@
-"""The time limits of requests that an administrator can set, for pipe and agents."""
+"""The keys of EXPERT_JSON that pipe and agents share, the time limits among them."""
+
+import os
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -10,8 +12,8 @@ _LONG_SILENCE = 900.0
 is as slow."""
 
 
-class TimeoutSettings(BaseModel):
-    """Keys of EXPERT_JSON that pipe and agents share, in seconds."""
+class ExpertKeys(BaseModel):
+    """Keys of EXPERT_JSON that pipe and agents share."""
 
     model_config = ConfigDict(allow_inf_nan=False, frozen=True)
 
@@ -30,6 +32,18 @@ class TimeoutSettings(BaseModel):
         le=900,
         description="Longest silence within an answer, also in reasoning, 30 to 900.",
     )
+
+    audit_log: bool = Field(
+        default=False,
+        description="Log one JSON line for each request, success and error, without "
+        "text of the chat. `OPENAI_GPT5_AUDIT_LOG=true` in the environment does the "
+        "same.",
+    )
+
+    def writes_audit_log(self) -> bool:
+        """Say whether the audit log is on, by setting or by environment."""
+        by_environment = os.environ.get("OPENAI_GPT5_AUDIT_LOG", "").strip().lower()
+        return self.audit_log or by_environment == "true"
 
     def timeouts(self, model: ResolvedModel, total: float = 0) -> Timeouts:
         """Return the limits of a request to a model; `total` is that of its answer."""

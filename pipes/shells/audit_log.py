@@ -1,0 +1,39 @@
+"""The audit log of one run, for pipe and agents: a line before it, and one at its end."""
+
+from openai_responses.audit import AuditedRequest
+from openai_responses.loop.events import RunDone
+from openai_responses.requests.build import ResponsesRequest
+from shells.answer_log import AnswerLog
+from shells.expert_keys import ExpertKeys
+
+
+class AuditLog:
+    """Writes the lines about a run to the server's log."""
+
+    def __init__(self, log: AnswerLog, host: str) -> None:
+        """Note where its requests go."""
+        self._log = log
+        self._host = host
+        self._audited: AuditedRequest | None = None
+
+    def note_request(self, request: ResponsesRequest) -> None:
+        """Write the line about the first request of the run."""
+        payload = request.payload()
+        self._audited = AuditedRequest(payload, self._host, self._log.run_id)
+        self._log.audit(self._audited.request_line())
+
+    def note_end(self, ended: RunDone) -> None:
+        """Write the line about how the run ended; none if nothing was sent."""
+        if self._audited is None:
+            return
+        trace = ended.trace
+        if ended.ending.kind in ("completed", "incomplete"):
+            line = self._audited.success_line(trace.model, trace.request_id)
+        else:
+            line = self._audited.error_line(trace.error, trace.status, trace.request_id)
+        self._log.audit(line)
+
+
+def open_audit_log(keys: ExpertKeys, log: AnswerLog, host: str) -> AuditLog | None:
+    """Return what writes the audit log of a run at `host`; None if it is off."""
+    return AuditLog(log, host) if keys.writes_audit_log() else None

@@ -1,0 +1,81 @@
+"""What a server has stored for earlier pipes of this name can be read and saved again.
+
+A value that cannot be read would make Open WebUI refuse the update of the pipe, drop all
+settings of a user, and refuse each save (docs/reference/open-webui.md, "Valves").
+"""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from calls.old_valves import OLD_USER_VALVES, OLD_VALVES
+from owui_manifold.call.config import read_config
+from owui_manifold.call.expert import ExpertSettings
+from owui_manifold.call.valves import UserValves, Valves
+
+PAGE = Path(__file__).parents[3] / "docs/install.md"
+ROW = re.compile(r"^\| (`[A-Z_]+`(?:, `[A-Z_]+`)*) \| ([^|]+) \|$", re.MULTILINE)
+
+
+def test_old_valves_are_read() -> None:
+    """Each at once, as the host does it; those with the same name keep their value."""
+    valves = Valves.model_validate(OLD_VALVES)
+
+    assert valves.BASE_URL == "https://gateway.example/v1"
+    assert valves.PERSIST_REASONING_TOKENS == "response"
+    assert valves.PROMPT_CACHE_KEY == "user"
+    assert valves.LOG_LEVEL == "WARNING"
+    assert (valves.MAX_TOOL_CALLS, valves.MAX_FUNCTION_CALL_LOOPS) == (1, 1)
+    config = read_config(valves)
+    assert config.problems == ()
+    assert [tool["server_label"] for tool in config.remote.tools] == ["deepwiki"]
+    assert isinstance(config.prices, dict)
+    assert config.prices["gpt-5"].cached == 0.125
+
+
+@pytest.mark.parametrize("level", ["INHERIT", "inherit", "Inherit"])
+def test_inherit_is_read_in_any_case(level: str) -> None:
+    """A user's other settings would be dropped with it."""
+    valves = UserValves.model_validate({"LOG_LEVEL": level, "VERBOSITY": "low"})
+
+    assert (valves.LOG_LEVEL, valves.VERBOSITY) == ("inherit", "low")
+
+
+def test_old_valves_can_be_saved_again() -> None:
+    """What the host stores then has only names and values of this pipe."""
+    for form, old in ((Valves, OLD_VALVES), (UserValves, OLD_USER_VALVES)):
+        saved = form.model_validate(old).model_dump(exclude_unset=True)
+        assert saved.keys() <= form.model_fields.keys()
+        assert form.model_validate(saved).model_dump(exclude_unset=True) == saved
+
+
+def rows() -> dict[str, str]:
+    """What becomes of each old valve, as the page says it."""
+    section = PAGE.read_text("utf-8").partition("### Stored settings")[2]
+    found: dict[str, str] = {}
+    for names, fate in ROW.findall(section):
+        found |= dict.fromkeys(re.findall(r"`([A-Z_]+)`", names), fate)
+    return found
+
+
+def test_page_names_each_old_valve() -> None:
+    """Nobody has to look for what became of one."""
+    assert rows().keys() == {*OLD_VALVES, *OLD_USER_VALVES}
+
+
+@pytest.mark.parametrize("name", sorted({*OLD_VALVES, *OLD_USER_VALVES}))
+def test_page_says_what_becomes_of_an_old_valve(name: str) -> None:
+    """One that is kept is a valve; another is, or names, what replaced it."""
+    fate = rows()[name]
+    settings: dict[str, Any] = {
+        **Valves.model_fields,
+        **UserValves.model_fields,
+        **ExpertSettings.model_fields,
+        **dict.fromkeys(("search_context_size", "user_location")),
+    }
+
+    assert fate.startswith("Kept") is (name in {**Valves.model_fields, "LOG_LEVEL": 0})
+    if not fate.startswith(("Kept", "Gone")):
+        assert set(re.findall(r"`(\w+)`", fate)) & settings.keys()

@@ -1,0 +1,72 @@
+"""The audit log of a run, which pipe and agents write alike."""
+
+import json
+from typing import Any
+
+import pytest
+
+from gpt5_agent.shell.log import AgentLog
+from openai_responses.endings import COMPLETED, CUT
+from openai_responses.errors import ApiError
+from openai_responses.loop.events import RunDone, Trace
+from openai_responses.models.resolve import resolve_model
+from openai_responses.requests.build import Settings, build_request
+from owui_manifold.call.log import RunLog
+from shells.answer_log import AnswerLog
+from shells.audit_log import open_audit_log
+from shells.expert_keys import ExpertKeys
+
+KEY = "sk-canary-7c1e5f"
+DIARY = "my secret diary"
+LOGS: dict[str, AnswerLog] = {
+    "pipe": RunLog("CRITICAL", [KEY], "RUN1"),
+    "agents": AgentLog("RUN1", [KEY]),
+}
+QUESTION: dict[str, Any] = {"type": "message", "role": "user", "content": DIARY}
+REFUSED = ApiError("invalid_value", "invalid_request_error", "input[3]", DIARY)
+
+
+@pytest.mark.parametrize("shell", LOGS)
+def test_lines_of_a_run_have_the_servers_id_and_ours(
+    shell: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The server names its response; before it answers, nobody knows the name."""
+    request = build_request(resolve_model("gpt-5.2"), KEY, [QUESTION], {}, Settings())
+    audit = open_audit_log(ExpertKeys(audit_log=True), LOGS[shell], "api.openai.com")
+    assert audit
+
+    audit.note_end(RunDone(CUT))  # nothing was sent yet
+    audit.note_request(request)
+    audit.note_end(RunDone(COMPLETED, trace=Trace("req_1", "gpt-5.2-2025", 200)))
+    failed = Trace("req_2", status=400, error=REFUSED)
+    audit.note_end(RunDone(CUT, trace=failed))
+
+    lines = [json.loads(message) for message in caplog.messages]
+    events = ["request", "success", "error"]
+    assert [line["event"] for line in lines] == [f"responses_api_{e}" for e in events]
+    assert [line["request_id"] for line in lines] == [None, "req_1", "req_2"]
+    assert {line["run_id"] for line in lines} == {"RUN1"}
+    assert lines[0]["input_message_count"] == 1
+    assert lines[1]["response_model"] == "gpt-5.2-2025"
+    assert (lines[2]["status_code"], lines[2]["param"]) == (400, "input[3]")
+    assert DIARY not in caplog.text
+    assert KEY not in caplog.text
+
+
+@pytest.mark.parametrize("shell", LOGS)
+def test_audit_log_is_silent_unless_it_is_wanted(
+    shell: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the setting, or by the variable of the specification."""
+    monkeypatch.delenv("OPENAI_GPT5_AUDIT_LOG", raising=False)
+    assert open_audit_log(ExpertKeys(), LOGS[shell], "host") is None
+    monkeypatch.setenv("OPENAI_GPT5_AUDIT_LOG", "true")
+    assert open_audit_log(ExpertKeys(), LOGS[shell], "host")
+
+
+def test_audit_lines_are_not_shown_to_anybody() -> None:
+    """They belong to the server's log alone."""
+    log = RunLog("DEBUG", [], "RUN1")
+    log.audit("{}")
+
+    assert log.text() == ""
