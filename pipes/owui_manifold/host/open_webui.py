@@ -115,7 +115,7 @@ async def active_administration(request: Any) -> Administration | None:
         return None
     load = host_name("utils.filter", "get_function_module")
     filter_module = await load(request, ADMINISTRATION)
-    if getattr(filter_module, "CONTRACT", 0) != 1:
+    if getattr(filter_module, "CONTRACT", 0) != 2:
         raise InvalidRequest("An administrator has to update this pipe and its filter.")
     # The context reads the valves of all filters once, so it has to know all of them.
     filter_module.valves = await context.get_function_valves(

@@ -21,6 +21,7 @@ from owui_host.users import user_model
 from owui_manifold.prepare.request import PreparedRequest
 from owui_manifold.present.costs import cost_of_responses
 from owui_manifold.run.agent import run_agent
+from owui_manifold.run.purchases import itemize
 from shells.administration import CallAccount, EventWords, ResponseCounts
 
 
@@ -148,13 +149,15 @@ class _RunCounts:
         new = usages[self._counted :]
         self._counted = len(usages)
         self._characters = None
+        unpaid = self._take_unpaid(output)
+        cost = cost_of_responses(prepared, new, unpaid)
         counts = ResponseCounts(
             requests=len(new),
             input=sum(usage.input for usage in new),
             cached=sum(usage.cached for usage in new),
             output=sum(usage.output for usage in new),
+            bought=itemize(prepared, new, unpaid, cost),
         )
-        cost = cost_of_responses(prepared, new, self._take_unpaid(output))
         return self._account.count_responses(prepared.request.model, counts, cost)
 
     def _take_unpaid(self, output: Sequence[Item]) -> list[Item]:

@@ -448,7 +448,9 @@ async def test_administrators_see_the_usage_of_all_users(
     administration._usage.add(SPENT._replace(day="2020-01-01"))
 
     text = grown(await chunks_of(limited, chat("/usage"), **ADMIN))
-    listed = grown(await chunks_of(limited, chat("/usage 2d csv"), **ADMIN))
+    program = {**ADMIN, "__metadata__": {}}
+    result = await result_of(limited, chat("/usage 2d csv"), **program)
+    listed = result["choices"][0]["message"]["content"]
 
     assert "| =ann @example.com, gpt-5.2 | 2.0000 | 1 | 1,500 | 0 | 500 |" in text
     assert "| gone, gpt-5.2 | 2.0000 | 1 |" in text
@@ -459,7 +461,7 @@ async def test_administrators_see_the_usage_of_all_users(
         '"ann @example.com, gpt-5.2","2.0000","1","1500","0","500"',
         '"gone, gpt-5.2","2.0000","1","500","0","500"',
     ]
-    assert lines[2:] == ["```"]
+    assert lines[2] == "```"
 
 
 async def test_an_address_draws_nothing_in_the_table(
@@ -476,7 +478,7 @@ async def test_an_address_draws_nothing_in_the_table(
         *_, line = [row for row in text.splitlines() if "evil.example" in row]
         assert not set(line) & set("![]<>`#"), words
         assert "example.com, gpt-5.2" in line
-        assert text.count("```") == (2 if "csv" in words else 0)
+        assert text.count("```") == (0 if "csv" in words else 2)
 
 
 async def test_usage_is_answered_without_a_stream(limited: Pipe) -> None:
