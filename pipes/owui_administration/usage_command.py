@@ -34,7 +34,7 @@ _FEW_REQUESTS = 20
 """The share of a week with fewer of them is chance."""
 
 _UNKNOWN_WORD = (
-    "`/usage` does not know the word {}. It knows:\n\n"
+    "`/usage` does not know the word “{}”. It knows:\n\n"
     "- `/usage`: the last 30 days\n"
     "- `/usage 90d`: as many days as you say, up to 999\n"
     "- `/usage csv`: a file for a spreadsheet; also `/usage 90d csv`\n"
@@ -133,6 +133,8 @@ class UsageReport:
             part = self._of_user(user_id, command, since)
         async for line in part:
             yield line
+        if command.as_csv and self._save_file:
+            return
         if is_own:
             own_rows = await self._own_rows()
             own_sums = [_sum_cells(name, rows) for name, rows in own_rows.items()]
@@ -162,7 +164,8 @@ class UsageReport:
             yield user_picture(_cleaned(rows), sum(row.money for row in days))
         yield _purchase_table(bought, days)
         sums = [_sum_cells(f"{row.user_id}, {row.model}", [row]) for row in rows]
-        yield "\n" + _table((f"All users since {day}", *_SUMS), sums[:_MAX_SHOWN])
+        if sums:
+            yield "\n" + _table((f"All users since {day}", *_SUMS), sums[:_MAX_SHOWN])
 
     async def _of_user(
         self, user_id: str, command: UsageCommand, since: date

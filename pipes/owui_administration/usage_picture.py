@@ -57,7 +57,7 @@ _CONFIG = {
         "fontSize": 14,
         "subtitleFontSize": 12,
         "anchor": "start",
-        "frame": "group",
+        "frame": "bounds",
         # Buttons of the page lie on the right above the picture.
         "offset": 16,
     },
@@ -183,7 +183,8 @@ def day_picture(
 def user_picture(rows: Sequence[UsageRow], all_money: int) -> str:
     """Return the picture of the money of each user; empty if fewer than two cost any.
 
-    `rows` have the users who cost the most; what is left of `all_money` is one bar.
+    `rows` have the users who cost the most; what is left of `all_money` is told above:
+    its bar would make all others small.
     """
     money_of_users = Counter[str]()
     for row in rows:
@@ -192,9 +193,10 @@ def user_picture(rows: Sequence[UsageRow], all_money: int) -> str:
     top = [(name, money) for name, money in top if money > 0]
     if len(top) < 2:
         return ""
+    title = {"text": "US dollars by user"}
     rest = all_money - sum(money for _, money in top)
     if rest > 0:
-        top.append(("all others", rest))
+        title["subtitle"] = f"All others: ${rest / _MILLIONTHS:,.2f}"
     digits = 2 if top[0][1] >= _MILLIONTHS // 20 else 4
     values = [
         {
@@ -204,17 +206,18 @@ def user_picture(rows: Sequence[UsageRow], all_money: int) -> str:
         }
         for name, money in top
     ]
+    limit = {"expr": "width < 300 ? 120 : 240"}
     y = {
         "field": "user",
         "type": "nominal",
         "title": None,
         "sort": None,
-        "axis": {"domain": False, "ticks": False, "labelLimit": 120},
+        "axis": {"domain": False, "ticks": False, "labelLimit": limit},
     }
     x = {"field": "dollars", "type": "quantitative", "title": None, "axis": None}
     return _block(
         {
-            "title": {"text": "US dollars by user"},
+            "title": title,
             "width": 420,
             "height": {"step": 20},
             "params": [_width(140, 420)],

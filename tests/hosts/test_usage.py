@@ -181,7 +181,7 @@ async def test_a_month_of_forty_users(
         assert "The line: without the prompt cache" in drawn[0]
         for name in (*MODELS[:4], "other models"):
             assert name in drawn[0]
-        assert "all others" in drawn[1]
+        assert "All others: $" in drawn[1]
         for left, right, _ in places:
             assert min(left, right) >= 0
         shown = re.search(r"\$([\d,.]+) for [\d,]+ requests", text)
