@@ -106,6 +106,8 @@ async def test_money_is_that_of_the_price_list(
         assert float(drawn.split(",")[2]) == pytest.approx(dollars / 1e6, abs=0.0001)
 
 
+@pytest.mark.asyncio
+@pytest.mark.usefixtures("counting")
 async def test_commands_are_told_to_no_model(admin: User, simulator: Simulator) -> None:
     """Neither in the next request nor in a task; the beginning stays the same."""
     tasks = {"title_generation": True, "tags_generation": True}
