@@ -86,14 +86,15 @@ _ROWS_OF_DAYS = (
     f"SELECT '', day, model, {_sums(_COUNTS)} FROM {_USAGE} WHERE day >= :day "
     "GROUP BY day, model"
 )
-# COALESCE keeps SQLite from reading the table in the order of its key: that takes
-# three times as long as sorting it.
+# By the model first: SQLite would else read the table in the order of its key, which
+# takes three times as long as to sort it.
 _ROWS_OF_ALL = (
-    f"WITH sums AS (SELECT COALESCE(user_id, '') AS who, model, {_sums(_COUNTS)} "
-    f"FROM {_USAGE} WHERE day >= :day GROUP BY COALESCE(user_id, ''), model) "
-    f"SELECT COALESCE(email, who), '', model, {', '.join(_COUNTS)} "
-    'FROM sums LEFT JOIN {schema}"user" ON id = who '
-    "ORDER BY SUM(money) OVER (PARTITION BY who) DESC, who, money DESC LIMIT :most"
+    f"WITH sums AS (SELECT user_id, model, {_sums(_COUNTS)} FROM {_USAGE} "
+    "WHERE day >= :day GROUP BY model, user_id) "
+    f"SELECT COALESCE(email, user_id), '', model, {', '.join(_COUNTS)} "
+    'FROM sums LEFT JOIN {schema}"user" ON id = user_id '
+    "ORDER BY SUM(money) OVER (PARTITION BY user_id) DESC, user_id, money DESC "
+    "LIMIT :most"
 )
 """With the addresses of users as far as they exist, the most expensive first."""
 _OF_USER = "AND user_id = :user_id"
