@@ -22,7 +22,12 @@ from owui_manifold.prepare.request import PreparedRequest
 from owui_manifold.present.costs import cost_of_responses
 from owui_manifold.run.agent import run_agent
 from owui_manifold.run.purchases import itemize
-from shells.administration import CallAccount, EventWords, ResponseCounts
+from shells.administration import (
+    NO_PURCHASES,
+    CallAccount,
+    EventWords,
+    ResponseCounts,
+)
 
 
 def check_limits(prepared: PreparedRequest) -> None:
@@ -151,12 +156,15 @@ class _RunCounts:
         self._characters = None
         unpaid = self._take_unpaid(output)
         cost = cost_of_responses(prepared, new, unpaid)
+        bought = NO_PURCHASES
+        if self._account.limits.is_counting:
+            bought = itemize(prepared, new, unpaid, cost)
         counts = ResponseCounts(
             requests=len(new),
             input=sum(usage.input for usage in new),
             cached=sum(usage.cached for usage in new),
             output=sum(usage.output for usage in new),
-            bought=itemize(prepared, new, unpaid, cost),
+            bought=bought,
         )
         return self._account.count_responses(prepared.request.model, counts, cost)
 
