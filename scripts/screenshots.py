@@ -26,6 +26,7 @@ from hosts.people.users import EVERYBODY_READS
 from hosts.servers.offline import BootError, host_python
 from hosts.servers.open_webui import OpenWebUI
 from hosts.servers.pipelines_server import PipelinesServer
+from hosts.setup.administration import administration
 from hosts.setup.agent import (
     FUNCTION_CALLING,
     PIPELINE_ID,
@@ -35,6 +36,9 @@ from hosts.setup.agent import (
 )
 from hosts.setup.pipes import valves_changed
 from hosts.setup.switches import SWITCHES
+from hosts.setup.usage import MODELS as USED_MODELS
+from hosts.setup.usage import add_made_up_use, made_up_people
+from openai_responses.clock import utc_today
 from releasing.contents import FUNCTIONS, MODELS, PIPE_ID
 from simulator import Simulator
 from tour import LAKE, install_lake
@@ -65,6 +69,7 @@ LARGEST = 200_000
 DOWNLOAD = "/usr/bin/python3 -m pip download --quiet --only-binary :all: -d"
 NO_FOCUS = "() => document.activeElement?.blur()"
 """No ring around what was opened last."""
+TO_THE_TOP = "() => { document.querySelector('#messages-container').scrollTop = 0; }"
 ALL_IMAGES_LOADED = "() => [...document.images].every(image => image.complete)"
 AGENT_SETTINGS = {
     "connections": "Manage OpenAI API Connections",
@@ -133,6 +138,7 @@ async def make_pictures(folder: Path) -> None:
         await show_switches(studio)
         await show_user_valves(studio)
         await show_picture(studio, simulator)
+        await show_usage(studio, server)
         await show_agent_of_pipe(studio, simulator)
         await show_agent(studio, simulator)
         # Open WebUI's own, behind the success of an import.
@@ -219,6 +225,21 @@ async def show_picture(studio: Studio, simulator: Simulator) -> None:
         drawn = studio.chat.answers.last.locator("img[src*='/files/']")
         await drawn.first.wait_for()
     await studio.take("picture", TALL)
+
+
+async def show_usage(studio: Studio, server: OpenWebUI) -> None:
+    """What a made-up month cost."""
+    chat = studio.chat
+    admin = chat.user
+    async with administration(admin, USER_LIMITS_JSON="[]"):
+        await admin.complete(MODEL, "/usage")  # makes the tables
+        people = await made_up_people(admin, 40)
+        add_made_up_use(server, people, USED_MODELS, utc_today())
+        await chat.open_model(MODEL)
+        await chat.ask("/usage")
+        await chat.page.locator("svg.marks").nth(1).wait_for()
+        await chat.page.evaluate(TO_THE_TOP)
+        await studio.take("usage", TALL)
 
 
 async def show_agent_of_pipe(studio: Studio, simulator: Simulator) -> None:

@@ -66,6 +66,7 @@ ARROWS: dict[str, set[str]] = {
     "owui_administration": {
         "shells",
         "owui_host",
+        "owui_chat",
         "openai_responses",
         "openai_responses.models",
         "openai_responses.transport",

@@ -31,7 +31,7 @@ from owui_administration.limits import UserLimits, read_user_limits
 from owui_administration.names import NameCheck
 from owui_administration.telemetry import ServerWords, Telemetry
 from owui_administration.usage_table import UsageTable
-from shells.administration import CallFacts
+from shells.administration import CallFacts, Purchases
 
 _FILTER_ID = "openai_responses_administration"
 _OTHER_ID = (
@@ -63,7 +63,7 @@ class Filter:
     The pipe finds it by its id, `openai_responses_administration`, while it is active.
     """
 
-    CONTRACT = 1
+    CONTRACT = 2
     """Of what goes between the filter and the pipe, which knows one version."""
 
     class Valves(BaseModel):
@@ -168,5 +168,7 @@ class Filter:
         model = find_agent_model(__model__ or {}, __request__)
         if model:
             user_id = (__user__ or {}).get("id")
-            self._usage.add(usage_row(user_id, model.name, usage))
+            row = usage_row(user_id, model.name, usage)
+            # The prices of its parts are not reported.
+            self._usage.add(row, Purchases(agents=1, agent_money=row.money))
         return event

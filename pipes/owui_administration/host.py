@@ -39,6 +39,12 @@ async def has_user(name: str) -> bool:
     return bool(by_id or await users.get_user_by_email(name))
 
 
+async def find_user_id(email: str) -> str:
+    """Return the id of the user who has an address; nothing if nobody has it."""
+    user = await host_name("models.users", "Users").get_user_by_email(email)
+    return str(user.id) if user else ""
+
+
 _DATABASE_SECONDS = 15
 """For SQLite's lock the host waits five."""
 

@@ -23,7 +23,12 @@ from owui_administration.rules import (
 from owui_administration.usage_command import UsageReport, read_command
 from owui_administration.usage_table import UsageRow, UsageTable
 from owui_host.task_models import chosen_task_models
-from shells.administration import UNKNOWN_CALL, CallFacts, ResponseCounts
+from shells.administration import (
+    UNKNOWN_CALL,
+    CallFacts,
+    ResponseCounts,
+    SaveFile,
+)
 from shells.valve_words import fits_pattern
 
 _OVERDRAFT = 1.1
@@ -163,7 +168,7 @@ class UserLimits:
                 money=round((cost or 0) * _MICRO),
             )
             self.rows.append(row)
-            self.table.add(row)
+            self.table.add(row, counts.bought)
         return self._reached_limit(_OVERDRAFT)
 
     def _budgets(self) -> Iterator[_Budget]:
@@ -221,14 +226,21 @@ class UserLimits:
                 lines.append(f"{left} of {as_text(limit)} left {PERIODS[rule.per]}")
         return lines
 
-    def usage_answer(self, text: str) -> AsyncGenerator[str, None] | None:
+    @property
+    def is_counting(self) -> bool:
+        """Whether usage is counted at all."""
+        return self.table is not None
+
+    def usage_answer(
+        self, text: str, save_file: SaveFile | None = None
+    ) -> AsyncGenerator[str, None] | None:
         """Return the lines that answer `/usage`; None for other texts."""
         if self.table is None:
             return None
         command = read_command(text)
         if command is None:
             return None
-        report = UsageReport(self.table, self.facts, self.today)
+        report = UsageReport(self.table, self.facts, self.today, save_file)
         return report.lines(command, self._remaining_lines(all_rules=True))
 
 

@@ -1,15 +1,21 @@
-"""What users have used, in a table of our own in the host's database.
+"""What users have used, in two tables of our own in the host's database.
 
 A row counts what one user had of one model on one day, so nothing is lost with a chat
 that is deleted. One statement adds to it: servers that count at once lose nothing. What
 could not be written is kept, and written with the next answer.
+
+The first table is that of version 1.0.0, whose statements name no columns: one more
+column, and a server that was not updated could neither write nor read it. So what the
+money bought is in a second table, with the same key.
 """
 
 import asyncio
-from collections.abc import Sequence
-from typing import NamedTuple, SupportsInt
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
+from typing import NamedTuple
 
 from owui_administration.host import run_sql
+from shells.administration import NO_PURCHASES, Purchases
 
 
 class UsageRow(NamedTuple):
@@ -28,27 +34,75 @@ class UsageRow(NamedTuple):
     money: int
 
 
-_TABLE = "{schema}openai_responses_usage"
-_CREATE = (
-    f"CREATE TABLE IF NOT EXISTS {_TABLE} (user_id TEXT, day TEXT, model TEXT, "
-    "requests BIGINT, input BIGINT, cached BIGINT, output BIGINT, money BIGINT, "
-    "PRIMARY KEY (user_id, day, model))"
-)
+_KEY = UsageRow._fields[:3]
 _COUNTS = UsageRow._fields[3:]
-_ADD = (
-    f"INSERT INTO {_TABLE} AS old VALUES "
-    "(:user_id, :day, :model, :requests, :input, :cached, :output, :money) "
-    # SQLite and PostgreSQL, the databases of Open WebUI, share this form.
-    "ON CONFLICT (user_id, day, model) DO UPDATE SET "
-    + ", ".join(f"{name} = old.{name} + excluded.{name}" for name in _COUNTS)
+_USAGE = "{schema}openai_responses_usage"
+_PURCHASES = "{schema}openai_responses_purchases"
+
+
+def _create(table: str, counts: Sequence[str]) -> str:
+    """Return the statement that makes a table."""
+    columns = [
+        *(f"{name} TEXT" for name in _KEY),
+        *(f"{name} BIGINT" for name in counts),
+    ]
+    key = ", ".join(_KEY)
+    return (
+        f"CREATE TABLE IF NOT EXISTS {table} "
+        f"({', '.join(columns)}, PRIMARY KEY ({key}))"
+    )
+
+
+def _add(table: str, counts: Sequence[str]) -> str:
+    """Return the statement that adds to a row.
+
+    SQLite and PostgreSQL, the databases of Open WebUI, share this form.
+    """
+    names = (*_KEY, *counts)
+    sums = ", ".join(f"{name} = old.{name} + excluded.{name}" for name in counts)
+    return (
+        f"INSERT INTO {table} AS old ({', '.join(names)}) "
+        f"VALUES ({', '.join(f':{name}' for name in names)}) "
+        f"ON CONFLICT ({', '.join(_KEY)}) DO UPDATE SET {sums}"
+    )
+
+
+def _sums(counts: Sequence[str]) -> str:
+    """Return the columns of a sum."""
+    return ", ".join(f"SUM({name}) AS {name}" for name in counts)
+
+
+_CREATE_BOTH: Sequence[tuple[str, object]] = (
+    (_create(_USAGE, _COUNTS), {}),
+    (_create(_PURCHASES, Purchases._fields), {}),
 )
-_ROWS_OF_USER = f"SELECT * FROM {_TABLE} WHERE user_id = :user_id AND day >= :day"
+_ADD_USAGE = _add(_USAGE, _COUNTS)
+_ADD_PURCHASES = _add(_PURCHASES, Purchases._fields)
+_ROWS_OF_USER = (
+    f"SELECT {', '.join((*_KEY, *_COUNTS))} FROM {_USAGE} "
+    "WHERE user_id = :user_id AND day >= :day"
+)
+_ROWS_OF_DAYS = (
+    f"SELECT '', day, model, {_sums(_COUNTS)} FROM {_USAGE} WHERE day >= :day "
+    "GROUP BY day, model"
+)
+# By the model first: SQLite would else read the table in the order of its key, which
+# takes three times as long as to sort it.
 _ROWS_OF_ALL = (
-    f"SELECT COALESCE(email, user_id), '', model, SUM({'), SUM('.join(_COUNTS)}) "
-    f'FROM {_TABLE} LEFT JOIN {{schema}}"user" ON id = user_id WHERE day >= :day '
-    "GROUP BY email, user_id, model ORDER BY SUM(money) DESC LIMIT :most"
+    f"WITH sums AS (SELECT user_id, model, {_sums(_COUNTS)} FROM {_USAGE} "
+    "WHERE day >= :day GROUP BY model, user_id) "
+    f"SELECT COALESCE(email, user_id), '', model, {', '.join(_COUNTS)} "
+    'FROM sums LEFT JOIN {schema}"user" ON id = user_id '
+    "ORDER BY SUM(money) OVER (PARTITION BY user_id) DESC, user_id, money DESC "
+    "LIMIT :most"
 )
 """With the addresses of users as far as they exist, the most expensive first."""
+_OF_USER = "AND user_id = :user_id"
+_PURCHASES_OF = (
+    f"SELECT {_sums(Purchases._fields)} FROM {_PURCHASES} WHERE day >= :day "
+)
+_SAVED_OF = f"SELECT day, SUM(saved) FROM {_PURCHASES} WHERE day >= :day "
+"""Two statements: to sort all columns by day takes longer than both."""
 _NOT_COUNTED = "Usage is not counted: Open WebUI's database reports {}."
 
 
@@ -67,18 +121,24 @@ def _sum_rows(earlier: UsageRow, later: UsageRow) -> UsageRow:
     )
 
 
+def sum_purchases(purchases: Iterable[Purchases]) -> Purchases:
+    """Return what several purchases come to."""
+    columns = zip(*purchases, strict=True)
+    return Purchases(*(sum(column) for column in columns))
+
+
 class UsageTable:
-    """The table, and what is still to be added to it."""
+    """The tables, and what is still to be added to them."""
 
     def __init__(self) -> None:
         """Touch nothing yet."""
         self.problem = ""
-        self._due: dict[tuple[str, str, str], UsageRow] = {}
+        self._due: dict[tuple[str, str, str], tuple[UsageRow, Purchases]] = {}
         self._writer: asyncio.Task[None] | None = None
 
-    def add(self, row: UsageRow) -> None:
-        """Add a row soon; nobody waits for it."""
-        self._add_due(row)
+    def add(self, row: UsageRow, bought: Purchases = NO_PURCHASES) -> None:
+        """Add a row soon, and what its money bought; nobody waits for it."""
+        self._add_due(row, bought)
         self._start_writer()
 
     def _start_writer(self) -> asyncio.Task[None]:
@@ -87,7 +147,7 @@ class UsageTable:
             self._writer = asyncio.create_task(self._write())
         return self._writer
 
-    def _add_due(self, row: UsageRow) -> None:
+    def _add_due(self, row: UsageRow, bought: Purchases) -> None:
         """Keep a row until it is written, in one with what the user had before.
 
         So a database that fails for days costs a row for each user, model and day. The
@@ -95,7 +155,10 @@ class UsageTable:
         """
         key = (row.user_id, row.day, row.model)
         earlier = self._due.pop(key, None)
-        self._due[key] = _sum_rows(earlier, row) if earlier else row
+        if earlier:
+            row = _sum_rows(earlier[0], row)
+            bought = sum_purchases((earlier[1], bought))
+        self._due[key] = row, bought
         if len(self._due) > _MAX_DUE:
             oldest = next(iter(self._due))
             del self._due[oldest]
@@ -104,14 +167,14 @@ class UsageTable:
         """Write what is due, until nothing is or the database refuses it."""
         while self._due:
             # In one order: two servers never wait for each other's rows.
-            rows = sorted(self._due.values())
+            due = sorted(self._due.values())
             self._due = {}
             self.problem = ""
             try:
-                await _run_with_table((_ADD, [row._asdict() for row in rows]))
+                await _run_with_tables(*_additions(due))
             except Exception as error:
-                for row in rows:
-                    self._add_due(row)
+                for row, bought in due:
+                    self._add_due(row, bought)
                 self.problem = _NOT_COUNTED.format(type(error).__name__)
                 return
 
@@ -125,26 +188,70 @@ class UsageTable:
         What could not be written yet counts, too.
         """
         stored = await self._select(_ROWS_OF_USER, user_id=user_id, day=since)
-        due = [row for row in self._due.values() if row.user_id == user_id]
+        due = [row for row, _ in self._due.values() if row.user_id == user_id]
         return stored + due
 
+    async def day_rows(self, since: str) -> list[UsageRow]:
+        """Return what all users together had of each model on each day from one on."""
+        return await self._select(_ROWS_OF_DAYS, day=since)
+
     async def all_rows(self, since: str, most: int) -> list[UsageRow]:
-        """Return what each user had of each model from a day on, up to `most` rows."""
+        """Return what each user had of each model from a day on, up to `most` rows.
+
+        The users who cost the most come first.
+        """
         return await self._select(_ROWS_OF_ALL, day=since, most=most)
 
-    async def _select(self, sql: str, **values: object) -> list[UsageRow]:
-        """Return rows of the table, as soon as ours are written."""
+    async def purchases(
+        self, since: str, user_id: str = ""
+    ) -> tuple[Purchases, dict[str, int]]:
+        """Return what was bought from a day on, and what a cache saved on each day.
+
+        By a user, with what could not be written yet; or by all.
+        """
         await self.flush()
-        rows = await _run_with_table((sql, values))
+        values = {"day": since, **({"user_id": user_id} if user_id else {})}
+        whose = _OF_USER if user_id else ""
+        [sums] = await _run_with_tables((_PURCHASES_OF + whose, values))
+        bought = Purchases(*(_whole_number(count) for count in sums))
+        rows = await _run_with_tables((f"{_SAVED_OF}{whose} GROUP BY day", values))
+        saved = {str(day): _whole_number(money) for day, money in rows}
+        for row, due in self._due.values():
+            if row.user_id == user_id and row.day >= since:
+                bought = sum_purchases((bought, due))
+                saved[row.day] = saved.get(row.day, 0) + due.saved
+        return bought, saved
+
+    async def _select(self, sql: str, **values: object) -> list[UsageRow]:
+        """Return rows of the first table, as soon as ours are written."""
+        await self.flush()
+        rows = await _run_with_tables((sql, values))
         return [_read_row(row) for row in rows]
+
+
+def _additions(
+    due: Sequence[tuple[UsageRow, Purchases]],
+) -> list[tuple[str, object]]:
+    """Return the statements that add rows to both tables."""
+    usage: list[dict[str, object]] = []
+    purchases: list[dict[str, object]] = []
+    for row, bought in due:
+        usage.append(row._asdict())
+        if any(bought):
+            key = {name: getattr(row, name) for name in _KEY}
+            purchases.append({**key, **bought._asdict()})
+    additions: list[tuple[str, object]] = [(_ADD_USAGE, usage)]
+    if purchases:
+        additions.append((_ADD_PURCHASES, purchases))
+    return additions
 
 
 _LOST_RACES = ("IntegrityError", "ProgrammingError")
 """SQLAlchemy's errors for a table that another session has just made."""
 
 
-async def _run_with_table(statement: tuple[str, object]) -> list[Sequence[object]]:
-    """Run a statement on the table, which is made if it does not exist.
+async def _run_with_tables(*statements: tuple[str, object]) -> list[Sequence[object]]:
+    """Run statements on the tables, which are made if they do not exist.
 
     In PostgreSQL `IF NOT EXISTS` fails in one of two sessions that make a table at the
     same time. The other one has committed by then, so the second try finds the table.
@@ -153,11 +260,11 @@ async def _run_with_table(statement: tuple[str, object]) -> list[Sequence[object
     (utils/plugin.py:407). Only the last of them is asked again.
     """
     try:
-        return await run_sql((_CREATE, {}), statement)
+        return await run_sql(*_CREATE_BOTH, *statements)
     except Exception as error:
         if type(error).__name__ not in _LOST_RACES:
             raise
-    return await run_sql((_CREATE, {}), statement)
+    return await run_sql(*_CREATE_BOTH, *statements)
 
 
 def _read_row(row: Sequence[object]) -> UsageRow:
@@ -176,5 +283,5 @@ def _read_row(row: Sequence[object]) -> UsageRow:
 
 
 def _whole_number(value: object) -> int:
-    """Return a count of the database; sums of PostgreSQL are decimals."""
-    return int(value) if isinstance(value, SupportsInt) else 0
+    """Return a count of the database; sums of PostgreSQL are decimals, of nothing None."""
+    return int(value) if isinstance(value, int | Decimal) else 0

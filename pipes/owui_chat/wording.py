@@ -55,3 +55,8 @@ def value_with_escapes(value: Any) -> Any:
     if isinstance(value, str):
         return _BETWEEN_BREAKS.sub(lambda found: with_escapes(found[0]), value)
     return value
+
+
+CHECK_HEADING = "The setup of this pipe, tested with"
+USAGE_HEADING = "### What it cost"
+"""How the answers to commands begin."""

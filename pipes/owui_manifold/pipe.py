@@ -72,6 +72,7 @@ from owui_manifold.run.answer import answer_events
 from owui_manifold.run.checkup import (
     CHECK_COMMAND,
     command_task_text,
+    file_saver,
     last_user_text,
     run_diagnostics,
     stream_lines,
@@ -258,7 +259,7 @@ class Pipe:
             return run_diagnostics(call, self._connections, endpoints)
         account = call.account
         if account:
-            lines = account.limits.usage_answer(question)
+            lines = account.limits.usage_answer(question, file_saver(call))
             if lines:
                 return stream_lines(lines)
         request = await build_chat_request(call)

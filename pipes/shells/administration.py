@@ -12,7 +12,7 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from typing import Literal, NamedTuple, Protocol, TypedDict, TypeVar
+from typing import Literal, NamedTuple, Protocol, TypeAlias, TypedDict, TypeVar
 
 _PipeEvent = TypeVar("_PipeEvent")
 _ToolOutcome = TypeVar("_ToolOutcome")
@@ -53,6 +53,45 @@ UNKNOWN_CALL = CallFacts(
 """A call about which nothing is known."""
 
 
+class Purchases(NamedTuple):
+    """What the money of responses bought; money is in millionths of a US dollar.
+
+    The first two say of which requests the prices are known; counts of tokens and calls
+    are those of all. What is left of `itemized_money` paid for the input. Tasks and
+    agents are a view of their own: their money is in the other fields, too. The names are
+    those of the filter's table.
+    """
+
+    itemized: int = 0
+    """Requests."""
+    itemized_money: int = 0
+    input: int = 0
+    """Tokens, as in `cache_writes`, `reasoning` and `answers`."""
+    saved: int = 0
+    """What the same tokens would have cost more without a cache."""
+    cache_writes: int = 0
+    reasoning: int = 0
+    reasoning_money: int = 0
+    answers: int = 0
+    answer_money: int = 0
+    searches: int = 0
+    """Calls, on the web and in files."""
+    search_money: int = 0
+    images: int = 0
+    image_money: int = 0
+    containers: int = 0
+    """In which Python ran."""
+    container_money: int = 0
+    tasks: int = 0
+    """Requests, as in `agents`."""
+    task_money: int = 0
+    agents: int = 0
+    agent_money: int = 0
+
+
+NO_PURCHASES = Purchases()
+
+
 class ResponseCounts(NamedTuple):
     """What responses used: requests, and tokens; `cached` is part of `input`."""
 
@@ -60,6 +99,7 @@ class ResponseCounts(NamedTuple):
     input: int
     cached: int
     output: int
+    bought: Purchases = NO_PURCHASES
 
 
 class EventWords(NamedTuple):
@@ -72,6 +112,10 @@ class EventWords(NamedTuple):
     """The code of the ending."""
     model: str = ""
     """The model that answered."""
+
+
+SaveFile: TypeAlias = Callable[[str, str], Awaitable[str]]
+"""Takes a name and a text."""
 
 
 class UsageAllowance(Protocol):
@@ -99,8 +143,18 @@ class UsageAllowance(Protocol):
     def complaints(self) -> Sequence[str]:
         """Return what is wrong with the rules, for administrators alone."""
 
-    def usage_answer(self, text: str) -> AsyncGenerator[str, None] | None:
-        """Return the lines that answer `/usage`; None for other texts."""
+    @property
+    def is_counting(self) -> bool:
+        """Whether usage is counted at all."""
+
+    def usage_answer(
+        self, text: str, save_file: SaveFile | None = None
+    ) -> AsyncGenerator[str, None] | None:
+        """Return the lines that answer `/usage`; None for other texts.
+
+        `save_file` stores a text under a name for the page that reads the answer, and
+        returns its address, or nothing if the host refuses it. Without it no page reads.
+        """
 
 
 class EndpointQueue(Protocol):

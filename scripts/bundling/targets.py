@@ -108,7 +108,13 @@ TARGETS = (
     Target(
         entry="owui_administration.filter",
         host_class="Filter",
-        packages=("openai_responses", "shells", "owui_host", "owui_administration"),
+        packages=(
+            "openai_responses",
+            "owui_chat",
+            "shells",
+            "owui_host",
+            "owui_administration",
+        ),
         folders=("pipes",),
         output="pipes/openai_responses_administration.py",
         requirements=frozenset({"pydantic", "open_webui"}),

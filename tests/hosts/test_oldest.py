@@ -17,6 +17,7 @@ from playwright.async_api import expect
 
 from hosts.browser.chromium import Chromium
 from hosts.browser.page import ChatPage
+from hosts.people.tabs import Tab
 from hosts.people.users import User
 from hosts.servers.offline import OLDEST
 from hosts.servers.open_webui import OpenWebUI
@@ -115,6 +116,7 @@ from hosts.test_tool_rounds import (
     test_the_card_is_the_hosts_own,
 )
 from hosts.test_tools_page import test_the_model_reads_what_a_tool_raised
+from hosts.test_usage import HAS_PICTURES, counting, test_commands_are_told_to_no_model
 from hosts.test_wishes import test_list_that_open_webui_keeps_holds_no_guess
 from hosts.test_wishes_page import (
     admins_page,
@@ -206,3 +208,17 @@ async def test_dialog_of_this_version_asks_in_a_chat_that_asks(
             await expect(chat.page.get_by_text(text)).to_be_visible()
         await confirm.click()
         await chat.answers.last.get_by_text("It said: Heavy sun in").wait_for()
+
+
+@pytest.mark.usefixtures("counting")
+async def test_usage_is_drawn(admin: User, chromium: Chromium) -> None:
+    """By this version, too; its box takes Enter after a command for its suggestions."""
+    model = f"{PIPE}.gpt-5.2"
+    async with Tab(admin) as tab, ChatPage(admin, chromium) as chat:
+        await tab.send(model, "sim:short")
+        told = await tab.send(model, "/usage")
+        await chat.page.goto(f"{admin.url}/c/{told.chat_id}")
+        await chat.page.wait_for_function(HAS_PICTURES, arg=1)
+
+        assert "US dollars a day" in await chat.last_answer()
+        assert (chat.errors, chat.blocked) == ([], [])

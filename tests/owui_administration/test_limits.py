@@ -18,7 +18,7 @@ from owui_administration.rules import (
     read_limits,
 )
 from owui_administration.usage_table import UsageRow, UsageTable
-from shells.administration import ResponseCounts
+from shells.administration import NO_PURCHASES, Purchases, ResponseCounts
 from stand_in.host import StandInHost
 
 TODAY = date(2026, 11, 25)  # a Wednesday
@@ -41,10 +41,12 @@ class Table(UsageTable):
         """Have none."""
         super().__init__()
         self.taken: list[UsageRow] = []
+        self.bought: list[Purchases] = []
 
-    def add(self, *rows: UsageRow) -> None:
-        """Take rows."""
-        self.taken += rows
+    def add(self, row: UsageRow, bought: Purchases = NO_PURCHASES) -> None:
+        """Take a row."""
+        self.taken.append(row)
+        self.bought.append(bought)
 
     async def user_rows(self, user_id: str, since: str) -> list[UsageRow]:
         """Return the stored rows."""

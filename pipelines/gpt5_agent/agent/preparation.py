@@ -24,6 +24,7 @@ from openai_responses.requests.tools import (
     responses_tool_choice,
     responses_tools,
 )
+from owui_chat.commands import without_commands
 from owui_chat.input.history import build_input
 from owui_chat.messages import DETAILS_FIELD, cut_notice, parse_messages
 from owui_chat.storage.details_carrier import read_details, restore_from_details
@@ -167,7 +168,7 @@ def _build_history(
     if earlier.open_turn:
         messages = _drop_last_turn_details(messages, sign)
     system_text, parts = parse_messages(drop_question_calls(messages))
-    parts, records = restore_from_details(parts, sign)
+    parts, records = restore_from_details(without_commands(parts), sign)
     items = build_input(parts, records, reader)
     maker = earlier.open_origin
     is_readable = maker is not None and reader.can_decrypt(maker)

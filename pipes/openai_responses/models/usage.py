@@ -245,7 +245,7 @@ def cost_of_run(
         dollars *= _REGIONAL_FACTOR
     dollars += sum(stated)
     fee = facts.search_fee or TOOL_KINDS["web_search"].fee
-    dollars += fee * _count_searches(usages, items)
+    dollars += fee * count_searches(usages, items)
     code = _tool_options(terms.tools, "code_interpreter")
     memory = as_text(as_mapping(code.get("container")).get("memory_limit"))
     fee = TOOL_KINDS["code_interpreter"].container_fee * _GIGABYTES.get(memory, 1)
@@ -263,7 +263,7 @@ _GIGABYTES = {"1g": 1, "4g": 4, "16g": 16, "64g": 64}
 """By the memory of a container of code, which its price follows."""
 
 
-def _count_searches(usages: Sequence[Usage], items: Sequence[Item]) -> int:
+def count_searches(usages: Sequence[Usage], items: Sequence[Item]) -> int:
     """Return the searches that are billed.
 
     OpenAI counts some of them at a discount, so its own count is right; if a response

@@ -11,6 +11,7 @@ from openai_responses.endings import Ending
 from openai_responses.json_input import JsonObject, as_mapping, value_at
 from openai_responses.models.resolve import ResolvedModel
 from openai_responses.requests.build import ResponsesRequest, Settings, build_request
+from owui_chat.commands import without_quoted_commands
 from owui_chat.input.history import build_input
 from owui_chat.messages import parse_messages
 from owui_chat.storage.markers import strip_markers
@@ -144,9 +145,9 @@ def task_result(text: str, model: str) -> dict[str, Any]:
 
 
 def _clean(content: object) -> object:
-    """Return a content without the markers of the quoted chat."""
+    """Return a content without the markers and the commands of the quoted chat."""
     if isinstance(content, str):
-        return strip_markers(content)
+        return without_quoted_commands(strip_markers(content))
     if isinstance(content, list):
         return [_clean_part(part) for part in content]
     return content
@@ -154,5 +155,5 @@ def _clean(content: object) -> object:
 
 def _clean_part(part: object) -> object:
     if isinstance(part, Mapping) and isinstance(part.get("text"), str):
-        return {**part, "text": strip_markers(part["text"])}
+        return {**part, "text": without_quoted_commands(strip_markers(part["text"]))}
     return part

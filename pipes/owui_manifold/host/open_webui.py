@@ -219,7 +219,7 @@ async def active_administration(request: Any) -> Administration | None:
         return None
     load = host_name("utils.filter", "get_function_module")
     filter_module = await load(request, ADMINISTRATION)
-    if getattr(filter_module, "CONTRACT", 0) != 1:
+    if getattr(filter_module, "CONTRACT", 0) != 2:
         raise InvalidRequest(
             "An administrator has to update this pipe and its filter.", remedy="setup"
         )

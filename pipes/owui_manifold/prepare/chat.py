@@ -33,6 +33,7 @@ from openai_responses.requests.build import (
 from openai_responses.requests.containers import has_new_container
 from openai_responses.requests.replay import Origin, origin_at
 from openai_responses.requests.turns import append_turns, record_turn
+from owui_chat.commands import without_commands
 from owui_chat.input.attachments import (
     add_tool_images,
     attach_files,
@@ -350,6 +351,7 @@ def _attach_stored(chat: _Chat) -> _Chat:
     parts = mark_old_answers(parts, rows)
     if len(parts) < len(given):
         call.warn_once(f"chat {call.caller.chat_id}: {_LEFT_OUT}")
+    parts = without_commands(parts)
     return chat._replace(parts=attach_files(parts, rows, metadata))
 
 

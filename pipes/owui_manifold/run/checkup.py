@@ -19,6 +19,9 @@ from openai_responses.requests.build import ResponsesRequest
 from openai_responses.retries import RetryPolicy
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
+from owui_chat.wording import CHECK_HEADING
+from owui_host.files import NewFile, store_file
+from owui_host.users import user_model
 from owui_manifold.call.checking import EndpointCheck
 from owui_manifold.call.config import run_limits
 from owui_manifold.call.context import CheckedCall
@@ -33,6 +36,7 @@ from owui_manifold.run.setup_check import (
     result_line,
     setup_findings,
 )
+from shells.administration import SaveFile
 from shells.shell import PIPE_SHELL
 from shells.valve_messages import advised_ending, error_message
 from shells.valve_words import comma_list
@@ -111,7 +115,7 @@ class _Diagnostics:
     async def lines(self) -> AsyncGenerator[str, None]:
         """Yield the findings, one line each, and how many problems there are."""
         host = self._endpoint.host
-        yield f"The setup of this pipe, tested with {self._model.name} at {host}:\n"
+        yield f"{CHECK_HEADING} {self._model.name} at {host}:\n"
         counts = Counter[Severity]()
         async with aclosing(self._findings()) as findings:
             async for finding in findings:
@@ -283,6 +287,26 @@ def run_diagnostics(
     `endpoints` are the entries of ENDPOINTS_JSON.
     """
     return stream_lines(_Diagnostics(call, connections, endpoints).lines())
+
+
+def file_saver(call: CheckedCall) -> SaveFile | None:
+    """Return what stores a text for the page that shows an answer; None if none does."""
+    caller = call.caller
+    if not caller.has_page or caller.is_in_channel or call.host.request is None:
+        return None
+
+    async def save(name: str, text: str) -> str:
+        user = await user_model(caller.user_id)
+        if user is None:
+            return ""
+        message = {"chat_id": caller.chat_id, "message_id": caller.message_id}
+        file = NewFile(name, text.encode())
+        entry = await store_file(
+            call.host.request, file, message if caller.may_have_row else {}, user
+        )
+        return str(entry["url"]) if entry else ""
+
+    return save
 
 
 async def stream_lines(

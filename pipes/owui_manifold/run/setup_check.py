@@ -21,6 +21,14 @@ from shells.valve_words import comma_list
 
 _ADMINISTRATION_TITLE = "OpenAI Responses Administration"
 
+_COUNTED = (
+    "Requests, tokens and money of every answer and task of this pipe are counted, and "
+    "shown by `/usage`. Not counted are the money for images and file searches, and what "
+    "users pay with their own keys."
+)
+_NOT_COUNTED = "Nothing is counted, because USER_LIMITS_JSON is empty; `[]` counts."
+_NO_FILTER = "Nothing is counted without the filter of docs/limits.md."
+
 Severity: TypeAlias = Literal["", "Problem", "Warning"]
 """How bad a finding is; empty: it is fine."""
 
@@ -73,6 +81,7 @@ async def setup_findings(call: CheckedCall) -> list[Finding]:
     if retirements:
         text = " ".join(retirements)
         findings.append(Finding("Models that retire", text, "Warning"))
+    findings.append(Finding("Usage", _counted_text(call)))
     if call.account:
         rules = [problem for problem in call.account.limits.problems if problem]
         works = "The rules of USER_LIMITS_JSON are valid."
@@ -93,6 +102,13 @@ async def setup_findings(call: CheckedCall) -> list[Finding]:
         advice = "Choose others in Open WebUI's settings."
         findings.append(assess("Open WebUI's task models", "", gone, advice))
     return findings
+
+
+def _counted_text(call: CheckedCall) -> str:
+    """Return what is counted of this pipe, and what is not."""
+    if call.account is None:
+        return _NO_FILTER
+    return _COUNTED if call.account.limits.is_counting else _NOT_COUNTED
 
 
 def _retirements(call: CheckedCall) -> list[str]:

@@ -21,7 +21,13 @@ from owui_host.users import user_model
 from owui_manifold.prepare.request import PreparedRequest
 from owui_manifold.present.costs import cost_of_responses
 from owui_manifold.run.agent import run_agent
-from shells.administration import CallAccount, EventWords, ResponseCounts
+from owui_manifold.run.purchases import itemize
+from shells.administration import (
+    NO_PURCHASES,
+    CallAccount,
+    EventWords,
+    ResponseCounts,
+)
 
 
 def check_limits(prepared: PreparedRequest) -> None:
@@ -151,14 +157,19 @@ class _RunCounts:
         self._counted = len(usages)
         self._characters = None
         self._finished = []
+        unpaid = self._take_unpaid(output)
+        cost = cost_of_responses(prepared, new, unpaid)
+        dollars = cost.dollars if cost else None
+        bought = NO_PURCHASES
+        if self._account.limits.is_counting:
+            bought = itemize(prepared, new, unpaid, dollars)
         counts = ResponseCounts(
             requests=len(new),
             input=sum(usage.input for usage in new),
             cached=sum(usage.cached for usage in new),
             output=sum(usage.output for usage in new),
+            bought=bought,
         )
-        cost = cost_of_responses(prepared, new, self._take_unpaid(output))
-        dollars = cost.dollars if cost else None
         return self._account.count_responses(prepared.request.model, counts, dollars)
 
     def _take_unpaid(self, output: Sequence[Item]) -> list[Item]:

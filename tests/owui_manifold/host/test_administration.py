@@ -24,7 +24,7 @@ ID = "openai_responses_administration"
 class Administration:
     """A filter with one setting."""
 
-    CONTRACT = 1
+    CONTRACT = 2
 
     class Valves(BaseModel):
         """Settings."""
@@ -49,7 +49,7 @@ async def test_it_has_its_settings(host: StandInHost) -> None:
     assert administration.valves.PERIOD == "week"
 
 
-@pytest.mark.parametrize("version", [0, 2])
+@pytest.mark.parametrize("version", [0, 1, 3])
 async def test_another_version_is_a_sentence(host: StandInHost, version: Any) -> None:
     """The two files are updated one after the other."""
     other = Administration()

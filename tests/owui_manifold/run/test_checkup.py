@@ -60,6 +60,7 @@ async def test_working_setup_passes_every_check(sim: Simulator) -> None:
     heads = [line.split("**")[1] for line in lines]
     assert heads == [
         "Valves",
+        "Usage",
         "Filters",
         "The key",
         "A small request",

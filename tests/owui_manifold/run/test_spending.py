@@ -417,7 +417,7 @@ async def test_usage_tells_people_their_own_sums(
     administration._usage.add(SPENT)
     administration._usage.add(SPENT._replace(user_id="user-2", model="secret"))
 
-    text = grown(await chunks_of(limited, chat("/usage 7d csv"), **NATIVE))
+    text = grown(await chunks_of(limited, chat("/usage 7d"), **NATIVE))
 
     assert sim.requests == []
     assert "| today | 2.0000 | 1 | 500 | 0 | 500 |" in text
@@ -440,6 +440,29 @@ async def test_tasks_about_usage_ask_no_model(
     assert sim.requests == []
 
 
+@pytest.mark.parametrize("form", ["chat", "task"])
+async def test_usage_is_told_to_no_model(
+    form: str, limited: Pipe, administration: Filter, sim: Simulator
+) -> None:
+    """The next request is as if it had never been asked for."""
+    administration._usage.add(SPENT._replace(user_id="ann@school.example"))
+    told = grown(await chunks_of(limited, chat("/usage"), **ADMIN))
+    assert "ann@school.example" in told
+    if form == "chat":
+        later = chat("Hi", "Hello.", "/usage", told, "And now?")
+        await chunks_of(limited, later, **ADMIN)
+    else:
+        quoted = f"USER: /usage\nASSISTANT: {told}\nUSER: And now?"
+        later = chat(f"Write a title.\n<chat_history>\n{quoted}\n</chat_history>")
+        await result_of(limited, later, **ADMIN, __task__="title_generation")
+
+    [request] = sim.requests
+    sent = json.dumps(request.body)
+    assert "And now?" in sent
+    assert "/usage" not in sent
+    assert "school.example" not in sent
+
+
 async def test_administrators_see_the_usage_of_all_users(
     limited: Pipe, administration: Filter, database: UsageDatabase
 ) -> None:
@@ -450,7 +473,9 @@ async def test_administrators_see_the_usage_of_all_users(
     administration._usage.add(SPENT._replace(day="2020-01-01"))
 
     text = grown(await chunks_of(limited, chat("/usage"), **ADMIN))
-    listed = grown(await chunks_of(limited, chat("/usage 2d csv"), **ADMIN))
+    program = {**ADMIN, "__metadata__": {}}
+    result = await result_of(limited, chat("/usage 2d csv"), **program)
+    listed = result["choices"][0]["message"]["content"]
 
     assert "| =ann @example.com, gpt-5.2 | 2.0000 | 1 | 1,500 | 0 | 500 |" in text
     assert "| gone, gpt-5.2 | 2.0000 | 1 |" in text
@@ -461,7 +486,7 @@ async def test_administrators_see_the_usage_of_all_users(
         '"ann @example.com, gpt-5.2","2.0000","1","1500","0","500"',
         '"gone, gpt-5.2","2.0000","1","500","0","500"',
     ]
-    assert lines[2:] == ["```"]
+    assert lines[2] == "```"
 
 
 async def test_an_address_draws_nothing_in_the_table(
@@ -472,13 +497,15 @@ async def test_an_address_draws_nothing_in_the_table(
     database.add_users(("user-1", address))
     administration._usage.add(SPENT)
 
-    for words in ("/usage", "/usage csv"):
-        text = grown(await chunks_of(limited, chat(words), **ADMIN))
+    program = {**ADMIN, "__metadata__": {}}
+    for words, given in (("/usage", ADMIN), ("/usage csv", program)):
+        result = await result_of(limited, chat(words), **given)
+        text = result["choices"][0]["message"]["content"]
 
         *_, line = [row for row in text.splitlines() if "evil.example" in row]
         assert not set(line) & set("![]<>`#"), words
         assert "example.com, gpt-5.2" in line
-        assert text.count("```") == (2 if "csv" in words else 0)
+        assert text.count("```") == 2
 
 
 async def test_usage_is_answered_without_a_stream(limited: Pipe) -> None:

@@ -1,0 +1,265 @@
+"""Pictures of what was used, as blocks that Open WebUI draws: `vega-lite`.
+
+The page has drawn them since 0.6.33 (`renderVegaVisualization`, src/lib/utils/index.ts):
+once, without a container whose size a picture could take, so its width depends on that
+of the window. Colors of the page are taken where they are `currentColor`. Nothing is
+fetched: the data is in the block.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import date
+from typing import Any
+
+from owui_administration.usage_table import UsageRow
+
+_COLORS = (
+    "#275AB6",
+    "#D07427",
+    "#8CCA75",
+    "#80447A",
+    "#00CCFC",
+    "#A72120",
+    "#E7B300",
+    "#8739FF",
+)
+"""Any two, and the last color, differ by 25 or more (CIE 1976), also for people who lack
+one kind of cones (Machado et al. 2009); each is seen on white and on black."""
+_COLOR_OF_OTHERS = "#999999"
+_MOST_USERS = 10
+_MILLIONTHS = 1_000_000
+_MOST_BARS = 92
+"""Above that many days a bar is a week."""
+_MOST_LABELS = 5
+_DAY_MS = 86_400_000
+_TEXT = "currentColor"
+_CONFIG = {
+    "font": "sans-serif",
+    "view": {"stroke": None},
+    "axis": {
+        "labelColor": _TEXT,
+        "domainColor": _TEXT,
+        "tickColor": _TEXT,
+        "gridColor": _TEXT,
+        "gridOpacity": 0.15,
+        "labelFontSize": 12,
+    },
+    "legend": {
+        "labelColor": _TEXT,
+        "labelFontSize": 12,
+        "symbolType": "square",
+        "labelLimit": 150,
+    },
+    "title": {
+        "color": _TEXT,
+        "subtitleColor": _TEXT,
+        "fontSize": 14,
+        "subtitleFontSize": 12,
+        "anchor": "start",
+        "frame": "bounds",
+        # Buttons of the page lie on the right above the picture.
+        "offset": 16,
+    },
+}
+
+
+def day_picture(
+    rows: Sequence[UsageRow], saved: Mapping[str, int], since: date, today: date
+) -> str:
+    """Return the picture of the money of each day, by model; empty if there is none.
+
+    `saved` is what the cache saved on a day; a line shows the sum of both.
+    """
+    money_of_models = Counter[str]()
+    for row in rows:
+        money_of_models[row.model] += row.money
+    named = [name for name, money in money_of_models.most_common(len(_COLORS)) if money]
+    if not named:
+        return ""
+    others = sum(money > 0 for money in money_of_models.values()) - len(named)
+    names = [*named, f"{others} other model{'s' if others > 1 else ''}"]
+    names = names if others else named
+    days = (today - since).days + 1
+    step = 1 if days <= _MOST_BARS else 7
+    bars = Counter[tuple[int, int]]()
+    whole = Counter[int]()
+    for row in rows:
+        place = (date.fromisoformat(row.day) - since).days // step
+        rank = named.index(row.model) if row.model in named else len(named)
+        bars[place, rank] += row.money
+        whole[place] += row.money
+    for day, money in saved.items():
+        whole[(date.fromisoformat(day) - since).days // step] += money
+    lines = [
+        f"{place},{rank},{_dollars(money)}"
+        for (place, rank), money in sorted(bars.items())
+        if money
+    ]
+    start = (since - date(1970, 1, 1)).days * _DAY_MS
+    end = start + days * _DAY_MS
+    every = -(-days // _MOST_LABELS)
+    ticks = [start + day * _DAY_MS + _DAY_MS // 2 for day in range(0, days, every)]
+    colors = [*_COLORS[: len(named)], _COLOR_OF_OTHERS][: len(names)]
+    x = {
+        "field": "from",
+        "type": "temporal",
+        "title": None,
+        "scale": {"type": "utc", "domain": [start, end], "nice": False},
+        "axis": {"format": "%-d %b", "values": ticks, "grid": False},
+    }
+    y = {
+        "field": "dollars",
+        "type": "quantitative",
+        "title": None,
+        "axis": {"format": _money_format(max(whole.values())), "tickCount": 5},
+    }
+    from_place = f"{start} + {step * _DAY_MS} * datum.place"
+    layers: list[dict[str, Any]] = [
+        {
+            "data": _inline_csv("place,rank,dollars", lines),
+            "transform": [
+                {"calculate": from_place, "as": "from"},
+                {"calculate": f"datum.from + {step * _DAY_MS} * 0.85", "as": "to"},
+                {"calculate": "names[datum.rank]", "as": "model"},
+                {
+                    "stack": "dollars",
+                    "groupby": ["place"],
+                    "sort": [{"field": "rank"}],
+                    "as": ["low", "high"],
+                },
+            ],
+            # Not a bar: Vega-Lite takes one with two places on x for a horizontal one.
+            "mark": "rect",
+            "encoding": {
+                "x": x,
+                "x2": {"field": "to"},
+                "y": {**y, "field": "low"},
+                "y2": {"field": "high"},
+                "color": {
+                    "field": "model",
+                    "type": "nominal",
+                    "title": None,
+                    "scale": {"domain": names, "range": colors},
+                    "legend": {
+                        "orient": "bottom",
+                        "columns": {"expr": "width < 400 ? 2 : 4"},
+                    },
+                },
+            },
+        }
+    ]
+    title = {"text": f"US dollars a {'day' if step == 1 else 'week'}"}
+    if any(money > 0 for money in saved.values()):
+        title["subtitle"] = "The line: without the prompt cache"
+        last = (days - 1) // step
+        outline = [f"{place},{_dollars(whole[place])}" for place in range(last + 1)]
+        outline.append(f"{last + 1},{_dollars(whole[last])}")
+        layers.append(
+            {
+                "data": _inline_csv("place,dollars", outline),
+                "transform": [{"calculate": from_place, "as": "from"}],
+                "mark": {
+                    "type": "line",
+                    "interpolate": "step-after",
+                    "color": _TEXT,
+                    "strokeWidth": 1.5,
+                    "clip": True,
+                },
+                "encoding": {"x": x, "y": y},
+            }
+        )
+    return _block(
+        {
+            "title": title,
+            "width": 560,
+            "height": 200,
+            "params": [_width(270, 560), {"name": "names", "value": names}],
+            "layer": layers,
+        }
+    )
+
+
+def user_picture(rows: Sequence[UsageRow], all_money: int) -> str:
+    """Return the picture of the money of each user; empty if fewer than two cost any.
+
+    `rows` have the users who cost the most; what is left of `all_money` is told above:
+    its bar would make all others small.
+    """
+    money_of_users = Counter[str]()
+    for row in rows:
+        money_of_users[row.user_id] += row.money
+    top = [(name, money) for name, money in money_of_users.most_common(_MOST_USERS)]
+    top = [(name, money) for name, money in top if money > 0]
+    if len(top) < 2:
+        return ""
+    title = {"text": "US dollars by user"}
+    rest = all_money - sum(money for _, money in top)
+    if rest > 0:
+        title["subtitle"] = f"All others: ${rest / _MILLIONTHS:,.2f}"
+    digits = 2 if top[0][1] >= _MILLIONTHS // 20 else 4
+    values = [
+        {
+            "user": name,
+            "dollars": money / _MILLIONTHS,
+            "label": f"${money / _MILLIONTHS:,.{digits}f}",
+        }
+        for name, money in top
+    ]
+    limit = {"expr": "width < 300 ? 120 : 240"}
+    y = {
+        "field": "user",
+        "type": "nominal",
+        "title": None,
+        "sort": None,
+        "axis": {"domain": False, "ticks": False, "labelLimit": limit},
+    }
+    x = {"field": "dollars", "type": "quantitative", "title": None, "axis": None}
+    return _block(
+        {
+            "title": title,
+            "width": 420,
+            "height": {"step": 20},
+            "params": [_width(140, 420)],
+            "data": {"values": values},
+            "encoding": {"y": y, "x": x},
+            "layer": [
+                {"mark": {"type": "bar", "color": _COLORS[0]}},
+                {
+                    "mark": {"type": "text", "align": "left", "dx": 4, "color": _TEXT},
+                    "encoding": {"text": {"field": "label"}},
+                },
+            ],
+        }
+    )
+
+
+def _width(on_phone: int, else_: int) -> dict[str, str]:
+    """Return the width of a picture; Vega takes a signal of this name for it."""
+    return {"name": "width", "expr": f"windowSize()[0] < 700 ? {on_phone} : {else_}"}
+
+
+def _inline_csv(head: str, lines: Sequence[str]) -> dict[str, Any]:
+    """Return data in the form that takes the least room in a chat."""
+    parse = dict.fromkeys(head.split(","), "number")
+    return {
+        "values": "\n".join((head, *lines)),
+        "format": {"type": "csv", "parse": parse},
+    }
+
+
+def _dollars(money: int) -> str:
+    return f"{money / _MILLIONTHS:.4f}".rstrip("0").rstrip(".")
+
+
+def _money_format(most: int) -> str:
+    """Return the format of an axis, with the digits that its numbers need."""
+    if most >= 5 * _MILLIONTHS:
+        return "$,.0f"
+    return "$.2f" if most >= _MILLIONTHS // 20 else "$.4f"
+
+
+def _block(picture: dict[str, Any]) -> str:
+    """Return the block of code that the page draws."""
+    whole = {"background": "transparent", "config": _CONFIG, **picture}
+    return f"```vega-lite\n{json.dumps(whole, separators=(',', ':'))}\n```"

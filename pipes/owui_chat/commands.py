@@ -1,0 +1,51 @@
+"""Commands that the pipe answers itself: about the server, not for a model.
+
+Their answers name other people and how the server is set up. So a command and its answer
+are left out of later requests, and of what tasks quote. Whoever may not use a command
+sends it to the model like any other words: it is told by its answer.
+"""
+
+import re
+from collections.abc import Sequence
+
+from openai_responses.items import message_text
+from owui_chat.messages import AssistantText, ChatPart, UserMessage
+from owui_chat.wording import CHECK_HEADING, USAGE_HEADING
+
+_HEADINGS = {
+    "/check": (CHECK_HEADING,),
+    "/usage": (USAGE_HEADING, "| Your use (UTC) |"),
+}
+"""How the answers begin, by the command; that of `/usage` in version 1.0.0 is the last."""
+
+
+def without_commands(parts: Sequence[ChatPart]) -> list[ChatPart]:
+    """Return a chat without commands and their answers."""
+    kept: list[ChatPart] = []
+    for part in parts:
+        asked = kept[-1] if kept else None
+        if isinstance(part, AssistantText) and isinstance(asked, UserMessage):
+            words = asked.stored.words if asked.stored else message_text(asked.item)
+            command = words.split(maxsplit=1)[:1]
+            headings = _HEADINGS.get(command[0].lower(), ()) if command else ()
+            if headings and part.text.lstrip().startswith(headings):
+                kept.pop()
+                continue
+        kept.append(part)
+    return kept
+
+
+_QUOTED_COMMAND = re.compile(
+    "^USER: /(?:check|usage)\\b[^\n]*\nASSISTANT: (?:"
+    + "|".join(re.escape(each) for group in _HEADINGS.values() for each in group)
+    # Up to the next message, or to what an administrator's prompt says below them.
+    + ").*?(?=^(?:USER|ASSISTANT|SYSTEM|TOOL): |^</|^#|\\Z)",
+    re.MULTILINE | re.DOTALL,
+)
+"""In the form in which Open WebUI quotes a chat in the prompt of a task
+(`get_messages_content`, utils/misc.py of 0.12.4)."""
+
+
+def without_quoted_commands(prompt: str) -> str:
+    """Return the prompt of a task without commands and their answers."""
+    return _QUOTED_COMMAND.sub("", prompt)

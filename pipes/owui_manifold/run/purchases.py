@@ -1,0 +1,90 @@
+"""What the money of responses bought: reasoning, answers, searches and the like.
+
+The parts are differences of prices: what the same responses would have cost without the
+part. So tiers, long inputs, regions and an administrator's prices are all in them.
+"""
+
+from collections.abc import Sequence
+
+from openai_responses.items import (
+    Item,
+    container_ids,
+    is_billed_search,
+    is_image_call,
+)
+from openai_responses.models.usage import Usage, count_searches
+from owui_manifold.prepare.request import PreparedRequest
+from owui_manifold.present.costs import cost_of_responses
+from shells.administration import Purchases
+
+
+def itemize(
+    prepared: PreparedRequest,
+    usages: Sequence[Usage],
+    output: Sequence[Item],
+    cost: float | None,
+) -> Purchases:
+    """Return what responses with this output bought for their `cost`.
+
+    Counts are there without prices, too. Nothing is itemized if the price of a token is
+    not known.
+    """
+    # Without what the server itself says of the cost: that cannot be taken apart.
+    priced = [usage._replace(cost=None) for usage in usages]
+    plain = [usage._replace(searches=None, images=None) for usage in priced]
+    searches = [item for item in output if is_billed_search(item)]
+    images = [item for item in output if is_image_call(item)]
+    containers = [item for item in output if container_ids([item])]
+    reasoning = sum(min(usage.reasoning, usage.output) for usage in usages)
+    bought = Purchases(
+        input=sum(usage.input for usage in usages),
+        cache_writes=sum(usage.cache_writes for usage in usages),
+        reasoning=reasoning,
+        answers=sum(usage.output for usage in usages) - reasoning,
+        searches=count_searches(usages, output),
+        images=len(images),
+        containers=len(container_ids(containers)),
+    )
+    call = prepared.call
+    if call.caller.task:
+        bought = bought._replace(tasks=len(usages), task_money=_millionths(cost))
+    elif call.agent:
+        bought = bought._replace(agents=len(usages), agent_money=_millionths(cost))
+    whole = cost_of_responses(prepared, priced, output)
+    if whole is None:
+        return bought
+
+    def money(usages: Sequence[Usage], output: Sequence[Item] = ()) -> int:
+        cost = cost_of_responses(prepared, usages, output)
+        return _millionths(cost.dollars if cost else None)
+
+    tokens = money(plain)
+    silent = money([usage._replace(output=0) for usage in plain])
+    answers_alone = money(
+        [
+            usage._replace(output=max(0, usage.output - given.reasoning))
+            for usage, given in zip(plain, usages, strict=True)
+        ]
+    )
+    uncached = money(
+        [
+            usage._replace(cached=0, cache_writes=0, cache_writes_12h=0)
+            for usage in plain
+        ]
+    )
+    return bought._replace(
+        itemized=len(usages),
+        itemized_money=_millionths(whole.dollars),
+        saved=uncached - tokens,
+        reasoning_money=tokens - answers_alone,
+        answer_money=answers_alone - silent,
+        search_money=money(
+            [Usage(searches=usage.searches) for usage in usages], searches
+        ),
+        image_money=money([Usage(images=usage.images) for usage in usages], images),
+        container_money=money((), containers),
+    )
+
+
+def _millionths(dollars: float | None) -> int:
+    return round((dollars or 0) * 1_000_000)

@@ -1,0 +1,125 @@
+"""Made-up use of a month, in the tables of the filter."""
+
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing
+from datetime import date, timedelta
+from random import Random
+
+from hosts.people.client import Json
+from hosts.people.users import User
+from hosts.servers.open_webui import OpenWebUI
+
+MODELS = (
+    "gpt-6.1-sol",
+    "gpt-6.2-sol",
+    "gpt-5.2",
+    "gpt-5.2-pro",
+    "gpt-6.1-mini",
+    "gpt5_function_calling",
+    "gpt-5.6-sol",
+    "gpt-4.1",
+    "gpt-5.4",
+    "gpt-5.4-mini",
+    "gpt-5.6-luna",
+    "gpt-5.6-terra",
+)
+NAMES = ("anna", "ben", "clara", "dmitri", "elif", "farid", "grace", "hugo")
+
+
+async def made_up_people(admin: User, count: int) -> list[str]:
+    """Accounts, whose ids are returned."""
+    ids: list[str] = []
+    for number in range(count):
+        name = NAMES[number % len(NAMES)]
+        email = f"{name}{number}@school.example"
+        form = {"name": name, "email": email, "password": "x" * 12, "role": "user"}
+        ids.append((await admin.call("POST", "/api/v1/auths/add", form))["id"])
+    return ids
+
+
+def add_made_up_use(
+    server: OpenWebUI,
+    people: Sequence[str],
+    models: Sequence[str],
+    today: date,
+    days: int = 30,
+) -> int:
+    """Write rows as the filter does; return the millionths of a dollar of all.
+
+    The tables have to be there. In the last week the cache is hardly read.
+    """
+    random = Random(4)
+    usage: list[Json] = []
+    bought: list[Json] = []
+    for age in range(days):
+        day = today - timedelta(age)
+        for person in people:
+            for rank, model in enumerate(models):
+                is_idle = day.weekday() > 4 and random.random() < 0.85
+                if is_idle or random.random() > 0.5 / (rank + 1):
+                    continue
+                key = {"user_id": person, "day": day.isoformat(), "model": model}
+                row, parts = _made_up_row(random, rank, 0.8 if age > 6 else 0.25)
+                usage.append(key | row)
+                bought.append(key | parts)
+    path = server.home / "data/webui.db"
+    with closing(sqlite3.connect(path, timeout=30)) as database:
+        for table, rows in (("usage", usage), ("purchases", bought)):
+            names = list(rows[0])
+            values = ", ".join(f":{name}" for name in names)
+            database.executemany(
+                f"INSERT INTO openai_responses_{table} ({', '.join(names)}) "
+                f"VALUES ({values})",
+                rows,
+            )
+        database.commit()
+    return sum(row["money"] for row in usage)
+
+
+def _made_up_row(random: Random, rank: int, share: float) -> tuple[Json, Json]:
+    """Return what a user had of a model on a day, and what that bought."""
+    requests = random.randrange(1, 20)
+    given = requests * random.randrange(1000, 9000)
+    cached = int(given * share * random.random())
+    written = (given - cached) // 3
+    made = requests * random.randrange(100, 900)
+    thought = made // 2
+    price = 6 / (rank + 2)
+    searches = requests // 9
+    containers = requests // 15
+    reading = (given - cached - written) * price + cached * price / 10
+    reading += written * price * 1.25
+    parts = {
+        "reasoning_money": int(thought * price * 5),
+        "answer_money": int((made - thought) * price * 5),
+        "search_money": searches * 10_000,
+        "container_money": containers * 30_000,
+    }
+    money = int(reading) + sum(parts.values())
+    bought = {
+        **parts,
+        "itemized": requests,
+        "itemized_money": money,
+        "input": given,
+        "saved": int(cached * price * 0.9 - written * price * 0.25),
+        "cache_writes": written,
+        "reasoning": thought,
+        "answers": made - thought,
+        "searches": searches,
+        "images": requests // 18,
+        "image_money": 0,
+        "containers": containers,
+        "tasks": requests // 4,
+        "task_money": money // 60,
+        "agents": requests if "calling" in MODELS[rank] else 0,
+        "agent_money": money if "calling" in MODELS[rank] else 0,
+    }
+    row = {
+        "requests": requests,
+        "input": given,
+        "cached": cached,
+        "output": made,
+        "money": money,
+    }
+    return row, bought

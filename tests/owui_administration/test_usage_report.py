@@ -1,0 +1,510 @@
+"""What `/usage` tells, of made-up use."""
+
+import itertools
+import json
+import math
+import re
+import sqlite3
+import time
+from datetime import date, timedelta
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from owui_administration.usage_command import UsageReport, read_command
+from owui_administration.usage_picture import _COLOR_OF_OTHERS, _COLORS
+from owui_administration.usage_table import UsageRow, UsageTable
+from shells.administration import (
+    NO_PURCHASES,
+    UNKNOWN_CALL,
+    CallFacts,
+    Purchases,
+)
+from stand_in.host import StandInHost
+from stand_in.usage_database import UsageDatabase
+
+pytestmark = pytest.mark.asyncio
+
+Json = dict[str, Any]
+TODAY = date(2026, 11, 28)
+ADMIN: CallFacts = {
+    **UNKNOWN_CALL,
+    "user_id": "user-0",
+    "email": "user0@school.example",
+    "role": "admin",
+}
+MEMBER: CallFacts = {
+    **ADMIN,
+    "user_id": "user-1",
+    "email": "user1@school.example",
+    "role": "user",
+}
+ROW = UsageRow("user-1", TODAY.isoformat(), "gpt-5.2", 10, 1000, 400, 100, 2_000_000)
+
+
+@pytest.fixture
+def database(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> UsageDatabase:
+    """The host's database."""
+    return UsageDatabase(monkeypatch, StandInHost(monkeypatch, tmp_path))
+
+
+class Files:
+    """Files that the host stores; a `full` one stores none."""
+
+    def __init__(self, *, full: bool = False) -> None:
+        self.full = full
+        self.stored: dict[str, str] = {}
+
+    async def save(self, name: str, text: str) -> str:
+        """Store a file."""
+        if self.full:
+            return ""
+        self.stored[name] = text
+        return f"/files/{name}"
+
+
+async def told(
+    text: str,
+    facts: CallFacts = ADMIN,
+    files: Files | None = None,
+    rows: tuple[UsageRow, ...] = (),
+    bought: Purchases = NO_PURCHASES,
+    *,
+    program: bool = False,
+) -> str:
+    """The answer to a `/usage`; `rows` are counted before."""
+    table = UsageTable()
+    for row in rows:
+        table.add(row, bought)
+    command = read_command(text)
+    assert command is not None
+    save = None if program else (files or Files()).save
+    report = UsageReport(table, facts, TODAY, save)
+    return "\n".join([line async for line in report.lines(command, ())])
+
+
+def pictures(text: str) -> list[Json]:
+    """The pictures in an answer."""
+    return [json.loads(block) for block in re.findall(r"```vega-lite\n(.*)\n```", text)]
+
+
+def day_ago(days: int) -> str:
+    """So many days ago."""
+    return (TODAY - timedelta(days)).isoformat()
+
+
+# ---------------------------------------------------------------- pictures
+
+
+async def test_it_begins_with_a_picture(database: UsageDatabase) -> None:
+    """Of a user's own days; an administrator sees those of all, and the users."""
+    rows = (ROW, ROW._replace(user_id="user-2", money=3_000_000))
+    own = await told("/usage", MEMBER, rows=rows)
+    of_all = await told("/usage", rows=())
+
+    [picture] = pictures(own)
+    [days, users] = pictures(of_all)
+    assert own.index("```vega-lite") < own.index("**$2.00** for 10 requests")
+    assert picture["layer"][0]["data"]["values"] == "place,rank,dollars\n29,0,2"
+    assert days["layer"][0]["data"]["values"] == "place,rank,dollars\n29,0,5"
+    assert [bar["label"] for bar in users["data"]["values"]] == ["$3.00", "$2.00"]
+    assert days["title"] == {"text": "US dollars a day"}
+
+
+async def test_a_picture_fetches_nothing(database: UsageDatabase) -> None:
+    """Neither its data nor a schema is elsewhere, whatever a user is called."""
+    database.add_users(
+        ("user-1", "![a](https://evil.example)\n```@x"), ("user-2", "b@x")
+    )
+    rows = (ROW, ROW._replace(user_id="user-2"))
+    text = await told("/usage", rows=rows)
+
+    drawn = json.dumps(pictures(text))
+    assert len(pictures(text)) == 2
+    assert "url" not in drawn
+    assert "$schema" not in drawn
+    assert not re.search(r"[\[`!]+a", drawn)
+    assert text.count("```") == 4
+
+
+async def test_eight_models_are_named(database: UsageDatabase) -> None:
+    """The others are one; the first is the dearest, at the bottom."""
+    rows = tuple(
+        ROW._replace(model=f"model-{n:02}", money=1_000_000 * (n + 1))
+        for n in range(12)
+    )
+    [days] = pictures(await told("/usage", rows=rows))
+
+    bars = days["layer"][0]
+    scale = bars["encoding"]["color"]["scale"]
+    assert scale["domain"] == [
+        *(f"model-{n:02}" for n in range(11, 3, -1)),
+        "4 other models",
+    ]
+    assert scale["range"] == [*_COLORS, _COLOR_OF_OTHERS]
+    lines = bars["data"]["values"].splitlines()[1:]
+    assert lines == [*(f"29,{n},{12 - n}" for n in range(8)), "29,8,10"]
+
+
+@pytest.mark.parametrize(
+    ("days", "bars", "word"), [(1, 1, "day"), (92, 92, "day"), (365, 53, "week")]
+)
+async def test_a_picture_has_few_bars(
+    database: UsageDatabase, days: int, bars: int, word: str
+) -> None:
+    """A year is one of weeks."""
+    rows = tuple(ROW._replace(day=day_ago(n)) for n in range(400))
+    [picture] = pictures(await told(f"/usage {days}d", MEMBER, rows=rows))
+
+    lines = picture["layer"][0]["data"]["values"].splitlines()[1:]
+    assert len(lines) == bars
+    assert picture["title"]["text"] == f"US dollars a {word}"
+    assert sum(float(line.split(",")[2]) for line in lines) == 2 * days
+    assert len(picture["layer"][0]["encoding"]["x"]["axis"]["values"]) <= 5
+
+
+async def test_nothing_is_drawn_of_nothing(database: UsageDatabase) -> None:
+    """On an empty server, and where no price is known."""
+    empty = await told("/usage")
+    free = await told("/usage", rows=(ROW._replace(money=0),))
+
+    assert "Nothing was counted in these days." in empty
+    assert "All users since" not in empty
+    assert pictures(empty) == pictures(free) == []
+    assert "**$0.00** for 10 requests" in free
+
+
+async def test_programs_get_no_picture(database: UsageDatabase) -> None:
+    """Nor do people where a picture would be a block of JSON."""
+    text = await told("/usage", rows=(ROW,), program=True)
+
+    assert "```" not in text
+    assert "| user-1, gpt-5.2 | 2.0000 | 10 | 1,000 | 400 | 100 |" in text
+
+
+def _linear(color: str) -> list[float]:
+    values = [int(color[n : n + 2], 16) / 255 for n in (1, 3, 5)]
+    return [v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in values]
+
+
+def _lab(rgb: list[float]) -> tuple[float, float, float]:
+    rows = (
+        (0.4124, 0.3576, 0.1805),
+        (0.2126, 0.7152, 0.0722),
+        (0.0193, 0.1192, 0.9505),
+    )
+    white = (0.95047, 1.0, 1.08883)
+    x, y, z = (_dot(row, rgb) / w for row, w in zip(rows, white, strict=True))
+
+    def root(t: float) -> float:
+        return t ** (1 / 3) if t > 0.008856 else 7.787 * t + 16 / 116
+
+    return 116 * root(y) - 16, 500 * (root(x) - root(y)), 200 * (root(y) - root(z))
+
+
+def _dot(first: tuple[float, ...], second: list[float]) -> float:
+    return sum(a * b for a, b in zip(first, second, strict=True))
+
+
+SIGHT = {
+    "all cones": ((1, 0, 0), (0, 1, 0), (0, 0, 1)),
+    "no red": (
+        (0.152286, 1.052583, -0.204868),
+        (0.114503, 0.786281, 0.099216),
+        (-0.003882, -0.048116, 1.051998),
+    ),
+    "no green": (
+        (0.367322, 0.860646, -0.227968),
+        (0.280085, 0.672501, 0.047413),
+        (-0.011820, 0.042940, 0.968881),
+    ),
+    "no blue": (
+        (1.255528, -0.076749, -0.178779),
+        (-0.078411, 0.930809, 0.147602),
+        (0.004733, 0.691367, 0.303900),
+    ),
+}
+"""Machado, Oliveira and Fernandes 2009, severity 1."""
+
+
+@pytest.mark.parametrize("matrix", SIGHT.values(), ids=SIGHT)
+async def test_colors_are_told_apart(matrix: tuple[tuple[float, ...], ...]) -> None:
+    """Any two are 25 apart in CIELAB; 2 can just be seen side by side."""
+    seen = {}
+    for color in (*_COLORS, _COLOR_OF_OTHERS):
+        rgb = [min(1, max(0, _dot(row, _linear(color)))) for row in matrix]
+        seen[color] = _lab(rgb)
+    closest = min(math.dist(*pair) for pair in itertools.combinations(seen.values(), 2))
+    assert closest >= 25
+
+
+@pytest.mark.parametrize("background", ["#FFFFFF", "#171717"], ids=["light", "dark"])
+async def test_colors_stand_out(background: str) -> None:
+    """On what the page has behind them."""
+    light = (0.2126, 0.7152, 0.0722)
+    behind = _dot(light, _linear(background))
+    for color in (*_COLORS, _COLOR_OF_OTHERS):
+        darker, lighter = sorted((_dot(light, _linear(color)), behind))
+        assert (lighter + 0.05) / (darker + 0.05) > 1.8, color
+
+
+# ---------------------------------------------------------------- the cache
+
+
+async def test_what_the_cache_saved(database: UsageDatabase) -> None:
+    """In a sentence, and as a line in the picture."""
+    bought = Purchases(itemized=10, itemized_money=2_000_000, saved=1_500_000)
+    text = await told("/usage", MEMBER, rows=(ROW,), bought=bought)
+
+    assert (
+        "**40 %** of the input came from the prompt cache. Without it, these days"
+        in text
+    )
+    assert "would have cost $1.50 more.\n" in text
+    [picture] = pictures(text)
+    line = picture["layer"][1]
+    assert picture["title"]["subtitle"] == "The line: without the prompt cache"
+    assert line["mark"]["type"] == "line"
+    assert line["data"]["values"].splitlines()[-2:] == ["29,3.5", "30,3.5"]
+
+
+async def test_a_cache_can_cost_more_than_it_saves(database: UsageDatabase) -> None:
+    """Writing costs more than input; what is not itemized is told."""
+    bought = Purchases(
+        itemized=4, itemized_money=2_000_000, saved=-120_000, cache_writes=500
+    )
+    text = await told("/usage", MEMBER, rows=(ROW,), bought=bought)
+
+    assert (
+        "would have cost $0.12 less; what writing to it costs is taken off (known of 4 of "
+        "10 requests)." in text
+    )
+    assert len(pictures(text)[0]["layer"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("shares", "said"),
+    [
+        ((70, 70, 70, 40), "In the week from 22 November only 40 % of"),
+        ((70, 40, 40, 40), "In the week from 8 November only 40 % of"),
+        ((70, 70, 70, 50), ""),
+        ((70, 40, 70, 70), ""),
+        ((0, 0, 0, 0), ""),
+    ],
+    ids=["just now", "and stays", "less than a third", "and came back", "never"],
+)
+async def test_a_share_that_falls_is_told(
+    database: UsageDatabase, shares: tuple[int, ...], said: str
+) -> None:
+    """From one week to the next by more than a third."""
+    rows = tuple(
+        ROW._replace(day=day_ago(7 * (3 - week) + day), cached=10 * share)
+        for week, share in enumerate(shares)
+        for day in range(7)
+    )
+    text = await told("/usage", MEMBER, rows=rows)
+
+    assert ("docs/history.md" in text) is bool(said)
+    assert said in text
+
+
+async def test_few_requests_say_nothing_of_the_cache(database: UsageDatabase) -> None:
+    """One long question is no trend."""
+    rows = tuple(
+        ROW._replace(day=day_ago(n), requests=1, cached=n * 50) for n in (0, 7)
+    )
+    assert "docs/history.md" not in await told("/usage", MEMBER, rows=rows)
+
+
+# ---------------------------------------------------------------- what was bought
+
+
+async def test_what_the_money_bought(database: UsageDatabase) -> None:
+    """The parts are all of it."""
+    bought = Purchases(
+        itemized=9,
+        itemized_money=1_900_000,
+        input=900,
+        reasoning=60,
+        reasoning_money=600_000,
+        answers=40,
+        answer_money=400_000,
+        searches=3,
+        search_money=30_000,
+        images=2,
+        containers=1,
+        container_money=30_000,
+        tasks=4,
+        task_money=50_000,
+        agents=5,
+        agent_money=700_000,
+    )
+    text = await told("/usage", MEMBER, rows=(ROW,), bought=bought)
+
+    begin = text.index("| What the money bought")
+    assert text[begin:].split("\n\n")[0].splitlines()[2:] == [
+        "| Reading the chats | 900 tokens | 0.8400 |",
+        "| Reasoning | 60 tokens | 0.6000 |",
+        "| Answers | 40 tokens | 0.4000 |",
+        "| Searches | 3 calls | 0.0300 |",
+        "| Python | 1 containers | 0.0300 |",
+        "| Images | 2 calls | not counted |",
+        "| Not itemized | 1 requests | 0.1000 |",
+        "| All | 10 requests | 2.0000 |",
+        "| of these: titles and other tasks | 4 requests | 0.0500 |",
+        "| of these: agents | 5 requests | 0.7000 |",
+    ]
+
+
+# ---------------------------------------------------------------- words
+
+
+async def test_words_that_it_does_not_know(database: UsageDatabase) -> None:
+    """It says which it knows."""
+    text = await told("/usage last month")
+
+    assert "does not know the word “last”" in text
+    for known in ("/usage 90d", "/usage csv", "/usage ann@school.example"):
+        assert f"`{known}`" in text
+
+
+@pytest.mark.parametrize("text", ["Hi", "/usages", "", "say /usage", "/ usage"])
+async def test_other_texts_are_for_the_model(text: str) -> None:
+    """Only a command is one."""
+    assert read_command(text) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "days", "as_csv", "address"),
+    [
+        ("/usage", 30, False, ""),
+        ("/usage 7d", 7, False, ""),
+        ("/usage  CSV  90D", 90, True, ""),
+        ("/Usage Ann@School.example 1d", 1, False, "ann@school.example"),
+    ],
+)
+async def test_words_that_it_knows(
+    text: str, days: int, as_csv: bool, address: str
+) -> None:
+    """In any order, and as a phone writes them."""
+    command = read_command(text)
+    assert command is not None
+    assert command == (days, as_csv, address, "")
+
+
+@pytest.mark.parametrize("word", ["0d", "1000d", "x" * 10_000, "<b>"])
+async def test_a_word_is_told_briefly(database: UsageDatabase, word: str) -> None:
+    """Whatever it is."""
+    text = await told(f"/usage {word}")
+    assert "does not know" in text
+    assert len(text) < 600
+    assert "<" not in text
+
+
+async def test_one_user(
+    database: UsageDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Administrators name an address; others may name their own alone."""
+    ids = {"user1@school.example": "user-1"}
+
+    async def find(address: str) -> str:
+        return ids.get(address, "")
+
+    module = "owui_administration.usage_command.find_user_id"
+    monkeypatch.setattr(module, find)
+    rows = (ROW, ROW._replace(user_id="user-2", model="other"))
+    named = await told("/usage user1@school.example", rows=rows)
+    unknown = await told("/usage nobody@school.example")
+    own = await told("/usage User1@school.example", MEMBER)
+    other = await told("/usage user2@school.example", MEMBER)
+
+    assert "| gpt-5.2 | 2.0000 | 10 | 1,000 | 400 | 100 |" in named
+    assert "other" not in named.split("A request is")[0]
+    assert len(pictures(named)) == 1
+    assert "Your use" not in named
+    assert "no user with the address nobody@school.example" in unknown
+    assert "| today | 2.0000 |" in own
+    assert "Only administrators see" in other
+    assert "|" not in other
+
+
+# ---------------------------------------------------------------- CSV
+
+
+async def test_csv_is_a_file(database: UsageDatabase) -> None:
+    """With a column for the user and one for the model; own days for a user."""
+    database.add_users(("user-1", "=cmd|@school.example"))
+    files = Files()
+    text = await told("/usage csv", files=files, rows=(ROW,))
+    own = Files()
+    await told("/usage csv", MEMBER, own)
+
+    assert "[usage-2026-11-28.csv](/files/usage-2026-11-28.csv): 1 lines" in text
+    assert "school.example" not in text
+    assert "Your use" not in text
+    assert files.stored["usage-2026-11-28.csv"].splitlines() == [
+        '"user","model","US dollars","requests","input tokens","cached input",'
+        '"output tokens"',
+        '"cmd @school.example","gpt-5.2","2.0000","10","1000","400","100"',
+    ]
+    [text] = own.stored.values()
+    assert text.splitlines()[1].startswith('"2026-11-28","gpt-5.2","2.0000"')
+
+
+async def test_csv_that_the_host_does_not_store(database: UsageDatabase) -> None:
+    """Then it is in the chat, as programs get it."""
+    refused = await told("/usage csv", files=Files(full=True), rows=(ROW,))
+    program = await told("/usage csv", program=True)
+
+    assert "Open WebUI did not store the file" in refused
+    for text in (refused, program):
+        assert '```csv\n"All users since 2026-10-30","US dollars"' in text
+        assert '"user-1, gpt-5.2","2.0000","10","1000","400","100"' in text
+
+
+# ---------------------------------------------------------------- bounds
+
+
+async def test_a_year_of_a_thousand_users(database: UsageDatabase) -> None:
+    """In under a second of CPU, with both tables full; the sums are exact."""
+    random = Random(1)
+    days = [day_ago(n) for n in range(365)]
+    keys = [
+        (f"{n:036}", day, f"gpt-{random.randrange(12)}")
+        for day in days
+        for n in range(1000)
+    ]
+    rows = [(*key, 5, 10_000, 4_000, 2_000, random.randrange(10**6)) for key in keys]
+    await UsageTable().user_rows("u", "2026")  # makes the tables
+    connection: sqlite3.Connection = database._database
+    marks = ", ".join("?" * 8)
+    connection.executemany(f"INSERT INTO openai_responses_usage VALUES ({marks})", rows)
+    counts = [5] * len(Purchases._fields)
+    marks = ", ".join("?" * (3 + len(counts)))
+    connection.executemany(
+        f"INSERT INTO openai_responses_purchases VALUES ({marks})",
+        ((*key, *counts) for key in keys),
+    )
+    connection.commit()
+
+    took = []
+    for _ in range(3):  # other processes take the caches of a processor
+        begin = time.process_time()
+        text = await told("/usage 365d")
+        took.append(time.process_time() - begin)
+    money = sum(row[-1] for row in rows)
+
+    assert min(took) < 1
+    assert f"**${money / 1e6:,.2f}** for 1,825,000 requests" in text
+    assert len(text) < 40_000
+    [days_drawn, users] = pictures(text)
+    drawn = sum(
+        float(line.split(",")[2])
+        for line in days_drawn["layer"][0]["data"]["values"].splitlines()[1:]
+    )
+    assert drawn == pytest.approx(money / 1e6, abs=0.05)
+    bars = sum(bar["dollars"] for bar in users["data"]["values"])
+    rest = float(users["title"]["subtitle"].partition("$")[2].replace(",", ""))
+    assert bars + rest == pytest.approx(money / 1e6, abs=0.01)

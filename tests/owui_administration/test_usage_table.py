@@ -1,0 +1,117 @@
+"""The tables in the host's database, beside filters of an earlier version."""
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from owui_administration.usage_table import UsageRow, UsageTable
+from shells.administration import Purchases
+from stand_in.host import StandInHost
+from stand_in.usage_database import UsageDatabase
+
+pytestmark = pytest.mark.asyncio
+
+EARLIER_ADD = """
+INSERT INTO openai_responses_usage AS old VALUES
+(:user_id, :day, :model, :requests, :input, :cached, :output, :money)
+ON CONFLICT (user_id, day, model) DO UPDATE SET
+requests = old.requests + excluded.requests, input = old.input + excluded.input,
+cached = old.cached + excluded.cached, output = old.output + excluded.output,
+money = old.money + excluded.money
+"""
+"""The statement of version 1.0.0, which names no columns."""
+BOUGHT = Purchases(*range(1, len(Purchases._fields) + 1))
+ROW = UsageRow("u", "2026-11-23", "m", 1, 30, 20, 5, 7_000)
+
+
+@pytest.fixture
+def database(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> UsageDatabase:
+    """The host's database."""
+    return UsageDatabase(monkeypatch, StandInHost(monkeypatch, tmp_path))
+
+
+def stored(database: UsageDatabase, table: str) -> list[tuple[object, ...]]:
+    """The rows of a table."""
+    connection: sqlite3.Connection = database._database
+    return connection.execute(f"SELECT * FROM {table}").fetchall()
+
+
+async def test_both_versions_count_in_one_table(database: UsageDatabase) -> None:
+    """A server that was not updated writes rows that both can read."""
+    table = UsageTable()
+    table.add(ROW, BOUGHT)
+    await table.flush()
+    database._database.execute(EARLIER_ADD, ROW._asdict())
+    database._database.commit()
+    table.add(ROW, BOUGHT)
+
+    [row] = await table.user_rows("u", "2026")
+
+    assert row == ROW._replace(requests=3, input=90, cached=60, output=15, money=21_000)
+    assert stored(database, "openai_responses_usage") == [row]
+    assert stored(database, "openai_responses_purchases") == [
+        ("u", "2026-11-23", "m", *(2 * number for number in BOUGHT))
+    ]
+    assert table.problem == ""
+
+
+async def test_purchases_are_added_up_by_day(database: UsageDatabase) -> None:
+    """Of one user or of all; what no price is known of makes no row."""
+    table = UsageTable()
+    table.add(ROW, BOUGHT)
+    table.add(ROW._replace(model="n"), BOUGHT)
+    table.add(ROW._replace(user_id="v"), BOUGHT)
+    table.add(ROW._replace(day="2025-01-01"), BOUGHT)
+    table.add(ROW._replace(user_id="w"))
+
+    of_all = await table.purchases("2026")
+    of_user = await table.purchases("2026", "u")
+
+    for (bought, saved), times in ((of_all, 3), (of_user, 2)):
+        assert bought == Purchases(*(times * number for number in BOUGHT))
+        assert saved == {ROW.day: times * BOUGHT.saved}
+    assert len(stored(database, "openai_responses_purchases")) == 4
+
+
+async def test_what_could_not_be_written_is_shown_to_its_user(
+    database: UsageDatabase,
+) -> None:
+    """Both tables are written in one transaction, so nothing is in one of them only."""
+    table = UsageTable()
+    database.failing = 1
+    table.add(ROW, BOUGHT)
+    await table.flush()
+    database.failing = 1
+
+    bought = await table.purchases("2026", "u")
+
+    assert bought == (BOUGHT, {ROW.day: BOUGHT.saved})
+    assert stored(database, "openai_responses_usage") == []
+    assert stored(database, "openai_responses_purchases") == []
+    await table.flush()
+    assert stored(database, "openai_responses_usage") == [ROW]
+    assert len(stored(database, "openai_responses_purchases")) == 1
+
+
+async def test_users_are_told_from_each_other_with_their_models(
+    database: UsageDatabase,
+) -> None:
+    """The one who cost the most is first, with all models, the dearest first."""
+    database.add_users(("u", "u@example.com"))
+    table = UsageTable()
+    for user, model, money in (("u", "a", 5), ("v", "a", 6), ("u", "b", 4)):
+        table.add(ROW._replace(user_id=user, model=model, money=money))
+
+    rows = await table.all_rows("2026", 10)
+    days = await table.day_rows("2026")
+
+    assert [(row.user_id, row.model, row.money) for row in rows] == [
+        ("u@example.com", "a", 5),
+        ("u@example.com", "b", 4),
+        ("v", "a", 6),
+    ]
+    assert sorted((row.day, row.model, row.money) for row in days) == [
+        (ROW.day, "a", 11),
+        (ROW.day, "b", 4),
+    ]

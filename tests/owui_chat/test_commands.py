@@ -1,0 +1,108 @@
+"""Commands and their answers, which no model is told."""
+
+import time
+
+import pytest
+
+from openai_responses.items import text_message
+from owui_chat.commands import without_commands, without_quoted_commands
+from owui_chat.messages import (
+    AssistantText,
+    ChatPart,
+    StoredMessage,
+    UserMessage,
+    parse_messages,
+)
+from owui_chat.wording import CHECK_HEADING, USAGE_HEADING
+
+CHECKED = f"{CHECK_HEADING} gpt-5.2 at api.openai.com:\n\n- fine"
+USED = f"{USAGE_HEADING}\n\n| ann@school.example | 5 |"
+
+
+def said(*texts: str) -> list[ChatPart]:
+    """A chat of the user and the assistant in turn."""
+    roles = ("user", "assistant")
+    messages = [{"role": roles[n % 2], "content": text} for n, text in enumerate(texts)]
+    return parse_messages(messages)[1]
+
+
+@pytest.mark.parametrize(
+    ("command", "answer"),
+    [
+        ("/check", CHECKED),
+        ("/usage", USED),
+        ("/usage 90d csv", USED),
+        (" /Usage ann@school.example\n", f"\n{USED}"),
+        ("/usage", "| Your use (UTC) | US dollars |"),
+    ],
+    ids=["check", "usage", "with words", "as phones write it", "of version 1.0.0"],
+)
+def test_a_command_and_its_answer_are_left_out(command: str, answer: str) -> None:
+    """The rest of the chat is as if they had never been said."""
+    parts = said("Hi", "Hello.", command, answer, "And now?")
+
+    assert without_commands(parts) == said("Hi", "Hello.", "And now?")
+
+
+@pytest.mark.parametrize(
+    ("words", "answer"),
+    [
+        ("/check", "There is nothing to check."),
+        ("/usage", "What do you mean?"),
+        ("What does /usage say?", USED),
+        ("/usages", USED),
+        ("Quote it.", f"It said: {USED}"),
+    ],
+)
+def test_what_a_model_answered_stays(words: str, answer: str) -> None:
+    """Whoever may not use a command has sent it to the model."""
+    parts = said(words, answer, "And now?")
+
+    assert without_commands(parts) == parts
+
+
+def test_the_last_command_stays_for_its_answer() -> None:
+    """A command that no answer follows is a question like others."""
+    parts = said("/usage")
+
+    assert without_commands(parts) == parts
+
+
+def test_what_the_user_wrote_is_what_the_chat_stores() -> None:
+    """The host puts more around it."""
+    stored = StoredMessage({"content": "/usage"}, "a-1")
+    around = UserMessage(text_message("user", "Time: 12:00\n/usage"), stored)
+
+    assert without_commands([around, AssistantText(USED)]) == []
+
+
+PROMPT = "Write a title.\n<chat_history>\n{}\n</chat_history>\nAnswer in JSON."
+
+
+def quoted(*texts: str) -> str:
+    """The form of Open WebUI's `get_messages_content`."""
+    roles = ("USER", "ASSISTANT")
+    return "\n".join(f"{roles[n % 2]}: {text}" for n, text in enumerate(texts))
+
+
+@pytest.mark.parametrize("answer", [CHECKED, USED, f"{USED}\nmore\n\n- lines"])
+def test_tasks_are_told_nothing_of_them(answer: str) -> None:
+    """In the middle, or as the last of what is quoted."""
+    command = "/check" if answer == CHECKED else "/usage 7d"
+    between = PROMPT.format(quoted("Hi", "Hello.", command, answer, "Why?", "So."))
+    last = PROMPT.format(quoted("Hi", "Hello.", command, answer))
+
+    assert without_quoted_commands(between) == PROMPT.format(
+        quoted("Hi", "Hello.", "Why?", "So.")
+    )
+    assert "school.example" not in without_quoted_commands(last)
+    assert without_quoted_commands(last).endswith("</chat_history>\nAnswer in JSON.")
+
+
+def test_a_long_prompt_takes_no_time() -> None:
+    """A user writes what looks like a thousand commands that have no end."""
+    prompt = f"USER: /usage\nASSISTANT: {USAGE_HEADING}\n" * 20_000
+    begin = time.process_time()
+    without_quoted_commands(prompt)
+    without_quoted_commands(f"USER: /usage\nASSISTANT: {USAGE_HEADING}{'x' * 10**6}")
+    assert time.process_time() - begin < 1

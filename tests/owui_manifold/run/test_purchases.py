@@ -1,0 +1,144 @@
+"""What the money bought, added up another way from what the API reported."""
+
+from typing import Any
+
+import pytest
+
+from calls.outcomes import chunks_of, result_of
+from calls.sample import IDS, USER, chat, valves_for
+from openai_responses.clock import utc_today
+from owui_administration.filter import Filter
+from owui_administration.usage_table import UsageRow
+from owui_manifold.pipe import Pipe
+from shells.administration import Purchases
+from simulator import Simulator
+from stand_in.host import StandInHost, host_request
+from stand_in.usage_database import UsageDatabase
+
+pytestmark = pytest.mark.asyncio
+
+Json = dict[str, Any]
+ID = "openai_responses_administration"
+NATIVE: Json = {
+    "__user__": USER,
+    "__metadata__": IDS,
+    "__request__": host_request(),
+}
+DAY = utc_today().isoformat()
+LONG = "A long beginning, that the server keeps. " * 400
+PRICES = {"input": 4.0, "cached": 0.4, "cache_write": 5.0, "output": 20.0}
+"""OpenAI's for the model, in US dollars for a million tokens."""
+SEARCH = 0.01
+CONTAINER = 0.03
+
+
+@pytest.fixture
+def administration(host: StandInHost, monkeypatch: pytest.MonkeyPatch) -> Filter:
+    """The filter, active; it only counts."""
+    UsageDatabase(monkeypatch, host)
+    made = Filter()
+    host.filters.active = {ID: made}
+    host.filters.valves = {ID: {"USER_LIMITS_JSON": "[]"}}
+    return made
+
+
+async def counted(made: Filter) -> tuple[UsageRow, Purchases]:
+    """What both tables have of the user's day, and of all models."""
+    rows = await made._usage.user_rows("user-1", "2026")
+    bought, saved = await made._usage.purchases("2026", "user-1")
+    [row] = rows
+    assert saved == {DAY: bought.saved}
+    return row, bought
+
+
+async def test_parts_are_those_of_the_price_list(
+    pipe: Pipe, administration: Filter, sim: Simulator
+) -> None:
+    """Of three turns: the second reads from the cache what the first wrote to it."""
+    ids = {"__metadata__": {**IDS, "chat_id": "local:1"}}
+    for body in (
+        chat(f"{LONG} sim:chat"),
+        chat(f"{LONG} sim:chat", "Yes.", "sim:chat more"),
+    ):
+        await chunks_of(pipe, body, **{**NATIVE, **ids})
+    await result_of(pipe, chat("Hi"), **NATIVE, __task__="title_generation")
+
+    row, bought = await counted(administration)
+
+    usages = [request.response["usage"] for request in sim.requests if request.response]
+    inputs = [usage["input_tokens"] for usage in usages]
+    reads = [usage["input_tokens_details"]["cached_tokens"] for usage in usages]
+    writes = [usage["input_tokens_details"]["cache_write_tokens"] for usage in usages]
+    outputs = [usage["output_tokens"] for usage in usages]
+    thought = [usage["output_tokens_details"]["reasoning_tokens"] for usage in usages]
+    assert sum(reads) > 1000
+    assert sum(writes) > 1000
+    assert sum(thought) > 0
+    assert (bought.itemized, bought.tasks) == (3, 1)
+    assert bought.itemized_money == row.money
+    tokens = (bought.input, bought.cache_writes, bought.reasoning, bought.answers)
+    answers = sum(outputs) - sum(thought)
+    assert tokens == (sum(inputs), sum(writes), sum(thought), answers)
+    parts = {
+        "reasoning_money": sum(thought) * PRICES["output"],
+        "answer_money": answers * PRICES["output"],
+        "saved": sum(reads) * (PRICES["input"] - PRICES["cached"])
+        - sum(writes) * (PRICES["cache_write"] - PRICES["input"]),
+    }
+    for name, millionths in parts.items():
+        assert getattr(bought, name) == pytest.approx(millionths, abs=3), name
+    read = row.money - bought.reasoning_money - bought.answer_money
+    plain = sum(inputs) - sum(reads) - sum(writes)
+    by_price_list = plain * 4 + sum(reads) * 0.4 + sum(writes) * 5
+    assert read == pytest.approx(by_price_list, abs=6)
+
+
+async def test_fees_of_tools_are_told_apart(
+    pipe: Pipe, administration: Filter, sim: Simulator
+) -> None:
+    """Searches, and a container for Python, which is paid for once."""
+    pipe.valves = valves_for(sim, ENABLE_CODE_INTERPRETER=True, ENABLE_WEB_SEARCH=True)
+    await chunks_of(pipe, chat("sim:count how many?"), **NATIVE)
+    other = {**NATIVE, "__metadata__": {**IDS, "message_id": "m-2"}}
+    await chunks_of(pipe, chat("sim:web-search what?"), **other)
+
+    row, bought = await counted(administration)
+
+    searches = sum(
+        item["type"] == "web_search_call"
+        for request in sim.requests
+        for item in (request.response or {}).get("output", ())
+    )
+    assert searches > 0
+    assert (bought.searches, bought.containers) == (searches, 1)
+    assert bought.search_money == round(searches * SEARCH * 1e6)
+    assert bought.container_money == round(CONTAINER * 1e6)
+    assert bought.itemized_money == row.money
+
+
+async def test_nothing_is_itemized_without_a_price(
+    pipe: Pipe, administration: Filter, sim: Simulator
+) -> None:
+    """The tokens are told all the same."""
+    pipe.valves = valves_for(sim, CUSTOM_MODEL_PRICING_JSON="{")
+    await chunks_of(pipe, chat("sim:short"), **NATIVE)
+
+    row, bought = await counted(administration)
+
+    assert (row.money, bought.itemized, bought.itemized_money) == (0, 0, 0)
+    assert (bought.input, bought.answers + bought.reasoning) == (row.input, row.output)
+
+
+async def test_agents_are_a_view_of_their_own(
+    pipe: Pipe, administration: Filter, sim: Simulator
+) -> None:
+    """Their requests and their money, beside what it bought."""
+    pipe.valves = valves_for(sim, AGENT_JSON='{"model": "gpt-5.6-sol"}')
+    body = {**chat("sim:short"), "model": "my_pipe.gpt5_function_calling"}
+    await chunks_of(pipe, body, **NATIVE)
+
+    row, bought = await counted(administration)
+
+    assert bought.agents == row.requests > 0
+    assert bought.agent_money == row.money > 0
+    assert bought.tasks == 0
