@@ -66,6 +66,27 @@ async def test_a_pipe_passes_the_text_on(
 
 
 @pytest.mark.asyncio
+@pytest.mark.usefixtures("toolkit")
+async def test_a_person_is_asked_about_calls_for_a_pipe(
+    admin: User, admins_tab: Tab
+) -> None:
+    """The pipe makes no call, and Open WebUI sees none that it could ask about."""
+    source = with_class("Pipe").replace("sim:short", "sim:tool")
+    source = source.replace("WITH_TOOLS = False", "WITH_TOOLS = True")
+    asked = admins_tab.answer_questions(True)
+    asks = {"params": {"model_controls": {}, "tool_approval_mode": "ask"}}
+    async with installed(admin, "asking", source):
+        await admin.models()
+        body = {"tool_ids": ["toolkit"], **asks}
+        turn = await admins_tab.send("asking", "Hi", body=body)
+    stored = await admins_tab.message(turn)
+
+    assert turn.error is None
+    assert len(asked) == 1
+    assert "It said: Heavy sun in" in stored["content"]
+
+
+@pytest.mark.asyncio
 async def test_a_tool_gives_the_text_to_the_model(
     admin: User, admins_tab: Tab, simulator: Simulator
 ) -> None:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from openai_responses.appended import APPENDED
 from openai_responses.items import Item, item_type
-from openai_responses.json_input import as_mapping, as_text
+from openai_responses.json_input import as_mapping, as_text, value_at
 from openai_responses.loop.attempts import Limits
 from openai_responses.loop.spending import Budget
 from openai_responses.loop.tools import Approver, CallLimits, Toolset
@@ -288,7 +288,25 @@ def _has_questions_of_host(call: CheckedCall) -> bool:
     metadata = call.host.metadata
     if metadata.get("automation_id") or metadata.get("internal"):
         return False
+    if not _is_asked_by_host(call):
+        return False
     return call.caller.may_have_row and call.caller.streams and stores_approvals()
+
+
+def _is_asked_by_host(call: CheckedCall) -> bool:
+    """Say whether the chat's own model is asked, whose stream the host reads itself.
+
+    Another function in the chat may ask with the chat's metadata. It reads the text
+    alone, and would lose a call that is left open. In a chat with several models the
+    metadata name the first (main.py:1831 of 0.12.4); a dialog asks for the others.
+    """
+    metadata = call.host.metadata
+    model = as_mapping(metadata.get("model"))
+    if not model:
+        return True
+    base = value_at(model, "info", "base_model_id")
+    chosen = metadata.get("selected_model_id")  # of an arena
+    return call.caller.host_model in (model.get("id"), base, chosen)
 
 
 def _approver(call: CheckedCall) -> Approver:

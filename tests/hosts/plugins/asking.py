@@ -14,6 +14,7 @@ from open_webui.utils.chat import generate_chat_completion
 
 MODEL = "openai_responses.gpt-6.1-sol"
 QUESTION = "sim:short what do you say?"
+WITH_TOOLS = False
 
 
 async def pieces_from(
@@ -26,6 +27,9 @@ async def pieces_from(
         "stream": True,
         "metadata": metadata,
     }
+    if WITH_TOOLS:
+        offered = metadata["tools"].values()
+        asked["tools"] = [{"type": "function", "function": t["spec"]} for t in offered]
     model = await Users.get_user_by_id(user["id"])
     response = await generate_chat_completion(request, asked, user=model)
     async for line in response.body_iterator:

@@ -118,6 +118,24 @@ async def test_nobody_answers_in_chats_that_nobody_looks_at(facts: Json) -> None
     assert toolset("full", automation_id=None, internal=False).judge is not None
 
 
+@pytest.mark.usefixtures("newest")
+@pytest.mark.parametrize(
+    ("facts", "is_asked"),
+    [
+        ({"model": {"id": MODEL}}, True),
+        ({"model": {"id": "preset", "info": {"base_model_id": MODEL}}}, True),
+        ({"model": {"id": "arena"}, "selected_model_id": MODEL}, True),
+        ({"model": {"id": "another_pipe"}}, False),
+        ({"model": {"id": "preset", "info": {"base_model_id": "other"}}}, False),
+    ],
+)
+async def test_host_reads_the_calls_of_the_chats_own_model(
+    facts: Json, is_asked: bool
+) -> None:
+    """Another function that asks reads the text, and makes no call."""
+    assert (toolset(ASKS, **facts).judge is not None) is is_asked
+
+
 async def test_older_host_asks_about_nothing(host: StandInHost) -> None:
     """It has such cards, but loses what the approved calls returned."""
     assert toolset(ASKS).judge is None
