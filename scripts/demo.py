@@ -142,11 +142,12 @@ async def choose_upstream(running: AsyncExitStack) -> Upstream:
         environment = {
             name: os.environ[name] for name in OPENAI_VARIABLES if name in os.environ
         }
+        base_url = os.environ.get("OPENAI_BASE_URL")
         # None restores a valve's default, whatever an earlier demo stored. The key
         # reaches the pipe through the environment, and is in no file.
         return Upstream(
-            message="OPENAI_API_KEY is set: the pipe talks to OpenAI.",
-            valves={"BASE_URL": None, "API_KEY": None, "COMPATIBILITY": None},
+            message=f"OPENAI_API_KEY is set: the pipe talks to {base_url or 'OpenAI'}.",
+            valves={"BASE_URL": base_url, "API_KEY": None, "COMPATIBILITY": None},
             environment=environment,
         )
     simulator = await running.enter_async_context(Simulator(default_scenario="hello"))
