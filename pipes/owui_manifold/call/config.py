@@ -242,11 +242,12 @@ def _choose_log_level(own: str, administrators: str) -> str:
 
 
 _FILTER_KEY = "openai_responses"
-_FILTER_VERSION = 1
+SWITCH_CONTRACT = 1
+"""The number of what the switches write; those with another one have no effect."""
 
-_OTHER_FILTER_VERSION = (
-    "The switches next to the chat input have no effect: their version differs from "
-    "this pipe's. Install both from the same release."
+_OTHER_SWITCH_CONTRACT = (
+    "The switches next to the chat input have no effect: they do not work with this "
+    "version of the pipe. `/check` says what to update."
 )
 
 _CHOICES: Mapping[str, str] = {
@@ -316,8 +317,8 @@ def _apply_switches(user: UserValves, switches: object) -> _WantedSettings:
     """Return a user's settings with the composer's switches."""
     if not isinstance(switches, Mapping):
         return _WantedSettings(user)
-    if switches.get("version") != _FILTER_VERSION:
-        return _WantedSettings(user, problem=_OTHER_FILTER_VERSION)
+    if switches.get("version") != SWITCH_CONTRACT:
+        return _WantedSettings(user, problem=_OTHER_SWITCH_CONTRACT)
     changed: dict[str, str] = {}
     for kind, valve in TOOL_SWITCHES.items():
         if switches.get(kind):
