@@ -28,7 +28,7 @@ from shells.endpoint_valves import (
     read_headers,
 )
 from shells.json_valve import read_expert_json
-from shells.shell import PIPE_SHELL
+from shells.shell import PIPE_SHELL, Shell
 from shells.tool_valves import ReadRules, ReadTimeouts, read_rules, read_timeouts
 from shells.valve_words import comma_list, unknown_words
 from strategies.parameters import StrategyParameters
@@ -48,6 +48,8 @@ class Config(NamedTuple):
     """Texts that must appear in no log and no chat."""
     problems: tuple[str, ...]
     """Messages for administrators; the call works without what they name."""
+    shell: Shell
+    """The pipe in messages about valves, for the endpoint of the call."""
 
     own_key: str
     """The user's own API key, if the administrator permits one."""
@@ -106,6 +108,7 @@ def read_config(
         expert=parsed.expert,
         secrets=_secrets(valves, own.API_KEY.strip(), *parsed.remote.secrets),
         problems=_list_problems(valves, parsed, wishes.problem),
+        shell=PIPE_SHELL,
         own_key=wishes.own_key,
         overrides=_read_or_error(named_models, valves),
         remote=parsed.remote if has_servers else RemoteServers(),

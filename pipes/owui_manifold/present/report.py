@@ -119,8 +119,9 @@ def _log_failure(call: CheckedCall, ended: RunDone) -> Ending:
     message = ""
     if call.config.own_key and "api_key" in ended.ending.fault.settings:
         message = f"{ended.ending.sentence} It is your own key: check {OWN_KEY_PLACE}"
+    shell = call.config.shell
     return report_failure(
-        call.log, ended, PIPE_SHELL, is_admin=call.caller.is_admin, message=message
+        call.log, ended, shell, is_admin=call.caller.is_admin, message=message
     )
 
 

@@ -33,7 +33,6 @@ from owui_manifold.run.setup_check import (
     result_line,
     setup_findings,
 )
-from shells.shell import PIPE_SHELL
 from shells.valve_messages import advised_ending, error_message
 from shells.valve_words import comma_list
 
@@ -194,7 +193,9 @@ class _Diagnostics:
             # Other servers of this API need not have the endpoint.
             if error.status in (404, 405, 501):
                 return assess(what, "This server lists no models.", "")
-            complaint = self._endpoint.name_server(error_message(error, PIPE_SHELL))
+            complaint = self._endpoint.name_server(
+                error_message(error, self._call.config.shell)
+            )
             return Finding(what, complaint, "Warning")
         missing = ", ".join(name for name in self._listed if name not in usable)
         if missing:
@@ -231,7 +232,7 @@ class _Diagnostics:
                     ended = event
         if ended.ending.kind in ("completed", "incomplete"):
             return repair
-        return advised_ending(ended.ending, PIPE_SHELL).sentence
+        return advised_ending(ended.ending, self._call.config.shell).sentence
 
 
 CHECK_COMMAND = "/check"

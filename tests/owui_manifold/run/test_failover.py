@@ -22,7 +22,7 @@ from owui_manifold.call.valves import UserValves
 from owui_manifold.pipe import Pipe
 from simulator import Simulator
 from stand_in.host import StandInHost, host_request
-from upstream.server import Upstream
+from upstream.server import Upstream, free_port
 
 pytestmark = pytest.mark.asyncio
 
@@ -238,6 +238,22 @@ async def test_failure_of_the_last_account_ends_the_answer(
 
     assert [len(sim.requests), len(other.requests)] == [1, 1]
     assert len(errors(shown)) == 1
+
+
+async def test_entries_that_cannot_be_reached(
+    pipe: Pipe, entries: Entries, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The log has the cause of each; the last one names the setting that is wrong."""
+    first, last = (f"http://127.0.0.1:{free_port()}/v1" for _ in range(2))
+    entries(*({"base_url": address, "api_key": "sk-1"} for address in (first, last)))
+
+    shown = await chunks_of(pipe, chat("Hi"), **ADMIN)
+
+    [error] = errors(shown)
+    assert "127.0.0.1 cannot be reached: it refused the connection." in error
+    assert "check ENDPOINTS_JSON in the valves of the filter." in error
+    assert "BASE_URL" not in error
+    assert caplog.text.count("cannot be reached: it refused the connection") == 2
 
 
 @pytest.mark.parametrize("is_first", [True, False])
