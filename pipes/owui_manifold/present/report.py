@@ -39,7 +39,6 @@ from owui_manifold.prepare.request import PreparedRequest
 from owui_manifold.present.costs import cost_of_responses
 from shells.answer_log import LogLevel
 from shells.failures import report_failure, report_skipped
-from shells.shell import PIPE_SHELL
 from strategies.metadata import RunMetadata
 
 

@@ -261,7 +261,7 @@ async def test_plain_server_behind_https(connections: Connections) -> None:
     """A server that speaks no TLS is told as that."""
     async with Upstream(ANSWER) as upstream:
         address = upstream.base_url.replace("http:", "https:")
-        with pytest.raises(ConnectionFailed, match="127.0.0.1 does not use TLS"):
+        with pytest.raises(ConnectionFailed, match=r"127\.0\.0\.1 does not use TLS"):
             await ask(connections, Endpoint(address, KEY))
 
 
