@@ -17,7 +17,11 @@ from openai_responses.models.facts import ModelPrices
 from openai_responses.models.resolve import REASONING_EFFORTS, ResolvedModel
 from openai_responses.retries import RetryPolicy
 from owui_manifold.call.agent import ReadAgent, add_agents, read_agent_parameters
-from owui_manifold.call.expert import ExpertSettings
+from owui_manifold.call.expert import (
+    ExpertSettings,
+    read_image_options,
+    read_search_options,
+)
 from owui_manifold.call.model_valves import read_overrides, read_prices
 from owui_manifold.call.remote_servers import RemoteServers, read_servers
 from owui_manifold.call.valves import TOOL_SETTINGS, TOOL_SWITCHES, UserValves, Valves
@@ -170,6 +174,8 @@ def _list_problems(
         *parsed.agent.problems,
         str(prices) if isinstance(prices, InvalidRequest) else "",
         *parsed.expert_problems,
+        *read_search_options(valves.WEB_SEARCH_OPTIONS)[1],
+        *read_image_options(valves.IMAGE_GENERATION_OPTIONS)[1],
     )
     return tuple(problem for problem in problems if problem)
 

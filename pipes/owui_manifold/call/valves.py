@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, Field, ValidationInfo, field_validator
 
 from openai_responses.endpoint import DEFAULT_BASE_URL
+from openai_responses.json_input import clamp_number
 from shells.endpoint_valves import environment_key
 
 _LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
@@ -31,10 +32,20 @@ def _default_sentence(default: object) -> str:
     return f"Default: `{default}`." if default != "" else "Default: empty."
 
 
+_MOST = 10_000_000
+_RANGES: Mapping[str, tuple[int, int]] = {
+    "MAX_OUTPUT_TOKENS": (0, _MOST),
+    "TOOL_OUTPUT_CHARACTERS": (1000, _MOST),
+    "MAX_FUNCTION_CALL_LOOPS": (1, 1000),
+    "MAX_TOOL_CALLS": (1, 10_000),
+    "COMPACTION_TOKENS": (0, _MOST),
+}
+"""The least and the most of each number. The host shows no reason for a refused value,
+so one outside of them becomes the nearest."""
+
+
 class Valves(BaseModel):
     """Settings of the administrator, in the order of the page."""
-
-    model_config = ConfigDict(allow_inf_nan=False)
 
     # The first day
     API_KEY: str = _valve(
@@ -152,7 +163,6 @@ class Valves(BaseModel):
     MAX_OUTPUT_TOKENS: int = _valve(
         0,
         "Token limit of one answer, including reasoning. 0: the model's own limit.",
-        ge=0,
     )
     ENABLE_STREAM: bool = _valve(
         True,
@@ -230,17 +240,13 @@ class Valves(BaseModel):
         100_000,
         "Longest tool output that the model gets; the middle of a longer one is left "
         "out.",
-        ge=1000,
     )
     PARALLEL_TOOL_CALLS: bool = _valve(True, "Let the model call tools in parallel.")
     MAX_FUNCTION_CALL_LOOPS: int = _valve(
         10,
         "Maximum number of rounds of tool calls before the model has to answer.",
-        ge=1,
     )
-    MAX_TOOL_CALLS: int = _valve(
-        100, "Maximum number of tool calls in one answer.", ge=1
-    )
+    MAX_TOOL_CALLS: int = _valve(100, "Maximum number of tool calls in one answer.")
     AUTO_NATIVE_TOOLS: bool = _valve(
         False,
         "Switch models whose Function Calling is set to Legacy to Native.",
@@ -289,7 +295,6 @@ class Valves(BaseModel):
         0,
         "Let OpenAI compact a chat whose input has more tokens than this. 0: never. "
         "Not available on Azure.",
-        ge=0,
     )
 
     # Log and the rest
@@ -303,6 +308,13 @@ class Valves(BaseModel):
         "audit log (docs/settings.md lists them): "
         '`{"max_retries": 3}`.',
     )
+
+    @field_validator(*_RANGES, mode="before")
+    @classmethod
+    def _keep_in_range(cls, value: object, about: ValidationInfo) -> int:
+        """Return the nearest number that is allowed, the default for anything else."""
+        name = str(about.field_name)
+        return clamp_number(value, *_RANGES[name], cls.model_fields[name].default)
 
     @field_validator("PROMPT_CACHE_KEY", mode="before")
     @classmethod

@@ -4,13 +4,14 @@ An administrator sends `/check` to any model of the pipe. The answer is written 
 findings come from small requests like those of a chat.
 """
 
+import re
 from collections import Counter
 from collections.abc import AsyncGenerator, Iterator, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import Any, NamedTuple
 
 from openai_responses.endings import COMPLETED, CUT
-from openai_responses.errors import ResponsesError
+from openai_responses.errors import InvalidRequest, ResponsesError
 from openai_responses.items import Item
 from openai_responses.json_input import as_list, as_mapping, as_text, value_at
 from openai_responses.loop.events import RunDone, RunEvent, Status
@@ -21,7 +22,7 @@ from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
 from owui_manifold.call.checking import EndpointCheck
 from owui_manifold.call.config import run_limits
-from owui_manifold.call.context import CheckedCall
+from owui_manifold.call.context import CheckedCall, PipeCall
 from owui_manifold.call.models import fetch_models
 from owui_manifold.call.valves import TOOL_SETTINGS
 from owui_manifold.prepare.hosted_tools import hosted_tools
@@ -32,7 +33,10 @@ from owui_manifold.run.setup_check import (
     assess,
     result_line,
     setup_findings,
+    valve_findings,
+    valve_problems,
 )
+from shells.shell import PIPE_SHELL
 from shells.valve_messages import advised_ending, error_message
 from shells.valve_words import comma_list
 
@@ -46,6 +50,7 @@ _PING: Item = {
 }
 
 _SKIPPED = "The other checks need an answer, so they were skipped."
+_NOT_SENT = "It was not sent, nor were the other checks done: correct this first."
 _VERIFY = "Verify the organization at OpenAI, or"
 _TASK_ADVICE = "Until it does, the chat's own model writes titles and tags."
 _UNLISTED = (
@@ -96,7 +101,9 @@ class _Diagnostics:
         self._call = call
         self._endpoints = endpoints
         self._model = call.model
-        self._hosted, _ = hosted_tools(call.config, self._model)
+        self._hosted: list[Item] = []
+        with suppress(InvalidRequest):  # the findings about the valves tell why
+            self._hosted, _ = hosted_tools(call.config, self._model)
         self._endpoint = call.endpoint
         names = comma_list(call.valves.MODEL_ID)
         listed_ids = [call.resolve(name).id for name in names if name != "auto"]
@@ -111,12 +118,9 @@ class _Diagnostics:
         """Yield the findings, one line each, and how many problems there are."""
         host = self._endpoint.host
         yield f"The setup of this pipe, tested with {self._model.name} at {host}:\n"
-        counts = Counter[Severity]()
-        async with aclosing(self._findings()) as findings:
-            async for finding in findings:
-                counts[finding.severity] += 1
-                yield finding.line()
-        yield f"\n{result_line(counts)}"
+        async with aclosing(_finding_lines(self._findings())) as lines:
+            async for line in lines:
+                yield line
 
     async def _findings(self) -> AsyncGenerator[Finding, None]:
         for finding in await setup_findings(self._call):
@@ -235,8 +239,53 @@ class _Diagnostics:
         return advised_ending(ended.ending, self._call.config.shell).sentence
 
 
+async def _finding_lines(
+    findings: AsyncGenerator[Finding, None],
+) -> AsyncGenerator[str, None]:
+    """Yield findings, one line each, and how many problems there are."""
+    counts = Counter[Severity]()
+    async with aclosing(findings):
+        async for finding in findings:
+            counts[finding.severity] += 1
+            yield finding.line()
+    yield f"\n{result_line(counts)}"
+
+
+async def _unanswered_lines(
+    call: PipeCall, error: InvalidRequest
+) -> AsyncGenerator[str, None]:
+    """Yield what is wrong with a setup in which no chat is answered."""
+
+    async def findings() -> AsyncGenerator[Finding, None]:
+        reason = error_message(error, PIPE_SHELL)
+        problems = valve_problems(call.config)
+        for finding in valve_findings(problems or [reason]):
+            yield finding
+        if problems and reason not in problems:
+            yield Finding("Every chat", reason, "Problem")
+        yield Finding("A small request", _NOT_SENT, "Warning")
+
+    yield "The setup of this pipe, with which no chat is answered:\n"
+    async with aclosing(_finding_lines(findings())) as lines:
+        async for line in lines:
+            yield line
+
+
+def explain_unanswered(
+    call: PipeCall, error: InvalidRequest
+) -> AsyncGenerator[RunEvent, None]:
+    """Return the findings of a check whose call cannot be answered."""
+    return stream_lines(_unanswered_lines(call, error))
+
+
 CHECK_COMMAND = "/check"
 """What an administrator sends; from others it goes to the model."""
+_USAGE_COMMAND = "/usage"
+_USAGE_FORM = re.compile(r"/usage(?: \d{1,3}d)?(?: csv)?")
+_NOT_COUNTED = (
+    "Usage is not counted here, because no rules are set. An administrator can set them "
+    "in USER_LIMITS_JSON of the filter OpenAI Responses Administration (docs/limits.md)."
+)
 _CHECK_TITLE = '{"title": "Setup check"}'
 """In the form that the host reads."""
 _TASKS_ABOUT_ANSWERS = frozenset(
@@ -258,22 +307,41 @@ def command_task_text(call: CheckedCall) -> str | None:
     for row in rows:
         message = as_mapping(row)
         if message.get("role") == "user":
-            command = as_text(message.get("content")).strip()
+            command = _normalize_command(as_text(message.get("content")))
     if command == CHECK_COMMAND and call.caller.is_admin:
         is_title = call.caller.task == "title_generation"
         return _CHECK_TITLE if is_title else ""
-    if call.account and call.account.limits.usage_answer(command):
-        return ""
-    return None
+    return "" if is_usage_command(command) else None
 
 
-def last_user_text(messages: Sequence[object]) -> str:
-    """Return the text of the message to answer; empty if that is not the user's."""
+def is_usage_command(command: str) -> bool:
+    """Say whether somebody asks for usage, whether or not it is counted."""
+    return _USAGE_FORM.fullmatch(command) is not None
+
+
+async def uncounted_lines() -> AsyncGenerator[str, None]:
+    """Yield the answer to `/usage` where no filter counts."""
+    yield _NOT_COUNTED
+
+
+def _normalize_command(text: str) -> str:
+    """Return a text; a command in lower case, with single spaces."""
+    stripped = text.strip()
+    if not stripped.lower().startswith((CHECK_COMMAND, _USAGE_COMMAND)):
+        return stripped
+    return " ".join(stripped.lower().split())
+
+
+def read_command(messages: Sequence[object]) -> str:
+    """Return the text of the message to answer; empty if that is not the user's.
+
+    A command is in lower case, because telephones begin with a capital letter.
+    """
     # Nobody has checked the messages yet: one may be anything.
     last = as_mapping(messages[-1]) if messages else {}
     if last.get("role") != "user":
         return ""
-    return as_text(last.get("content")).strip()
+    return _normalize_command(as_text(last.get("content")))
 
 
 def run_diagnostics(

@@ -8,7 +8,7 @@ from openai_responses.errors import InvalidRequest
 from openai_responses.redaction import describe_exception
 from owui_chat.wording import plural
 from owui_manifold.call.agent import find_agent
-from owui_manifold.call.config import SWITCH_CONTRACT
+from owui_manifold.call.config import SWITCH_CONTRACT, Config
 from owui_manifold.call.context import CheckedCall
 from owui_manifold.host.open_webui import (
     ADMINISTRATION,
@@ -19,6 +19,7 @@ from owui_manifold.host.open_webui import (
 from owui_manifold.prepare.agent import check_agent_model
 from owui_manifold.prepare.hosted_tools import image_model_name
 from shells.administration import ADMINISTRATION_CONTRACT
+from shells.endpoint_valves import read_headers
 from shells.valve_words import comma_list
 
 _ADMINISTRATION_TITLE = "OpenAI Responses Administration"
@@ -68,9 +69,7 @@ def result_line(counts: Counter[Severity]) -> str:
 
 async def setup_findings(call: CheckedCall) -> list[Finding]:
     """Return what can keep users from their answers and no request shows."""
-    valves = [*call.config.remote.complaints, *call.config.problems]
-    valves += _agent_problems(call)
-    findings = [assess("Valves", "All of them are valid.", " ".join(valves))]
+    findings = valve_findings([*valve_problems(call.config), *_agent_problems(call)])
     retirements = _retirements(call)
     if retirements:
         text = " ".join(retirements)
@@ -95,6 +94,25 @@ async def setup_findings(call: CheckedCall) -> list[Finding]:
         advice = "Choose others in Open WebUI's settings."
         findings.append(assess("Open WebUI's task models", "", gone, advice))
     return findings
+
+
+def valve_problems(config: Config) -> list[str]:
+    """Return what is wrong with the valves, also with those that keep from answers."""
+    problems = [*config.remote.complaints, *config.problems]
+    if isinstance(config.overrides, InvalidRequest):
+        problems.append(str(config.overrides))
+    try:
+        read_headers(config.valves.EXTRA_HEADERS, config.shell)
+    except InvalidRequest as error:
+        problems.append(str(error))
+    return problems
+
+
+def valve_findings(problems: Sequence[str]) -> list[Finding]:
+    """Return a finding for each problem with the valves, or that there is none."""
+    if not problems:
+        return [Finding("Valves", "All of them are valid.")]
+    return [Finding("Valves", problem, "Problem") for problem in problems]
 
 
 def _retirements(call: CheckedCall) -> list[str]:

@@ -258,7 +258,9 @@ async def test_rule_that_cannot_be_read_is_named(
 ) -> None:
     """Its users get no answers, while the administrator gets some."""
     text = await checked(host, sim, rules='[{"role": "user", "money": 5}]')
-    assert "❌ **Problem: Limits.** Rule 1 of USER_LIMITS_JSON cannot be read" in text
+    assert (
+        "❌ **Problem: Limits.** Rule 1 of USER_LIMITS_JSON: `per` is missing" in text
+    )
 
     assert "✅ **Limits**" in await checked(host, sim, rules="[]")
 
@@ -286,7 +288,70 @@ async def test_valves_that_keep_from_answers_are_named(
     problem = "- ❌ **Problem: Valves.** "
     [line] = [line for line in text.splitlines() if line.startswith(problem)]
     assert complaint in line
+    assert "✅ **Streaming**" in text
     assert "✅ **Valves**" in await checked(host, sim)
+
+
+@pytest.mark.parametrize(
+    ("valves", "complaint"),
+    [
+        (
+            {"WEB_SEARCH_OPTIONS": '{"alowed_domains": ["a.org"]}'},
+            "WEB_SEARCH_OPTIONS contains unknown names: alowed_domains. Known keys: ",
+        ),
+        (
+            {"ENABLE_WEB_SEARCH": True, "WEB_SEARCH_OPTIONS": "{"},
+            "WEB_SEARCH_OPTIONS is not a JSON object",
+        ),
+        (
+            {"IMAGE_GENERATION_OPTIONS": '{"qualty": "high"}'},
+            "IMAGE_GENERATION_OPTIONS contains unknown names: qualty. Known keys: ",
+        ),
+        (
+            {"MODEL_OVERRIDES_JSON": '{"mine": {"lik": "gpt-5.2"}}'},
+            "the entry mine has the unknown key `lik` (known keys: ",
+        ),
+        ({"MODEL_OVERRIDES_JSON": "["}, "MODEL_OVERRIDES_JSON is not a JSON object"),
+        ({"EXTRA_HEADERS": '{"X": 1, "Key": "CANARY"}'}, "EXTRA_HEADERS is not a "),
+        ({"API_KEY": ""}, "This pipe has no API key yet."),
+        ({"BASE_URL": "ftp://a.example"}, "correct BASE_URL in the valves"),
+    ],
+    ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
+)
+async def test_list_always_appears(
+    host: StandInHost, sim: Simulator, valves: dict[str, Any], complaint: str
+) -> None:
+    """Each wrong setting is in it, also one without which no chat is answered."""
+    text = await checked(host, sim, **valves)
+
+    [line] = [line for line in text.splitlines() if "**Problem: Valves.**" in line]
+    assert complaint in line
+    assert "CANARY" not in text
+    assert "Result: 1 problem" in text
+
+
+async def test_two_mistakes_are_two_lines(host: StandInHost, sim: Simulator) -> None:
+    """One does not hide the other."""
+    text = await checked(host, sim, EXTRA_HEADERS="[", AGENT_JSON="[", API_KEY="")
+
+    lines = [line for line in text.splitlines() if line.startswith("- ❌")]
+    assert [line.split("**")[1] for line in lines] == [
+        "Problem: Valves.",
+        "Problem: Valves.",
+        "Problem: Every chat.",
+    ]
+    assert "The other checks" not in text
+    assert sim.requests == []
+
+
+@pytest.mark.parametrize("command", ["/Check", " /CHECK\n"])
+async def test_command_of_a_telephone(sim: Simulator, command: str) -> None:
+    """It writes a capital letter; a model would be asked what that means."""
+    pipe = Pipe()
+    pipe.valves = valves_for(sim)
+    admin = {**USER, "role": "admin"}
+    chunks = await chunks_of(pipe, chat(command), __user__=admin)
+    assert "Result: " in plain_text(chunks)
 
 
 async def test_functions_that_cannot_be_listed(

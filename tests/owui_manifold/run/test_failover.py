@@ -11,6 +11,7 @@ from aiohttp import web
 from calls.outcomes import (
     chunks_of,
     errors,
+    grown,
     result_of,
     statuses,
     stored,
@@ -341,15 +342,16 @@ async def test_own_key_goes_to_the_address_of_the_valves(
 async def test_unreadable_entries_let_nobody_through(
     pipe: Pipe, sim: Simulator, entries: Entries
 ) -> None:
-    """Chats, tasks and checks: the first fails with a sentence."""
+    """Chats, tasks and checks: a chat fails with a sentence, a check has it."""
     entries({"a": 1})
 
     shown = await chunks_of(pipe, chat("Hi"), **NATIVE)
     checked = await chunks_of(pipe, chat("/check"), **ADMIN)
     await result_of(pipe, chat("Hi"), **NATIVE, __task__="title_generation")
 
-    for chunks in (shown, checked):
-        assert "ENDPOINTS_JSON is not a list" in errors(chunks)[0]
+    mistake = "Entry 1 of ENDPOINTS_JSON: the key `a` is unknown (known keys: groups, "
+    assert mistake in errors(shown)[0]
+    assert f"❌ **Problem: Valves.** {mistake}" in grown(checked)
     assert not sim.requests
 
 
