@@ -480,7 +480,7 @@ def test_page_links_to_the_newest_changes(
 
 
 def test_functions_have_names_and_descriptions(files: dict[str, str]) -> None:
-    """The pipe, packed, and four switches, each with the source of its built file."""
+    """The pipe, packed, and five switches, each with the source of its built file."""
     functions = json.loads(files[FUNCTIONS])
 
     assert [function["id"] for function in functions] == [
@@ -488,6 +488,7 @@ def test_functions_have_names_and_descriptions(files: dict[str, str]) -> None:
         "openai_responses_search",
         "openai_responses_effort",
         "openai_responses_python",
+        "openai_responses_images",
         "openai_responses_agent",
     ]
     assert functions[0]["content"] == files[packed_name(PIPE_ID)]

@@ -104,6 +104,7 @@ TARGETS = (
     _switch("web_search", "openai_responses_search"),
     _switch("effort", "openai_responses_effort"),
     _switch("code_interpreter", "openai_responses_python"),
+    _switch("image_generation", "openai_responses_images"),
     _switch("agent", "openai_responses_agent"),
     Target(
         entry="owui_administration.filter",

@@ -32,13 +32,13 @@ def _default_sentence(default: object) -> str:
     return f"Default: `{default}`." if default != "" else "Default: empty."
 
 
-_MOST = 10_000_000
-_RANGES: Mapping[str, tuple[int, int]] = {
-    "MAX_OUTPUT_TOKENS": (0, _MOST),
-    "TOOL_OUTPUT_CHARACTERS": (1000, _MOST),
+_MOST_TOKENS = 10_000_000
+_VALVE_RANGES: Mapping[str, tuple[int, int]] = {
+    "MAX_OUTPUT_TOKENS": (0, _MOST_TOKENS),
+    "TOOL_OUTPUT_CHARACTERS": (1000, _MOST_TOKENS),
     "MAX_FUNCTION_CALL_LOOPS": (1, 1000),
     "MAX_TOOL_CALLS": (1, 10_000),
-    "COMPACTION_TOKENS": (0, _MOST),
+    "COMPACTION_TOKENS": (0, _MOST_TOKENS),
 }
 """The least and the most of each number. The host shows no reason for a refused value,
 so one outside of them becomes the nearest."""
@@ -73,13 +73,16 @@ class Valves(BaseModel):
         "chat. The files that it creates are stored.",
     )
     ENABLE_IMAGE_GENERATION: bool = _valve(
-        False, "Let the model generate images; each is billed and stored."
+        False,
+        "Let the model generate images in every chat; each is billed and stored. Off, "
+        "people can use the switch next to the chat input, if USER_MAY_CHANGE has "
+        "`image_generation`.",
     )
     USER_MAY_CHANGE: str = _valve(
-        "effort, summary, verbosity, web_search, code_interpreter, agent, show_cost, "
-        "log_level",
-        "Settings that users may change, separated by commas; also `image_generation`, "
-        "`service_tier` (expensive), `all`, `nothing`. Administrators can change all.",
+        "effort, summary, verbosity, web_search, code_interpreter, image_generation, "
+        "agent, show_cost, log_level",
+        "Settings that users may change, separated by commas; also `service_tier` "
+        "(expensive), `all`, `nothing`. Administrators can change all.",
     )
     SHOW_COST: bool = _valve(
         False,
@@ -309,12 +312,12 @@ class Valves(BaseModel):
         '`{"max_retries": 3}`.',
     )
 
-    @field_validator(*_RANGES, mode="before")
+    @field_validator(*_VALVE_RANGES, mode="before")
     @classmethod
     def _keep_in_range(cls, value: object, about: ValidationInfo) -> int:
         """Return the nearest number that is allowed, the default for anything else."""
         name = str(about.field_name)
-        return clamp_number(value, *_RANGES[name], cls.model_fields[name].default)
+        return clamp_number(value, *_VALVE_RANGES[name], cls.model_fields[name].default)
 
     @field_validator("PROMPT_CACHE_KEY", mode="before")
     @classmethod
@@ -358,7 +361,7 @@ class UserValves(BaseModel):
     )
     WEB_SEARCH: _Choice = _valve("inherit", "Let the model search the web with OpenAI.")
     IMAGE_GENERATION: _Choice = _valve(
-        "inherit", "Let the model generate images (if allowed)."
+        "inherit", "Let the model generate images; each is billed."
     )
     CODE_INTERPRETER: _Choice = _valve("inherit", "Let the model run Python at OpenAI.")
     SERVICE_TIER: Literal["inherit", _Tier] = _valve(
