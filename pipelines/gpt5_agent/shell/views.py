@@ -7,7 +7,7 @@ events to its listeners.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gpt5_agent.agent.steps import format_step
+from gpt5_agent.agent.steps import describe_step
 from gpt5_agent.events import (
     AgentEvent,
     AgentOnlyEvent,
@@ -113,7 +113,7 @@ def _build_step_chunk(event: StepStarted | StepEnded) -> Chunk:
     if isinstance(event, StepStarted):
         return host_event("agent:log", _build_started_step(event))
     return _build_status_chunk(
-        format_step(event), "agent_log", _build_ended_step(event)
+        describe_step(event), "agent_log", _build_ended_step(event)
     )
 
 

@@ -88,7 +88,7 @@ async def _end_answer(
         uploads.forget()
     refusal = refusal_notice(prepared.call)
     if refusal:
-        yield Status(refusal)
+        yield Status(refusal, subject="a setting has no effect")
     yield report_end(prepared, ended)
     for notice in await notices_of(prepared):
         yield Status(notice)
