@@ -50,6 +50,8 @@ def report_turn(number: int, turn: Turn) -> bool:
         print(f"  turn {number} failed: {turn.error}")
     else:
         print(f"  turn {number}: {len(turn.text)} characters")
+        if turn.statuses:
+            print(f"  {turn.statuses[-1].get('description')}")
     return bool(turn.text) and not turn.error
 
 
