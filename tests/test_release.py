@@ -500,6 +500,17 @@ def test_functions_have_names_and_descriptions(files: dict[str, str]) -> None:
     assert not {function["name"].lower() for function in functions} & taken
 
 
+@pytest.mark.parametrize("plugin_id", READABLE)
+def test_readable_file_says_what_to_paste_instead(plugin_id: str) -> None:
+    """Whoever opens it sees it before the code; Open WebUI reads no key in it."""
+    text = built_texts()[plugin_id]
+    header = text.split('"""')[1]
+
+    assert "Do not paste this file into Open WebUI." in header
+    assert f"\nrelease/{packed_name(plugin_id)}\n" in header
+    assert tuple(frontmatter(text)) == FUNCTION_KEYS
+
+
 def test_pipe_finds_the_filter_for_administrators(
     files: dict[str, str], pipe: str
 ) -> None:
