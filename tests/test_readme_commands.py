@@ -150,3 +150,25 @@ def test_pictures_are_small_and_shown() -> None:
     assert len(pictures) >= 8
     assert [picture.name for picture in pictures if picture.name not in texts] == []
     assert max(picture.stat().st_size for picture in pictures) <= LARGEST_PICTURE
+
+
+LOOKED_FOR = {
+    "bash scripts/test": "../CONTRIBUTING.md",
+    "images on": "tools.md#images-and-code",
+    "notes": "tools.md#what-the-last-line-says",
+    "Import from URL": "install.md#install",
+    "sub-agents": "agent.md#features-of-open-webui-that-agents-use",
+    "update": "install.md#update",
+}
+"""What people looked for in the first hours, and where it is."""
+
+
+@pytest.mark.parametrize("words", LOOKED_FOR)
+def test_index_leads_to_what_people_look_for(words: str) -> None:
+    """In one entry of the list: the words, and a link to the heading."""
+    index = (ROOT / "docs/README.md").read_text("utf-8")
+    entries = [" ".join(entry.split()) for entry in index.split("\n- ")]
+    assert any(
+        words.lower() in entry.lower() and f"({LOOKED_FOR[words]})" in entry
+        for entry in entries
+    )
