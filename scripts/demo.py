@@ -6,19 +6,19 @@ environment, the pipe talks to OpenAI, otherwise to the simulator.
 
 import argparse
 import asyncio
+import fcntl
 import json
 import os
 import signal
-import socket
 import sys
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, gettempdir
 
 import release
-from demo_options import USUAL_PORT, build_demo_parser
+from demo_options import USUAL_PORT, is_free, read_demo_options
 from demo_secrets import PASSWORD, demo_secrets
 from hosts.people.client import Json, OpenWebUIError
 from hosts.people.users import EVERYBODY_READS, User
@@ -29,7 +29,15 @@ from hosts.setup.agent import FUNCTION_CALLING, connected, install_pipeline
 from progress import Progress
 from releasing.contents import FUNCTIONS, MODELS, PIPE_ID
 from simulator import Simulator
-from tour import AGENT_WORDS, LAKE, describe_words, install_lake, take_tour
+from tour import (
+    AGENT_WORDS,
+    LAKE,
+    SERVER_AGENT_WORDS,
+    Word,
+    describe_words,
+    install_lake,
+    take_tour,
+)
 from two_turns import check_two_turns
 
 HOSTED_TOOLS = (
@@ -43,6 +51,11 @@ AGENT_TOOLS = {
     "TOOL_APPROVAL": "sandbox_fs_write=ask",
 }
 """What the agents may use with the simulator, for the words that the demo prints."""
+AGENT_NAME = "GPT agent (plans, uses tools)"
+SUB_AGENTS = (
+    "\nSub-agents are on in this demo. In an installation of your own, switch them on in "
+    "Open WebUI:\nAdmin Panel > Settings > Sub-agents."
+)
 TICK_SECONDS = 0.5
 STOPPED_EXIT_STATUS = 130
 OPENAI_VARIABLES = (
@@ -103,9 +116,14 @@ async def demo(options: argparse.Namespace) -> int:
         print_login(server, guards[PASSWORD], chat_id)
         if upstream.simulator:
             print("\nWords to try in a chat:\n\n" + "\n".join(describe_words()))
+            print_words(f"with the model {AGENT_NAME}", AGENT_WORDS)
+            print(SUB_AGENTS)
             if options.agent:
-                agent_lines = "\n".join(describe_words(AGENT_WORDS))
-                print(f"\nWords to try with an agent:\n\n{agent_lines}")
+                print_words(
+                    "with GPT-5 Function Calling or GPT-5 ReAct, on the Pipelines "
+                    "server",
+                    SERVER_AGENT_WORDS,
+                )
         print("\nCtrl-C ends it.", flush=True)
         return await serve(server)
 
@@ -123,11 +141,19 @@ async def install_release(admin: User, valves: Json) -> list[str]:
     stored = await admin.valves(PIPE_ID)
     await admin.set_valves(PIPE_ID, stored | valves)
     await install_lake(admin, EVERYBODY_READS)
+    await switch_sub_agents_on(admin)
     for model in models:
         model["meta"]["toolIds"] = [LAKE]
     await admin.call("POST", "/api/v1/models/import", {"models": models})
     listed = [model["id"] for model in await admin.models()]
     return [model for model in listed if model.startswith(f"{PIPE_ID}.")]
+
+
+async def switch_sub_agents_on(admin: User) -> None:
+    """Let agents delegate, as an administrator does in the settings."""
+    path = "/api/v1/configs/subagents"
+    stored = await admin.call("GET", path)
+    await admin.call("POST", path, stored | {"ENABLE_SUBAGENTS": True})
 
 
 def read_import(file: Path) -> list[Json]:
@@ -142,11 +168,12 @@ async def choose_upstream(running: AsyncExitStack) -> Upstream:
         environment = {
             name: os.environ[name] for name in OPENAI_VARIABLES if name in os.environ
         }
+        base_url = os.environ.get("OPENAI_BASE_URL")
         # None restores a valve's default, whatever an earlier demo stored. The key
         # reaches the pipe through the environment, and is in no file.
         return Upstream(
-            message="OPENAI_API_KEY is set: the pipe talks to OpenAI.",
-            valves={"BASE_URL": None, "API_KEY": None, "COMPATIBILITY": None},
+            message=f"OPENAI_API_KEY is set: the pipe talks to {base_url or 'OpenAI'}.",
+            valves={"BASE_URL": base_url, "API_KEY": None, "COMPATIBILITY": None},
             environment=environment,
         )
     simulator = await running.enter_async_context(Simulator(default_scenario="hello"))
@@ -201,6 +228,12 @@ def print_login(server: OpenWebUI, password: str, chat_id: str) -> None:
     print(f"    e-mail {ADMIN_EMAIL}, password {password}")
 
 
+def print_words(where: str, words: Sequence[Word]) -> None:
+    """Print words that lead to something with some models."""
+    lines = "\n".join(describe_words(words))
+    print(f"\nWords to try {where}:\n\n{lines}")
+
+
 async def serve(server: OpenWebUI) -> int:
     """Wait for the server to end, which it does only if it fails."""
     while server.is_running:  # noqa: ASYNC110 - a process sets no event
@@ -250,27 +283,50 @@ async def until_stopped(options: argparse.Namespace) -> int:
         return 1
 
 
-def read_options(arguments: list[str]) -> argparse.Namespace:
-    """Return the options of the command line, with a free port."""
-    parser = build_demo_parser()
-    options = parser.parse_args(arguments)
-    if options.port and not is_free(options.port):
-        parser.error(f"port {options.port} is in use")
-    if not options.port:
-        options.port = USUAL_PORT if is_free(USUAL_PORT) else free_port()
-    return options
+@contextmanager
+def usual_port() -> Iterator[int]:
+    """Lend the usual port, or another one if a server or a second demo has it.
 
-
-def is_free(port: int) -> bool:
-    """Tell whether a server can listen on a port of 127.0.0.1."""
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    A demo that still boots does not listen yet, so it holds a lock meanwhile.
+    """
+    lock = Path(gettempdir(), f"openai-responses-demo-{os.getuid()}.lock")
+    with lock.open("w") as held:
         try:
-            probe.bind(("127.0.0.1", port))
-        except OSError:
-            return False
-    return True
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield free_port()
+            return
+        yield USUAL_PORT if is_free(USUAL_PORT) else free_port()
+
+
+@contextmanager
+def only_demo_of(folder: Path | None) -> Iterator[None]:
+    """Hold a kept folder; raises BootError if another demo uses it."""
+    if folder is None:
+        yield
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "demo.lock").open("w") as held:
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise BootError(f"Another demo uses {folder}.") from None
+        yield
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the demo with these options; return its exit status."""
+    options = read_demo_options(arguments)
+    try:
+        with ExitStack() as held:
+            held.enter_context(only_demo_of(options.keep_data))
+            if not options.port:
+                options.port = held.enter_context(usual_port())
+            return asyncio.run(until_stopped(options))
+    except (BootError, OSError) as error:
+        print(error, file=sys.stderr)
+        return 1
 
 
 if __name__ == "__main__":
-    sys.exit(asyncio.run(until_stopped(read_options(sys.argv[1:]))))
+    sys.exit(main(sys.argv[1:]))

@@ -5,9 +5,13 @@ installed.
 """
 
 import argparse
+import os
+import socket
+from collections.abc import Sequence
 from pathlib import Path
 
 USUAL_PORT = 8080
+_LAST_PORT = 65535
 DESCRIPTION = (
     "A real Open WebUI on this machine with the pipe in it. With OPENAI_API_KEY in the "
     "environment the pipe talks to OpenAI, without it to a simulator. The first start "
@@ -19,7 +23,7 @@ DESCRIPTION = (
 def build_demo_parser() -> argparse.ArgumentParser:
     """Return the parser of the demo's command line."""
     parser = argparse.ArgumentParser(prog="scripts/demo", description=DESCRIPTION)
-    parser.add_argument("--port", type=int, help=f"instead of {USUAL_PORT}")
+    parser.add_argument("--port", type=_port, help=f"instead of {USUAL_PORT}")
     parser.add_argument(
         "--keep-data",
         type=_absolute_path,
@@ -44,5 +48,40 @@ def build_demo_parser() -> argparse.ArgumentParser:
     return parser
 
 
+def read_demo_options(arguments: Sequence[str]) -> argparse.Namespace:
+    """Return the options; end with a sentence if the demo cannot start with them."""
+    parser = build_demo_parser()
+    options = parser.parse_args(arguments)
+    if options.port and not is_free(options.port):
+        parser.error(f"port {options.port} is in use")
+    if options.tour and os.environ.get("OPENAI_API_KEY"):
+        parser.error(
+            "--tour sends words that only the simulator understands: unset "
+            "OPENAI_API_KEY for it"
+        )
+    return options
+
+
+def is_free(port: int) -> bool:
+    """Tell whether a server can listen on a port of 127.0.0.1."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
+def _port(text: str) -> int:
+    port = int(text) if text.isascii() and text.isdecimal() else 0
+    if not 1 <= port <= _LAST_PORT:
+        raise argparse.ArgumentTypeError(f"{text!r} is no port: 1 to {_LAST_PORT}")
+    return port
+
+
 def _absolute_path(text: str) -> Path:
-    return Path(text).resolve()
+    path = Path(text).resolve()
+    if path.exists() and not path.is_dir():
+        raise argparse.ArgumentTypeError(f"{path} is a file: a folder is needed")
+    return path

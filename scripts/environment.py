@@ -2,6 +2,7 @@
 
 import hashlib
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -13,6 +14,11 @@ from progress import Progress
 
 KEPT = ("hosts", "setup.lock")
 """Environments of their own inside the first one, and the lock held meanwhile."""
+
+_FETCHED = re.compile(r"^Collecting ", re.MULTILINE)
+"""What pip says of each package."""
+_RESOLVED = re.compile(r"^Resolved (\d+) packages", re.MULTILINE)
+"""What uv says of all."""
 
 NO_VENV = """\
 This Python cannot make virtual environments: {python}
@@ -109,11 +115,10 @@ class Environment:
 
     def _install(self, uv: str | None) -> None:
         progress = Progress(f"{self.name}: {'uv' if uv else 'pip'}")
-        wanted = len(self.requirements.read_text().splitlines())
         before = self._installed()
 
         def describe_state() -> str:
-            return self._so_far(before, wanted)
+            return self._so_far(before)
 
         run_installer(
             self.name, self._installer(uv), self.log, progress, describe_state
@@ -130,10 +135,18 @@ class Environment:
             pip += ["--no-compile"]
         return [*pip, "--no-deps", "-r", str(self.requirements)]
 
-    def _so_far(self, before: int, wanted: int) -> str:
-        # pip fetches everything before it installs anything
+    def _so_far(self, before: int) -> str:
+        """Return how far the installer has come; its log says how many there are.
+
+        A line of the requirements may be for another system. pip fetches everything
+        before it installs anything.
+        """
         installed = self._installed() - before
+        log = self.log.read_text(errors="replace")
+        fetched = len(_FETCHED.findall(log))
+        resolved = _RESOLVED.search(log)
+        total = int(resolved[1]) if resolved else fetched
         if installed:
-            return f"{installed} of {wanted} packages installed"
-        fetched = self.log.read_text(errors="replace").count("Collecting ")
-        return f"{fetched} of {wanted} packages fetched" if fetched else "fetching"
+            of_total = f" of {total}" if total else ""
+            return f"{installed}{of_total} packages installed"
+        return f"{fetched} packages fetched" if fetched else "fetching"

@@ -1,5 +1,6 @@
 """Running an installer: progress while it works, the end of its log if it fails."""
 
+import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,19 @@ LOG_LINES = 15
 FAILED = """\
 Installing {what} did not work. The end of what the installer said:
 {log}"""
+
+
+NO_NETWORK = (
+    "{what} cannot be downloaded: this machine does not reach the packages. Connect it "
+    "to the network, or name a proxy in HTTPS_PROXY, then start again. The details are "
+    "in {log}."
+)
+_OFFLINE = re.compile(
+    "Temporary failure|Failed to establish a new connection|NewConnectionError"
+    "|dns error|error sending request|Could not resolve|Could not connect"
+    "|Network is unreachable|ConnectTimeoutError|ProxyError",
+)
+"""What pip, uv and apt-get say without a network."""
 
 
 class InstallationError(Exception):
@@ -35,7 +49,10 @@ def run_installer(
 
     if _run(command, log, show):
         progress.end("failed")
-        last_lines = log.read_text(errors="replace").splitlines()[-LOG_LINES:]
+        said = log.read_text(errors="replace")
+        if _OFFLINE.search(said):
+            raise InstallationError(NO_NETWORK.format(what=what, log=log))
+        last_lines = said.splitlines()[-LOG_LINES:]
         raise InstallationError(FAILED.format(what=what, log="\n".join(last_lines)))
 
 

@@ -24,7 +24,11 @@ from gpt5_agent.shell.json_valves import (  # noqa: E402 - the path first
 from gpt5_agent.shell.valves import Valves as AgentValves  # noqa: E402 - the path first
 from openai_responses.endings import FAULTS, SENTENCES  # noqa: E402
 from openai_responses.errors import NO_FAULT  # noqa: E402
-from owui_manifold.call.expert import ExpertSettings, WebSearchOptions  # noqa: E402
+from owui_manifold.call.expert import (  # noqa: E402
+    ExpertSettings,
+    ImageOptions,
+    WebSearchOptions,
+)
 from owui_manifold.call.valves import UserValves, Valves  # noqa: E402
 from owui_sandbox.options import StoredSandboxOptions  # noqa: E402
 from shells.shell import PIPE_SHELL  # noqa: E402
@@ -86,6 +90,7 @@ def tables() -> dict[str, str]:
         "user-valves": valves_table(UserValves),
         "expert-settings": valves_table(ExpertSettings, "Key"),
         "web-search-options": valves_table(WebSearchOptions, "Key"),
+        "image-options": valves_table(ImageOptions, "Key"),
         "agent-parameters": valves_table(StrategySettings, "Key"),
         "agent-valves": valves_table(AgentValves),
         "agent-expert-settings": valves_table(AgentExpertSettings, "Key"),

@@ -61,7 +61,7 @@ PIPELINES_PORT = 9099
 """The server's own, which the documentation names."""
 WIDE = {"width": 1100, "height": 760}
 FLAT = {"width": 1100, "height": 340}
-LIST = {"width": 1100, "height": 380}
+LIST = {"width": 1100, "height": 430}
 MIDDLE = {"width": 1100, "height": 600}
 TALL = {"width": 1100, "height": 880}
 LARGEST = 200_000
@@ -334,7 +334,7 @@ async def show_agent_work(
             await chat.open_model(FUNCTION_CALLING)
             await chat.ask("In which month was the lake warmest, in 2025 and in 2026?")
             await chat.answers.last.get_by_text("2 rounds · 2 tool calls").click()
-            await chat.answers.last.get_by_text("TASK 2 > ROUND 2").wait_for()
+            await chat.answers.last.get_by_text("Task 2: Step 2").wait_for()
             await studio.take("agent-5-tasks", TALL)
 
 

@@ -18,12 +18,14 @@ from pathlib import Path
 from types import FrameType
 
 from debian import Package, install_missing
-from demo_options import DESCRIPTION, build_demo_parser
+from demo_options import DESCRIPTION, build_demo_parser, read_demo_options
 from environment import Environment
 from installer import InstallationError
 from needs import VENV, interpreter_of, needs_of
 
 ROOT = Path(__file__).resolve().parent.parent
+NO_KEY = "Set OPENAI_API_KEY to a key of the API. Nothing was installed."
+_LIVE_WITHOUT_KEY = {"-h", "--help", "--list"}
 PACKAGES_LOG = ROOT / ".venv/packages.log"
 
 
@@ -35,7 +37,12 @@ def main(arguments: list[str]) -> int:
         if "-h" in options or "--help" in options:
             build_demo_parser().print_help()
             return 0
+        read_demo_options(options)
         print(f"{textwrap.fill(DESCRIPTION, 79)}\n", file=sys.stderr)
+    needs_key = script == "live.py" and not _LIVE_WITHOUT_KEY.intersection(options)
+    if needs_key and not os.environ.get("OPENAI_API_KEY", "").strip():
+        print(NO_KEY, file=sys.stderr)
+        return 2
     signal.signal(signal.SIGTERM, _leave)
     try:
         with only_one(ROOT / ".venv/setup.lock"):

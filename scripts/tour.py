@@ -62,13 +62,24 @@ WORDS = (
 
 
 AGENT_WORDS = (
+    Word("agent-crew", "Which month was it?", "a task list, two sub-agents, an answer"),
+    Word(
+        "swim", "Can I swim at Zürich today?", "a search, a tool, sources in the text"
+    ),
+    Word(
+        "chart", "Chart the temperatures.", "Python, its chart, and a file to download"
+    ),
+    Word("failed", "And the rest?", "an error with a message and an id for the log"),
+)
+"""Words for the agent in Open WebUI's own list of models."""
+SERVER_AGENT_WORDS = (
     Word("agent-write", "Write the list.", "the approval of a call, shown whole"),
     Word("agent-tasks", "When was it warmest?", "two tasks at once, with Python"),
     Word("explain", "Why does ice float?", "thoughts that expand, a table"),
     Word("429,times=1", "Are you busy?", "a rejected request that is sent again"),
     Word("failed", "And the rest?", "an error with a message and an id for the log"),
 )
-"""Words for the agents of the demo, whose own tools are those of the sandbox."""
+"""Words for the agents on the Pipelines server, whose own tools are the sandbox's."""
 
 
 def describe_words(words: Sequence[Word] = WORDS) -> Iterator[str]:

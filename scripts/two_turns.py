@@ -1,6 +1,7 @@
 """One chat of two turns as a browser has it, to see what the second one replays."""
 
 import itertools
+import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -32,12 +33,12 @@ async def check_two_turns(user: User, model: str, simulator: Simulator | None) -
         stored = await stored_reasoning(tab, first)
     results = [report_turn(1, first), report_turn(2, second)]
     print(f"  the chat keeps {len(stored)} reasoning item(s) of turn 1")
+    results.append(bool(stored))
     if simulator:
         first_requests = simulator.requests[:first_count]
         second_requests = simulator.requests[first_count:]
         results.append(report_replay(first_requests, second_requests))
     else:
-        results.append(bool(stored))
         print("  what turn 2 sent cannot be seen from here; OpenAI accepted it")
     print("Replayed." if all(results) else "NOT replayed.")
     return 0 if all(results) else 1
@@ -49,15 +50,23 @@ def report_turn(number: int, turn: Turn) -> bool:
         print(f"  turn {number} failed: {turn.error}")
     else:
         print(f"  turn {number}: {len(turn.text)} characters")
+        if turn.statuses:
+            print(f"  {turn.statuses[-1].get('description')}")
     return bool(turn.text) and not turn.error
 
 
 async def stored_reasoning(tab: Tab, turn: Turn) -> list[str]:
-    """Return the encrypted contents that the stored chat has of an answer."""
+    """Return the encrypted contents that the stored chat has of an answer.
+
+    A record in the output of an answer is one text, which is JSON.
+    """
     chat = await tab.user.chat(turn.chat_id)
-    record = chat.get(f"{RECORD_PREFIX}:{turn.message_id}")
     answer = chat["history"]["messages"][turn.message_id]
-    return list(encrypted_contents([record, answer.get("output")]))
+    stored = [chat.get(f"{RECORD_PREFIX}:{turn.message_id}")]
+    for item in answer.get("output") or ():
+        kept = item.get("kept")
+        stored.append(json.loads(kept) if isinstance(kept, str) else item)
+    return list(encrypted_contents(stored))
 
 
 def encrypted_contents(value: Any) -> Iterator[str]:

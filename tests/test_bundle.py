@@ -36,8 +36,9 @@ def test_bundle_opens_with_the_frontmatter_and_a_note(tmp_path: Path) -> None:
     text = build(PIPE, write(tmp_path, SAMPLE))
 
     assert text.startswith(
-        f'"""\n{FRONTMATTER}\nBuilt by scripts/bundle.py from pipes/'
+        f'"""\n{FRONTMATTER}\nDo not paste this file into Open WebUI.'
     )
+    assert "\nBuilt by scripts/bundle.py from pipes/" in text
     opening = text.partition('\n"""')[0].splitlines()
     key_lines = [line for line in opening if re.match(r"\s*[a-z_]+:", line, re.I)]
     assert key_lines == FRONTMATTER.splitlines()

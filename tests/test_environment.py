@@ -2,6 +2,7 @@
 
 import io
 import shutil
+import socket
 import subprocess
 import sys
 from dataclasses import replace
@@ -9,14 +10,16 @@ from pathlib import Path
 
 import pytest
 
+import demo
 from debian import Package, install_missing
 from environment import Environment
 from hosts.servers.databases import DatabaseMissingError, lent_redis
-from hosts.servers.offline import NEWEST, OLDEST
+from hosts.servers.offline import NEWEST, OLDEST, BootError
 from installer import InstallationError
 from marking import UnmarkedTestError, require_mark
 from needs import MARKS, PIPELINES, interpreter_of, needs_of
 from progress import Progress
+from setup_environment import NO_KEY
 
 SCRIPTS = Path(__file__).resolve().parents[1] / "scripts"
 INSTALLER = """\
@@ -119,6 +122,47 @@ def test_a_failed_installation_says_why(checkout: Checkout) -> None:
         checkout.make_current()
 
     assert not checkout.environment.is_current()
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "WARNING: Retrying ... Failed to establish a new connection: [Errno -3]",
+        "error: Failed to fetch ... dns error: failed to lookup address",
+        "W: Failed to fetch ... Temporary failure resolving 'deb.debian.org'",
+    ],
+)
+def test_without_a_network_there_is_one_sentence(checkout: Checkout, said: str) -> None:
+    """Of ours; fifteen lines of an installer say less."""
+    checkout.use_installer(f'#!/bin/sh\necho "{said}"\nexit 1\n')
+
+    with pytest.raises(InstallationError) as failed:
+        checkout.make_current()
+
+    sentence = str(failed.value)
+    assert sentence.startswith("two packages cannot be downloaded: this machine does")
+    assert str(checkout.environment.log) in sentence
+    assert "\n" not in sentence
+
+
+@pytest.mark.parametrize(
+    ("said", "state"),
+    [
+        ("", "2 packages installed"),
+        ("Collecting one==1\nCollecting two==2\n", "2 of 2 packages installed"),
+        ("Resolved 2 packages in 3ms\n", "2 of 2 packages installed"),
+    ],
+)
+def test_progress_counts_what_is_for_this_system(
+    checkout: Checkout, said: str, state: str
+) -> None:
+    """Some lines of the requirements are for others: 208 of 215 would end at 210."""
+    checkout.environment.requirements.write_text("one==1\ntwo==2\nw==1 ; x == 'y'\n")
+    packages = checkout.environment.directory / "lib/python/site-packages"
+    for name in ("one", "two"):
+        (packages / f"{name}.dist-info").mkdir(parents=True)
+    checkout.environment.log.write_text(said)
+    assert checkout.environment._so_far(0) == state
 
 
 def test_pip_alone_will_do(tmp_path: Path) -> None:
@@ -418,3 +462,68 @@ def test_help_of_the_demo_installs_nothing(tmp_path: Path) -> None:
     assert "--keep-data" in done.stdout
     assert "takes a minute" in done.stdout
     assert not (tmp_path / ".venv").exists()
+
+
+BARE = f"{Path(sys.executable).parent}:/usr/bin:/bin"
+
+
+def start(tmp_path: Path, *command: str, **variables: str) -> tuple[int, str]:
+    """Start a command where nothing is installed; return its end and its words."""
+    scripts = tmp_path / "scripts"
+    shutil.copytree(SCRIPTS, scripts, dirs_exist_ok=True)
+    name, *options = command
+    done = subprocess.run(
+        [shutil.which("bash") or "", str(scripts / name), *options],
+        env={"PATH": BARE, "HOME": str(tmp_path), "NO_UV": "1", **variables},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout == ""
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / ".venv").exists()
+    return done.returncode, done.stderr.strip().splitlines()[-1]
+
+
+def test_wrong_options_of_the_demo_download_nothing(tmp_path: Path) -> None:
+    """Each ends with a sentence, before anything else."""
+    file = tmp_path / "file"
+    file.write_text("")
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        ended = {
+            "'99999' is no port: 1 to 65535": start(
+                tmp_path, "demo", "--port", "99999"
+            ),
+            f"port {port} is in use": start(tmp_path, "demo", "--port", port),
+            "unrecognized arguments: --tuor": start(tmp_path, "demo", "--tuor"),
+            "is a file: a folder is needed": start(
+                tmp_path, "demo", "--keep-data", str(file)
+            ),
+            "only the simulator understands": start(
+                tmp_path, "demo", "--tour", OPENAI_API_KEY="sk-1"
+            ),
+        }
+    for words, (status, line) in ended.items():
+        assert status == 2
+        assert words in line
+
+
+def test_check_of_the_real_api_asks_for_the_key_first(tmp_path: Path) -> None:
+    """Who has none is not sent through an installation."""
+    status, line = start(tmp_path, "live")
+    assert (status, line) == (2, NO_KEY)
+
+
+def test_two_demos_at_once(tmp_path: Path) -> None:
+    """The second takes another port, and not the folder of the first."""
+    with demo.usual_port() as first, demo.usual_port() as second:
+        assert first != second
+    with (
+        demo.only_demo_of(tmp_path),
+        pytest.raises(BootError, match="Another demo uses"),
+        demo.only_demo_of(tmp_path),
+    ):
+        pass

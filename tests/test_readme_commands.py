@@ -14,6 +14,9 @@ BLOCK = re.compile(r"^```sh\n(.*?)^```", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"\[[^]]*\]\(([^)]+)\)")
 LARGEST_PICTURE = 200_000
 MOST_README_BYTES = 9_000
+INLINE = re.compile(r"`((?:bash |python )?scripts/[^`]+)`")
+BY_HAND = {"git clone REPOSITORY pipe && cd pipe"}
+"""Nobody has a test for the download of this repository."""
 STARTED = {
     "bash scripts/demo": ("--help", "--keep-data"),
     "bash scripts/test": ("--version", "pytest alone runs"),
@@ -36,6 +39,23 @@ ELSEWHERE = {
     ),
 }
 """Commands that another test runs."""
+PROOFS = {
+    "bash scripts/demo --check": (
+        "tests/hosts/test_demo.py::test_check_without_a_key_compares_the_bytes",
+        "tests/hosts/test_demo.py::test_check_with_a_key_reads_the_chat",
+    ),
+    "scripts/fuzz.py": ("tests/test_fuzz_recovery.py::test_no_chat_gets_stuck",),
+    "scripts/bench/all.py": (
+        "tests/test_bench.py::test_every_benchmark_runs_at_a_tiny_size",
+    ),
+    "bash scripts/live": (
+        "tests/simulator/test_live.py::test_the_simulator_holds_every_case",
+    ),
+    "python scripts/release.py --verify FILE": (
+        "tests/test_release.py::test_verify_needs_the_standard_library_alone",
+    ),
+}
+"""What the text of the README says a person can run, with the tests that run it."""
 
 
 def commands() -> set[str]:
@@ -52,12 +72,26 @@ def commands() -> set[str]:
 
 def test_every_command_is_run_by_a_test() -> None:
     """A new one belongs in one of the lists above, an old one out of it."""
-    assert commands() == STARTED.keys() | ELSEWHERE.keys()
+    assert commands() == STARTED.keys() | ELSEWHERE.keys() | BY_HAND
 
 
-@pytest.mark.parametrize(
-    "named", sorted(set(ELSEWHERE.values())), ids=lambda named: named.split("/")[-1]
-)
+def test_every_proof_is_a_test() -> None:
+    """What the README offers as one, and what it says that a person can check."""
+    text = " ".join((ROOT / "README.md").read_text("utf-8").split())
+    assert set(INLINE.findall(text)) == PROOFS.keys()
+
+
+def test_integration_runs_the_command_of_the_readme() -> None:
+    """Neither more nor less than what a reader types."""
+    last_line = (ROOT / ".ci/run").read_text("utf-8").splitlines()[-1]
+    assert "bash scripts/test" in commands()
+    assert last_line == 'exec bash scripts/test "$@"'
+
+
+NAMED = {*ELSEWHERE.values(), *(test for tests in PROOFS.values() for test in tests)}
+
+
+@pytest.mark.parametrize("named", sorted(NAMED), ids=lambda named: named.split("/")[-1])
 def test_the_named_test_is_there(named: str) -> None:
     """A renamed test would leave a command without one."""
     file, _, name = named.partition("::")
@@ -116,3 +150,25 @@ def test_pictures_are_small_and_shown() -> None:
     assert len(pictures) >= 8
     assert [picture.name for picture in pictures if picture.name not in texts] == []
     assert max(picture.stat().st_size for picture in pictures) <= LARGEST_PICTURE
+
+
+LOOKED_FOR = {
+    "bash scripts/test": "../CONTRIBUTING.md",
+    "images on": "tools.md#images-and-code",
+    "notes": "tools.md#what-the-last-line-says",
+    "Import from URL": "install.md#install",
+    "sub-agents": "agent.md#features-of-open-webui-that-agents-use",
+    "update": "install.md#update",
+}
+"""What people looked for in the first hours, and where it is."""
+
+
+@pytest.mark.parametrize("words", LOOKED_FOR)
+def test_index_leads_to_what_people_look_for(words: str) -> None:
+    """In one entry of the list: the words, and a link to the heading."""
+    index = (ROOT / "docs/README.md").read_text("utf-8")
+    entries = [" ".join(entry.split()) for entry in index.split("\n- ")]
+    assert any(
+        words.lower() in entry.lower() and f"({LOOKED_FOR[words]})" in entry
+        for entry in entries
+    )

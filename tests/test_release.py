@@ -480,7 +480,7 @@ def test_page_links_to_the_newest_changes(
 
 
 def test_functions_have_names_and_descriptions(files: dict[str, str]) -> None:
-    """The pipe, packed, and four switches, each with the source of its built file."""
+    """The pipe, packed, and five switches, each with the source of its built file."""
     functions = json.loads(files[FUNCTIONS])
 
     assert [function["id"] for function in functions] == [
@@ -488,6 +488,7 @@ def test_functions_have_names_and_descriptions(files: dict[str, str]) -> None:
         "openai_responses_search",
         "openai_responses_effort",
         "openai_responses_python",
+        "openai_responses_images",
         "openai_responses_agent",
     ]
     assert functions[0]["content"] == files[packed_name(PIPE_ID)]
@@ -497,6 +498,17 @@ def test_functions_have_names_and_descriptions(files: dict[str, str]) -> None:
     # Names of Open WebUI's own switches.
     taken = {"web search", "image", "code interpreter"}
     assert not {function["name"].lower() for function in functions} & taken
+
+
+@pytest.mark.parametrize("plugin_id", READABLE)
+def test_readable_file_says_what_to_paste_instead(plugin_id: str) -> None:
+    """Whoever opens it sees it before the code; Open WebUI reads no key in it."""
+    text = built_texts()[plugin_id]
+    header = text.split('"""')[1]
+
+    assert "Do not paste this file into Open WebUI." in header
+    assert f"\nrelease/{packed_name(plugin_id)}\n" in header
+    assert tuple(frontmatter(text)) == FUNCTION_KEYS
 
 
 def test_pipe_finds_the_filter_for_administrators(

@@ -28,11 +28,12 @@ def test_ten_words_with_a_line_each() -> None:
 
 def test_words_for_the_agents_are_scenarios() -> None:
     """Each with a line of its own."""
-    printed = list(tour.describe_words(tour.AGENT_WORDS))
-
-    assert len(printed) == len(tour.AGENT_WORDS)
-    for word in tour.AGENT_WORDS:
-        assert word.word.partition(",")[0] in SCENARIOS
+    for words in (tour.AGENT_WORDS, tour.SERVER_AGENT_WORDS):
+        printed = list(tour.describe_words(words))
+        assert len(printed) == len(words)
+        assert max(map(len, printed)) <= 79
+        for word in words:
+            assert word.word.partition(",")[0] in SCENARIOS
 
 
 class AgentServer:

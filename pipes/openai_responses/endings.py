@@ -129,6 +129,8 @@ IMAGE_CODES = _FILE_CODES | frozenset(
 )
 """Codes of refusals of an image, or of another file in the chat."""
 
+_UNREACHABLE = "The model's server at {server} cannot be reached: {reason}. Try again."
+
 SENTENCES: Mapping[str, Mapping[str, str]] = {
     "incomplete": {
         "max_output_tokens": "The answer reached its length limit. Raise the maximum "
@@ -247,6 +249,18 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "": "The model's server rejected the request with HTTP {status}{code}{param}. "
         "An administrator can find the details in the log.",
     },
+    "unreachable": {
+        "": _UNREACHABLE,
+        "no_way": _UNREACHABLE,
+        "proxy": "The HTTP proxy at {server} cannot be reached: {reason}.",
+        "environment_proxy": "The HTTP proxy at {server}, which this server's "
+        "environment names, cannot be reached: {reason}. An administrator has to check "
+        "that environment.",
+        "tunnel": "The HTTP proxy does not connect to {server} ({reason}).",
+        "certificate": "The certificate of {server} is not trusted{reason}.",
+        "tls": "The model's server at {server} does not use TLS, which its address asks "
+        "for with https.",
+    },
     "cut": {
         "": "The connection to the model broke before the answer was complete. "
         + _CONTINUE,
@@ -302,6 +316,15 @@ FAULTS: Mapping[tuple[str, str], SettingFault] = {
     ("refused", "421"): SettingFault(("base_url", "proxy")),
     ("refused", "404"): _WRONG_ADDRESS,
     ("refused", "407"): SettingFault(("proxy",)),
+    ("unreachable", ""): SettingFault(("base_url",), "possible"),
+    # A company's network may let nothing out but through its proxy.
+    ("unreachable", "no_way"): SettingFault(("base_url", "proxy"), "possible"),
+    ("unreachable", "proxy"): SettingFault(("proxy",)),
+    ("unreachable", "tunnel"): SettingFault(("proxy", "base_url")),
+    ("unreachable", "certificate"): SettingFault(
+        ("base_url", "ca_bundle", "verify_ssl")
+    ),
+    ("unreachable", "tls"): _WRONG_ADDRESS,
     ("unreadable", ""): _WRONG_ADDRESS,
     ("unreadable", "chat_completions"): _WRONG_ADDRESS,
     ("unreadable", "compressed"): SettingFault(("base_url", "extra_headers")),

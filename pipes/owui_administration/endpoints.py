@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from functools import lru_cache
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from openai_responses.endings import (
     FLEX_UNAVAILABLE,
@@ -24,12 +24,12 @@ from openai_responses.models.resolve import resolve_model
 from openai_responses.recent_texts import UserReports
 from owui_administration.host import user_groups
 from shells.administration import CallFacts, EndpointTrial
+from shells.json_valve import describe_mistake
 from shells.valve_words import fits_pattern
 
 _UNREADABLE = (
-    "ENDPOINTS_JSON is not a list of entries with a key each, so nothing is sent. An "
-    "administrator has to correct it in the valves of the filter, for example "
-    '`[{"groups": ["staff"], "api_key": "..."}]`.'
+    "{}, so nothing is sent. An administrator has to correct it in the valves of the "
+    'filter, for example `[{{"groups": ["staff"], "api_key": "..."}}]`.'
 )
 _ASKS_NEXT = "The server did not answer: asking the next one."
 _OTHER_ACCOUNT = (
@@ -111,6 +111,27 @@ def read_endpoints(text: str) -> Sequence[EndpointEntry] | None:
     except (ValueError, TypeError, InvalidRequest):
         return None
     return entries if are_complete else None
+
+
+def endpoints_mistake(text: str) -> str:
+    """Return why entries cannot be read, without their values: those may be keys."""
+    try:
+        rows = load_json(text)
+    except ValueError:
+        return "ENDPOINTS_JSON is not valid JSON"
+    if not isinstance(rows, list):
+        return "ENDPOINTS_JSON is not a list"
+    for number, row in enumerate(rows, 1):
+        try:
+            entry = EndpointEntry.model_validate(row)
+            mistake = "" if entry.is_complete else "`api_key` is missing"
+        except ValidationError as error:
+            mistake = describe_mistake(error, EndpointEntry)
+        except InvalidRequest as error:
+            mistake = str(error).rstrip(".").replace("The address", "the address")
+        if mistake:
+            return f"Entry {number} of ENDPOINTS_JSON: {mistake}"
+    return "ENDPOINTS_JSON cannot be read"
 
 
 class EndpointChoice:
@@ -240,7 +261,8 @@ async def choose_endpoints(
     base_url = facts["base_url"]
     user_id = facts["user_id"]
     if entries is None:
-        return EndpointChoice([], base_url, failures, user_id, _UNREADABLE)
+        problem = _UNREADABLE.format(endpoints_mistake(text))
+        return EndpointChoice([], base_url, failures, user_id, problem)
     if not entries or facts["has_own_key"]:
         return None
     groups: set[str] = set()

@@ -31,7 +31,7 @@ from owui_administration.limits import UserLimits, read_user_limits
 from owui_administration.names import NameCheck
 from owui_administration.telemetry import ServerWords, Telemetry
 from owui_administration.usage_table import UsageTable
-from shells.administration import CallFacts, Purchases
+from shells.administration import ADMINISTRATION_CONTRACT, CallFacts, Purchases
 
 _FILTER_ID = "openai_responses_administration"
 _OTHER_ID = (
@@ -63,8 +63,8 @@ class Filter:
     The pipe finds it by its id, `openai_responses_administration`, while it is active.
     """
 
-    CONTRACT = 2
-    """Of what goes between the filter and the pipe, which knows one version."""
+    CONTRACT = ADMINISTRATION_CONTRACT
+    """The number of what goes between the filter and the pipe, which knows one."""
 
     class Valves(BaseModel):
         """Settings of the administrator."""

@@ -14,6 +14,7 @@ from owui_administration.rules import (
     PERIOD_DAYS,
     PERIODS,
     LimitRule,
+    UnreadableRule,
     longest_ago,
     next_start,
     period_start,
@@ -93,7 +94,9 @@ class UserLimits:
 
         `model` is the API's name, with `-pro` for the mode and `-research` for research.
         """
-        if not self.is_admin and any(rule.unreadable for rule in self.rules):
+        if not self.is_admin and any(
+            isinstance(rule, UnreadableRule) for rule in self.rules
+        ):
             return _NOT_READ
         has_money = any(rule.money is not None for rule in self.rules)
         if self._is_counted and has_money and not has_price:

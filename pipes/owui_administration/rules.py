@@ -11,7 +11,8 @@ from typing import Annotated, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from openai_responses.json_input import JsonObject, as_mapping, load_json
+from openai_responses.json_input import as_mapping, load_json
+from shells.json_valve import describe_mistake
 
 
 class LimitRule(BaseModel):
@@ -33,7 +34,12 @@ class LimitRule(BaseModel):
     tools: list[str] | None = None
     show: bool = False
     last: bool = False
-    unreadable: bool = False
+
+
+class UnreadableRule(LimitRule):
+    """A rule with a mistake; it blocks those whom it surely names."""
+
+    mistake: str
 
 
 class ReadLimits(NamedTuple):
@@ -57,16 +63,22 @@ def read_limits(text: str) -> ReadLimits:
     if not text.strip():
         return ReadLimits(None)
     rules = [_read_rule(row) for row in _read_rows(text)]
-    numbers = [str(number) for number, rule in enumerate(rules, 1) if rule.unreadable]
-    if not numbers:
+    mistakes: list[str] = []
+    for number, rule in enumerate(rules, 1):
+        if isinstance(rule, UnreadableRule):
+            mistakes.append(f"Rule {number} of USER_LIMITS_JSON: {rule.mistake}.")
+    if not mistakes:
         return ReadLimits(rules)
-    named = ", ".join(numbers[:_MAX_NAMED])
+    named = " ".join(mistakes[:_MAX_NAMED])
     problem = (
-        f"Rule {named} of USER_LIMITS_JSON cannot be read, so users that it names get no "
-        "answers. An administrator has to correct it in the valves of the filter, for "
-        'example `[{"role": "user", "money": 5, "per": "month"}]`.'
+        f"{named} Users that such a rule names get no answers. An administrator has to "
+        "correct it in the valves of the filter, for example "
+        '`[{"role": "user", "money": 5, "per": "month"}]`.'
     )
     return ReadLimits(rules, problem)
+
+
+_NO_JSON = object()
 
 
 def _read_rows(text: str) -> list[object]:
@@ -77,32 +89,35 @@ def _read_rows(text: str) -> list[object]:
     try:
         rows = load_json(text)
     except ValueError:
-        return [None]
+        return [_NO_JSON]
     return rows if isinstance(rows, list) else [rows]
 
 
 def _read_rule(row: object) -> LimitRule:
     """Return a rule; an amount without a period cannot be read."""
+    if row is _NO_JSON:
+        return _unreadable_rule(None, "the text is not valid JSON")
     try:
         rule = LimitRule.model_validate(row)
-    except ValidationError:
-        return _unreadable_rule(as_mapping(row))
+    except ValidationError as error:
+        return _unreadable_rule(row, describe_mistake(error, LimitRule))
     has_amount = rule.money is not None or rule.tokens is not None
     if has_amount and not rule.per:
-        return _unreadable_rule(as_mapping(row))
+        return _unreadable_rule(row, "`per` is missing (day, week or month)")
     return rule
 
 
-def _unreadable_rule(given: JsonObject) -> LimitRule:
+def _unreadable_rule(row: object, mistake: str) -> UnreadableRule:
     """Return a rule that blocks those whom it surely names."""
+    given = as_mapping(row)
     user = given.get("user")
     group = given.get("group")
     role = given.get("role")
-    return LimitRule(
+    return UnreadableRule(
         user=user if isinstance(user, str) else "",
         group=group if isinstance(group, str) else "",
         role=role if role in ("user", "admin") else "",
-        unreadable=True,
+        mistake=mistake,
     )
 
 

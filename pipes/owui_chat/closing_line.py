@@ -1,5 +1,6 @@
 """The last status line of an answer, of the pipe and of the agents."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from openai_responses.models.usage import Cost, Usage, describe_cost
@@ -20,6 +21,8 @@ class AnswerFigures(NamedTuple):
     """None if it is unknown or not shown."""
     notes: int = 0
     """Lines above this one: the page hides them until somebody opens them."""
+    note_subjects: Sequence[str] = ()
+    """What those are about that nobody should miss."""
     window_share: int = 0
     """How full the model's context window is, in percent; 0 if unknown."""
     usage_note: str = ""
@@ -48,7 +51,9 @@ def closing_line(figures: AnswerFigures) -> str:
     if figures.window_share > _NOTABLE_SHARE:
         parts.append(f"context {figures.window_share}% full")
     if figures.notes and not figures.failed_attempts:
-        parts.append(plural(figures.notes, "note"))
+        subjects = ", ".join(figures.note_subjects)
+        count = plural(figures.notes, "note")
+        parts.append(f"{count} ({subjects})" if subjects else count)
     if figures.usage_note:
         parts.append(figures.usage_note)
     return " · ".join(parts)

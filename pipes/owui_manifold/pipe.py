@@ -15,7 +15,9 @@ from functools import partial
 from typing import Any
 
 from openai_responses.endings import COMPLETED, CUT
+from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item, item_type, text_message
+from openai_responses.json_input import as_list
 from openai_responses.loop.events import RunDone, ToolOutput
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
@@ -72,10 +74,13 @@ from owui_manifold.run.answer import answer_events
 from owui_manifold.run.checkup import (
     CHECK_COMMAND,
     command_task_text,
+    explain_unanswered,
     file_saver,
-    last_user_text,
+    is_usage_command,
+    read_command,
     run_diagnostics,
     stream_lines,
+    uncounted_lines,
 )
 from owui_manifold.run.failover import answer_with_failover
 from shells.failures import report_exception
@@ -250,18 +255,26 @@ class Pipe:
 
     async def _answer(self, arrived: PipeCall) -> AsyncGenerator[AnswerEvent, None]:
         """Return the events of an answer: of the model, of a task, of `/check`, `/usage`."""
-        call = await check_call(arrived)
+        command = read_command(as_list(arrived.body.get("messages")))
+        wants_check = arrived.caller.is_admin and command == CHECK_COMMAND
+        try:
+            call = await check_call(arrived)
+        except InvalidRequest as error:
+            if wants_check and not arrived.caller.task:
+                return explain_unanswered(arrived, error)
+            raise
         if call.caller.task:
             return self._task_events(call)
-        question = last_user_text(call.messages)
-        if call.caller.is_admin and question == CHECK_COMMAND:
+        if wants_check:
             endpoints = await calls_to_each_endpoint(arrived, call)
             return run_diagnostics(call, self._connections, endpoints)
         account = call.account
         if account:
-            lines = account.limits.usage_answer(question, file_saver(call))
+            lines = account.limits.usage_answer(command, file_saver(call))
             if lines:
                 return stream_lines(lines)
+        if is_usage_command(command):
+            return stream_lines(uncounted_lines())
         request = await build_chat_request(call)
         if account and account.endpoints:
             check_again = partial(check_call, arrived._replace(account=account))

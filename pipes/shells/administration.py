@@ -14,6 +14,10 @@ from collections.abc import (
 )
 from typing import Literal, NamedTuple, Protocol, TypeAlias, TypedDict, TypeVar
 
+ADMINISTRATION_CONTRACT = 2
+"""The number of what this module describes. Files of different releases work together
+as long as they have the same; whoever changes what goes between them raises it."""
+
 _PipeEvent = TypeVar("_PipeEvent")
 _ToolOutcome = TypeVar("_ToolOutcome")
 

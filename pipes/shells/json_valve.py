@@ -60,6 +60,28 @@ def read_json_valve(
     return form.model_validate(accepted), problems
 
 
+def describe_mistake(error: ValidationError, form: type[BaseModel]) -> str:
+    """Return what is wrong with an entry of a JSON list; its values are not quoted.
+
+    They may be secrets.
+    """
+    mistake = error.errors(include_url=False, include_input=False)[0]
+    if not mistake["loc"]:
+        return "it is not a JSON object"
+    key = str(mistake["loc"][0])[:_MAX_QUOTED]
+    match mistake["type"]:
+        case "extra_forbidden":
+            known = ", ".join(form.model_fields)
+            return f"the key `{key}` is unknown (known keys: {known})"
+        case "missing":
+            return f"`{key}` is missing"
+        case "literal_error":
+            return f"`{key}` has to be {mistake['ctx']['expected']}"
+        case "greater_than_equal":
+            return f"`{key}` has to be at least {mistake['ctx']['ge']:g}"
+    return f"`{key}` has a wrong value ({mistake['msg'].lower()})"
+
+
 def read_expert_json(text: str, form: type[_Form]) -> tuple[_Form, list[str]]:
     """Return the settings of EXPERT_JSON, and what is wrong with them."""
     return read_json_valve("EXPERT_JSON", text, form)

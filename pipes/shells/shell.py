@@ -10,6 +10,8 @@ class Shell(NamedTuple):
     """Like "pipe"."""
     valves_page: str
     """How an administrator gets to its valves."""
+    in_entry: frozenset[str] = frozenset()
+    """The valves that an entry of ENDPOINTS_JSON has in its own way, for one call."""
 
     @property
     def valves(self) -> str:

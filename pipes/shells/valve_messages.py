@@ -40,15 +40,20 @@ def fault_advice(fault: SettingFault, shell: Shell) -> str:
     settings = fault.settings
     if not settings:
         return ""
-    valves = _join_names([_VALVES[name] for name in settings])
-    match fault.certainty:
-        case "certain":
-            return _correct_valve(valves, shell, _EXAMPLES.get(settings[0], ""))
-        case "likely":
-            return f"An administrator has to check {valves} in {shell.valves}."
-        case "possible":
-            checked = f"{valves} in {shell.valves}"
-            return f"If the problem persists, an administrator has to check {checked}."
+    names = [_VALVES[name] for name in settings]
+    if fault.certainty == "certain":
+        example = _EXAMPLES.get(settings[0], "")
+        return _correct_valve(_join_names(names), shell, example)
+    places: list[str] = []
+    valves = [name for name in names if name not in shell.in_entry]
+    if len(valves) < len(names):
+        places.append("ENDPOINTS_JSON in the valves of the filter")
+    if valves:
+        places.append(f"{_join_names(valves)} in {shell.valves}")
+    checked = f"An administrator has to check {' and '.join(places)}."
+    if fault.certainty == "possible":
+        return f"If the problem persists, a{checked[1:]}"
+    return checked
 
 
 def error_message(error: ResponsesError, shell: Shell) -> str:

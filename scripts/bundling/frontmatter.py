@@ -36,13 +36,21 @@ def check_frontmatter(entry: Module, target: Target, version: str) -> Iterator[R
         yield entry.refuse(1, "a sentence must follow the frontmatter")
 
 
+_PASTING = """
+Do not paste this file into Open WebUI. Its editor formats what is pasted, and the server
+responds to nobody for seconds meanwhile. Paste the same code, compressed, from
+{}
+"""
+
+
 def opening(entry: Module, target: Target) -> str:
     """Return the docstring of a bundle: key lines, and how the file is made and read."""
     keys, _ = split_docstring(entry.docstring)
     folders = " and ".join(f"{folder}/" for folder in target.folders)
+    warning = _PASTING.format(target.packed) if target.packed else ""
     return f'''"""
 {keys}
-
+{warning}
 Built by scripts/bundle.py from {folders}; do not edit. Each module follows those that
 it imports; the last one has the class {target.host_class}.
 """'''

@@ -23,6 +23,7 @@ class Target:
     frontmatter: tuple[str, ...]
     called_methods: frozenset[str] = frozenset()  # of the host class, never awaited
     awaited_methods: frozenset[str] = frozenset()
+    packed: str = ""  # the file of a release that people paste in its place
 
     def path_of(self, module: str, root: Path) -> Path | None:
         """Return the file of one of our modules; None if there is none."""
@@ -78,6 +79,7 @@ TARGETS = (
         ),
         folders=("pipes",),
         output="pipes/openai_responses_manifold.py",
+        packed="release/openai_responses_packed.py",
         requirements=frozenset({"aiohttp", "pydantic", "open_webui"}),
         frontmatter=FUNCTION_KEYS,
     ),
@@ -104,6 +106,7 @@ TARGETS = (
     _switch("web_search", "openai_responses_search"),
     _switch("effort", "openai_responses_effort"),
     _switch("code_interpreter", "openai_responses_python"),
+    _switch("image_generation", "openai_responses_images"),
     _switch("agent", "openai_responses_agent"),
     Target(
         entry="owui_administration.filter",
@@ -117,6 +120,7 @@ TARGETS = (
         ),
         folders=("pipes",),
         output="pipes/openai_responses_administration.py",
+        packed="release/openai_responses_administration_packed.py",
         requirements=frozenset({"pydantic", "open_webui"}),
         frontmatter=FUNCTION_KEYS,
         called_methods=frozenset({"stream"}),
@@ -135,6 +139,7 @@ TARGETS = (
         ),
         folders=("pipes", "pipelines"),
         output="pipes/openai_responses_sandbox.py",
+        packed="release/openai_responses_sandbox_packed.py",
         requirements=frozenset({"pydantic", "open_webui"}),
         frontmatter=FUNCTION_KEYS,
     ),

@@ -22,7 +22,7 @@ from releasing.contents import (
 PAGE = "README.md"
 CHANGELOG = Path(__file__).resolve().parents[2] / "CHANGELOG.md"
 _PURPOSES = {
-    FUNCTIONS: "Everybody, first: the pipe and its four switches, for *Import JSON*",
+    FUNCTIONS: "Everybody, first: the pipe and its five switches, for *Import JSON*",
     MODELS: "Everybody, second: the models, with access for all users",
     packed_name(PIPE_ID): "Updates of the pipe: replace its text with this",
     ADMINISTRATION: "Servers with many users: limits, several keys, telemetry",

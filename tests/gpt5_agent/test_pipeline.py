@@ -654,7 +654,7 @@ DEMO_WORDS = {
 
 
 @pytest.mark.sandbox
-@pytest.mark.parametrize("word", [word.word for word in tour.AGENT_WORDS])
+@pytest.mark.parametrize("word", [word.word for word in tour.SERVER_AGENT_WORDS])
 async def test_words_of_the_demo_work(
     word: str, pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
 ) -> None:

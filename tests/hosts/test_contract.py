@@ -47,6 +47,7 @@ PROMISED = {
     "models.groups:Groups.get_groups_by_member_id": "async (user_id)",
     "models.config:Config.get": "async (key, default)",
     "models.functions:Functions.get_functions_by_type": "async (type)",
+    "models.functions:Functions.get_function_valves_by_ids": "async (ids)",
     "models.files:Files.get_file_by_id": "async (id)",
     "models.models:ModelForm": "ModelMetaclass",
     "models.models:Models.get_model_by_id": "async (id)",
@@ -55,9 +56,6 @@ PROMISED = {
     "models.users:Users.get_user_by_id": "async (id)",
     "storage.provider:Storage.get_file": "(file_path)",
     "utils.filter:FilterContext.get_active_filters": "async (self)",
-    "utils.filter:FilterContext.get_function_valves": (
-        "async (self, filter_ids, filter_id, Valves)"
-    ),
     "utils.filter:get_filter_context": "(request)",
     "utils.filter:get_function_module": "async (request, function_id)",
     "utils.headers:include_user_info_headers": "(headers, user, *, request)",

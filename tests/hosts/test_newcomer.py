@@ -127,7 +127,7 @@ def newer_source(pipe_source: str) -> str:
 async def ask_silent_server(page: ChatPage, simulator: Simulator) -> None:
     """The page says that the server is silent, until it answers."""
     await page.ask("sim:short,hold=1 And now?", wait=False)
-    silent = page.answers.last.get_by_text("The server has been silent for 1 s")
+    silent = page.answers.last.get_by_text("Still thinking, 1 s")
     await silent.wait_for()
     simulator.release()
     await page.answers.last.get_by_text("Turn 2.").wait_for()

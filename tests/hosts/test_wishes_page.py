@@ -31,6 +31,7 @@ pytestmark = [
 
 PIPE = "openai_responses"
 MODEL = f"{PIPE}.gpt-6.1-sol"
+SIZES = {"wide": (1280, 900), "phone": (390, 844)}
 PICTURES = Path(__file__).parents[2] / "artifacts"
 
 
@@ -101,13 +102,16 @@ async def test_administrators_dialog_saves_valves(admins_page: ChatPage) -> None
 async def test_switches_of_the_composer_are_drawn_and_work(
     page: ChatPage, admin: User, simulator: Simulator
 ) -> None:
-    """Three names and icons; one has a menu, and is on for the next message."""
+    """Names and icons; one has a menu, and is on for the next message."""
     async with switches(admin, MODEL) as model:
         await page.open_model(model)
         await page.page.locator("#integration-menu-button").click()
         for name in SWITCHES.values():
             await page.page.get_by_text(name, exact=True).wait_for()
-        await page.screenshot(PICTURES / "composer-switches.png")
+        for size, (width, height) in SIZES.items():
+            await page.resize(width, height)
+            await page.screenshot(PICTURES / f"composer-switches-{size}.png")
+        await page.resize(*SIZES["wide"])
         row = page.page.locator("[role=presentation]", has_text=SWITCHES[EFFORT]).last
         await row.get_by_text(SWITCHES[EFFORT], exact=True).click()
         await row.get_by_label("Valves").click()
@@ -118,9 +122,6 @@ async def test_switches_of_the_composer_are_drawn_and_work(
         await page.user.set_user_valves(EFFORT, {})
 
     assert chat_bodies(simulator)[-1]["reasoning"]["effort"] == "max"
-
-
-SIZES = {"wide": (1280, 900), "phone": (390, 844)}
 
 
 async def pictures_of(page: ChatPage, name: str) -> None:

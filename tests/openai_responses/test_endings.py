@@ -76,7 +76,7 @@ def shown(kind: str, code: str) -> Iterator[str]:
         elif kind == "refused":
             yield from refusals(code, error)
         else:
-            yield SENTENCES[kind][code]
+            yield SENTENCES[kind][code].format(server="api.example", reason="why")
 
 
 def refusals(code: str, error: ApiError) -> Iterator[str]:
@@ -104,6 +104,8 @@ def test_message_is_plain_and_says_what_to_do(kind: str, code: str) -> None:
     allowed = {"code"}
     if kind in ("failed", "refused"):
         allowed = {"model", "status", "code", "param"}
+    if kind == "unreachable":
+        allowed = {"server", "reason"}
     assert gaps - {None} <= allowed
     beginning = re.escape(form.split("{")[0])
     for sentence in shown(kind, code):

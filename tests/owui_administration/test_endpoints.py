@@ -5,7 +5,11 @@ from typing import Any
 
 import pytest
 
-from owui_administration.endpoints import EndpointEntry, read_endpoints
+from owui_administration.endpoints import (
+    EndpointEntry,
+    endpoints_mistake,
+    read_endpoints,
+)
 from owui_manifold.call.config import build_endpoint
 from owui_manifold.call.valves import Valves
 
@@ -35,28 +39,46 @@ def test_empty_text_has_no_entries(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("text", "mistake"),
     [
-        "{",
-        "7",
-        '{"api_key": "canary"}',
-        '["canary"]',
-        '[{"api_key": "canary", "grups": ["a"]}]',
-        '[{"api_key": "canary", "groups": "a"}]',
-        '[{"api_key": ["canary"]}]',
-        '[{"base_url": "https://canary.example"}]',
-        '[{"auth": "bearer"}]',
-        '[{"api_key": " "}]',
-        '[{"api_key": "canary", "auth": "oauth"}]',
-        '[{"project": "canary"}]',
-        '[{"api_key": "canary", "base_url": "ftp://canary.example"}]',
-        '[{"api_key": "canary", "base_url": "https://me:canary@a.example"}]',
-        "[" * 500 + "]" * 500,
+        ("{", "ENDPOINTS_JSON is not valid JSON"),
+        ("7", "ENDPOINTS_JSON is not a list"),
+        ('{"api_key": "canary"}', "ENDPOINTS_JSON is not a list"),
+        ('["canary"]', "it is not a JSON object"),
+        (
+            '[{"api_key": "canary", "grups": ["a"]}]',
+            "the key `grups` is unknown (known keys: groups",
+        ),
+        ('[{"api_key": "canary", "groups": "a"}]', "`groups` has a wrong value"),
+        ('[{"api_key": ["canary"]}]', "`api_key` has a wrong value"),
+        ('[{"base_url": "https://canary.example"}]', "`api_key` is missing"),
+        ('[{"auth": "bearer"}]', "`api_key` is missing"),
+        ('[{"api_key": " "}]', "`api_key` is missing"),
+        (
+            '[{"api_key": "canary", "auth": "oauth"}]',
+            "`auth` has to be 'key', 'bearer' or 'entra_id'",
+        ),
+        ('[{"project": "canary"}]', "`api_key` is missing"),
+        (
+            '[{"api_key": "canary", "base_url": "ftp://canary.example"}]',
+            "is not an http or https address",
+        ),
+        (
+            '[{"api_key": "canary", "base_url": "https://me:canary@a.example"}]',
+            "contains a user name",
+        ),
+        ("[" * 500 + "]" * 500, "ENDPOINTS_JSON is not valid JSON"),
     ],
 )
-def test_unreadable_entry_is_used_for_nobody(text: str) -> None:
-    """An entry may keep chats from a server, so it is not passed over."""
+def test_unreadable_entry_is_used_for_nobody(text: str, mistake: str) -> None:
+    """An entry may keep chats from a server, so it is not passed over.
+
+    What is wrong is told without its values, which may be keys.
+    """
     assert read_endpoints(text) is None
+    told = endpoints_mistake(text)
+    assert mistake in told
+    assert "canary" not in told
 
 
 @pytest.mark.parametrize(

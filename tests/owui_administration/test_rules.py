@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from owui_administration.rules import LimitRule, read_limits, rules_of
+from owui_administration.rules import LimitRule, UnreadableRule, read_limits, rules_of
 
 # ---------------------------------------------------------------- reading
 
@@ -17,25 +17,43 @@ def test_no_text_counts_nothing_and_an_empty_list_only_counts() -> None:
 
 
 BROKEN = {
-    "an unknown key": {"user": "ann", "mony": 5},
-    "an amount without a period": {"user": "ann", "money": 5},
-    "a negative amount": {"user": "ann", "tokens": -1, "per": "day"},
-    "a text as an amount": {"user": "ann", "money": "5", "per": "day"},
-    "true as an amount": {"user": "ann", "tokens": True, "per": "day"},
-    "an unknown period": {"user": "ann", "money": 5, "per": "year"},
-    "a text as a list": {"user": "ann", "models": "gpt-5.2"},
+    "an unknown key": ({"user": "ann", "mony": 5}, "the key `mony` is unknown (known"),
+    "an amount without a period": ({"user": "ann", "money": 5}, "`per` is missing"),
+    "a negative amount": (
+        {"user": "ann", "tokens": -1, "per": "day"},
+        "`tokens` has to be at least 0",
+    ),
+    "a text as an amount": (
+        {"user": "ann", "money": "5", "per": "day"},
+        "`money` has a wrong value",
+    ),
+    "true as an amount": (
+        {"user": "ann", "tokens": True, "per": "day"},
+        "`tokens` has a wrong value",
+    ),
+    "an unknown period": (
+        {"user": "ann", "money": 5, "per": "year"},
+        "`per` has to be '', 'day', 'week' or 'month'",
+    ),
+    "a text as a list": (
+        {"user": "ann", "models": "gpt-5.2"},
+        "`models` has a wrong value",
+    ),
 }
 
 
-@pytest.mark.parametrize("given", BROKEN.values(), ids=BROKEN)
+@pytest.mark.parametrize(("given", "mistake"), BROKEN.values(), ids=BROKEN)
 def test_rule_that_cannot_be_read_closes_for_whom_it_names(
-    given: dict[str, Any],
+    given: dict[str, Any], mistake: str
 ) -> None:
-    """Nobody else is touched, and administrators are told which one it is."""
+    """Nobody else is touched, and administrators are told which key it is."""
     rules, problem = read_limits(json.dumps([{"role": "user"}, given]))
 
-    assert rules == [LimitRule(role="user"), LimitRule(user="ann", unreadable=True)]
-    assert "Rule 2 of USER_LIMITS_JSON cannot be read" in problem
+    first, second = rules or ()
+    assert first == LimitRule(role="user")
+    assert isinstance(second, UnreadableRule)
+    assert second.user == "ann"
+    assert problem.startswith(f"Rule 2 of USER_LIMITS_JSON: {mistake}")
     assert "the valves of the filter" in problem
 
 
@@ -59,7 +77,9 @@ def test_unreadable_rule_blocks_everybody(text: str) -> None:
     """The sentence says what to do."""
     rules, problem = read_limits(text)
 
-    assert rules == [LimitRule(unreadable=True)]
+    [rule] = rules or ()
+    assert isinstance(rule, UnreadableRule)
+    assert (rule.user, rule.group, rule.role) == ("", "", "")
     assert "An administrator has to correct it" in problem
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from openai_responses.models.resolve import resolve_model
 from openai_responses.requests.build import Settings, build_request
-from owui_controls import code_interpreter, effort, web_search
+from owui_controls import code_interpreter, effort, image_generation, web_search
 from owui_controls.switch import CONTROLS_KEY, CONTROLS_VERSION
 from owui_manifold.call.config import Config, read_config
 from owui_manifold.call.valves import UserValves, Valves
@@ -16,6 +16,7 @@ FILTERS: dict[str, Any] = {
     "web_search": web_search.Filter,
     "effort": effort.Filter,
     "code_interpreter": code_interpreter.Filter,
+    "image_generation": image_generation.Filter,
 }
 MENU = ("as the model chooses", "low", "medium", "high", "highest")
 
@@ -52,9 +53,8 @@ async def test_switches_are_independent() -> None:
     wished = config(await metadata_after("web_search", "effort"))
     assert wished.tool_kinds == {"web_search"}
     assert wished.effort == "high"
-    assert config(await metadata_after("code_interpreter")).tool_kinds == {
-        "code_interpreter"
-    }
+    for kind in ("code_interpreter", "image_generation"):
+        assert config(await metadata_after(kind)).tool_kinds == {kind}
 
 
 @pytest.mark.parametrize(

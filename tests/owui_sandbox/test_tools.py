@@ -119,7 +119,9 @@ async def test_failed_command_returns_its_stderr(tools: Tools) -> None:
     """By what it wrote, and the shell's own words."""
     answer = await tools.shell_execute("no-such-program", **asked())
 
-    assert "not found" in json.loads(answer)["stderr"]
+    told = json.loads(answer)
+    assert "not found" in told["stderr"]
+    assert told["status"] == "failed"
 
 
 @pytest.mark.asyncio

@@ -54,6 +54,29 @@ def test_advice_depends_on_how_certain_the_cause_is(
     assert fault_advice(fault, PIPE_SHELL) == advice
 
 
+@pytest.mark.parametrize(
+    ("settings", "places"),
+    [
+        (("base_url",), "ENDPOINTS_JSON in the valves of the filter"),
+        (
+            ("base_url", "proxy"),
+            "ENDPOINTS_JSON in the valves of the filter and PROXY in the valves of this "
+            "pipe",
+        ),
+        (("proxy",), "PROXY in the valves of this pipe"),
+    ],
+)
+def test_endpoint_of_the_filter_is_not_in_the_valves_of_the_pipe(
+    settings: tuple[SettingName, ...], places: str
+) -> None:
+    """An entry without an address of its own has that of the valve."""
+    shell = PIPE_SHELL._replace(in_entry=frozenset({"API_KEY", "BASE_URL"}))
+    fault = SettingFault(settings, "possible")
+    assert fault_advice(fault, shell) == (
+        f"If the problem persists, an administrator has to check {places}."
+    )
+
+
 @pytest.mark.parametrize("name", get_args(SettingName))
 @pytest.mark.parametrize("valves", [PipeValves, AgentValves])
 def test_every_setting_has_a_valve_in_both_shells(

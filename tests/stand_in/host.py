@@ -374,6 +374,7 @@ class Filters:
 
     active: dict[str, Any] = field(default_factory=dict)
     valves: dict[str, Json] = field(default_factory=dict)
+    is_database_away: bool = False
 
     def get_filter_context(self, request: Any) -> "Filters":
         """Return what is kept of filters for one request."""
@@ -387,18 +388,18 @@ class Filters:
         """Return the filter itself."""
         return self.active[function_id]
 
-    async def get_function_valves(
-        self, filter_ids: list[str], filter_id: str, Valves: Any
-    ) -> Any:
-        """Return the valves of one; those of all are read at the first time."""
-        assert set(filter_ids) == set(self.active)
-        return Valves(**self.valves.get(filter_id, {}))
+    async def get_function_valves_by_ids(self, ids: list[str]) -> dict[str, Json]:
+        """Return what is stored (models/functions.py), nothing if it cannot be read."""
+        if self.is_database_away:
+            return {}
+        return {id: self.valves.get(id, {}) for id in ids}
 
 
 @dataclass
 class Functions:
     """The table of functions."""
 
+    filters: Filters
     rows: list[SimpleNamespace] = field(default_factory=list)
 
     def add(
@@ -412,6 +413,10 @@ class Functions:
     async def get_functions_by_type(self, type: str) -> list[SimpleNamespace]:
         """Return those of a type (models/functions.py)."""
         return [row for row in self.rows if row.type == type]
+
+    async def get_function_valves_by_ids(self, ids: list[str]) -> dict[str, Json]:
+        """Return the stored valves, by the ids of their functions."""
+        return await self.filters.get_function_valves_by_ids(ids)
 
 
 async def render_system_prompt(
@@ -479,7 +484,8 @@ class StandInHost:
         self.users = Users()
         self.provide("models.users", Users=self.users)
         self.provide("utils.tools", get_updated_tool_function=updated_tool_function)
-        self.functions = Functions()
+        self.filters = Filters()
+        self.functions = Functions(self.filters)
         self.provide("models.functions", Functions=self.functions)
         self.models = Models()
         self.settings = Settings()
@@ -488,7 +494,6 @@ class StandInHost:
         self.provide("models.config", Config=self.settings)
         has_permission = self.settings.has_permission
         self.provide("utils.access_control", has_permission=has_permission)
-        self.filters = Filters()
         self.provide(
             "utils.filter",
             get_filter_context=self.filters.get_filter_context,

@@ -1,6 +1,7 @@
 """The log of the steps of a run: rounds, answers of the model, calls."""
 
 import asyncio
+import re
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from copy import copy
@@ -147,3 +148,31 @@ def format_step(ended: StepEnded) -> str:
     if ended.failed:
         notes.append("failed")
     return f"{ended.step.label}: {', '.join(notes)}"
+
+
+_STEP_NAME = re.compile(r"(?:TASK (?P<task>\d+) > )?(?P<name>.*)", re.DOTALL)
+
+
+def describe_step(ended: StepEnded) -> str:
+    """Return a step as a line for people who read the page.
+
+    The label is for logs and programs, as is the line of `format_step`.
+    """
+    match = _STEP_NAME.fullmatch(ended.step.label)
+    name = match["name"] if match else ended.step.label
+    seconds = f"{ended.seconds:.0f} s" if ended.seconds >= 1 else "under a second"
+    match ended.step.kind:
+        case "round":
+            line = f"Step {name.removeprefix('ROUND ')} took {seconds}"
+        case "model":
+            model = name.removesuffix(" Thought")
+            verb = "failed in" if ended.failed else "answered in"
+            line = f"{model} {verb} {seconds}"
+        case "tool":
+            tool = name.removeprefix("CALL ")
+            verb = "failed in" if ended.failed else "ended in"
+            line = f"{tool} {verb} {seconds}"
+    if ended.usage:
+        line = f"{line} · {ended.usage.total:,} tokens"
+    task = match["task"] if match else None
+    return f"Task {task}: {line}" if task else line

@@ -7,7 +7,7 @@ events to its listeners.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gpt5_agent.agent.steps import format_step
+from gpt5_agent.agent.steps import describe_step
 from gpt5_agent.events import (
     AgentEvent,
     AgentOnlyEvent,
@@ -97,13 +97,17 @@ def _build_status_chunk(line: str, action: str, fields: Mapping[str, Any]) -> Ch
     )
 
 
-def _build_step_chunk(event: StepStarted | StepEnded) -> Chunk:
-    """Return a step of the log; the host stores the ends as status lines."""
+def _build_step_chunk(event: StepStarted | StepEnded, *, asks: bool) -> Chunk:
+    """Return a step of the log; the host stores the ends as status lines.
+
+    The line stays above the question of a round that `asks` a person.
+    """
     if isinstance(event, StepStarted):
         return host_event("agent:log", _build_started_step(event))
-    return _build_status_chunk(
-        format_step(event), "agent_log", _build_ended_step(event)
-    )
+    line = describe_step(event)
+    if asks and event.step.kind == "round":
+        line = "Waiting for your answer"
+    return _build_status_chunk(line, "agent_log", _build_ended_step(event))
 
 
 def _build_started_step(step: StepStarted) -> dict[str, Any]:
@@ -147,6 +151,8 @@ class HostRenderer:
         self._origin = origin
         self._sign = sign
         self._round_start = 0
+        self._asks = False
+        """Whether a person is asked about a call."""
         """How many items were shown before the current round."""
         self._note_count = 0
         self._run_end = RunDone(CUT)
@@ -157,7 +163,7 @@ class HostRenderer:
         match event:
             case StepStarted() | StepEnded():
                 self._begin_step(event)
-                yield _build_step_chunk(event)
+                yield _build_step_chunk(event, asks=self._asks)
             case RoundEnded():
                 yield from self._attach_details(event)
             case ContextSource():
@@ -169,6 +175,8 @@ class HostRenderer:
                 yield _build_listener_chunk(event)
                 yield from self._render_note(call_above_card(event))
             case StateChanged() | NewMessage() | ReadyForInput():
+                if isinstance(event, StateChanged):
+                    self._asks = event.state == "waiting_for_confirmation"
                 yield _build_listener_chunk(event)
             case _:
                 yield from self._render_run_event(event)

@@ -170,7 +170,8 @@ def _build_sandbox_result(
             )
         case {"stdout": _, "stderr": _, "result": _, "status": int(status)}:
             failed = bool(status or answer.get("stopped"))
-            return SandboxResult(_describe_run(reply, notes), failed, files)
+            text = _describe_run(reply, notes, failed=failed)
+            return SandboxResult(text, failed, files)
         case {"listed": list(listed)}:
             return SandboxResult(f"{_dump_json(listed)} {notes}".strip())
         case {"text": str(text)}:
@@ -189,10 +190,14 @@ def _returns_files(reply: SandboxReply) -> bool:
     return "stdout" in reply.answer or "given" in reply.answer
 
 
-def _describe_run(reply: SandboxReply, notes: str) -> str:
-    """Return what the model reads of a run, as JSON."""
+def _describe_run(reply: SandboxReply, notes: str, *, failed: bool) -> str:
+    """Return what the model reads of a run, as JSON.
+
+    By the `status` Open WebUI's pipes see that a run failed, and draw no green tick.
+    """
     answer = reply.answer
-    report = {
+    report: dict[str, Any] = {"status": "failed"} if failed else {}
+    report |= {
         "stdout": answer["stdout"],
         "stderr": answer["stderr"],
         "result": _read_result_value(answer["result"]),

@@ -392,7 +392,7 @@ class Attempts:
         if self._may_leave_flex(failure.error):
             update = {"service_tier": "default"}
             self.request = self.request.model_copy(update=update)
-            return Status(_STANDARD_TIER), 0.0
+            return Status(_STANDARD_TIER, subject="costs twice as much"), 0.0
         if is_final(failure.error):
             return None, 0.0
         # What the refusal names is changed at once. Else the same bytes are sent again,

@@ -50,6 +50,8 @@ class Status(NamedTuple):
     """Whether the same request failed and is sent again."""
     is_note: bool = True
     """Whether the line is worth reading later: the last line counts those."""
+    subject: str = ""
+    """What the last line says of it: money, or a setting without effect."""
 
 
 class Trace(NamedTuple):

@@ -103,15 +103,18 @@ def resolve_model(
     if known is None:
         known = (name, None)
     model_id, stated_effort = known
+    shown_name = _AUTO_NAMES.get(name) or _shown_name(model_id, stated_effort)
     return ResolvedModel(
         id=model_id,
         family=_model_family(model_id),
         effort=stated_effort,
         facts=_model_facts(model_id),
-        name=_shown_name(model_id, stated_effort),
+        name=shown_name,
     )
 
 
+_AUTO_NAMES = {"gpt-5-auto": "GPT Auto (chooses for each chat)"}
+"""A name that stands for several models must not look like one of them."""
 _RESEARCH = "-research"
 _RESEARCH_EFFORTS = ("high", "xhigh", "max")
 

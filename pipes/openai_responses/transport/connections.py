@@ -30,7 +30,6 @@ from openai_responses.callbacks import ignore_report
 from openai_responses.clock import unix_seconds
 from openai_responses.endings import (
     COMPRESSED,
-    SENTENCES,
     UNREADABLE,
     Ending,
     failure_fault,
@@ -64,6 +63,7 @@ from openai_responses.json_input import (
 from openai_responses.retries import read_duration, wait_in_words
 from openai_responses.transport.stream import find_error, refuse_completion
 from openai_responses.transport.unpacking import Unpacker, UnpackingError
+from openai_responses.transport.unreachable import unreachable_error
 
 _KEEPALIVE_SECONDS = 180.0
 """How long a connection waits for the next question, because a new one costs two round
@@ -503,14 +503,6 @@ def _reset_of_used_up(headers: Mapping[str, str]) -> float | None:
     return max(waits, default=None)
 
 
-_NEVER_CONNECTED = (
-    aiohttp.ClientConnectorError,
-    aiohttp.ClientHttpProxyError,
-    aiohttp.ServerTimeoutError,
-)
-"""The last is of connecting: aiohttp is given no other limit."""
-
-
 _STATUS_OK = 200
 _FIRST_BAD_STATUS = 300
 _TOO_MANY_REQUESTS = 429
@@ -585,6 +577,7 @@ class Connections:
             body = await _encode(payload)
         url = endpoint.url(path)
         with self._pool().lend() as session:
+            proxy = proxy_for(endpoint, url)
             sent = session.request(
                 method,
                 url,
@@ -594,10 +587,10 @@ class Connections:
                 data=body,
                 headers=headers,
                 ssl=self._ssl_context(endpoint),
-                proxy=proxy_for(endpoint, url),
+                proxy=proxy,
                 timeout=aiohttp.ClientTimeout(sock_connect=deadlines.timeouts.connect),
             )
-            with closing(await _receive(sent, endpoint, deadlines)) as response:
+            with closing(await _receive(sent, endpoint, proxy, deadlines)) as response:
                 body = None  # a large one must not stay while the answer streams
                 answer = HttpResponse(response, deadlines)
                 is_good = response.status < _FIRST_BAD_STATUS
@@ -697,9 +690,12 @@ _CHARACTERS_AT_ONCE = 1024 * 1024
 
 
 async def _receive(
-    answer: Awaitable[aiohttp.ClientResponse], endpoint: Endpoint, deadlines: Deadlines
+    answer: Awaitable[aiohttp.ClientResponse],
+    endpoint: Endpoint,
+    proxy: str | None,
+    deadlines: Deadlines,
 ) -> aiohttp.ClientResponse:
-    """Return the response, or raise our error for aiohttp's.
+    """Return the response, or raise our error for aiohttp's; `proxy` is on the way.
 
     A line break in the key or an odd host is a ValueError there.
     """
@@ -710,29 +706,13 @@ async def _receive(
     except _NETWORK_ERRORS as error:
         if scope.expired():
             raise deadlines.timeout_error() from None
-        raise _connection_failed(error, endpoint.host) from None
+        raise unreachable_error(error, endpoint, proxy) from None
     except ValueError:
         raise InvalidRequest(
             "The key, the address, the proxy or a header of the model's server contains "
             "an invalid character.",
             SettingFault(("api_key", "base_url", "proxy", "extra_headers")),
         ) from None
-
-
-def _connection_failed(error: Exception, host: str) -> ConnectionFailed:
-    """Return our error for one of aiohttp's."""
-    match error:
-        case aiohttp.ClientProxyConnectionError() | aiohttp.ClientHttpProxyError():
-            sentence = SENTENCES["refused"]["407"]
-            fault = SettingFault(("proxy",))
-        case aiohttp.ClientConnectorCertificateError() | aiohttp.ClientSSLError():
-            sentence = f"The certificate of {host} is not trusted."
-            fault = SettingFault(("base_url", "ca_bundle", "verify_ssl"))
-        case _:
-            sentence = f"The model's server at {host} cannot be reached. Try again."
-            fault = SettingFault(("base_url",), "possible")
-    was_sent = not isinstance(error, _NEVER_CONNECTED)
-    return ConnectionFailed(sentence, was_sent=was_sent, fault=fault)
 
 
 def _unreadable_answer(ending: Ending) -> UnreadableAnswer:

@@ -139,6 +139,7 @@ class NativeRenderer:
         self._commentary: dict[int, Commentary] = {}
         self._next_marker = ""
         self._notes = 0
+        self._note_subjects: dict[str, None] = {}
         self._retries = 0
         self._is_compacting = False
         self._host_indexes: dict[int, int] = {}
@@ -207,6 +208,7 @@ class NativeRenderer:
             case Status():
                 if event.sentence and event.is_note:
                     self._notes += 1
+                    self._note_subjects[event.subject] = None
                 if event.is_retry:
                     self._retries += 1
                 yield status_chunk(event.sentence)
@@ -288,6 +290,7 @@ class NativeRenderer:
             usage=event.usage,
             cost=event.cost,
             notes=self._notes,
+            note_subjects=[subject for subject in self._note_subjects if subject],
             window_share=event.window_share,
             usage_note=event.usage_note,
             failed_attempts=self._failed_attempts(event),

@@ -162,7 +162,9 @@ def _at_endpoint(call: PipeCall, endpoints: EndpointQueue) -> PipeCall:
     scope = values.pop("ENTRA_SCOPE", "")
     expert = config.expert.model_copy(update={"entra_scope": scope})
     valves = config.valves.model_copy(update=values)
-    return call._replace(config=config._replace(valves=valves, expert=expert))
+    shell = config.shell._replace(in_entry=frozenset(values))
+    config = config._replace(valves=valves, expert=expert, shell=shell)
+    return call._replace(config=config)
 
 
 async def _with_entra_token(

@@ -17,7 +17,12 @@ from openai_responses.models.facts import ModelPrices
 from openai_responses.models.resolve import REASONING_EFFORTS, ResolvedModel
 from openai_responses.retries import RetryPolicy
 from owui_manifold.call.agent import ReadAgent, add_agents, read_agent_parameters
-from owui_manifold.call.expert import ExpertSettings
+from owui_manifold.call.expert import (
+    ExpertSettings,
+    read_file_search_options,
+    read_image_options,
+    read_search_options,
+)
 from owui_manifold.call.model_valves import read_overrides, read_prices
 from owui_manifold.call.remote_servers import RemoteServers, read_servers
 from owui_manifold.call.valves import (
@@ -34,7 +39,7 @@ from shells.endpoint_valves import (
     read_headers,
 )
 from shells.json_valve import read_expert_json
-from shells.shell import PIPE_SHELL
+from shells.shell import PIPE_SHELL, Shell
 from shells.tool_valves import ReadRules, ReadTimeouts, read_rules, read_timeouts
 from shells.valve_words import comma_list, unknown_words
 from strategies.parameters import StrategyParameters
@@ -52,6 +57,8 @@ class Config(NamedTuple):
     """Texts that must appear in no log and no chat."""
     problems: tuple[str, ...]
     """Messages for administrators; the call works without what they name."""
+    shell: Shell
+    """The pipe in messages about valves, for the endpoint of the call."""
 
     own_key: str
     """The user's own API key, if the administrator permits one."""
@@ -122,6 +129,7 @@ def read_config(
         expert=parsed.expert,
         secrets=_secrets(valves, own.API_KEY.strip(), *parsed.remote.secrets),
         problems=_list_problems(valves, parsed, wishes.problem),
+        shell=PIPE_SHELL,
         own_key=wishes.own_key,
         overrides=overrides,
         remote=parsed.remote if has_servers else RemoteServers(),
@@ -190,6 +198,9 @@ def _list_problems(
         *parsed.agent.problems,
         parsed.prices_problem,
         *parsed.expert_problems,
+        *read_search_options(valves.WEB_SEARCH_OPTIONS)[1],
+        *read_file_search_options(valves.FILE_SEARCH_VECTOR_STORES)[1],
+        *read_image_options(valves.IMAGE_GENERATION_OPTIONS)[1],
     )
     return tuple(problem for problem in problems if problem)
 
@@ -255,11 +266,12 @@ def _choose_log_level(own: str, administrators: str) -> str:
 
 
 _FILTER_KEY = "openai_responses"
-_FILTER_VERSION = 1
+SWITCH_CONTRACT = 1
+"""The number of what the switches write; those with another one have no effect."""
 
-_OTHER_FILTER_VERSION = (
-    "The switches next to the chat input have no effect: their version differs from "
-    "this pipe's. Install both from the same release."
+_OTHER_SWITCH_CONTRACT = (
+    "The switches next to the chat input have no effect: they do not work with this "
+    "version of the pipe. `/check` says what to update."
 )
 
 _CHOICES: Mapping[str, str] = {
@@ -340,8 +352,8 @@ def _apply_switches(user: UserValves, switches: object) -> _WantedSettings:
     """Return a user's settings with the composer's switches."""
     if not isinstance(switches, Mapping):
         return _WantedSettings(user)
-    if switches.get("version") != _FILTER_VERSION:
-        return _WantedSettings(user, problem=_OTHER_FILTER_VERSION)
+    if switches.get("version") != SWITCH_CONTRACT:
+        return _WantedSettings(user, problem=_OTHER_SWITCH_CONTRACT)
     changed: dict[str, str] = {}
     for kind, valve in TOOL_SWITCHES.items():
         if switches.get(kind):

@@ -1,14 +1,17 @@
-"""The keys of EXPERT_JSON and of WEB_SEARCH_OPTIONS, with their ranges and defaults.
+"""The keys of the valves that hold a JSON object, with their ranges and defaults.
 
 They are lower case, as keys of JSON objects are; the valves themselves are upper case.
 docs/settings.md is generated from the descriptions.
 """
 
+from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from shells.expert_keys import ExpertKeys
+from shells.json_valve import read_json_valve
 from shells.valve_words import comma_list
 
 
@@ -120,6 +123,9 @@ class FileSearchOptions(BaseModel):
         return comma_list(value) if isinstance(value, str) else value
 
 
+PLACE_NAMES = ("city", "region", "country", "timezone")
+
+
 class WebSearchOptions(BaseModel):
     """What WEB_SEARCH_OPTIONS can hold, by the API's names."""
 
@@ -156,8 +162,95 @@ class WebSearchOptions(BaseModel):
         "research and is more expensive.",
     )
 
+    @field_validator("user_location")
+    @classmethod
+    def _refuse_long_location(cls, value: str | dict[str, str]) -> str | dict[str, str]:
+        """Raise ValueError for more words than there are names of places."""
+        if isinstance(value, str) and value.count(",") >= len(PLACE_NAMES):
+            raise ValueError("more than four words")
+        return value
+
     @field_validator("allowed_domains", "blocked_domains", mode="before")
     @classmethod
     def _split_domains(cls, value: object) -> object:
         """Return domains in one text, separated by commas, as a list."""
         return value.split(",") if isinstance(value, str) else value
+
+
+class ImageOptions(BaseModel):
+    """What IMAGE_GENERATION_OPTIONS can hold, by the API's names; unset is not sent."""
+
+    model_config = ConfigDict(frozen=True)
+
+    quality: Literal["auto", "low", "medium", "high", "xhigh", "max"] = Field(
+        default="auto", description="A higher one is more expensive."
+    )
+    size: str = Field(
+        default="auto", description="`WIDTHxHEIGHT` in pixels: `1536x1024`."
+    )
+    background: Literal["auto", "opaque", "transparent"] = Field(
+        default="auto", description="`transparent` needs `png`, `webp`, `gif` or `svg`."
+    )
+    output_format: Literal["png", "webp", "jpeg", "gif", "svg"] = Field(
+        default="png", description="The form of the file."
+    )
+    output_compression: int = Field(
+        default=100, ge=0, le=100, description="Of `webp` and `jpeg`, 0 to 100."
+    )
+    model: str = Field(default="", description="The model that draws.")
+    partial_images: int = Field(
+        default=0, ge=0, le=3, description="Previews while an image is made, 0 to 3."
+    )
+    action: Literal["auto", "generate", "edit"] = Field(
+        default="auto", description="Whether to make a new image or to change one."
+    )
+    complexity: Literal["low", "medium", "high"] | None = Field(
+        default=None, description="How much is computed to plan the image."
+    )
+    input_fidelity: Literal["low", "high"] | None = Field(
+        default=None, description="How closely a changed image keeps to its original."
+    )
+    moderation: Literal["auto", "low"] = Field(
+        default="auto", description="How strictly images are moderated."
+    )
+    frame_count: int | None = Field(
+        default=None, ge=1, description="Number of frames of a `gif`."
+    )
+    frame_duration_ms: int | None = Field(
+        default=None, ge=10, description="Milliseconds of each frame of a `gif`."
+    )
+    svg: dict[str, Any] | None = Field(
+        default=None, description="Settings of the model that writes an `svg`."
+    )
+    input_image_mask: dict[str, str] | None = Field(
+        default=None, description="A mask, by `image_url` or `file_id`."
+    )
+
+
+SEARCH_VALVE = "WEB_SEARCH_OPTIONS"
+_UNTIL_CORRECTED = "Chats that search are not answered until it is corrected."
+
+
+@lru_cache(maxsize=8)
+def read_search_options(text: str) -> tuple[WebSearchOptions, Sequence[str]]:
+    """Return the options of WEB_SEARCH_OPTIONS, and what is wrong with them."""
+    return read_json_valve(SEARCH_VALVE, text, WebSearchOptions, _UNTIL_CORRECTED)
+
+
+@lru_cache(maxsize=8)
+def read_file_search_options(text: str) -> tuple[FileSearchOptions, Sequence[str]]:
+    """Return what FILE_SEARCH_VECTOR_STORES says, and what is wrong with it.
+
+    It is a list of stores, or a JSON object that also has options.
+    """
+    if not text.strip().startswith("{"):
+        return FileSearchOptions(vector_store_ids=tuple(comma_list(text))), ()
+    return read_json_valve(
+        "FILE_SEARCH_VECTOR_STORES", text, FileSearchOptions, _UNTIL_CORRECTED
+    )
+
+
+@lru_cache(maxsize=8)
+def read_image_options(text: str) -> tuple[ImageOptions, Sequence[str]]:
+    """Return the options of IMAGE_GENERATION_OPTIONS, and what is wrong with them."""
+    return read_json_valve("IMAGE_GENERATION_OPTIONS", text, ImageOptions)

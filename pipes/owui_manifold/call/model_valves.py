@@ -65,8 +65,12 @@ def _read_override(model_id: str, row: object) -> ResolvedModel:
     if not isinstance(row, Mapping):
         raise _entry_error(model_id, "is not a JSON object")
     for key, value in row.items():
+        if key not in _OVERRIDE_FORMS:
+            known = ", ".join(_OVERRIDE_FORMS)
+            what = f"has the unknown key `{str(key)[:40]}` (known keys: {known})"
+            raise _entry_error(model_id, what)
         if not matches_schema({key: value}, _OVERRIDE_FORMS):
-            raise _entry_error(model_id, f"has a wrong {str(key)[:40]}")
+            raise _entry_error(model_id, f"has a wrong value for `{key}`")
     facts = dict(row)
     like = facts.pop("like", "")
     name = facts.pop("name", "")

@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, Field, ValidationInfo, field_validator
 
 from openai_responses.endpoint import DEFAULT_BASE_URL
+from openai_responses.json_input import clamp_number
 from shells.endpoint_valves import environment_key
 
 _LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
@@ -32,10 +33,20 @@ def _default_sentence(default: object) -> str:
     return f"Default: `{default}`." if default != "" else "Default: empty."
 
 
+_MOST_TOKENS = 10_000_000
+_VALVE_RANGES: Mapping[str, tuple[int, int]] = {
+    "MAX_OUTPUT_TOKENS": (0, _MOST_TOKENS),
+    "TOOL_OUTPUT_CHARACTERS": (1000, _MOST_TOKENS),
+    "MAX_FUNCTION_CALL_LOOPS": (1, 1000),
+    "MAX_TOOL_CALLS": (1, 10_000),
+    "COMPACTION_TOKENS": (0, _MOST_TOKENS),
+}
+"""The least and the most of each number. The host shows no reason for a refused value,
+so one outside of them becomes the nearest."""
+
+
 class Valves(BaseModel):
     """Settings of the administrator, in the order of the page."""
-
-    model_config = ConfigDict(allow_inf_nan=False)
 
     # The first day
     API_KEY: str = _valve(
@@ -63,14 +74,16 @@ class Valves(BaseModel):
         "chat. The files that it creates are stored.",
     )
     ENABLE_IMAGE_GENERATION: bool = _valve(
-        False, "Let the model generate images; each is billed and stored."
+        False,
+        "Let the model generate images in every chat; each is billed and stored. Off, "
+        "people can use the switch next to the chat input, if USER_MAY_CHANGE has "
+        "`image_generation`.",
     )
     USER_MAY_CHANGE: str = _valve(
-        "effort, summary, verbosity, web_search, code_interpreter, agent, show_cost, "
-        "log_level",
-        "Settings that users may change, separated by commas; also `image_generation`, "
-        "`file_input`, `service_tier` (expensive), `all`, `nothing`. Administrators can "
-        "change all.",
+        "effort, summary, verbosity, web_search, code_interpreter, image_generation, "
+        "agent, show_cost, log_level",
+        "Settings that users may change, separated by commas; also `file_input`, "
+        "`service_tier` (expensive), `all`, `nothing`. Administrators can change all.",
     )
     SHOW_COST: bool = _valve(
         False,
@@ -158,7 +171,6 @@ class Valves(BaseModel):
     MAX_OUTPUT_TOKENS: int = _valve(
         0,
         "Token limit of one answer, including reasoning. 0: the model's own limit.",
-        ge=0,
     )
     ENABLE_STREAM: bool = _valve(
         True,
@@ -240,17 +252,13 @@ class Valves(BaseModel):
         100_000,
         "Longest tool output that the model gets; the middle of a longer one is left "
         "out.",
-        ge=1000,
     )
     PARALLEL_TOOL_CALLS: bool = _valve(True, "Let the model call tools in parallel.")
     MAX_FUNCTION_CALL_LOOPS: int = _valve(
         10,
-        "Maximum number of rounds of tool calls before the model has to answer, at "
-        "least 1.",
+        "Maximum number of rounds of tool calls before the model has to answer.",
     )
-    MAX_TOOL_CALLS: int = _valve(
-        100, "Maximum number of tool calls in one answer, at least 1."
-    )
+    MAX_TOOL_CALLS: int = _valve(100, "Maximum number of tool calls in one answer.")
     AUTO_NATIVE_TOOLS: bool = _valve(
         False,
         "Switch models whose Function Calling is set to Legacy to Native.",
@@ -299,7 +307,6 @@ class Valves(BaseModel):
         0,
         "Let OpenAI compact a chat whose input has more tokens than this. 0: never. "
         "Not available on Azure.",
-        ge=0,
     )
 
     # Log and the rest
@@ -313,6 +320,13 @@ class Valves(BaseModel):
         "audit log (docs/settings.md lists them): "
         '`{"max_retries": 3}`.',
     )
+
+    @field_validator(*_VALVE_RANGES, mode="before")
+    @classmethod
+    def _keep_in_range(cls, value: object, about: ValidationInfo) -> int:
+        """Return the nearest number that is allowed, the default for anything else."""
+        name = str(about.field_name)
+        return clamp_number(value, *_VALVE_RANGES[name], cls.model_fields[name].default)
 
     @field_validator("PROMPT_CACHE_KEY", mode="before")
     @classmethod
@@ -362,7 +376,7 @@ class UserValves(BaseModel):
     )
     WEB_SEARCH: _Choice = _valve("inherit", "Let the model search the web with OpenAI.")
     IMAGE_GENERATION: _Choice = _valve(
-        "inherit", "Let the model generate images (if allowed)."
+        "inherit", "Let the model generate images; each is billed."
     )
     CODE_INTERPRETER: _Choice = _valve("inherit", "Let the model run Python at OpenAI.")
     FILE_INPUT: Literal["inherit", _FileInput] = _valve(

@@ -22,7 +22,7 @@ from owui_host.lookup import HostTooOld, host_name
 from owui_host.users import HostUser, user_model
 from owui_manifold.host.callables import HostFunction
 from owui_manifold.host.context import HostContext
-from shells.administration import Administration
+from shells.administration import ADMINISTRATION_CONTRACT, Administration
 
 _FLOOR = (0, 11, 4)
 """From this version on `Chats.update_chat_by_id` patches the top-level keys of a chat;
@@ -207,6 +207,10 @@ async def user_token(host: HostContext, auth: str, user_id: str) -> str:
 
 
 ADMINISTRATION = "openai_responses_administration"
+_NO_SETTINGS = (
+    f"The settings of the filter {ADMINISTRATION} cannot be read at the moment, so "
+    "nothing is sent. Try again; if the problem persists, tell an administrator."
+)
 
 
 async def active_administration(request: Any) -> Administration | None:
@@ -219,45 +223,63 @@ async def active_administration(request: Any) -> Administration | None:
         return None
     load = host_name("utils.filter", "get_function_module")
     filter_module = await load(request, ADMINISTRATION)
-    if getattr(filter_module, "CONTRACT", 0) != 2:
+    contract = getattr(filter_module, "CONTRACT", 0)
+    if contract != ADMINISTRATION_CONTRACT:
+        older = "that filter" if contract < ADMINISTRATION_CONTRACT else "this pipe"
         raise InvalidRequest(
-            "An administrator has to update this pipe and its filter.", remedy="setup"
+            f"The filter {ADMINISTRATION} does not work with this version of the pipe, "
+            f"so nothing is sent. An administrator has to update {older}.",
+            remedy="setup",
         )
-    # The context reads the valves of all filters once, so it has to know all of them.
-    filter_module.valves = await context.get_function_valves(
-        active, ADMINISTRATION, filter_module.Valves
-    )
+    # Not from the context: it reads the valves of the filters that the chat's model has,
+    # once, and gives any other its defaults. Those of this one are no limits.
+    functions = host_name("models.functions", "Functions")
+    stored = await functions.get_function_valves_by_ids([ADMINISTRATION])
+    if ADMINISTRATION not in stored:  # the host logs what its database reports
+        raise InvalidRequest(_NO_SETTINGS, remedy="setup")
+    filter_module.valves = filter_module.Valves(**(stored[ADMINISTRATION] or {}))
     administration: Administration = filter_module
     return administration
 
 
 class InstalledFunction(NamedTuple):
-    """A function of Open WebUI that comes with this pipe, or is it."""
+    """A filter of Open WebUI that comes with this pipe."""
 
     id: str
     title: str
     version: str
     is_active: bool
+    contract: int
+    """The number of what goes between a filter and the pipe; 0 if it is not loaded."""
 
 
 _AUTHOR = "The authors of OpenAI Responses Manifold"
 
 
-async def installed_functions() -> list[InstalledFunction]:
-    """Return this pipe and its filters, as they are installed."""
+async def installed_filters(request: Any) -> list[InstalledFunction]:
+    """Return the filters that come with this pipe, as they are installed.
+
+    The first switches stated their contract only in what they wrote: it was 1.
+    """
     functions = host_name("models.functions", "Functions")
-    rows = [
-        *await functions.get_functions_by_type("pipe"),
-        *await functions.get_functions_by_type("filter"),
-    ]
+    load = host_name("utils.filter", "get_function_module")
     installed: list[InstalledFunction] = []
-    for row in rows:
+    for row in await functions.get_functions_by_type("filter"):
         manifest = as_mapping(row.meta.manifest)
-        if manifest.get("author") == _AUTHOR:
-            title = str(manifest.get("title"))
-            version = str(manifest.get("version"))
-            function = InstalledFunction(row.id, title, version, bool(row.is_active))
-            installed.append(function)
+        if manifest.get("author") != _AUTHOR:
+            continue
+        contract = 0
+        if row.is_active:
+            contract = getattr(await load(request, row.id), "CONTRACT", 1)
+        installed.append(
+            InstalledFunction(
+                row.id,
+                str(manifest.get("title")),
+                str(manifest.get("version")),
+                bool(row.is_active),
+                contract,
+            )
+        )
     return installed
 
 

@@ -12,8 +12,6 @@ from openai_responses.json_input import (
     JsonObject,
     as_mapping,
     as_text,
-    parse_json_object,
-    value_at,
 )
 from openai_responses.loop.tools import ApprovalRules
 from openai_responses.models.resolve import (
@@ -33,18 +31,18 @@ from openai_responses.tool_kinds import TOOL_KINDS
 from owui_manifold.call.callers import given_tools
 from owui_manifold.call.config import Config
 from owui_manifold.call.expert import (
+    PLACE_NAMES,
+    SEARCH_VALVE,
     ExpertSettings,
-    FileSearchOptions,
-    WebSearchOptions,
+    read_file_search_options,
+    read_image_options,
+    read_search_options,
 )
 from owui_manifold.call.valves import TOOL_SETTINGS
 from owui_manifold.prepare.remote_rules import put_under_rules
-from shells.json_valve import read_json_valve
 from shells.shell import PIPE_SHELL
 from shells.valve_messages import valve_error
-from shells.valve_words import comma_list
 
-_PLACE_NAMES = ("city", "region", "country", "timezone")
 _COUNTRY_CODE = 2
 """Letters of a country's code (ISO 3166-1)."""
 _MAX_STORES = 2
@@ -105,15 +103,10 @@ def _file_search(config: Config, _model: ResolvedModel) -> Sequence[Item]:
     Raises InvalidRequest for options that cannot be read: a search without the
     administrator's filters must not run.
     """
-    text = config.valves.FILE_SEARCH_VECTOR_STORES.strip()
-    if text.startswith("{"):
-        options, problems = read_json_valve(
-            _FILES_VALVE, text, FileSearchOptions, _UNTIL_CORRECTED
-        )
-        if problems:
-            raise valve_error(problems[0].rstrip("."), PIPE_SHELL, _FILES_EXAMPLE)
-    else:
-        options = FileSearchOptions(vector_store_ids=tuple(comma_list(text)))
+    text = config.valves.FILE_SEARCH_VECTOR_STORES
+    options, problems = read_file_search_options(text)
+    if problems:
+        raise valve_error(problems[0].rstrip("."), PIPE_SHELL, _FILES_EXAMPLE)
     stores = list(options.vector_store_ids)[:_MAX_STORES]
     if not stores:
         return []
@@ -121,7 +114,6 @@ def _file_search(config: Config, _model: ResolvedModel) -> Sequence[Item]:
     return [{"type": "file_search", "vector_store_ids": stores, **more}]
 
 
-_FILES_VALVE = "FILE_SEARCH_VECTOR_STORES"
 _FILES_EXAMPLE = '{"vector_store_ids": ["vs_1"], "max_num_results": 5}'
 
 
@@ -141,19 +133,16 @@ def _remote_servers(config: Config, _model: ResolvedModel) -> Sequence[Item]:
 
 
 def _image_generation(config: Config, _model: ResolvedModel) -> Sequence[Item]:
-    """Return the tool with the options of IMAGE_GENERATION_OPTIONS."""
-    text = config.valves.IMAGE_GENERATION_OPTIONS.strip()
-    options = parse_json_object(text or "{}")
-    if options is None:
-        problem = "IMAGE_GENERATION_OPTIONS is not a JSON object"
-        raise valve_error(problem, PIPE_SHELL, '{"quality": "high"}')
-    return [{**options, "type": "image_generation"}]
+    """Return the tool with the options of IMAGE_GENERATION_OPTIONS that are set."""
+    options, _ = read_image_options(config.valves.IMAGE_GENERATION_OPTIONS)
+    given = options.model_dump(exclude_unset=True)
+    return [{**given, "type": "image_generation"}]
 
 
 def image_model_name(config: Config) -> str:
     """Return the model that IMAGE_GENERATION_OPTIONS names, if any."""
-    options = parse_json_object(config.valves.IMAGE_GENERATION_OPTIONS)
-    return as_text(value_at(options, "model"))
+    options, _ = read_image_options(config.valves.IMAGE_GENERATION_OPTIONS)
+    return options.model
 
 
 def _web_search(config: Config, model: ResolvedModel) -> Sequence[Item]:
@@ -166,7 +155,7 @@ def _web_search(config: Config, model: ResolvedModel) -> Sequence[Item]:
     (docs/reference/responses-api.md, "Hosted tools"). Raises InvalidRequest for options
     that cannot be read: a search without the administrator's filters must not run.
     """
-    options, problems = _read_search_options(config.valves.WEB_SEARCH_OPTIONS)
+    options, problems = read_search_options(config.valves.WEB_SEARCH_OPTIONS)
     if problems:
         raise valve_error(problems[0].rstrip("."), PIPE_SHELL, _SEARCH_EXAMPLE)
     tool: Item = {
@@ -191,28 +180,19 @@ def _web_search(config: Config, model: ResolvedModel) -> Sequence[Item]:
     return [tool]
 
 
-def _read_search_options(text: str) -> tuple[WebSearchOptions, list[str]]:
-    """Return the options of the web search, and what is wrong with them."""
-    return read_json_valve(_SEARCH_VALVE, text, WebSearchOptions, _UNTIL_CORRECTED)
-
-
 def unused_search_budget(config: Config, model: ResolvedModel) -> str:
     """Return the note that a model's search has no budget, if one is set.
 
     The filters of an administrator are always sent: what rejects them gets no search.
     """
-    options, _ = _read_search_options(config.valves.WEB_SEARCH_OPTIONS)
+    options, _ = read_search_options(config.valves.WEB_SEARCH_OPTIONS)
     is_set = options.return_token_budget != "default"
     is_searching = "web_search" in config.tool_kinds
     if not is_set or not is_searching or takes_search_budget(model):
         return ""
-    return (
-        f"{_SEARCH_VALVE}: {model.name} has no `return_token_budget`. It is not sent."
-    )
+    return f"{SEARCH_VALVE}: {model.name} has no `return_token_budget`. It is not sent."
 
 
-_SEARCH_VALVE = "WEB_SEARCH_OPTIONS"
-_UNTIL_CORRECTED = "Chats that search are not answered until it is corrected."
 _SEARCH_EXAMPLE = '{"allowed_domains": ["who.int"], "user_location": "Bern, BE, CH"}'
 
 
@@ -231,10 +211,9 @@ def _location(setting: str | Mapping[str, str]) -> dict[str, str]:
     """Return a location by the API's names, from an object or from words in their order.
 
     A country that is not a code of two letters would be refused, so it is left out.
-    Raises InvalidRequest for more than four words.
     """
     given = _location_of_words(setting) if isinstance(setting, str) else setting
-    location = {name: given[name] for name in _PLACE_NAMES if given.get(name)}
+    location = {name: given[name] for name in PLACE_NAMES if given.get(name)}
     if len(location.get("country", "")) != _COUNTRY_CODE:
         location.pop("country", None)
     return location
@@ -243,11 +222,8 @@ def _location(setting: str | Mapping[str, str]) -> dict[str, str]:
 def _location_of_words(text: str) -> dict[str, str]:
     """Return a location that is given as `city, region, country, timezone`."""
     words = [word.strip() for word in text.split(",")]
-    if len(words) > len(_PLACE_NAMES):
-        problem = f"{_SEARCH_VALVE}: `user_location` has more than four words"
-        raise valve_error(problem, PIPE_SHELL, _SEARCH_EXAMPLE)
     # The last ones may be missing.
-    return dict(zip(_PLACE_NAMES, words, strict=False))
+    return dict(zip(PLACE_NAMES, words, strict=False))
 
 
 _BUILDERS: Mapping[str, Callable[[Config, ResolvedModel], Sequence[Item]]] = {

@@ -26,7 +26,6 @@ from owui_manifold.prepare.request import PreparedRequest
 from owui_manifold.present.costs import cost_of_responses, source_of_cost
 from shells.answer_log import LogLevel
 from shells.failures import report_failure, report_skipped
-from shells.shell import PIPE_SHELL
 from strategies.metadata import RunMetadata
 
 
@@ -90,8 +89,9 @@ def _log_failure(call: CheckedCall, ended: RunDone) -> Ending:
     message = ""
     if call.config.own_key and "api_key" in ended.ending.fault.settings:
         message = f"{ended.ending.sentence} It is your own key: check {OWN_KEY_PLACE}"
+    shell = call.config.shell
     return report_failure(
-        call.log, ended, PIPE_SHELL, is_admin=call.caller.is_admin, message=message
+        call.log, ended, shell, is_admin=call.caller.is_admin, message=message
     )
 
 

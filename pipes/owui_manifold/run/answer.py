@@ -104,7 +104,7 @@ async def _end_answer(
         return
     refusal = refusal_notice(prepared.call)
     if refusal:
-        yield Status(refusal)
+        yield Status(refusal, subject="a setting has no effect")
     ended = report_end(prepared, ended)
     notices = await notices_of(prepared)
     if not ended.ending.is_failure:

@@ -6,11 +6,11 @@ findings come from small requests like those of a chat.
 
 from collections import Counter
 from collections.abc import AsyncGenerator, Iterator, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import Any, NamedTuple
 
 from openai_responses.endings import COMPLETED, CUT
-from openai_responses.errors import ResponsesError
+from openai_responses.errors import InvalidRequest, ResponsesError
 from openai_responses.items import Item
 from openai_responses.json_input import as_list, as_mapping, as_text, value_at
 from openai_responses.loop.events import RunDone, RunEvent, Status
@@ -24,7 +24,7 @@ from owui_host.files import NewFile, store_file
 from owui_host.users import user_model
 from owui_manifold.call.checking import EndpointCheck
 from owui_manifold.call.config import run_limits
-from owui_manifold.call.context import CheckedCall
+from owui_manifold.call.context import CheckedCall, PipeCall
 from owui_manifold.call.models import fetch_models
 from owui_manifold.call.valves import TOOL_SETTINGS
 from owui_manifold.prepare.hosted_tools import hosted_tools
@@ -35,6 +35,8 @@ from owui_manifold.run.setup_check import (
     assess,
     result_line,
     setup_findings,
+    valve_findings,
+    valve_problems,
 )
 from shells.administration import SaveFile
 from shells.shell import PIPE_SHELL
@@ -51,6 +53,7 @@ _PING: Item = {
 }
 
 _SKIPPED = "The other checks need an answer, so they were skipped."
+_NOT_SENT = "It was not sent, nor were the other checks done: correct this first."
 _VERIFY = "Verify the organization at OpenAI, or"
 _TASK_ADVICE = "Until it does, the chat's own model writes titles and tags."
 _UNLISTED = (
@@ -101,7 +104,9 @@ class _Diagnostics:
         self._call = call
         self._endpoints = endpoints
         self._model = call.model
-        self._hosted, _ = hosted_tools(call.config, self._model)
+        self._hosted: list[Item] = []
+        with suppress(InvalidRequest):  # the findings about the valves tell why
+            self._hosted, _ = hosted_tools(call.config, self._model)
         self._endpoint = call.endpoint
         names = comma_list(call.valves.MODEL_ID)
         listed_ids = [call.resolve(name).id for name in names if name != "auto"]
@@ -116,12 +121,9 @@ class _Diagnostics:
         """Yield the findings, one line each, and how many problems there are."""
         host = self._endpoint.host
         yield f"{CHECK_HEADING} {self._model.name} at {host}:\n"
-        counts = Counter[Severity]()
-        async with aclosing(self._findings()) as findings:
-            async for finding in findings:
-                counts[finding.severity] += 1
-                yield finding.line()
-        yield f"\n{result_line(counts)}"
+        async with aclosing(_finding_lines(self._findings())) as lines:
+            async for line in lines:
+                yield line
 
     async def _findings(self) -> AsyncGenerator[Finding, None]:
         for finding in await setup_findings(self._call):
@@ -198,7 +200,9 @@ class _Diagnostics:
             # Other servers of this API need not have the endpoint.
             if error.status in (404, 405, 501):
                 return assess(what, "This server lists no models.", "")
-            complaint = self._endpoint.name_server(error_message(error, PIPE_SHELL))
+            complaint = self._endpoint.name_server(
+                error_message(error, self._call.config.shell)
+            )
             return Finding(what, complaint, "Warning")
         missing = ", ".join(name for name in self._listed if name not in usable)
         if missing:
@@ -235,11 +239,55 @@ class _Diagnostics:
                     ended = event
         if ended.ending.kind in ("completed", "incomplete"):
             return repair
-        return advised_ending(ended.ending, PIPE_SHELL).sentence
+        return advised_ending(ended.ending, self._call.config.shell).sentence
+
+
+async def _finding_lines(
+    findings: AsyncGenerator[Finding, None],
+) -> AsyncGenerator[str, None]:
+    """Yield findings, one line each, and how many problems there are."""
+    counts = Counter[Severity]()
+    async with aclosing(findings):
+        async for finding in findings:
+            counts[finding.severity] += 1
+            yield finding.line()
+    yield f"\n{result_line(counts)}"
+
+
+async def _unanswered_lines(
+    call: PipeCall, error: InvalidRequest
+) -> AsyncGenerator[str, None]:
+    """Yield what is wrong with a setup in which no chat is answered."""
+
+    async def findings() -> AsyncGenerator[Finding, None]:
+        reason = error_message(error, PIPE_SHELL)
+        problems = valve_problems(call.config)
+        for finding in valve_findings(problems or [reason]):
+            yield finding
+        if problems and reason not in problems:
+            yield Finding("Every chat", reason, "Problem")
+        yield Finding("A small request", _NOT_SENT, "Warning")
+
+    yield "The setup of this pipe, with which no chat is answered:\n"
+    async with aclosing(_finding_lines(findings())) as lines:
+        async for line in lines:
+            yield line
+
+
+def explain_unanswered(
+    call: PipeCall, error: InvalidRequest
+) -> AsyncGenerator[RunEvent, None]:
+    """Return the findings of a check whose call cannot be answered."""
+    return stream_lines(_unanswered_lines(call, error))
 
 
 CHECK_COMMAND = "/check"
 """What an administrator sends; from others it goes to the model."""
+_USAGE_COMMAND = "/usage"
+_NOT_COUNTED = (
+    "Usage is not counted here, because no rules are set. An administrator can set them "
+    "in USER_LIMITS_JSON of the filter OpenAI Responses Administration (docs/limits.md)."
+)
 _CHECK_TITLE = '{"title": "Setup check"}'
 """In the form that the host reads."""
 _TASKS_ABOUT_ANSWERS = frozenset(
@@ -261,22 +309,41 @@ def command_task_text(call: CheckedCall) -> str | None:
     for row in rows:
         message = as_mapping(row)
         if message.get("role") == "user":
-            command = as_text(message.get("content")).strip()
+            command = _normalize_command(as_text(message.get("content")))
     if command == CHECK_COMMAND and call.caller.is_admin:
         is_title = call.caller.task == "title_generation"
         return _CHECK_TITLE if is_title else ""
-    if call.account and call.account.limits.usage_answer(command):
-        return ""
-    return None
+    return "" if is_usage_command(command) else None
 
 
-def last_user_text(messages: Sequence[object]) -> str:
-    """Return the text of the message to answer; empty if that is not the user's."""
+def is_usage_command(command: str) -> bool:
+    """Say whether somebody asks for usage, whether or not it is counted."""
+    return command.split(maxsplit=1)[:1] == [_USAGE_COMMAND]
+
+
+async def uncounted_lines() -> AsyncGenerator[str, None]:
+    """Yield the answer to `/usage` where no filter counts."""
+    yield _NOT_COUNTED
+
+
+def _normalize_command(text: str) -> str:
+    """Return a text; a command in lower case, with single spaces."""
+    stripped = text.strip()
+    if not stripped.lower().startswith((CHECK_COMMAND, _USAGE_COMMAND)):
+        return stripped
+    return " ".join(stripped.lower().split())
+
+
+def read_command(messages: Sequence[object]) -> str:
+    """Return the text of the message to answer; empty if that is not the user's.
+
+    A command is in lower case, because telephones begin with a capital letter.
+    """
     # Nobody has checked the messages yet: one may be anything.
     last = as_mapping(messages[-1]) if messages else {}
     if last.get("role") != "user":
         return ""
-    return as_text(last.get("content")).strip()
+    return _normalize_command(as_text(last.get("content")))
 
 
 def run_diagnostics(

@@ -8,15 +8,18 @@ from openai_responses.errors import InvalidRequest
 from openai_responses.redaction import describe_exception
 from owui_chat.wording import plural
 from owui_manifold.call.agent import find_agent
+from owui_manifold.call.config import SWITCH_CONTRACT, Config
 from owui_manifold.call.context import CheckedCall
 from owui_manifold.host.open_webui import (
     ADMINISTRATION,
     InstalledFunction,
-    installed_functions,
+    installed_filters,
     missing_task_models,
 )
 from owui_manifold.prepare.agent import check_agent_model
 from owui_manifold.prepare.hosted_tools import image_model_name
+from shells.administration import ADMINISTRATION_CONTRACT
+from shells.endpoint_valves import read_headers
 from shells.valve_words import comma_list
 
 _ADMINISTRATION_TITLE = "OpenAI Responses Administration"
@@ -74,9 +77,7 @@ def result_line(counts: Counter[Severity]) -> str:
 
 async def setup_findings(call: CheckedCall) -> list[Finding]:
     """Return what can keep users from their answers and no request shows."""
-    valves = [*call.config.remote.complaints, *call.config.problems]
-    valves += _agent_problems(call)
-    findings = [assess("Valves", "All of them are valid.", " ".join(valves))]
+    findings = valve_findings([*valve_problems(call.config), *_agent_problems(call)])
     retirements = _retirements(call)
     if retirements:
         text = " ".join(retirements)
@@ -89,13 +90,13 @@ async def setup_findings(call: CheckedCall) -> list[Finding]:
     if call.host.request is None:
         return findings
     try:
-        functions = await installed_functions()
+        filters = await installed_filters(call.host.request)
         missing = await missing_task_models(call.host.request)
     except Exception as error:
         reason = f"Open WebUI could not list them ({describe_exception(error)})."
         return [*findings, assess("Filters", "", reason)]
-    works = "They have the same version as the pipe."
-    findings.append(assess("Filters", works, " ".join(_filter_problems(functions))))
+    works = "Those that are installed work with this version of the pipe."
+    findings.append(assess("Filters", works, " ".join(_filter_problems(filters))))
     if missing:
         names = ", ".join(missing)
         gone = f"Open WebUI has no {names}, so tasks use the models that clients name."
@@ -109,6 +110,25 @@ def _counted_text(call: CheckedCall) -> str:
     if call.account is None:
         return _NO_FILTER
     return _COUNTED if call.account.limits.is_counting else _NOT_COUNTED
+
+
+def valve_problems(config: Config) -> list[str]:
+    """Return what is wrong with the valves, also with those that keep from answers."""
+    problems = [*config.remote.complaints, *config.problems]
+    if isinstance(config.overrides, InvalidRequest):
+        problems.append(str(config.overrides))
+    try:
+        read_headers(config.valves.EXTRA_HEADERS, config.shell)
+    except InvalidRequest as error:
+        problems.append(str(error))
+    return problems
+
+
+def valve_findings(problems: Sequence[str]) -> list[Finding]:
+    """Return a finding for each problem with the valves, or that there is none."""
+    if not problems:
+        return [Finding("Valves", "All of them are valid.")]
+    return [Finding("Valves", problem, "Problem") for problem in problems]
 
 
 def _retirements(call: CheckedCall) -> list[str]:
@@ -136,16 +156,22 @@ def _agent_problems(call: CheckedCall) -> list[str]:
     return list(dict.fromkeys(problems))
 
 
-def _filter_problems(functions: Sequence[InstalledFunction]) -> list[str]:
-    """Return what is wrong with the functions that came with the pipe."""
+def _filter_problems(filters: Sequence[InstalledFunction]) -> list[str]:
+    """Return what does not work of the filters that came with the pipe.
+
+    Those of other releases do, as long as what goes between them has not changed.
+    """
     problems: list[str] = []
-    versions = {function.version for function in functions}
-    if len(versions) > 1:
-        titles = [f"{function.title} {function.version}" for function in functions]
-        shown = ", ".join(titles)
-        problems.append(f"Their versions differ: {shown}. Install one release.")
-    for function in functions:
-        if function.title != _ADMINISTRATION_TITLE:
+    for function in filters:
+        is_administration = function.title == _ADMINISTRATION_TITLE
+        known = ADMINISTRATION_CONTRACT if is_administration else SWITCH_CONTRACT
+        if function.is_active and function.contract != known:
+            older = "it" if function.contract < known else "the pipe"
+            problems.append(
+                f"{function.title} {function.version} does not work with this version "
+                f"of the pipe. Update {older} (docs/install.md, Update)."
+            )
+        if not is_administration:
             continue
         if function.id != ADMINISTRATION:
             problems.append(

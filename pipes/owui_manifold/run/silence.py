@@ -12,12 +12,12 @@ from owui_chat.render.chunks import status_chunk
 from owui_manifold.host.context import EventEmitter
 
 _FIRST_SECONDS = 20.0
-_FACTOR = 3
-"""Each further line comes after a silence three times as long as the one before."""
+_MINUTE = 60.0
+"""After the first line, each minute has one: who waits sees that the pipe still does."""
 _NEVER = float("inf")
 
 
-_SILENT = "The server has been silent for {}; the model may still be thinking."
+_SILENT = "Still thinking, {}"
 _RESPONDED = "The server responded"
 
 
@@ -56,7 +56,7 @@ class WaitingLines:
             minutes = int(self._due // 60)
             length = f"{minutes} min" if minutes else f"{self._due:.0f} s"
             self._show(_SILENT.format(length))
-            self._due *= _FACTOR
+            self._due = (minutes + 1) * _MINUTE
         wait = max(1.0, self._due - silent)
         self._timer = self._loop.call_later(wait, self._look)
 

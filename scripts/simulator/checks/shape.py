@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
+import openai
 from openai._types import SequenceNotStr
 from openai.types.responses import (
     EasyInputMessageParam,
@@ -27,6 +28,8 @@ from openai.types.responses.response_reasoning_item_param import Content
 from simulator.fields import without_fields
 from simulator.refusals import Refusal, refuse, refuse_value
 
+HAS_THESE_TYPES = tuple(map(int, openai.__version__.split(".")[:2])) >= (3, 54)
+"""The demo runs with the older package of Open WebUI, to which newer fields are unknown."""
 TypeHint = Any
 TYPE_WORDS: Mapping[type, str] = {
     str: "a string",
@@ -147,7 +150,7 @@ def check_shape(
     for name, inner in value.items():
         if name in fields:
             check_value(inner, fields[name], join_path(path, name))
-        elif shape.__name__ not in OPEN_TYPES:
+        elif shape.__name__ not in OPEN_TYPES and HAS_THESE_TYPES:
             raise refuse("unknown_parameter", path=join_path(path, name))
 
 
@@ -299,7 +302,8 @@ def check_body(body: Body) -> None:
     """Raise the refusal for the first field that is unknown or mistyped."""
     known = read_fields(response_create_params.ResponseCreateParamsBase)
     for name in body:
-        if name not in known and name not in UNDOCUMENTED_PARAMETERS:
+        is_known = name in known or name in UNDOCUMENTED_PARAMETERS
+        if not is_known and HAS_THESE_TYPES:
             raise refuse("unknown_parameter", path=name)
     # A stored prompt brings its own model; recorded.
     if "model" not in body and "prompt" not in body:

@@ -8,7 +8,7 @@ import pytest
 
 from agents.sample import WeatherTool, calls, events_of, host_tool, question
 from event_loops.skipping_loop import run_skipping
-from gpt5_agent.events import AgentEvent
+from gpt5_agent.events import AgentEvent, StateChanged, StepEnded, StepStarted
 from gpt5_agent.shell.views import ClientRenderer, HostRenderer
 from gpt5_agent.tools.confirmations import build_confirmation_request
 from openai_responses.items import Item, message_text
@@ -279,3 +279,16 @@ def test_refused_question_is_a_result_with_an_error() -> None:
     for result in (view.result("c", 1, "m"), client.result("c", 1, "m")):
         assert "cannot call functions" in result["error"]["message"]
         assert result["execution_metadata"]["rounds"] == 0
+
+
+def test_line_above_a_question_says_that_it_waits() -> None:
+    """The end of a round is no news to whoever has to answer."""
+    step = StepStarted(id="ROUND 1", parent="", kind="round", label="ROUND 1")
+    waits = StateChanged("waiting_for_confirmation")
+    asked, _ = on_page([step, waits, StepEnded(step, 2.0)])
+    done, _ = on_page([step, StateChanged("thinking"), StepEnded(step, 2.0)])
+
+    lines = [
+        statuses(chunks, "agent_log")[0]["description"] for chunks in (asked, done)
+    ]
+    assert lines == ["Waiting for your answer", "Step 1 took 2 s"]

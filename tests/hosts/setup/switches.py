@@ -14,6 +14,7 @@ SWITCHES = {
     "openai_responses_search": "Search with OpenAI",
     "openai_responses_effort": "Thinking Effort",
     "openai_responses_python": "Python at OpenAI",
+    "openai_responses_images": "Images by OpenAI",
     "openai_responses_agent": "Agent",
 }
 """What each switch is called, by its file and its function's id."""

@@ -326,3 +326,9 @@ def test_mode_pro_of_an_overridden_model() -> None:
     assert model.pro
     assert model.effort == "high"
     assert model.facts.max_output_tokens == 500
+
+
+def test_automatic_name_does_not_look_like_the_model_behind_it() -> None:
+    """Both may be in one list."""
+    names = {resolve_model(name).name for name in ("gpt-5-auto", "gpt-6.1-sol")}
+    assert names == {"GPT Auto (chooses for each chat)", "GPT-6.1 Sol"}

@@ -192,8 +192,6 @@ def test_text_from_the_page_is_converted(
         ("MODEL_ID", None),
         ("COMPATIBILITY", "loose"),
         ("VERIFY_SSL", "perhaps"),
-        ("MAX_TOOL_CALLS", "many"),
-        ("COMPACTION_TOKENS", "many"),
     ],
 )
 def test_value_that_nothing_stands_for_is_refused(valve: str, wrong: object) -> None:
@@ -204,6 +202,27 @@ def test_value_that_nothing_stands_for_is_refused(valve: str, wrong: object) -> 
     [error] = caught.value.errors()
     assert error["loc"] == (valve,)
     assert error["msg"].startswith("Input should be")
+
+
+@pytest.mark.parametrize(
+    ("valve", "typed", "stored"),
+    [
+        ("MAX_TOOL_CALLS", 0, 1),
+        ("MAX_TOOL_CALLS", "1e9", 10_000),
+        ("MAX_FUNCTION_CALL_LOOPS", -3, 1),
+        ("TOOL_OUTPUT_CHARACTERS", 5, 1000),
+        ("MAX_OUTPUT_TOKENS", -1, 0),
+        ("COMPACTION_TOKENS", "many", 0),
+        ("COMPACTION_TOKENS", float("nan"), 0),
+        ("MAX_TOOL_CALLS", "", 100),
+    ],
+)
+def test_number_out_of_range_becomes_the_nearest(
+    valve: str, typed: object, stored: int
+) -> None:
+    """The host would show no reason for a refusal, only that it could not save."""
+    valves = Valves.model_validate({valve: typed})
+    assert valves.model_dump(exclude_unset=True) == {valve: stored}
 
 
 def test_valves_of_an_earlier_version_are_read() -> None:

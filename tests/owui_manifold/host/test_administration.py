@@ -14,6 +14,7 @@ from owui_administration.filter import Filter
 from owui_manifold.call.valves import Valves
 from owui_manifold.host.open_webui import active_administration
 from owui_manifold.pipe import Pipe
+from shells.administration import ADMINISTRATION_CONTRACT
 from stand_in.host import StandInHost, host_request
 
 pytestmark = pytest.mark.asyncio
@@ -24,7 +25,7 @@ ID = "openai_responses_administration"
 class Administration:
     """A filter with one setting."""
 
-    CONTRACT = 2
+    CONTRACT = ADMINISTRATION_CONTRACT
 
     class Valves(BaseModel):
         """Settings."""
@@ -42,20 +43,38 @@ async def test_without_the_filter_nothing_is_asked(host: StandInHost) -> None:
 
 
 async def test_it_has_its_settings(host: StandInHost) -> None:
-    """As the host would set them, and those of other filters stay readable."""
+    """As they are stored: what other filters of the chat have is not asked."""
     host.filters.active = {"other": None, ID: Administration()}
     host.filters.valves = {ID: {"PERIOD": "week"}}
     administration: Any = await active_administration(host_request())
     assert administration.valves.PERIOD == "week"
 
 
-@pytest.mark.parametrize("version", [0, 1, 3])
-async def test_another_version_is_a_sentence(host: StandInHost, version: Any) -> None:
-    """The two files are updated one after the other."""
+async def test_settings_that_cannot_be_read_are_not_the_defaults(
+    host: StandInHost,
+) -> None:
+    """Those would be no limits."""
+    host.filters.active = {ID: Administration()}
+    host.filters.is_database_away = True
+    with pytest.raises(InvalidRequest, match="so nothing is sent"):
+        await active_administration(host_request())
+
+
+@pytest.mark.parametrize(
+    ("contract", "older"),
+    [
+        (ADMINISTRATION_CONTRACT - 1, "update that filter"),
+        (ADMINISTRATION_CONTRACT + 1, "update this pipe"),
+    ],
+)
+async def test_another_contract_is_a_sentence(
+    host: StandInHost, contract: int, older: str
+) -> None:
+    """The two files are updated one after the other; it says which is left."""
     other = Administration()
-    other.CONTRACT = version
+    other.CONTRACT = contract
     host.filters.active = {ID: other}
-    with pytest.raises(InvalidRequest, match="pipe and its filter"):
+    with pytest.raises(InvalidRequest, match=older):
         await active_administration(host_request())
 
 

@@ -438,6 +438,8 @@ async def test_error_of_a_server_is_a_failure(host: StandInHost) -> None:
         ('{"error": {"code": 7}}', True),
         ('{"status": "FAILED"}', True),
         ('{"ok": false, "message": "no rain"}', True),
+        ('{"status": "failed", "stdout": ""}\nThe user gets a.csv.', True),
+        ('{"stdout": ""}\nThe user gets a.csv.', False),
         ('{"success": false, "message": ""}', False),
         ('{"error": ""}', False),
         ('{"error": 0, "status": "fine"}', False),

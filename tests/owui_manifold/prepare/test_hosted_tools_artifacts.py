@@ -8,9 +8,9 @@ from pydantic import TypeAdapter
 
 from calls.sample import config_of
 from calls.valves import expert
-from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item
 from openai_responses.models.resolve import resolve_model
+from owui_manifold.call.config import read_config
 from owui_manifold.call.valves import UserValves, Valves
 from owui_manifold.prepare.hosted_tools import hosted_tools
 
@@ -94,12 +94,37 @@ def test_options_of_image_generation_are_sent(text: str, tool: dict[str, Any]) -
 @pytest.mark.parametrize(
     "text", ["high", "[1]", "{", pytest.param("[" * 100_000, id="brackets")]
 )
-def test_unreadable_options_are_refused(text: str) -> None:
-    """The sentence says who has to correct what."""
+def test_unreadable_options_are_left_out(text: str) -> None:
+    """An administrator is told of it."""
     valves = {"ENABLE_IMAGE_GENERATION": True, "IMAGE_GENERATION_OPTIONS": text}
 
-    with pytest.raises(InvalidRequest, match="IMAGE_GENERATION_OPTIONS"):
-        offered(valves)
+    assert offered(valves) == [{"type": "image_generation"}]
+    [problem] = read_config(Valves.model_validate(valves)).problems
+    assert problem.startswith("IMAGE_GENERATION_OPTIONS is not a JSON object")
+
+
+@pytest.mark.parametrize(
+    ("text", "kept", "told"),
+    [
+        (
+            '{"qualty": "high", "size": "1024x1024"}',
+            {"size": "1024x1024"},
+            "contains unknown names: qualty. Known keys: quality, size, ",
+        ),
+        ('{"quality": "best"}', {}, "`quality` cannot be 'best'. "),
+        ('{"partial_images": 9}', {"partial_images": 3}, "3 applies."),
+    ],
+)
+def test_wrong_option_is_told_with_the_right_ones(
+    text: str, kept: dict[str, Any], told: str
+) -> None:
+    """The API would refuse the whole tool, and chats would go on without it."""
+    valves = {"ENABLE_IMAGE_GENERATION": True, "IMAGE_GENERATION_OPTIONS": text}
+
+    assert offered(valves) == [{"type": "image_generation", **kept}]
+    [problem] = read_config(Valves.model_validate(valves)).problems
+    assert problem.startswith("IMAGE_GENERATION_OPTIONS")
+    assert told in problem
 
 
 def test_hosts_tools_for_the_same_purpose_are_left_out() -> None:

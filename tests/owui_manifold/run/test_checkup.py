@@ -13,6 +13,7 @@ from openai_responses.loop.events import RunDone
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import TextDelta
 from owui_administration.filter import Filter
+from owui_manifold.call.config import SWITCH_CONTRACT
 from owui_manifold.call.context import Caller
 from owui_manifold.call.valves import Valves
 from owui_manifold.pipe import Pipe
@@ -207,6 +208,7 @@ async def test_request_is_repeated_without_a_limit_that_is_too_low() -> None:
 
 
 AUTHOR = "The authors of OpenAI Responses Manifold"
+ADMINISTRATION_TITLE = "OpenAI Responses Administration"
 
 
 async def checked(
@@ -257,7 +259,9 @@ async def test_rule_that_cannot_be_read_is_named(
 ) -> None:
     """Its users get no answers, while the administrator gets some."""
     text = await checked(host, sim, rules='[{"role": "user", "money": 5}]')
-    assert "❌ **Problem: Limits.** Rule 1 of USER_LIMITS_JSON cannot be read" in text
+    assert (
+        "❌ **Problem: Limits.** Rule 1 of USER_LIMITS_JSON: `per` is missing" in text
+    )
 
     assert "✅ **Limits**" in await checked(host, sim, rules="[]")
 
@@ -285,7 +289,70 @@ async def test_valves_that_keep_from_answers_are_named(
     problem = "- ❌ **Problem: Valves.** "
     [line] = [line for line in text.splitlines() if line.startswith(problem)]
     assert complaint in line
+    assert "✅ **Streaming**" in text
     assert "✅ **Valves**" in await checked(host, sim)
+
+
+@pytest.mark.parametrize(
+    ("valves", "complaint"),
+    [
+        (
+            {"WEB_SEARCH_OPTIONS": '{"alowed_domains": ["a.org"]}'},
+            "WEB_SEARCH_OPTIONS contains unknown names: alowed_domains. Known keys: ",
+        ),
+        (
+            {"ENABLE_WEB_SEARCH": True, "WEB_SEARCH_OPTIONS": "{"},
+            "WEB_SEARCH_OPTIONS is not a JSON object",
+        ),
+        (
+            {"IMAGE_GENERATION_OPTIONS": '{"qualty": "high"}'},
+            "IMAGE_GENERATION_OPTIONS contains unknown names: qualty. Known keys: ",
+        ),
+        (
+            {"MODEL_OVERRIDES_JSON": '{"mine": {"lik": "gpt-5.2"}}'},
+            "the entry mine has the unknown key `lik` (known keys: ",
+        ),
+        ({"MODEL_OVERRIDES_JSON": "["}, "MODEL_OVERRIDES_JSON is not a JSON object"),
+        ({"EXTRA_HEADERS": '{"X": 1, "Key": "CANARY"}'}, "EXTRA_HEADERS is not a "),
+        ({"API_KEY": ""}, "This pipe has no API key yet."),
+        ({"BASE_URL": "ftp://a.example"}, "correct BASE_URL in the valves"),
+    ],
+    ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
+)
+async def test_list_always_appears(
+    host: StandInHost, sim: Simulator, valves: dict[str, Any], complaint: str
+) -> None:
+    """Each wrong setting is in it, also one without which no chat is answered."""
+    text = await checked(host, sim, **valves)
+
+    [line] = [line for line in text.splitlines() if "**Problem: Valves.**" in line]
+    assert complaint in line
+    assert "CANARY" not in text
+    assert "Result: 1 problem" in text
+
+
+async def test_two_mistakes_are_two_lines(host: StandInHost, sim: Simulator) -> None:
+    """One does not hide the other."""
+    text = await checked(host, sim, EXTRA_HEADERS="[", AGENT_JSON="[", API_KEY="")
+
+    lines = [line for line in text.splitlines() if line.startswith("- ❌")]
+    assert [line.split("**")[1] for line in lines] == [
+        "Problem: Valves.",
+        "Problem: Valves.",
+        "Problem: Every chat.",
+    ]
+    assert "The other checks" not in text
+    assert sim.requests == []
+
+
+@pytest.mark.parametrize("command", ["/Check", " /CHECK\n"])
+async def test_command_of_a_telephone(sim: Simulator, command: str) -> None:
+    """It writes a capital letter; a model would be asked what that means."""
+    pipe = Pipe()
+    pipe.valves = valves_for(sim)
+    admin = {**USER, "role": "admin"}
+    chunks = await chunks_of(pipe, chat(command), __user__=admin)
+    assert "Result: " in plain_text(chunks)
 
 
 async def test_functions_that_cannot_be_listed(
@@ -332,20 +399,52 @@ async def test_task_model_that_does_not_answer(
     assert "✅ **TASK_MODEL**" in await checked(host, sim, TASK_MODEL="gpt-4.1")
 
 
-async def test_filters_and_their_versions(host: StandInHost, sim: Simulator) -> None:
-    """Another version, another id, switched off; filters of others say nothing."""
-    title = "OpenAI Responses Administration"
-    host.functions.add("my_pipe", "pipe", title="P", author=AUTHOR, version="1.0.0")
+class OldSwitch:
+    """A switch of the first release, which states no contract."""
+
+
+class NewSwitch:
+    """One of a later release, in which what goes to the pipe has changed."""
+
+    CONTRACT = SWITCH_CONTRACT + 1
+
+
+async def test_filters_of_other_releases(host: StandInHost, sim: Simulator) -> None:
+    """They are no problem as long as they work; filters of others say nothing."""
+    add = partial(host.functions.add, kind="filter", author=AUTHOR, version="0.9.0")
     host.functions.add("other", "filter", title="O", author="O", version="3")
+    host.filters.active |= {"search": OldSwitch(), "effort": NewSwitch()}
+    add("search", title="Search")
+    add("openai_responses_administration", title=ADMINISTRATION_TITLE)
     assert "✅ **Filters**" in await checked(host, sim)
 
-    add = partial(host.functions.add, kind="filter", title=title, author=AUTHOR)
-    add("openai_responses_administration", version="1.1.0", is_active=False)
-    add("administration_1", version="1.0.0")
+    add("effort", title="Effort", is_active=False)
+    assert "✅ **Filters**" in await checked(host, sim)
+
+    host.functions.rows[-1].is_active = True
     text = await checked(host, sim)
-    assert "❌ **Problem: Filters.** Their versions differ: P 1.0.0, " in text
-    assert f"{title} is switched off: no limits apply." in text
-    assert f"The id of {title} has to be openai_responses_administration" in text
+    [line] = [line for line in text.splitlines() if "Filters" in line]
+    assert line == (
+        "- ❌ **Problem: Filters.** Effort 0.9.0 does not work with this version of "
+        "the pipe. Update the pipe (docs/install.md, Update)."
+    )
+
+
+async def test_filter_for_administrators_that_is_not_asked(
+    host: StandInHost, sim: Simulator
+) -> None:
+    """Switched off, or under an id by which the pipe does not find it."""
+    add = partial(host.functions.add, kind="filter", author=AUTHOR)
+    add = partial(add, title=ADMINISTRATION_TITLE, version="1.0.0")
+    host.filters.active["administration_1"] = Filter()
+    add("openai_responses_administration", is_active=False)
+    add("administration_1")
+    text = await checked(host, sim)
+    assert f"{ADMINISTRATION_TITLE} is switched off: no limits apply." in text
+    assert (
+        f"The id of {ADMINISTRATION_TITLE} has to be openai_responses_administration"
+        in text
+    )
 
 
 @pytest.mark.parametrize(

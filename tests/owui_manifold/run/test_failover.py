@@ -12,6 +12,7 @@ from calls.outcomes import (
     advice,
     chunks_of,
     errors,
+    grown,
     result_of,
     statuses,
     stored,
@@ -23,7 +24,7 @@ from owui_manifold.call.valves import UserValves
 from owui_manifold.pipe import Pipe
 from simulator import Simulator
 from stand_in.host import StandInHost, host_request
-from upstream.server import Upstream
+from upstream.server import Upstream, free_port
 
 pytestmark = pytest.mark.asyncio
 
@@ -241,6 +242,22 @@ async def test_failure_of_the_last_account_ends_the_answer(
     assert len(errors(shown)) == 1
 
 
+async def test_entries_that_cannot_be_reached(
+    pipe: Pipe, entries: Entries, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The log has the cause of each; the last one names the setting that is wrong."""
+    first, last = (f"http://127.0.0.1:{free_port()}/v1" for _ in range(2))
+    entries(*({"base_url": address, "api_key": "sk-1"} for address in (first, last)))
+
+    shown = await chunks_of(pipe, chat("Hi"), **ADMIN)
+
+    [error] = errors(shown)
+    assert "127.0.0.1 cannot be reached: it refused the connection." in error
+    assert "check ENDPOINTS_JSON in the valves of the filter." in error
+    assert "BASE_URL" not in error
+    assert caplog.text.count("cannot be reached: it refused the connection") == 2
+
+
 @pytest.mark.parametrize("is_first", [True, False])
 async def test_chat_with_reasoning_is_told_what_it_loses(
     is_first: bool, pipe: Pipe, sim: Simulator, other: Simulator, entries: Entries
@@ -327,15 +344,16 @@ async def test_own_key_goes_to_the_address_of_the_valves(
 async def test_unreadable_entries_let_nobody_through(
     pipe: Pipe, sim: Simulator, entries: Entries
 ) -> None:
-    """Chats, tasks and checks: the first fails with a sentence."""
+    """Chats, tasks and checks: a chat fails with a sentence, a check has it."""
     entries({"a": 1})
 
     shown = await chunks_of(pipe, chat("Hi"), **NATIVE)
     checked = await chunks_of(pipe, chat("/check"), **ADMIN)
     await result_of(pipe, chat("Hi"), **NATIVE, __task__="title_generation")
 
-    for chunks in (shown, checked):
-        assert "ENDPOINTS_JSON is not a list" in errors(chunks)[0]
+    mistake = "Entry 1 of ENDPOINTS_JSON: the key `a` is unknown (known keys: groups, "
+    assert mistake in errors(shown)[0]
+    assert f"❌ **Problem: Valves.** {mistake}" in grown(checked)
     assert not sim.requests
 
 

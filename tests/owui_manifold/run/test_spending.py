@@ -90,11 +90,14 @@ def usage_of(sim: Simulator) -> list[Json]:
 async def test_nothing_is_counted_without_the_valve(
     pipe: Pipe, host: StandInHost, database: UsageDatabase
 ) -> None:
-    """The host's database is not touched, and `/usage` is a text like any other."""
-    chunks = await chunks_of(pipe, chat("/usage"), **NATIVE)
-
-    assert "This is turn 1." in grown(chunks)
+    """The host's database is not touched, nor is a model asked for `/usage`."""
+    for command in ("/usage", "/Usage  7d csv\n", "/usage of commas?"):
+        chunks = await chunks_of(pipe, chat(command), **NATIVE)
+        assert "Usage is not counted here" in grown(chunks)
     assert database.opened == 0
+
+    chunks = await chunks_of(pipe, chat("/usages of commas?"), **NATIVE)
+    assert "This is turn 1." in grown(chunks)
 
 
 async def test_answers_add_up_in_one_row(

@@ -126,7 +126,7 @@ RUN = {"stdout": "", "stderr": "", "result": "", "status": 0}
         ({**RUN, "result": [1]}, f"{NOTHING}}}"),
         (
             {**RUN, "stopped": {"a": "{0.__class__}"}},
-            f'{NOTHING}, "note": "The code was stopped."}}',
+            f'{{"status": "failed", {NOTHING[1:]}, "note": "The code was stopped."}}',
         ),
     ],
 )

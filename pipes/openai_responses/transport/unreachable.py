@@ -1,0 +1,97 @@
+"""Why a server cannot be reached, in words for administrators.
+
+The words are ours: those of the system and of aiohttp can quote an address with its
+password.
+"""
+
+import errno
+import socket
+import ssl
+from collections.abc import Mapping
+from urllib.parse import urlsplit
+
+import aiohttp
+
+from openai_responses.endings import FAULTS, SENTENCES
+from openai_responses.endpoint import Endpoint
+from openai_responses.errors import NO_FAULT, ConnectionFailed
+
+_NEVER_CONNECTED = (
+    aiohttp.ClientConnectorError,
+    aiohttp.ClientHttpProxyError,
+    aiohttp.ServerTimeoutError,
+)
+"""The last is of connecting: aiohttp is given no other limit."""
+
+_IN_TIME = "it did not accept the connection in time"
+_CLOSED = "it closed the connection without an answer"
+_NO_ROUTE = "there is no route to it"
+_REASONS: Mapping[int | None, str] = {
+    errno.ECONNREFUSED: "it refused the connection",
+    errno.EHOSTUNREACH: _NO_ROUTE,
+    errno.ENETUNREACH: _NO_ROUTE,
+    errno.ETIMEDOUT: _IN_TIME,
+    errno.ECONNRESET: _CLOSED,
+    errno.EPIPE: _CLOSED,
+}
+"""What the system reports about a connection."""
+_MAY_NEED_A_PROXY = (_NO_ROUTE, _IN_TIME)
+
+
+def unreachable_error(
+    error: Exception, endpoint: Endpoint, proxy: str | None
+) -> ConnectionFailed:
+    """Return our error for one of aiohttp's; `proxy` is the one on the way."""
+    was_sent = not isinstance(error, _NEVER_CONNECTED)
+    if isinstance(error, aiohttp.ClientHttpProxyError) and error.status == 407:
+        sentence = SENTENCES["refused"]["407"]
+        fault = FAULTS["refused", "407"]
+    else:
+        word, server, reason = _find_cause(error, endpoint, proxy)
+        form = SENTENCES["unreachable"][word]
+        sentence = form.format(server=server, reason=reason)
+        fault = FAULTS.get(("unreachable", word), NO_FAULT)
+    return ConnectionFailed(sentence, was_sent=was_sent, fault=fault)
+
+
+def _find_cause(
+    error: Exception, endpoint: Endpoint, proxy: str | None
+) -> tuple[str, str, str]:
+    """Return the word of the sentence, what cannot be reached, and the reason."""
+    reason = _reason(error)
+    match error:
+        case aiohttp.ClientProxyConnectionError():
+            parts = urlsplit(proxy or "")
+            port = f":{parts.port}" if parts.port else ""
+            word = "proxy" if endpoint.proxy.strip() else "environment_proxy"
+            return word, f"{parts.hostname}{port}", reason
+        case aiohttp.ClientHttpProxyError():
+            return "tunnel", endpoint.host, f"HTTP {error.status}"
+        case aiohttp.ClientConnectorCertificateError():
+            cause = getattr(error.certificate_error, "verify_message", "")
+            return "certificate", endpoint.host, f": {cause}" if cause else ""
+        case aiohttp.ClientSSLError():
+            return "tls", endpoint.host, reason
+    may_need_proxy = proxy is None and reason in _MAY_NEED_A_PROXY
+    return "no_way" if may_need_proxy else "", endpoint.host, reason
+
+
+def _reason(error: Exception) -> str:
+    """Return why a connection failed, as the end of a sentence."""
+    cause = error
+    if isinstance(error, aiohttp.ClientConnectorError):
+        cause = error.os_error
+    if isinstance(cause, ssl.SSLError):
+        return "it does not use TLS, or its certificate is not trusted"
+    if isinstance(cause, socket.gaierror):
+        if cause.errno == socket.EAI_AGAIN:
+            return "the name server does not answer"
+        return "its name is not found"
+    if isinstance(error, aiohttp.ClientConnectorDNSError):
+        return "its name is not found"
+    if isinstance(cause, aiohttp.ServerDisconnectedError):
+        return _CLOSED
+    if isinstance(cause, TimeoutError):
+        return _IN_TIME
+    number = cause.errno if isinstance(cause, OSError) else None
+    return _REASONS.get(number, type(error).__name__)

@@ -1,0 +1,32 @@
+"""
+title: Images by OpenAI
+author: The authors of OpenAI Responses Manifold
+version: 1.0.0
+required_open_webui_version: 0.11.4
+license: MIT
+description: Lets the model draw and change images with OpenAI. Each image is billed.
+
+The switch in the composer for OpenAI's image generation.
+"""
+
+from typing import Any
+
+from owui_controls.switch import Switch, tell_pipe
+
+
+class Filter(Switch):
+    """A switch of its own beside Open WebUI's Image, which has a model of its own."""
+
+    def __init__(self) -> None:
+        """Draw the icon."""
+        super().__init__(
+            "<rect x='3' y='4' width='18' height='16' rx='2'/>"
+            "<circle cx='8.5' cy='9.5' r='1.5'/><path d='m4 18 5.5-5.5 4 4 3-3L21 18'/>"
+        )
+
+    async def inlet(
+        self, body: dict[str, Any], __metadata__: dict[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """Ask the pipe for images; called only while the switch is on."""
+        tell_pipe(__metadata__, "image_generation", True)
+        return body

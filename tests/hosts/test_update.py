@@ -1,0 +1,82 @@
+"""From the files of the last release to the next pipe, by the act that install.md names.
+
+Only the pipe is replaced. The switches and the filter for administrators stay those of
+the release, and work.
+"""
+
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from hosts.people.client import Json
+from hosts.people.tabs import Tab
+from hosts.people.users import User
+from hosts.sent import chat_bodies
+from hosts.servers.open_webui import OpenWebUI
+from hosts.setup.administration import ADMINISTRATION, counted_requests
+from hosts.setup.own_server import admin
+from releasing.contents import ADMINISTRATION as ADMINISTRATION_FILE
+from releasing.contents import FUNCTIONS, MODELS, PIPE_ID, READABLE
+from releasing.packed import pack
+from simulator import Simulator
+
+__all__ = ["admin"]  # the fixture
+
+pytestmark = [pytest.mark.host, pytest.mark.asyncio]
+
+RELEASE = Path(__file__).parents[2] / "release"
+MODEL = f"{PIPE_ID}.gpt-6.1-sol"
+EFFORT = "openai_responses_effort"
+
+
+@pytest_asyncio.fixture(scope="module")
+async def server() -> AsyncIterator[OpenWebUI]:
+    """A server of its own, which has this release alone."""
+    async with OpenWebUI() as running:
+        yield running
+
+
+def imported(name: str) -> list[Json]:
+    """The entries of a file of the release."""
+    entries: list[Json] = json.loads((RELEASE / name).read_text("utf-8"))
+    return entries
+
+
+async def install_release(admin: User, simulator: Simulator) -> None:
+    """Import all files of the release, and set what an administrator sets."""
+    for entry in [*imported(FUNCTIONS), *imported(ADMINISTRATION_FILE)]:
+        await admin.call("POST", "/api/v1/functions/create", entry)
+        await admin.set_active(entry["id"])
+    await admin.set_valves(ADMINISTRATION, {"USER_LIMITS_JSON": "[]"})
+    own = {"BASE_URL": simulator.base_url, "API_KEY": simulator.api_key}
+    await admin.set_valves(PIPE_ID, {**own, "COMPATIBILITY": "openai"})
+    await admin.call("POST", "/api/v1/models/import", {"models": imported(MODELS)})
+
+
+async def test_the_pipe_alone_is_updated(
+    admin: User, server: OpenWebUI, pipe_source: str, simulator: Simulator
+) -> None:
+    """`/check` has nothing to say; what was switched and counted before still is."""
+    await install_release(admin, simulator)
+    newer = pipe_source.replace("version: 1.", "version: 2.", 1)
+
+    await admin.install_function(PIPE_ID, pack(newer, READABLE[PIPE_ID]))
+
+    stored = await admin.call("GET", f"/api/v1/functions/id/{PIPE_ID}")
+    assert stored["meta"]["manifest"]["version"].startswith("2.")
+    async with Tab(admin) as tab:
+        checked = await tab.send(MODEL, "/check")
+        assert "✅ **Filters**" in checked.text
+        assert checked.text.endswith("Result: no problems.\n")
+        simulator.forget()
+        told: Json = {"filter_ids": [EFFORT]}
+        turn = await tab.send(MODEL, "sim:short hello", body=told)
+        usage = await tab.send(MODEL, "/usage")
+    assert "Turn 1." in turn.text
+    assert "gpt-6.1-sol" in usage.text
+    [body] = chat_bodies(simulator)
+    assert body["reasoning"]["effort"] == "high"
+    assert counted_requests(server, admin) == 1

@@ -1,0 +1,213 @@
+"""Why a server cannot be reached: each cause in its own words, with its own setting."""
+
+import errno
+import socket
+import ssl
+
+import aiohttp
+import pytest
+from aiohttp.client_reqrep import ConnectionKey
+from aioresponses import aioresponses
+from multidict import CIMultiDict, CIMultiDictProxy
+from yarl import URL
+
+from openai_responses.endpoint import Endpoint
+from openai_responses.errors import ConnectionFailed, SettingFault
+from openai_responses.transport.connections import Connections
+from upstream.forward_proxy import ForwardProxy
+from upstream.server import KEY, ask, free_port
+
+pytestmark = pytest.mark.asyncio
+
+HOST = "nowhere.invalid"
+ADDRESS = f"https://{HOST}/v1"
+TO_HOST = ConnectionKey(HOST, 443, True, True, None, None, None)
+REQUEST = aiohttp.RequestInfo(
+    URL(ADDRESS), "POST", CIMultiDictProxy(CIMultiDict()), URL(ADDRESS)
+)
+
+
+def connector_error(number: int) -> aiohttp.ClientConnectorError:
+    """What aiohttp says about a connection that the system refused."""
+    return aiohttp.ClientConnectorError(TO_HOST, OSError(number, "CANARY"))
+
+
+def name_error(number: int) -> aiohttp.ClientConnectorDNSError:
+    """What it says about a name."""
+    return aiohttp.ClientConnectorDNSError(TO_HOST, socket.gaierror(number, "CANARY"))
+
+
+def untrusted(reason: str) -> aiohttp.ClientConnectorCertificateError:
+    """What it says about a certificate."""
+    cause = ssl.SSLCertVerificationError(1, "CANARY")
+    cause.verify_message = reason
+    return aiohttp.ClientConnectorCertificateError(TO_HOST, cause)
+
+
+def other_protocol() -> aiohttp.ClientConnectorSSLError:
+    """What it says about a server that does not speak TLS."""
+    cause = ssl.SSLError(1, "CANARY")
+    cause.reason = "WRONG_VERSION_NUMBER"
+    return aiohttp.ClientConnectorSSLError(TO_HOST, cause)
+
+
+SERVER = f"The model's server at {HOST} cannot be reached: "
+PROXY = "http://user:CANARY@127.0.0.1:{}"
+
+
+@pytest.mark.parametrize(
+    ("failure", "words", "settings"),
+    [
+        (name_error(socket.EAI_NONAME), "its name is not found", "base_url"),
+        (
+            name_error(socket.EAI_AGAIN),
+            "the name server does not answer",
+            "base_url",
+        ),
+        (
+            connector_error(errno.ECONNREFUSED),
+            "it refused the connection",
+            "base_url",
+        ),
+        (
+            connector_error(errno.EHOSTUNREACH),
+            "there is no route to it",
+            "base_url proxy",
+        ),
+        (
+            connector_error(errno.ENETUNREACH),
+            "there is no route to it",
+            "base_url proxy",
+        ),
+        (
+            connector_error(errno.ETIMEDOUT),
+            "it did not accept the connection in time",
+            "base_url proxy",
+        ),
+        (
+            aiohttp.ConnectionTimeoutError("CANARY"),
+            "it did not accept the connection in time",
+            "base_url proxy",
+        ),
+        (
+            aiohttp.ServerDisconnectedError("CANARY"),
+            "it closed the connection without an answer",
+            "base_url",
+        ),
+        (
+            ConnectionResetError(errno.ECONNRESET, "CANARY"),
+            "it closed the connection without an answer",
+            "base_url",
+        ),
+        (
+            aiohttp.ClientPayloadError("CANARY"),
+            "ClientPayloadError",
+            "base_url",
+        ),
+    ],
+    ids=lambda value: getattr(value, "__name__", None),
+)
+async def test_each_cause_has_its_words(
+    connections: Connections, failure: Exception, words: str, settings: str
+) -> None:
+    """Which are ours: those of the system could quote anything."""
+    with aioresponses() as network:
+        network.post(f"{ADDRESS}/responses", exception=failure)
+        with pytest.raises(ConnectionFailed) as failed:
+            await ask(connections, Endpoint(ADDRESS, KEY))
+    assert str(failed.value) == f"{SERVER}{words}. Try again."
+    fault = failed.value.fault
+    assert " ".join(fault.settings) == settings
+    assert fault.certainty == "possible"
+    assert failed.value.__cause__ is None
+
+
+async def test_name_without_a_proxy_is_looked_up_here(connections: Connections) -> None:
+    """By the real name server, or by none."""
+    with pytest.raises(ConnectionFailed, match="name") as failed:
+        await ask(connections, Endpoint(ADDRESS, KEY))
+    assert str(failed.value).startswith(SERVER)
+
+
+@pytest.mark.parametrize(
+    ("failure", "words", "settings"),
+    [
+        (
+            untrusted("certificate has expired"),
+            f"The certificate of {HOST} is not trusted: certificate has expired.",
+            "base_url ca_bundle verify_ssl",
+        ),
+        (
+            untrusted(""),
+            f"The certificate of {HOST} is not trusted.",
+            "base_url ca_bundle verify_ssl",
+        ),
+        (
+            other_protocol(),
+            f"The model's server at {HOST} does not use TLS, which its address asks "
+            "for with https.",
+            "base_url",
+        ),
+        (
+            aiohttp.ClientHttpProxyError(REQUEST, (), status=407, message="CANARY"),
+            "The HTTP proxy rejected the request.",
+            "proxy",
+        ),
+        (
+            aiohttp.ClientHttpProxyError(REQUEST, (), status=502, message="CANARY"),
+            f"The HTTP proxy does not connect to {HOST} (HTTP 502).",
+            "proxy base_url",
+        ),
+    ],
+)
+async def test_what_does_not_pass(
+    connections: Connections, failure: Exception, words: str, settings: str
+) -> None:
+    """Certificates, and what a proxy answers."""
+    endpoint = Endpoint(ADDRESS, KEY, proxy="http://127.0.0.1:1")
+    with aioresponses() as network:
+        network.post(f"{ADDRESS}/responses", exception=failure)
+        with pytest.raises(ConnectionFailed) as failed:
+            await ask(connections, endpoint)
+    assert str(failed.value) == words
+    assert " ".join(failed.value.fault.settings) == settings
+
+
+async def test_proxy_of_the_valve(connections: Connections) -> None:
+    """It is named without its password."""
+    port = free_port()
+    endpoint = Endpoint(ADDRESS, KEY, proxy=PROXY.format(port))
+    with pytest.raises(ConnectionFailed) as failed:
+        await ask(connections, endpoint)
+    assert str(failed.value) == (
+        f"The HTTP proxy at 127.0.0.1:{port} cannot be reached: it refused the "
+        "connection."
+    )
+    assert failed.value.fault == SettingFault(("proxy",))
+
+
+async def test_proxy_of_the_environment(
+    connections: Connections, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No valve is the cause, so none is named."""
+    port = free_port()
+    monkeypatch.setenv("HTTPS_PROXY", PROXY.format(port))
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    monkeypatch.delenv("no_proxy", raising=False)
+    with pytest.raises(ConnectionFailed) as failed:
+        await ask(connections, Endpoint(ADDRESS, KEY))
+    assert str(failed.value) == (
+        f"The HTTP proxy at 127.0.0.1:{port}, which this server's environment names, "
+        "cannot be reached: it refused the connection. An administrator has to check "
+        "that environment."
+    )
+    assert failed.value.fault.settings == ()
+
+
+async def test_real_proxy_that_refuses_the_tunnel(connections: Connections) -> None:
+    """It wants credentials: the first case of all in a company."""
+    async with ForwardProxy(free_port(), "Basic other") as proxy:
+        endpoint = Endpoint(ADDRESS, KEY, proxy=proxy.address)
+        with pytest.raises(ConnectionFailed) as failed:
+            await ask(connections, endpoint)
+    assert str(failed.value) == "The HTTP proxy rejected the request."
