@@ -42,7 +42,7 @@ from owui_chat.render.chunks import (
     error_chunk,
     whole_characters,
 )
-from owui_chat.render.client_errors import client_error, exception_status
+from owui_chat.render.client_errors import exception_error
 from owui_chat.render.completions import ChunkRenderer, completion_text
 from shells.audit_log import AuditLog, open_audit_log
 from shells.failures import report_exception, report_failure, report_skipped
@@ -96,7 +96,7 @@ def _failure_chunk(call: PipelineCall, error: Exception) -> Chunk:
     message = report_exception(call.log, error, PIPELINE_SHELL)
     if call.caller.host_reads:
         return error_chunk(message)
-    return client_error(message, exception_status(error))
+    return exception_error(message, error)
 
 
 async def _run_agent(call: PipelineCall) -> Chunk:

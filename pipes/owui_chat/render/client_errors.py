@@ -23,6 +23,7 @@ from openai_responses.endings import (
 )
 from openai_responses.errors import (
     ApiError,
+    InvalidParameter,
     InvalidRequest,
     Remedy,
     ResponsesError,
@@ -111,6 +112,12 @@ def seconds_to_wait(ended: RunDone) -> int | None:
     """Return after how many seconds the server wants to be asked again, if it says so."""
     seconds = ended.trace.retry_after
     return None if seconds is None else math.ceil(seconds)
+
+
+def exception_error(message: str, error: Exception) -> Chunk:
+    """Return the chunk of a request that an exception stopped."""
+    param = error.param if isinstance(error, InvalidParameter) else None
+    return client_error(message, exception_status(error), ApiError(param=param))
 
 
 def client_error(message: str, status: int, error: ApiError = _NO_ERROR) -> Chunk:

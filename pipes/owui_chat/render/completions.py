@@ -8,7 +8,6 @@ with commentary, it is repeated as the answer.
 from typing import Any
 
 from openai_responses.endings import Ending
-from openai_responses.errors import InvalidParameter, InvalidRequest
 from openai_responses.items import (
     Item,
     has_image,
@@ -178,14 +177,6 @@ def has_failed(ending: Ending) -> bool:
 
 def _error(ended: RunDone) -> Chunk:
     return ending_error(ended) if has_failed(ended.ending) else {}
-
-
-def client_error(message: str, error: Exception) -> Chunk:
-    """Return an exception in the form of OpenAI's API, which clients know."""
-    is_refused = isinstance(error, InvalidRequest)
-    param = error.param if isinstance(error, InvalidParameter) else None
-    kind = "invalid_request_error" if is_refused else "server_error"
-    return {"error": {"message": message, "type": kind, "param": param, "code": None}}
 
 
 def _finish_reason(ending: Ending, has_calls: bool) -> str:

@@ -3,7 +3,6 @@
 from typing import Any
 
 from openai_responses.clock import monotonic_seconds, unix_seconds
-from openai_responses.errors import ApiError, InvalidParameter
 from openai_responses.loop.events import RunDone
 from openai_responses.ulid import new_ulid
 from owui_chat.render.chunks import (
@@ -15,9 +14,8 @@ from owui_chat.render.chunks import (
     host_usage,
 )
 from owui_chat.render.client_errors import (
-    client_error,
     ending_status,
-    exception_status,
+    exception_error,
     seconds_to_wait,
 )
 from owui_chat.render.completions import ChunkRenderer, completion, has_failed
@@ -40,8 +38,7 @@ def failure_chunk(caller: Caller, message: str, error: Exception) -> Chunk:
     """Return the chunk of an answer that an exception stopped."""
     if caller.host_reads:
         return error_chunk(message)
-    named = ApiError(param=error.param if isinstance(error, InvalidParameter) else None)
-    return client_error(message, exception_status(error), named)
+    return exception_error(message, error)
 
 
 def readable_chunk(chunk: Chunk, caller: Caller) -> Chunk:

@@ -284,7 +284,7 @@ def explain_unanswered(
 CHECK_COMMAND = "/check"
 """What an administrator sends; from others it goes to the model."""
 _USAGE_COMMAND = "/usage"
-_NOT_COUNTED = (
+_NO_RULES = (
     "Usage is not counted here, because no rules are set. An administrator can set them "
     "in USER_LIMITS_JSON of the filter OpenAI Responses Administration (docs/limits.md)."
 )
@@ -323,7 +323,7 @@ def is_usage_command(command: str) -> bool:
 
 async def uncounted_lines() -> AsyncGenerator[str, None]:
     """Yield the answer to `/usage` where no filter counts."""
-    yield _NOT_COUNTED
+    yield _NO_RULES
 
 
 def _normalize_command(text: str) -> str:
