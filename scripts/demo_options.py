@@ -41,6 +41,12 @@ def build_demo_parser() -> argparse.ArgumentParser:
         action="store_true",
         help="also start a Pipelines server with the agents, connected to Open WebUI",
     )
+    parser.add_argument(
+        "--server",
+        metavar="URL",
+        help="your own server, such as llama-server or Ollama: http://127.0.0.1:8081/v1",
+    )
+    parser.add_argument("--model", metavar="NAME", help="the model at --server")
     return parser
 
 
