@@ -1,7 +1,8 @@
 """Run a real Open WebUI on this machine with the pipe in it.
 
 `scripts/demo` starts it and installs what is missing. If OPENAI_API_KEY is in the
-environment, the pipe talks to OpenAI, otherwise to the simulator.
+environment, the pipe talks to OpenAI, otherwise to the simulator; with `--server` to a
+server of your own.
 """
 
 import argparse
@@ -20,6 +21,7 @@ from tempfile import TemporaryDirectory, gettempdir
 import release
 from demo_options import USUAL_PORT, is_free, read_demo_options
 from demo_secrets import PASSWORD, demo_secrets
+from demo_server import describe_server, own_server_valves
 from hosts.people.client import Json, OpenWebUIError
 from hosts.people.users import EVERYBODY_READS, User
 from hosts.servers.offline import ADMIN_EMAIL, BootError, free_port
@@ -83,7 +85,10 @@ class Upstream:
 async def demo(options: argparse.Namespace) -> int:
     """Boot, install, then serve until stopped; or check two turns and end."""
     async with AsyncExitStack() as running:
-        upstream = await choose_upstream(running)
+        if options.server:
+            upstream = choose_own_server(options.server, options.model)
+        else:
+            upstream = await choose_upstream(running)
         print(upstream.message)
         guards = demo_secrets(options.keep_data)
         server = OpenWebUI(
@@ -139,7 +144,8 @@ async def install_release(admin: User, valves: Json) -> list[str]:
             function["id"], function["content"], function["name"]
         )
     stored = await admin.valves(PIPE_ID)
-    await admin.set_valves(PIPE_ID, stored | valves)
+    # An earlier demo with --server may have stored its model.
+    await admin.set_valves(PIPE_ID, stored | {"MODEL_ID": None, **valves})
     await install_lake(admin, EVERYBODY_READS)
     await switch_sub_agents_on(admin)
     for model in models:
@@ -191,6 +197,16 @@ async def choose_upstream(running: AsyncExitStack) -> Upstream:
     )
 
 
+def choose_own_server(url: str, model: str) -> Upstream:
+    """Return the server that the options name; OpenAI's key is not for it."""
+    names = [name for name in OPENAI_VARIABLES if name != "OPENAI_API_KEY"]
+    return Upstream(
+        message=describe_server(url, model),
+        valves={**own_server_valves(url, model), **dict.fromkeys(HOSTED_TOOLS, False)},
+        environment={name: os.environ[name] for name in names if name in os.environ},
+    )
+
+
 async def start_agents(
     running: AsyncExitStack, admin: User, upstream: Upstream
 ) -> None:
@@ -200,6 +216,8 @@ async def start_agents(
     valves = {name: value for name, value in upstream.valves.items() if value}
     if upstream.simulator:
         valves |= AGENT_TOOLS
+    if "MODEL_ID" in valves:
+        valves["MODEL"] = valves.pop("MODEL_ID")
     await install_pipeline(pipelines, valves)
     await running.enter_async_context(connected(admin, pipelines))
     offered = await pipelines.models()

@@ -45,6 +45,12 @@ def build_demo_parser() -> argparse.ArgumentParser:
         action="store_true",
         help="also start a Pipelines server with the agents, connected to Open WebUI",
     )
+    parser.add_argument(
+        "--server",
+        metavar="URL",
+        help="your own server, such as llama-server or Ollama: http://127.0.0.1:8081/v1",
+    )
+    parser.add_argument("--model", metavar="NAME", help="the model at --server")
     return parser
 
 
@@ -52,6 +58,7 @@ def read_demo_options(arguments: Sequence[str]) -> argparse.Namespace:
     """Return the options; end with a sentence if the demo cannot start with them."""
     parser = build_demo_parser()
     options = parser.parse_args(arguments)
+    _check_server_options(parser, options)
     if options.port and not is_free(options.port):
         parser.error(f"port {options.port} is in use")
     if options.tour and os.environ.get("OPENAI_API_KEY"):
@@ -60,6 +67,21 @@ def read_demo_options(arguments: Sequence[str]) -> argparse.Namespace:
             "OPENAI_API_KEY for it"
         )
     return options
+
+
+def _check_server_options(
+    parser: argparse.ArgumentParser, options: argparse.Namespace
+) -> None:
+    """End with a sentence if the options of a server do not fit the others."""
+    if bool(options.server) != bool(options.model):
+        parser.error("--server and --model are given together")
+    if not options.server:
+        return
+    if not options.server.startswith(("http://", "https://")):
+        parser.error(f"--server {options.server!r} is no address: http://HOST:PORT/v1")
+    for name in ("tour", "check"):
+        if getattr(options, name):
+            parser.error(f"--{name} is for the simulator or OpenAI, not for --server")
 
 
 def is_free(port: int) -> bool:

@@ -1,13 +1,15 @@
 """Try the built pipe with real servers of the Responses API that are not OpenAI's.
 
-    scripts/others                      gpt-oss's own server, and LiteLLM's proxy
+    scripts/others                      gpt-oss's own server, LiteLLM's proxy, llama.cpp
     scripts/others --only litellm
     scripts/others --save FOLDER        also keep what the servers streamed
 
 The servers are installed in an environment of their own (requirements/others.txt: about
 130 packages from PyPI, 800 MB on the disk) and listen on 127.0.0.1 alone. The models behind them
-are pretended ones: they call a tool when they are asked for the weather. No model is
-downloaded. gpt-oss's server needs Python 3.12 or newer.
+are pretended ones: they call a tool when they are asked for the weather. gpt-oss's
+server needs Python 3.12 or newer. llama.cpp is real, with a real model of 135 million
+parameters (161 MB from PyPI): it needs a CPU with AVX-512, and root, because it runs as
+nobody and without network.
 """
 
 import argparse
@@ -21,7 +23,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
@@ -33,10 +35,19 @@ import aiohttp
 import pytest
 from aiohttp import web
 
+from chats.pictures import PIXEL
 from environment import Environment
 from golden_run.built_files import BUILT_PIPE, ROOT, load_pipe
 from hosts.servers.offline import free_port
 from other_servers.completions_stub import complete_chat
+from other_servers.llama_cpp import (
+    LLAMA_CPP,
+    MODEL,
+    LlamaServer,
+    Teller,
+    read_obstacle,
+    try_llama_cpp,
+)
 from other_servers.relay import Relay
 from stand_in.chats import (
     convert_output,
@@ -90,6 +101,8 @@ class Served:
     missing: str = ""
     refused: Json = field(default_factory=dict)
     """Parameters that the server refuses, and that the pipe has to leave out."""
+    llama: LlamaServer | None = None
+    """The server itself, if it is llama.cpp."""
 
 
 @dataclass
@@ -103,20 +116,30 @@ class Chat:
     tool_runs: int = 0
     turns: int = 0
 
-    async def ask(self, text: str, **body: Any) -> list[Json]:
+    async def ask(self, text: object, **body: Any) -> list[Json]:
         """Send a question; return the chunks of the answer."""
         self.messages.append({"role": "user", "content": text})
         return await self.answer(**body)
 
     async def answer(self, *, model: str = "", **body: Any) -> list[Json]:
         """Let the model answer the last message, perhaps once more."""
+        return [chunk async for chunk in await self._begin(model, body)]
+
+    async def stream(self, text: str) -> AsyncGenerator[Json, None]:
+        """Send a question; yield the chunks of the answer as they come."""
+        self.messages.append({"role": "user", "content": text})
+        async with contextlib.aclosing(await self._begin("", {})) as chunks:
+            async for chunk in chunks:
+                yield chunk
+
+    async def _begin(self, model: str, body: Json) -> Any:
         self.turns += 1
         self.host.chats.rows["chat-1"] = Row("user-1", {"title": "Others"})
         ids = {"chat_id": "chat-1", "message_id": f"m-{self.turns}", "session_id": "s"}
         request = host_request()
         spec = describe_tool("get_weather")["function"]
         tool = {"tool_id": "t", "callable": host_callable(self._run), "spec": spec}
-        answer = await self.pipe.pipe(
+        return await self.pipe.pipe(
             {
                 "model": f"others.{model or self.model}",
                 "messages": json.loads(json.dumps(self.messages)),
@@ -129,7 +152,6 @@ class Chat:
             __request__=request,
             __tools__={"get_weather": tool},
         )
-        return [chunk async for chunk in answer]
 
     def _run(self, city: str) -> str:
         self.tool_runs += 1
@@ -292,7 +314,28 @@ async def serve_litellm(folder: Path) -> AsyncIterator[Served]:
             yield Served(url, "stand-in", "missing")
 
 
-SERVERS = {"gpt-oss": serve_gpt_oss, "litellm": serve_litellm}
+@contextlib.asynccontextmanager
+async def serve_llama_cpp(folder: Path) -> AsyncIterator[Served]:
+    """Run llama.cpp with a small model, in a folder that nobody may use."""
+    own = folder / "llama.cpp"
+    own.mkdir()
+    for path in (folder, own):
+        path.chmod(0o711)
+    os.chown(own, 65534, 65534)
+    server = LlamaServer(own, LLAMA_CPP)
+    try:
+        await server.start()
+        yield Served("http://llama", MODEL, llama=server)
+    finally:
+        await server.kill()
+
+
+SERVERS = {
+    "gpt-oss": serve_gpt_oss,
+    "litellm": serve_litellm,
+    "llama.cpp": serve_llama_cpp,
+}
+TELLER = Teller(shown_text, error_of, PIXEL)
 
 
 async def try_all(names: Sequence[str], save: Path | None) -> int:
@@ -305,7 +348,9 @@ async def try_all(names: Sequence[str], save: Path | None) -> int:
         for name in names:
             async with SERVERS[name](folder) as served:
                 for mode in MODES:
-                    relay = Relay(served.url)
+                    relay = Relay(
+                        served.url, served.llama.socket if served.llama else ""
+                    )
                     host = StandInHost(patch, folder)
                     problems = await try_mode(served, relay, built, mode, host)
                     if problems:
@@ -322,7 +367,15 @@ async def try_mode(
     """Try a server with a new pipe in one mode; return the problems."""
     async with serve_here(relay.pass_on) as url:
         pipe = make_pipe(built, url, served, mode)
-        problems = await try_server(served, relay, pipe, host)
+        if served.llama:
+            problems = await try_llama_cpp(
+                lambda: Chat(pipe, served.model, host),
+                served.llama,
+                TELLER,
+                tells_limits=mode != "openai",
+            )
+        else:
+            problems = await try_server(served, relay, pipe, host)
         await pipe._connections.close()
     return problems
 
@@ -358,11 +411,17 @@ def main() -> int:
     parser.add_argument("--only", choices=SERVERS, help="one server")
     parser.add_argument("--save", type=Path, metavar="FOLDER")
     options = parser.parse_args()
-    if not OTHERS.is_current():
+    names = [options.only] if options.only else list(SERVERS)
+    obstacle = read_obstacle()
+    if "llama.cpp" in names and obstacle:
+        print(f"llama.cpp is skipped: {obstacle}.")
+        names.remove("llama.cpp")
+    if names != ["llama.cpp"] and not OTHERS.is_current():
         print("130 packages (800 MB on the disk) go from PyPI to .venv/hosts/others.")
         OTHERS.make_current(None)
+    if "llama.cpp" in names:
+        LLAMA_CPP.make_current(None)
     logging.disable(logging.CRITICAL)
-    names = [options.only] if options.only else list(SERVERS)
     return 1 if asyncio.run(try_all(names, options.save)) else 0
 
 

@@ -19,9 +19,10 @@ class Exchange:
 class Relay:
     """Passes everything on to `target`, an address without a path."""
 
-    def __init__(self, target: str) -> None:
-        """Keep nothing yet."""
+    def __init__(self, target: str, socket: str = "") -> None:
+        """Keep nothing yet; `socket` is a file on which the server listens."""
         self._target = target
+        self._socket = socket
         self.exchanges: list[Exchange] = []
 
     async def pass_on(self, request: web.Request) -> web.StreamResponse:
@@ -36,8 +37,9 @@ class Relay:
         exchange = Exchange(await request.json() if sent else {})
         if sent:
             self.exchanges.append(exchange)
+        connector = aiohttp.UnixConnector(self._socket) if self._socket else None
         async with (
-            aiohttp.ClientSession() as session,
+            aiohttp.ClientSession(connector=connector) as session,
             session.request(
                 request.method, url, data=sent, headers=headers
             ) as answered,

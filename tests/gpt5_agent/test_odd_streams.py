@@ -15,7 +15,14 @@ from hosts.servers.functions import HostFunctions
 from openai_responses.items import message_text
 from runs.tools import calling
 from upstream import wire
-from upstream.odd_streams import ANSWER, CALLS, CITY, WHOLE_ANSWERS, sending
+from upstream.odd_streams import (
+    ANSWER,
+    CALLS,
+    CITY,
+    LATE_ENDS,
+    WHOLE_ANSWERS,
+    sending,
+)
 from upstream.server import Answerer, Upstream, in_turn, streaming
 
 pytestmark = pytest.mark.asyncio
@@ -38,11 +45,15 @@ async def agent_at(answer: Answerer) -> AsyncIterator[tuple[Ask, list[Any]]]:
         )
 
         async def ask(
-            messages: list[Json], *, is_page: bool = True, streams: bool = True
+            messages: list[Json],
+            *,
+            is_page: bool = True,
+            streams: bool = True,
+            **more: Any,
         ) -> Any:
             model = f"agents.{AGENT}"
             tools = [host_tool("get_weather"), host_tool("list_ships")]
-            body: Json = {"model": model, "messages": messages, "tools": tools}
+            body: Json = {"model": model, "messages": messages, "tools": tools, **more}
             if is_page:
                 body = await pipeline.inlet({**body, "metadata": METADATA}, None)
                 del body["metadata"]
@@ -94,6 +105,21 @@ async def test_answer_of_a_plain_client(name: str) -> None:
     assert errors([*chunks, result]) == []
     assert plain_text(chunks).strip() == ANSWER.strip()
     assert result["choices"][0]["message"]["content"].strip() == ANSWER.strip()
+
+
+@pytest.mark.parametrize(("most", "reason"), [(160, "length"), (161, "stop")])
+async def test_plain_client_is_told_that_an_answer_was_cut(
+    most: int, reason: str
+) -> None:
+    """llama.cpp calls it complete, with the 160 tokens that it took (recorded)."""
+    async with agent_at(sending(LATE_ENDS, LATE_ENDS)) as (ask, _):
+        asked = {"is_page": False, "max_tokens": most}
+        chunks = await ask([QUESTION], **asked)
+        result = await ask([QUESTION], streams=False, **asked)
+
+    choices = [*result["choices"], *(c for e in chunks for c in e.get("choices", ()))]
+    reasons = [choice["finish_reason"] for choice in choices]
+    assert [each for each in reasons if each] == [reason, reason]
 
 
 @each_size

@@ -24,7 +24,14 @@ from owui_chat.storage.markers import strip_markers
 from owui_manifold.pipe import Pipe
 from stand_in.host import host_callable
 from upstream import wire
-from upstream.odd_streams import ANSWER, CALLS, CITY, WHOLE_ANSWERS, sending
+from upstream.odd_streams import (
+    ANSWER,
+    CALLS,
+    CITY,
+    LATE_ENDS,
+    WHOLE_ANSWERS,
+    sending,
+)
 from upstream.server import Answerer, Upstream, in_turn, replying, streaming
 
 pytestmark = pytest.mark.asyncio
@@ -103,6 +110,23 @@ async def test_answer_of_a_plain_client(name: str, pipe: Pipe) -> None:
     assert choice["message"]["content"] == ANSWER
     assert choice["finish_reason"] == "stop"
     assert "tool_calls" not in choice["message"]
+
+
+@pytest.mark.parametrize(("most", "reason"), [(160, "length"), (161, "stop")])
+async def test_plain_client_is_told_that_an_answer_was_cut(
+    most: int, reason: str, pipe: Pipe
+) -> None:
+    """llama.cpp calls it complete, with the 160 tokens that it took (recorded)."""
+    body = chat("Hi", max_tokens=most)
+    twice = sending(LATE_ENDS, LATE_ENDS)
+    async with upstream_of(pipe, twice, COMPATIBILITY="auto") as bodies:
+        chunks = await chunks_of(pipe, body, **PLAIN)
+        result = await result_of(pipe, body, **PLAIN)
+
+    assert [body["max_output_tokens"] for body in bodies] == [most, most]
+    choices = [*result["choices"], *(c for e in chunks for c in e.get("choices", ()))]
+    reasons = [choice["finish_reason"] for choice in choices]
+    assert [each for each in reasons if each] == [reason, reason]
 
 
 @each_size

@@ -247,7 +247,12 @@ class HostRenderer:
             (item, self._thoughts.get_text(index)) for index, item in event.items
         ]
         details = write_details(
-            event.name, items_and_texts, self._origin, event.notes, self._sign
+            event.name,
+            items_and_texts,
+            self._origin,
+            event.notes,
+            self._sign,
+            continues=event.continues,
         )
         thought = self._native.shown.items[thought_index]
         carrier = {**thought, "reasoning_details": details}

@@ -129,7 +129,12 @@ class Session:
             "role": "assistant",
             "content": "\n".join(text for text in texts if text),
             "reasoning_details": write_details(
-                ended.name, items_and_texts, origin, ended.notes, self._request.sign
+                ended.name,
+                items_and_texts,
+                origin,
+                ended.notes,
+                self._request.sign,
+                continues=ended.continues,
             ),
         }
         calls = [chat_tool_call(item) for item in items if is_call(item)]

@@ -21,6 +21,7 @@ from openai_responses.items import (
     count_updates,
     drop_orphans,
     drop_tool_items,
+    has_plain_reasoning,
     is_call,
     is_code,
     is_commentary,
@@ -96,7 +97,7 @@ def build_input(
         items += ended_run
         items.append(part.item)
         run = []
-    items += _RunHistory(run, unused, reader).items()
+    items += _RunHistory(run, unused, reader, is_open=True).items()
     kinds = {item.get("type") for item in items}
     if "compaction" in kinds:
         items = since_compaction(_sent_compactions(items, repairs))
@@ -165,12 +166,16 @@ class _RunHistory:
         run: Sequence[AssistantPart],
         records: dict[str, Record],
         reader: Origin | None,
+        *,
+        is_open: bool = False,
     ) -> None:
         """Take what the `run` names out of the `records`.
 
         Without what nobody at this request's server can read. A call whose card was
         deleted stays for now, because it tells which reasoning must be removed with it.
+        A run is open if no message of the user follows: its answer goes on.
         """
+        self._is_open = is_open
         self._pieces: list[_Piece] = []
         self._items: dict[str, list[Item]] = {}
         """The items of each record, by its ULID."""
@@ -196,7 +201,8 @@ class _RunHistory:
             self._pieces.append(piece)
             record = records.pop(piece.ulid, None)
             if record:
-                self._items[piece.ulid] = _readable_items(record, reader)
+                readable = _readable_items(record, reader, is_open=self._is_open)
+                self._items[piece.ulid] = readable
                 self._shown[piece.ulid] = record.shown
 
     @cached_property
@@ -308,13 +314,21 @@ class _RunHistory:
         return items
 
 
-def _readable_items(record: Record, reader: Origin | None) -> list[Item]:
+def _readable_items(
+    record: Record, reader: Origin | None, *, is_open: bool
+) -> list[Item]:
     """Return what is sent of a record: a configuration is for its model alone.
 
-    Items are stored in the form in which they are sent again.
+    Items are stored in the form in which they are sent again. Plain reasoning goes to
+    its own server, and only until the answer that it led to is complete.
     """
     is_ours = bool(reader and reader.can_decrypt(record.origin))
-    return [item for item in record.payload if is_replayed(item, is_ours=is_ours)]
+    goes_on = is_open and is_ours and record.is_carried
+    return [
+        item
+        for item in record.payload
+        if is_replayed(item, is_ours=is_ours) or (goes_on and has_plain_reasoning(item))
+    ]
 
 
 def _call_item(call: ToolCall) -> Item:

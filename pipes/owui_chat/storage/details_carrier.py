@@ -23,8 +23,8 @@ from typing import Any, NamedTuple
 from openai_responses.items import (
     Item,
     content_parts,
+    has_encrypted_reasoning,
     has_plain_reasoning,
-    is_reasoning,
     item_type,
     message_text,
 )
@@ -67,18 +67,20 @@ def write_details(
     origin: Origin,
     notes: Mapping[str, Any],
     sign: Sign | None,
+    *,
+    continues: bool = False,
 ) -> list[Item]:
     """Return the entries of a response from its items and the text shown for each.
 
     `name` distinguishes the response from all others. Plain reasoning is not kept beyond
-    its run.
+    its run: only if the run `continues` in a later request of the host, that needs it.
     """
     head = {"type": _TURN, "origin": origin.wire(), "notes": dict(notes), "index": 0}
     named = {"format": _FORMAT, "turn": name}
     entries: list[Item] = []
     for item, shown in items:
         for replayed in replay_output([item], with_reasoning=True):
-            if not has_plain_reasoning(replayed):
+            if continues or not has_plain_reasoning(replayed):
                 entries.append(_entry(replayed, shown))
     carried = [
         {**entry, **named, "index": index} for index, entry in enumerate(entries, 1)
@@ -103,7 +105,7 @@ def read_details(details: object, sign: Sign | None) -> list[DetailTurn]:
 
 def _entry(item: Item, shown: str) -> Item:
     """Return the entry of an item; a message in its short form has no type."""
-    if is_reasoning(item):
+    if has_encrypted_reasoning(item):
         rest = dict(item)
         encrypted = rest.pop("encrypted_content")
         return {"type": _REASONING, "data": encrypted, "item": rest}
@@ -251,6 +253,7 @@ def _numbered_record(
         message_id="",
         origin=origin,
         shown=text_digest(str(shown)) if is_known else "",
+        is_carried=True,
     )
 
 

@@ -67,6 +67,8 @@ class Record(NamedTuple):
     message_id: str
     origin: Origin
     shown: str = ""
+    is_carried: bool = False
+    """Whether messages of the request carry it (`details_carrier`), not the chat."""
 
     @property
     def kind(self) -> str:

@@ -38,6 +38,8 @@ from stand_in.signing import SIGN
 from strategies.context import ContextSource
 from strategies.guide import Guide
 from strategies.policy import build_system_instruction
+from upstream.odd_streams import sending
+from upstream.server import Upstream
 
 pytestmark = pytest.mark.asyncio
 
@@ -387,3 +389,22 @@ async def test_thoughts_in_tags_of_another_server(desk: Desk, profile: str) -> N
     assert "think>" not in json.dumps([*ended, *desk.bodies])
     [answer] = [event.content for event in events if isinstance(event, NewMessage)]
     assert answer == message_text(ended[-1])
+
+
+@pytest.mark.parametrize("server", ["llama.cpp", "vllm-0.32.0"])
+async def test_plain_reasoning_goes_back_between_rounds(
+    server: str, connections: Connections
+) -> None:
+    """With its id and its words, as the server gave it (recorded)."""
+    tool = WeatherTool()
+    async with Upstream(sending(f"{server}.1", f"{server}.2")) as upstream:
+        asked: Json = {"endpoint": upstream.endpoint, "connections": connections}
+        events = await events_of(question(tool, **asked, limits=limits()))
+
+    assert tool.called == [{"city": "Zürich"}]
+    assert ending_of(events).kind == "completed"
+    given = next(e.item for e in events if isinstance(e, ItemDone))
+    [sent] = filter(is_reasoning, upstream.bodies[1]["input"])
+    assert sent["id"] == given["id"]
+    assert sent["content"] == given["content"]
+    assert "I call the function" in str(sent["content"])

@@ -42,6 +42,7 @@ from runs.scripted import ScriptedProvider
 from shells.shell import PIPELINE_SHELL
 from shells.tool_valves import read_rules
 from strategies.guard import TOOL_FAILED_TEXT
+from strategies.parameters import StrategyParameters
 
 Json = dict[str, Any]
 ChatMaker = Callable[..., HostChat]
@@ -123,6 +124,71 @@ def test_round_trip_sends_what_was_sent_and_what_came_of_it(
         *replay_output([reasoning("3"), SAID], with_reasoning=True),
     ]
     assert last[1:-1] == expected
+
+
+def plain_thought(number: int) -> Item:
+    """Reasoning as llama.cpp and vLLM give it: words, and nothing encrypted."""
+    part = {"type": "reasoning_text", "text": f"I look {number}."}
+    return {
+        **without(reasoning(str(number)), "encrypted_content"),
+        **{"summary": [], "content": [part]},
+    }
+
+
+@pytest.mark.parametrize("emits", [True, False])
+@pytest.mark.parametrize("rules", ["", "host_*=ask"])
+def test_plain_reasoning_goes_back_until_the_answer_is_complete(
+    emits: bool, rules: str, chat_of: ChatMaker
+) -> None:
+    """As it came, between the rounds of the host; no later turn sends or stores it."""
+    chat = chat_of(
+        [plain_thought(1), calls("host_weather", 10)],
+        [plain_thought(2), calls("host_weather", 20)],
+        [plain_thought(3), SAID],
+        [SAID],
+        emits_thoughts=emits,
+        rules=rules,
+    )
+
+    async def work() -> None:
+        await chat.say("Weather?")
+        await chat.say("And now?")
+
+    run_skipping(work())
+
+    assert chat.ran == ["host_weather", "host_weather"]
+    *rounds, next_turn = [history for history, _ in chat.provider.asked]
+    thoughts = replay_output([plain_thought(1), plain_thought(2)], with_reasoning=True)
+    sent = [[item for item in history if is_reasoning(item)] for history in rounds]
+    assert sent == [[], thoughts[:1], thoughts]
+    assert not any(map(is_reasoning, next_turn))
+    details = [item.get("reasoning_details") for item in chat.messages]
+    assert "I look 3." not in json.dumps(details)
+
+
+@pytest.mark.parametrize("change", ["model", "signature"])
+def test_plain_reasoning_of_others_is_not_sent(change: str, chat_of: ChatMaker) -> None:
+    """Another model thought so, or anybody could have written it."""
+
+    def change_it(name: str, _arguments: Json) -> str:
+        match change:
+            case "model":
+                chat.asked = chat.asked._replace(
+                    parameters=StrategyParameters("gpt-4.1")
+                )
+            case "signature":
+                text = json.dumps(chat.output).replace("I look", "Obey")
+                chat.output = json.loads(text)
+        return name
+
+    chat = chat_of([plain_thought(1), calls("host_weather")], [SAID], tool=change_it)
+
+    run_skipping(chat.say("Weather?"))
+
+    _, last = [history for history, _ in chat.provider.asked]
+    assert [item["type"] for item in last[1:]] == [
+        *("function_call", "function_call_output")
+    ]
 
 
 def test_run_goes_on_until_the_host_has_answered(chat_of: ChatMaker) -> None:
