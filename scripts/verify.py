@@ -16,6 +16,8 @@ from progress import Progress
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = ("pipes", "pipelines", "scripts", "tests")
 PARALLEL = ("-n", "2", "--dist", "loadfile")  # each worker has a server of its own
+HOST_BENCHES = ("inside.py", "first.py", "cost.py")
+"""They start an Open WebUI: tests/hosts/test_bench_inside.py runs them."""
 STEPS = {
     "ruff": ["-m", "ruff", "check", "."],
     "black": ["-m", "black", "--check", *SOURCES],
@@ -23,6 +25,7 @@ STEPS = {
     "bundle.py --check": ["scripts/bundle.py", "--check"],
     "release.py --check": ["scripts/release.py", "--check"],
     "readme.py --check": ["scripts/readme.py", "--check"],
+    "benchmarks": ["scripts/bench/all.py", "--quick", "--without", *HOST_BENCHES],
     "pytest": ["-m", "pytest", *PARALLEL],
 }
 INTERRUPTED = 130

@@ -1,4 +1,4 @@
-"""What the README says can be typed, clicked and looked at."""
+"""Commands of the README start, and links and pictures of the pages are there."""
 
 import os
 import re
@@ -10,10 +10,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
-BLOCK = re.compile(r"^```sh\n(.*?)^```", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"\[[^]]*\]\(([^)]+)\)")
 LARGEST_PICTURE = 200_000
-MOST_README_BYTES = 9_000
 STARTED = {
     "bash scripts/demo": ("--help", "--keep-data"),
     "bash scripts/test": ("--version", "pytest alone runs"),
@@ -21,47 +19,6 @@ STARTED = {
 }
 """Commands that take their time: arguments with which they end soon, and a word that
 they say then."""
-ELSEWHERE = {
-    ".venv/bin/python scripts/bundle.py --check": (
-        "tests/test_bundle.py::test_check_names_the_stale_file_and_writes_nothing"
-    ),
-    ".venv/bin/python scripts/readme.py --check": (
-        "tests/test_readme.py::test_every_page_is_current"
-    ),
-    ".venv/bin/python scripts/bench/all.py --quick": (
-        "tests/test_bench.py::test_every_benchmark_runs_at_a_tiny_size"
-    ),
-    "cd scripts && ../.venv/bin/python -m simulator": (
-        "tests/test_bench.py::test_every_benchmark_runs_at_a_tiny_size"
-    ),
-}
-"""Commands that another test runs."""
-
-
-def commands() -> set[str]:
-    """Every line of the blocks for a shell, without its comment."""
-    pages = (ROOT / name for name in ("README.md", "CONTRIBUTING.md"))
-    blocks = [
-        block for page in pages for block in BLOCK.findall(page.read_text("utf-8"))
-    ]
-    lines = (
-        line.split(" # ")[0].strip() for block in blocks for line in block.split("\n")
-    )
-    return {line for line in lines if line and not line.startswith("#")}
-
-
-def test_every_command_is_run_by_a_test() -> None:
-    """A new one belongs in one of the lists above, an old one out of it."""
-    assert commands() == STARTED.keys() | ELSEWHERE.keys()
-
-
-@pytest.mark.parametrize(
-    "named", sorted(set(ELSEWHERE.values())), ids=lambda named: named.split("/")[-1]
-)
-def test_the_named_test_is_there(named: str) -> None:
-    """A renamed test would leave a command without one."""
-    file, _, name = named.partition("::")
-    assert f"def {name}(" in (ROOT / file).read_text("utf-8")
 
 
 @pytest.mark.parametrize("command", STARTED)
@@ -81,11 +38,6 @@ def test_a_command_starts(command: str) -> None:
 
     assert done.returncode == 0, done.stderr
     assert expected in done.stdout
-
-
-def test_the_readme_is_one_screen_after_another() -> None:
-    """At most 9 kB; the rest is in docs/."""
-    assert (ROOT / "README.md").stat().st_size <= MOST_README_BYTES
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

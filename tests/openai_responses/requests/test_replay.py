@@ -1,7 +1,5 @@
 """Hosted items go back in the form that the API's own types ask for."""
 
-
-
 from openai_responses.items import Item
 from openai_responses.requests.replay import (
     replay_items,
