@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from hosts.servers.functions import HostFunctions
-from openai_responses.endings import CUT, Ending
+from openai_responses.endings import CUT, Ending, ending_of_incomplete
 from openai_responses.items import Item, message_text
 from openai_responses.loop.events import (
     NO_THOUGHT,
@@ -164,6 +164,16 @@ def test_marker_stands_in_the_stored_text_too() -> None:
     assert items[1]["content"] == [text_part(f"{LINE}Rain.")]
 
 
+def test_marker_grows_in_front_of_the_text() -> None:
+    """In one piece: half of one would flash on the page."""
+    message_events = run_of(message("1", "Rain."))
+
+    chunks, _ = on_page([message_events[0], Marker(LINE), *message_events[1:]])
+
+    deltas = [chunk["delta"] for chunk in chunks if "delta" in chunk]
+    assert deltas == [f"{LINE}Rai", "n."]
+
+
 def test_marker_at_the_end_has_a_message_of_its_own() -> None:
     """Stored as it is; while it streams there is nothing to see."""
     chunks, items = on_page([Marker(LINE), RunDone(Ending("completed"))])
@@ -281,6 +291,18 @@ def test_usage_and_error_both_come() -> None:
     used = host_usage(RunDone(CUT, ONE, ONE))
     counted = {"choices": [{"index": 0, "delta": {}}], **used}
     assert chunks == [counted, error_chunk(CUT.sentence)]
+
+
+def test_answer_that_can_go_on_is_no_error() -> None:
+    """A status line says so: an error would stay below the whole answer."""
+    ending = ending_of_incomplete("max_output_tokens")
+
+    chunks, _ = on_page([*run_of(message("1", "Rain"))[:-1], RunDone(ending)])
+    nothing, _ = on_page([RunDone(ending)])
+
+    assert [chunk for chunk in chunks if "error" in chunk] == []
+    assert chunks.count(status_chunk(ending.sentence)) == 1
+    assert nothing == [error_chunk(ending.sentence)]
 
 
 def test_the_end_says_how_long_it_took() -> None:
