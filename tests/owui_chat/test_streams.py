@@ -408,10 +408,17 @@ def an_answer_in_one_piece_is_the_streamed_one(response: Response) -> None:
     [choice] = body["choices"]
     choices = [chunk["choices"][0] for chunk in response.answer if chunk.get("choices")]
     streamed = "".join(each["delta"].get("content", "") for each in choices)
+    images = [image for each in choices for image in each["delta"].get("images", [])]
+    assert choice["message"].get("images", []) == images
     is_doubled = any(isinstance(event, HiddenMessage) for event in response.events)
     # Without a text there was commentary before a call, which is reasoning there.
     if streamed and not is_doubled:
         assert choice["message"]["content"] == streamed
+        thoughts = "".join(
+            each["delta"].get("reasoning_content", "") for each in choices
+        )
+        # While it grows, the last remark may still be none of the answer.
+        assert thoughts.startswith(choice["message"].get("reasoning_content", ""))
     assert choice["finish_reason"] == choices[-1]["finish_reason"]
 
 

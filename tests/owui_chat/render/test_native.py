@@ -231,6 +231,17 @@ def test_parts_of_a_thought_are_shown_as_one(key: str) -> None:
     assert [part["text"] for part in item[key]] == ["One\n\nTwo"]
 
 
+def test_parts_of_a_message_follow_each_other() -> None:
+    """As the model wrote them; a refusal may be the second."""
+    parts = message("1", "One")["content"] + refusal("1", " Two")["content"]
+
+    rendered = tell(run_of({**message("1", ""), "content": parts}))
+
+    deltas = [chunk["delta"] for chunk in rendered.chunks if "delta" in chunk]
+    assert "".join(deltas) == "One Two"
+    assert message_text(rendered.view.shown.items[0]) == "One Two"
+
+
 def test_unknown_item_is_not_shown() -> None:
     """And leaves no gap in the numbers."""
     unknown = {"type": "telescope_call", "id": "tc_1", "status": "completed"}
