@@ -21,6 +21,8 @@ from progress import Progress
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = ("pipes", "pipelines", "scripts", "tests")
 PARALLEL = ("-n", "2", "--dist", "loadfile")  # each worker has a server of its own
+HOST_BENCHES = ("inside.py", "first.py", "cost.py")
+"""They start an Open WebUI: tests/hosts/test_bench_inside.py runs them."""
 CHECKS = {
     "ruff": ["-m", "ruff", "check", "."],
     "black": ["-m", "black", "--check", *SOURCES],
@@ -29,12 +31,16 @@ CHECKS = {
     "release.py --check": ["scripts/release.py", "--check"],
     "readme.py --check": ["scripts/readme.py", "--check"],
 }
-TESTS = {"pytest": ["-m", "pytest", *PARALLEL]}
+PYTEST = ["-m", "pytest", *PARALLEL]
+TESTS = {
+    "benchmarks": ["scripts/bench/all.py", "--quick", "--without", *HOST_BENCHES],
+    "pytest": PYTEST,
+}
 WITHOUT_MARKS = " and ".join(f"not {mark}" for mark in MARKS)
-FAST_TESTS = {"pytest": [*TESTS["pytest"], "-m", WITHOUT_MARKS]}
+FAST_TESTS = {"pytest": [*PYTEST, "-m", WITHOUT_MARKS]}
 LONG_TESTS = {
     "test_fuzz.py, for minutes": [
-        *("-m", "pytest", *PARALLEL, "tests/test_fuzz.py"),
+        *(*PYTEST, "tests/test_fuzz.py"),
         "--hypothesis-profile=long",
     ],
     "fuzz.py": ["scripts/fuzz.py"],

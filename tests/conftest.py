@@ -44,7 +44,7 @@ settings.load_profile("quick")
 
 ALONE = {Path(__file__).parent / name for name in ("openai_responses", "owui_manifold")}
 """Directories of tests that talk to nobody outside their own process."""
-LONG = ("hosts", "toolbox", "test_bench.py", "test_bundle_loads.py", "test_fuzz.py")
+LONG = ("hosts", "toolbox", "test_bundle_loads.py", "test_fuzz.py")
 SKIPS_NOTHING = "TESTS_SKIP_NOTHING"
 """Set by scripts/verify.py: a failed installation must not hide tests."""
 FIXTURES = {

@@ -1,11 +1,9 @@
 """Setting up the checkout's environments."""
 
-import io
 import shutil
 import socket
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,11 +12,10 @@ import demo
 from debian import Package, install_missing
 from environment import Environment
 from hosts.servers.databases import DatabaseMissingError, lent_redis
-from hosts.servers.offline import NEWEST, OLDEST, BootError
+from hosts.servers.offline import BootError
 from installer import InstallationError
 from marking import UnmarkedTestError, require_mark
-from needs import MARKS, PIPELINES, interpreter_of, needs_of
-from progress import Progress
+from needs import MARKS, needs_of
 from setup_environment import NO_KEY
 
 SCRIPTS = Path(__file__).resolve().parents[1] / "scripts"
@@ -85,35 +82,6 @@ def test_changed_requirements_remake_it(checkout: Checkout) -> None:
     assert inner.exists()
 
 
-def test_a_half_made_environment_is_remade(checkout: Checkout) -> None:
-    """The stamp comes last, so without it the rest is not trusted."""
-    checkout.make_current()
-    checkout.environment.stamp.unlink()
-
-    checkout.make_current()
-
-    assert checkout.environment.is_current()
-    assert checkout.installations == 2
-
-
-def test_a_lost_package_is_noticed(checkout: Checkout) -> None:
-    """An environment somebody has removed from is not current."""
-    checkout.make_current()
-    installed = checkout.environment.directory.glob("lib/*/site-packages/one*")
-    shutil.rmtree(next(installed))
-
-    assert not checkout.environment.is_current()
-
-
-def test_a_lost_interpreter_is_noticed(checkout: Checkout) -> None:
-    """An environment whose Python has been uninstalled is not current."""
-    checkout.make_current()
-    checkout.environment.python.unlink()
-    checkout.environment.python.symlink_to("/no/such/python")
-
-    assert not checkout.environment.is_current()
-
-
 def test_a_failed_installation_says_why(checkout: Checkout) -> None:
     """The installer's last words are in the error; the next start begins anew."""
     checkout.use_installer("#!/bin/sh\necho no such package\nexit 1\n")
@@ -163,70 +131,6 @@ def test_progress_counts_what_is_for_this_system(
         (packages / f"{name}.dist-info").mkdir(parents=True)
     checkout.environment.log.write_text(said)
     assert checkout.environment._so_far(0) == state
-
-
-def test_pip_alone_will_do(tmp_path: Path) -> None:
-    """Without uv the environment brings its own pip."""
-    requirements = tmp_path / "requirements.txt"
-    requirements.write_text("# nothing\n")
-    environment = Environment("nothing", tmp_path / ".venv", requirements)
-
-    environment.make_current(uv=None)
-
-    assert environment.is_current()
-    pip = [str(environment.python), "-m", "pip", "--version"]
-    assert subprocess.run(pip, check=False, capture_output=True).returncode == 0
-
-
-def test_people_are_told_what_is_downloaded(
-    checkout: Checkout, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Before it happens, and not where nothing has to be."""
-    sized = replace(checkout.environment, megabytes=(5, 70))
-    notice = "downloads about 5 MB, takes 70 MB on the disk\n"
-
-    for expected in (notice, ""):
-        sized.make_current(str(checkout.uv))
-        printed = capsys.readouterr().err
-        assert (notice in printed) is bool(expected)
-
-
-def test_the_demo_runs_on_the_host_alone() -> None:
-    """It downloads no tools of development."""
-    assert interpreter_of("demo.py").directory.name == f"open-webui-{NEWEST}"
-    assert interpreter_of("verify.py").directory.name == ".venv"
-    assert all(
-        all(environment.megabytes)
-        for environment in {interpreter_of("demo.py"), PIPELINES}
-    )
-
-
-def test_the_demo_needs_one_host_and_the_tests_need_all() -> None:
-    """Each is installed where the tests look for it, from a closure that is there."""
-    demo = needs_of("demo.py", ["--check"])
-    tests = needs_of("verify.py", [])
-
-    hosts = [f"open-webui-{NEWEST}", f"open-webui-{OLDEST}", "pipelines"]
-    made = [need for need in tests if isinstance(need, Environment)]
-    assert [environment.directory.name for environment in made] == hosts
-    assert all(environment.requirements.exists() for environment in made)
-    programs = [need.name for need in tests if isinstance(need, Package)]
-    assert programs == [
-        *("chromium", "postgresql", "redis-server"),
-        *("bubblewrap", "python3"),
-    ]
-    assert demo == made[:1]
-    assert needs_of("demo.py", ["--agent"]) == [made[0], made[2]]
-    assert needs_of("screenshots.py", []) == [made[0], *tests[3:4]]
-
-
-@pytest.mark.parametrize("script", ["live.py", "others.py", "recordings.py"])
-@pytest.mark.parametrize("arguments", [[], ["--only", "call"]])
-def test_checks_against_other_servers_need_no_host(
-    script: str, arguments: list[str]
-) -> None:
-    """The development tools are enough; their options are none of pytest."""
-    assert needs_of(script, arguments) == []
 
 
 @pytest.mark.parametrize(
@@ -340,19 +244,6 @@ def test_missing_packages_are_installed_by_root(machine: Machine) -> None:
     assert machine.asked.read_text() == "update\ninstall -y two three\n"
 
 
-def test_somebody_else_installs_them_through_sudo(machine: Machine) -> None:
-    """Without a terminal it must not ask for a password."""
-    machine.add_apt()
-    machine.add("sudo", f'echo "sudo $1" >> {machine.asked}; shift; exec "$@"')
-    machine.add("true", "")
-    machine.be_user(1000)
-
-    machine.install()
-
-    steps = ["sudo -n", "sudo -n", "update", "install -y two three"]
-    assert machine.asked.read_text().splitlines() == steps
-
-
 @pytest.mark.parametrize("sudo", [None, "exit 1"])
 def test_who_may_not_install_is_told_what_to_run(
     machine: Machine, sudo: str | None
@@ -369,64 +260,6 @@ def test_who_may_not_install_is_told_what_to_run(
     line = "apt-get update && apt-get install -y two three"
     assert str(refused.value).splitlines()[-1].strip() == line
     assert not machine.asked.exists()
-
-
-def test_a_failing_apt_says_why(machine: Machine) -> None:
-    """With the end of what it printed."""
-    machine.add("apt-get", "echo no network; exit 100")
-    machine.be_user(0)
-
-    with pytest.raises(InstallationError, match="no network"):
-        machine.install()
-
-
-def test_another_system_is_told_the_packages(machine: Machine) -> None:
-    """There are other ways to install them."""
-    with pytest.raises(InstallationError, match="two, three"):
-        machine.install()
-
-
-def test_a_variable_stands_for_a_program(
-    machine: Machine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A browser, or a database, that somebody has elsewhere."""
-    package = Package("chromium", ("chromium",), "CHROMIUM")
-    assert package.is_missing()
-
-    monkeypatch.setenv("CHROMIUM", "/opt/browser")
-
-    assert not package.is_missing()
-
-
-class Terminal(io.StringIO):
-    """Text that says it is a terminal."""
-
-    def isatty(self) -> bool:
-        return True
-
-
-def test_progress_moves_on_a_terminal() -> None:
-    """One line is written over, and its last state stays."""
-    terminal = Terminal()
-    progress = Progress("pip", terminal)
-
-    progress.show("1 of 2")
-    progress.end("2 packages")
-
-    shown = [line.strip() for line in terminal.getvalue().split("\r") if line]
-    assert shown == ["pip: 1 of 2  [0 s]", "pip: 2 packages  [0 s]"]
-
-
-def test_progress_is_quiet_in_a_file() -> None:
-    """A log gets the last line, not every tick."""
-    log = io.StringIO()
-    progress = Progress("boot", log)
-
-    for _ in range(100):
-        progress.show()
-    progress.end()
-
-    assert log.getvalue() == "boot  [0 s]\n"
 
 
 @pytest.mark.asyncio

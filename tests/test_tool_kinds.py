@@ -1,6 +1,5 @@
 """Every kind of OpenAI's tools is known wherever something depends on the kind."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,7 +17,6 @@ from owui_manifold.call.valves import TOOL_SETTINGS, UserValves, Valves
 from owui_manifold.prepare.hosted_tools import hosted_tools
 from simulator.configuration import CALL_KINDS
 
-DOCS = Path(__file__).resolve().parents[1] / "docs"
 OFFERED = [kind for kind in TOOL_KINDS.values() if kind.items]
 """Kinds of which we know the items: the pipe can offer them."""
 SERVERS = '[{"server_label": "maps", "server_url": "https://maps.example/mcp"}]'
@@ -76,15 +74,6 @@ def test_callers_and_limits_know_the_kind(kind: ToolKind) -> None:
 
     assert caller_may_set_error(ExpertSettings(caller_may_set=words)) == ""
     assert kind.type in UserLimits([nothing]).forbidden_tools()
-
-
-@pytest.mark.parametrize("kind", OFFERED, ids=name_of)
-def test_documents_name_the_kind(kind: ToolKind) -> None:
-    """For rules of limits, and its valve for administrators."""
-    setting = TOOL_SETTINGS[kind.type]
-
-    assert f"`{kind.type}`" in (DOCS / "limits.md").read_text("utf-8")
-    assert f"`{setting.valve}`" in (DOCS / "settings.md").read_text("utf-8")
 
 
 def test_simulator_makes_the_same_items() -> None:

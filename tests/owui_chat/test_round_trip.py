@@ -4,33 +4,28 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chats.pictures import PNG, data_url
-from hosts.servers.functions import HostFunctions
-from openai_responses.items import (
-    Item,
-    content_parts,
-    drop_orphans,
-    is_call,
-    is_call_output,
-    is_commentary,
-    is_kept_hosted,
-    item_type,
-    message_text,
+from chats.round_trip import (
+    ASKED,
+    Json,
+    Round,
+    expected,
+    plain,
+    sent_next,
+    stored_by_host,
+    told_items,
 )
+from hosts.servers.functions import HostFunctions
+from openai_responses.items import Item, is_call, item_type, message_text
 from openai_responses.json_input import JsonBudget
 from openai_responses.loop.events import RunEvent
-from openai_responses.requests.replay import (
-    past_items,
-    replay_items,
-    strip_for_replay,
-)
-from openai_responses.transport.stream import ItemAdded, ItemDone
+from openai_responses.requests.replay import replay_items, strip_for_replay
 from owui_chat.input.history import build_input
 from owui_chat.input.prefix import (
     apply_sent_context,
@@ -39,162 +34,25 @@ from owui_chat.input.prefix import (
     read_sent_context,
     sent_instructions,
 )
-from owui_chat.messages import (
-    StoredMessage,
-    UserMessage,
-    attach_stored_messages,
-    parse_messages,
-)
-from owui_chat.storage.output_carrier import (
-    output_records,
-    parse_output_records,
-    restore_from_outputs,
-    stored_outputs,
-)
-from owui_chat.storage.records import Record, message_key, read_records, write_records
+from owui_chat.messages import attach_stored_messages, parse_messages
+from owui_chat.storage.records import message_key, read_records, write_records
 from runs.sample import (
     ORIGIN,
     Ids,
-    answered_call,
     call,
-    ended_items,
     has_marker,
-    joined_rounds,
     message,
     reasoning,
     refusal,
-    rounds_of_transcripts,
     run_of,
+    run_of_chunks,
     run_of_transcript,
     search,
-    tell,
-    texts_of,
     without,
 )
+from runs.streams import STREAMS, Stream
 from stand_in.signing import KEYS, SIGN, with_sent
 from upstream.odd_streams import ANSWER, FOLDER, WHOLE_ANSWERS
-
-Json = dict[str, Any]
-Round = Sequence[RunEvent]
-SCENARIOS = rounds_of_transcripts()
-ASKED = {"role": "user", "content": "Weather?"}
-ASKED_ITEM = {
-    "type": "message",
-    "role": "user",
-    "content": [{"type": "input_text", "text": "Weather?"}],
-}
-
-
-# ------------------------------------------------------------- as the host does
-
-
-def stored_by_host(
-    host: HostFunctions,
-    rounds: Sequence[Round],
-    carrier: str = "markers",
-    ids: Ids | None = None,
-) -> tuple[list[Item], dict[str, Record]]:
-    """Run the rounds with the tools in between: the host's output items, our records."""
-    rendered = tell(joined_rounds(rounds), ids=ids, in_output=carrier == "output")
-    output = host.reduce([chunk for chunk in rendered.chunks if "type" in chunk])
-    return _cleaned(output), rendered.records
-
-
-def _cleaned(output: list[Item]) -> list[Item]:
-    """The last message without its outer white space."""
-    if not output or item_type(output[-1]) != "message":
-        return output
-    last = output[-1]
-    text = last["content"][-1]["text"].strip()
-    if not text:
-        return output[:-1]
-    content = [*last["content"][:-1], {**last["content"][-1], "text": text}]
-    return [*output[:-1], {**last, "content": content}]
-
-
-def sent_next(
-    host: HostFunctions, rounds: Sequence[Round], carrier: str = "markers"
-) -> list[Item]:
-    """What the next turn sends of the rounds."""
-    output, records = stored_by_host(host, rounds, carrier)
-    answer = {"m-1": {"role": "assistant", "output": output}}
-    chat = {message_key("m-1"): write_records(records, SIGN)}
-    if carrier == "output":
-        chat = parse_output_records(output_records(answer))
-        assert not any(has_marker(json.dumps(m)) for m in host.convert(output))
-    messages = [ASKED, *host.convert(output), ASKED]
-    instructions, parts = parse_messages(messages)
-    read = read_records(json.loads(json.dumps(chat)), SIGN)
-    assert read == records
-    parts[0] = cast(UserMessage, parts[0])._replace(stored=StoredMessage({}, "m-1"))
-    parts = restore_from_outputs(parts, stored_outputs(answer, "m-1"))
-    items = build_input(parts, read, ORIGIN)
-    assert instructions == ""
-    assert items[0] == items[-1] == ASKED_ITEM
-    return items[1:-1]
-
-
-# ------------------------------------------------------------- what must survive
-
-
-def expected(rounds: Sequence[Round], carrier: str = "markers") -> list[Item]:
-    """The items of the rounds as they are sent back, the outputs in their place.
-
-    The host strips texts, and a marker would have to stand in front of one.
-    """
-    items: list[Item] = []
-    for events in rounds:
-        known = [item for item in _items(events) if _survives(item)]
-        if not items and known and _stands_alone(known[0]):
-            text = message_text(known[0])
-            is_whole = carrier == "output" and text != text.strip()
-            known[0] = known[0] if is_whole else _plain(text.strip())
-        replayed = [sent for item in known for sent in replay_items(item)]
-        items += [sent for item in replayed for sent in past_items(item)]
-        given = {i["call_id"]: i for i in ended_items(events) if is_call_output(i)}
-        calls = filter(is_call, known)
-        items += [given.get(call["call_id"]) or answered_call(call) for call in calls]
-    return drop_orphans([*items, ASKED_ITEM])[:-1]
-
-
-def _items(events: Round) -> list[Item]:
-    """The items that ended, then the message that broke off, as far as it came.
-
-    A remark in passing that broke off is nothing that anybody can use.
-    """
-    items = ended_items(events)
-    for index, text in texts_of(events).items():
-        [begun] = [
-            e.item
-            for e in events
-            if isinstance(e, ItemAdded) and e.output_index == index
-        ]
-        ended = any(isinstance(e, ItemDone) and e.output_index == index for e in events)
-        if not ended and not is_commentary(begun):
-            items.append({**begun, "content": _plain(text.strip())["content"]})
-    return items
-
-
-def _survives(item: Item) -> bool:
-    if item_type(item) == "reasoning":
-        return bool(item.get("encrypted_content"))
-    has_text = bool(message_text(item).strip())
-    return has_text or is_call(item) or is_kept_hosted(item)
-
-
-def _stands_alone(item: Item) -> bool:
-    """Nothing but its shown text is known of a first message without a phase.
-
-    A refusal is kept whole.
-    """
-    is_bare = item_type(item) == "message" and not item.get("phase")
-    parts = content_parts(item["content"]) if is_bare else []
-    return is_bare and not any(part["type"] == "refusal" for part in parts)
-
-
-def _plain(text: str) -> Item:
-    return strip_for_replay(message("x", text))
-
 
 # ------------------------------------------------------------- chats of many turns
 
@@ -310,17 +168,6 @@ def test_white_space_around_a_preamble_stays(
 
 
 @pytest.mark.parametrize("carrier", ["markers", "output"])
-@pytest.mark.parametrize("scenario", SCENARIOS)
-def test_transcript_is_replayed_as_it_came(
-    scenario: str, carrier: str, host_functions: HostFunctions
-) -> None:
-    """Every item that the API may have back, in order, byte for byte."""
-    rounds = [run_of_transcript(name) for name in SCENARIOS[scenario]]
-
-    assert sent_next(host_functions, rounds, carrier) == expected(rounds, carrier)
-
-
-@pytest.mark.parametrize("carrier", ["markers", "output"])
 @pytest.mark.parametrize("name", sorted({*WHOLE_ANSWERS} - {"server-run-custom-call"}))
 def test_answer_that_ended_oddly_is_replayed_as_it_came(
     name: str, carrier: str, host_functions: HostFunctions
@@ -350,20 +197,8 @@ def test_message_that_came_twice_in_front_of_others(
         assert sent == expected(rounds, carrier)
 
 
-def test_transcripts_are_not_all_trivial() -> None:
-    """The expectation itself holds reasoning, phases, calls and outputs."""
-    items = [
-        item
-        for names in SCENARIOS.values()
-        for item in expected([run_of_transcript(name) for name in names])
-    ]
-
-    kinds = [item["type"] for item in items]
-    assert kinds.count("reasoning") > 20
-    assert kinds.count("function_call") > 5
-    assert kinds.count("function_call") == kinds.count("function_call_output")
-    assert len([item for item in items if item.get("phase")]) > 5
-
+SIMULATED = [stream for stream in STREAMS if stream.is_simulated]
+"""Their requests have all tools, so that each chat may hold all of them."""
 
 texts = st.text(min_size=1, max_size=20).filter(
     lambda text: bool(text.strip()) and not has_marker(text)
@@ -465,21 +300,21 @@ def test_any_chat_is_a_growing_prefix(
 @settings(max_examples=50)
 @given(
     st.lists(
-        st.tuples(questions, st.sampled_from(sorted(SCENARIOS))),
+        st.tuples(questions, st.sampled_from(SIMULATED)),
         min_size=2,
         max_size=5,
         unique_by=itemgetter(1),
     )
 )
-def test_chats_of_transcripts_are_growing_prefixes(
-    host_functions: HostFunctions, turns: list[tuple[Question, str]]
+def test_chats_of_streams_are_growing_prefixes(
+    host_functions: HostFunctions, turns: list[tuple[Question, Stream]]
 ) -> None:
     """Code, pictures, remote servers, refusals, empty summaries, in any order."""
     called: set[str] = set()
     runs: list[tuple[Question, list[list[RunEvent]]]] = []
-    for question, name in turns:
-        rounds = [run_of_transcript(file) for file in SCENARIOS[name]]
-        items = [item for events in rounds for item in _items(events)]
+    for question, stream in turns:
+        rounds = [run_of_chunks([wire]) for wire in stream.rounds()]
+        items = [item for events in rounds for item in told_items(events)]
         sent = [replayed for item in items for replayed in replay_items(item)]
         ids = {str(item["call_id"]) for item in sent if is_call(item)}
         if not called & ids:  # a chat in which two calls have one id does not exist
@@ -501,4 +336,4 @@ def test_lost_record_loses_only_its_own_items(host_functions: HostFunctions) -> 
     assert kinds == ["function_call", "function_call_output", "message"]
     known = without(strip_for_replay(call("1")), "arguments")
     assert without(items[1], "arguments") == known
-    assert items[-1] == _plain("Rain.")
+    assert items[-1] == plain("Rain.")

@@ -1,7 +1,7 @@
 """Runs for tests: from the transcripts of the wire, or from a few items."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,7 +10,7 @@ from typing import Any
 import ulid
 
 from openai_responses.endings import CUT
-from openai_responses.errors import MalformedEvent
+from openai_responses.errors import MalformedEvent, UnreadableAnswer
 from openai_responses.items import Item, is_call, item_texts, item_type, open_calls
 from openai_responses.loop.events import (
     ResponseDone,
@@ -209,7 +209,7 @@ def answered_call(item: Item) -> Item:
 
 def run_of_transcript(name: str, folder: Path = STREAMS) -> list[RunEvent]:
     """What the run of a transcript reports."""
-    return _reported(_parsed((folder / name).read_bytes()))
+    return _reported(_parsed([(folder / name).read_bytes()], joins_deltas=False))
 
 
 def rounds_of_transcripts() -> dict[str, list[str]]:
@@ -220,12 +220,23 @@ def rounds_of_transcripts() -> dict[str, list[str]]:
     return scenarios
 
 
-def _parsed(wire: bytes) -> Iterator[StreamEvent]:
+def run_of_chunks(
+    chunks: Iterable[bytes], tools: Collection[str] | None = None
+) -> list[RunEvent]:
+    """What the run of a stream reports that comes in these chunks.
+
+    `tools` are those that the request names, if that counts.
+    """
+    return _reported(_parsed(chunks, joins_deltas=True), tools)
+
+
+def _parsed(chunks: Iterable[bytes], *, joins_deltas: bool) -> Iterator[StreamEvent]:
     """The events up to where the connection broke."""
-    decoder = EventStreamDecoder()
-    with suppress(MalformedEvent):
-        for block in [*decoder.feed(wire), *decoder.close()]:
-            yield parse_event(block)
+    decoder = EventStreamDecoder(joins_deltas=joins_deltas)
+    with suppress(MalformedEvent, UnreadableAnswer):
+        for chunk in chunks:
+            yield from map(parse_event, decoder.feed(chunk))
+        yield from map(parse_event, decoder.close())
 
 
 def _begun(item: Item) -> Item:
@@ -241,8 +252,10 @@ def _begun(item: Item) -> Item:
     )
 
 
-def _reported(events: Iterable[StreamEvent]) -> list[RunEvent]:
-    turn = ResponseState()
+def _reported(
+    events: Iterable[StreamEvent], tools: Collection[str] | None = None
+) -> list[RunEvent]:
+    turn = ResponseState(tool_names=tools)
     reported = [event for given in events for event in turn.feed(given)]
     ending = turn.ending or CUT
     output = list(turn.output)

@@ -3,25 +3,17 @@
 from typing import Any
 
 import pytest
-from openai.types.chat import ChatCompletionChunk
-from openai.types.chat import ChatCompletionMessageCustomToolCall as CustomCall
 
 from openai_responses.endings import CUT, Ending, ending_of_incomplete
 from openai_responses.items import (
     Item,
-    is_commentary,
-    item_type,
-    message_text,
-    open_calls,
 )
 from openai_responses.loop.events import RunDone, RunEvent, Status
 from openai_responses.models.usage import Usage
 from openai_responses.transport.stream import ItemDone
-from owui_chat.citations import strip_tracking
 from owui_chat.render.client_errors import client_error
 from owui_chat.render.completions import ChunkRenderer, chat_tool_call
 from runs.sample import (
-    TRANSCRIPTS,
     call,
     custom_call,
     message,
@@ -42,7 +34,6 @@ HEAD = {
     "created": 1_795_262_400,
     "model": "openai_responses.gpt-5.2",
 }
-each_transcript = pytest.mark.parametrize("name", TRANSCRIPTS)
 
 
 def chunks_of(events: list[RunEvent]) -> list[Json]:
@@ -60,66 +51,6 @@ def deltas_of(*items: Item) -> list[Json]:
 def joined_text(deltas: list[Json], key: str = "content") -> str:
     """A text put together from its deltas."""
     return "".join(delta.get(key, "") for delta in deltas)
-
-
-def take_custom_calls(chunk: Json) -> list[Json]:
-    """The custom calls of a chunk, taken out of it."""
-    deltas = [choice["delta"] for choice in chunk["choices"]]
-    taken = [c for d in deltas for c in d.get("tool_calls", []) if "custom" in c]
-    for delta in deltas if taken else ():
-        del delta["tool_calls"]  # each chunk has one
-    return taken
-
-
-@each_transcript
-def test_every_chunk_is_one_that_a_client_reads(name: str) -> None:
-    """By the types of the openai package, strictly; errors stand apart.
-
-    Of custom calls it has a type in whole answers alone.
-    """
-    for chunk in chunks_of(run_of_transcript(name)):
-        if "error" in chunk:
-            assert set(chunk) == {"error"}
-        else:
-            for custom in take_custom_calls(chunk):
-                CustomCall.model_validate(custom, strict=True)
-            ChatCompletionChunk.model_validate(chunk, strict=True)
-            assert {key: chunk[key] for key in HEAD} == HEAD
-
-
-@each_transcript
-def test_text_and_calls_are_those_of_the_run(name: str) -> None:
-    """Nothing is lost, nothing comes twice, no marker and no seal is in it."""
-    events = run_of_transcript(name)
-    ended = events[-1]
-    assert isinstance(ended, RunDone)
-
-    chunks = chunks_of(events)
-
-    deltas = [c["choices"][0]["delta"] for c in chunks if c.get("choices")]
-    messages = [item for item in ended.output if item_type(item) == "message"]
-    texts = [message_text(item) for item in messages if not is_commentary(item)]
-    remarks = [message_text(item) for item in messages if is_commentary(item)]
-    assert joined_text(deltas).startswith("\n\n".join(map(strip_tracking, texts)))
-    thoughts = joined_text(deltas, "reasoning_content")
-    assert all(strip_tracking(remark) in thoughts for remark in remarks)
-    assert "utm_source" not in str(chunks)
-    calls = [c for delta in deltas for c in delta.get("tool_calls", [])]
-    made = [i["call_id"] for i in open_calls(list(ended.output))]
-    assert sorted(c["id"] for c in calls) == sorted(made)
-    assert [c["index"] for c in calls] == list(range(len(calls)))
-    assert "a marker" not in str(chunks)
-    assert "encrypted_content" not in str(chunks)
-
-
-@each_transcript
-def test_every_run_ends_with_one_reason_or_one_error(name: str) -> None:
-    """A client waits for one of them."""
-    chunks = chunks_of(run_of_transcript(name))
-
-    reasons = [c["choices"][0]["finish_reason"] for c in chunks if c.get("choices")]
-    ends = [r for r in reasons if r] + [c["error"] for c in chunks if "error" in c]
-    assert len(ends) == 1
 
 
 LOOK = message("1", "I look.", "commentary")

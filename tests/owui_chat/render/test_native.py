@@ -1,14 +1,13 @@
 """What the host makes of our events is the run as it was."""
 
 import json
-import re
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from hosts.servers.functions import HostFunctions
-from openai_responses.endings import COMPLETED, CUT, Ending
+from openai_responses.endings import COMPLETED, CUT, Ending, ending_of_incomplete
 from openai_responses.items import Item, message_text
 from openai_responses.loop.events import (
     NO_THOUGHT,
@@ -20,16 +19,13 @@ from openai_responses.loop.events import (
 )
 from openai_responses.models.usage import Cost, Usage
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
-from owui_chat.commentary import COMMENTARY_TYPE
 from owui_chat.events import Marker
 from owui_chat.render.chunks import error_chunk, host_usage, source_chunk, status_chunk
 from owui_chat.storage.markers import format_marker
 from runs.sample import (
-    TRANSCRIPTS,
     Page,
     call,
     custom_call,
-    has_marker,
     message,
     on_page,
     output,
@@ -41,15 +37,11 @@ from runs.sample import (
     search,
     shifted,
     tell,
-    texts_of,
     without,
-    without_addresses,
 )
 from upstream.odd_streams import FOLDER, LATE_ENDS
 
 Json = dict[str, Any]
-ANNOTATED = ("annotations.sse", "file-search.sse")
-each_transcript = pytest.mark.parametrize("name", TRANSCRIPTS)
 OUTPUT = "function_call_output"
 LINE = format_marker("items", "A" * 26)
 ONE = Usage(10, 5, 15, 2, 1, 3)
@@ -86,148 +78,6 @@ def shown(*items: Item, line: str = "") -> list[Item]:
 def text_part(text: str) -> Item:
     """The one part of a message as the chat shows it."""
     return {"type": "output_text", "text": text, "annotations": []}
-
-
-# ---------------------------------------------------------------- every run
-
-
-@each_transcript
-def test_every_event_is_one_that_the_host_and_its_filters_read(name: str) -> None:
-    """A type, a place that counts on, and a choice."""
-    chunks = tell(run_of_transcript(name)).chunks
-
-    for chunk in natives(chunks):
-        assert chunk["type"].startswith("response.")
-        [choice] = chunk["choices"]
-        assert choice.keys() == {"index", "delta"}
-    added = [c for c in chunks if c.get("type") == "response.output_item.added"]
-    assert [chunk["output_index"] for chunk in added] == list(range(len(added)))
-    for chunk in chunks:
-        assert {"type", "usage", "error", "event"} & chunk.keys()
-
-
-@each_transcript
-def test_host_reduces_the_events_to_what_the_view_holds(
-    name: str, host_functions: HostFunctions
-) -> None:
-    """Item by item; a text that was cut off is there as far as it grew."""
-    events = run_of_transcript(name)
-    rendered = tell(events)
-
-    reduced = host_functions.reduce(natives(rendered.chunks))
-
-    assert len(reduced) == len(rendered.view.shown.items)
-    ended = {event.output_index for event in events if isinstance(event, ItemDone)}
-    for item, held in zip(reduced, rendered.view.shown.items, strict=True):
-        if held.get("status") != "in_progress":
-            assert item == held
-        else:
-            growing = ("content", "summary")
-            assert without(item, *growing) == without(held, *growing)
-    cut = [text for index, text in texts_of(events).items() if index not in ended]
-    begun = [i for i in reduced if i.get("status") in ("in_progress", "incomplete")]
-    shown = map(message_text, begun)  # a remark as a quotation
-    unfinished = [text.removeprefix("> ").replace("\n> ", "\n") for text in shown]
-    assert all(any(text in whole for whole in unfinished) for text in cut if text)
-
-
-@each_transcript
-def test_no_event_carries_what_nobody_may_read(name: str) -> None:
-    """Sealed reasoning stays between us and the API."""
-    rendered = tell(run_of_transcript(name))
-
-    seen = json.dumps([rendered.chunks, rendered.view.shown.items])
-    assert "encrypted_content" not in seen
-
-
-@each_transcript
-def test_marker_is_whole_in_one_event(name: str) -> None:
-    """Half of one would flash on the page."""
-    rendered = tell(run_of_transcript(name))
-
-    deltas = [chunk["delta"] for chunk in rendered.chunks if "delta" in chunk]
-    with_marker = [delta for delta in deltas if "[openai_r" in delta]
-    for delta in with_marker:
-        assert has_marker(delta)
-        assert delta.startswith("\n\n[openai_responses:v2:")
-        assert "]: #\n\n" in delta
-    ids = [str(item.get("id")) for item in rendered.view.shown.items]
-    alone = [name for name in ids if name.startswith("msg_kept_")]
-    assert len(with_marker) + len(alone) == len(rendered.records)
-
-
-@each_transcript
-def test_usage_is_sent_once(name: str) -> None:
-    """The host adds up what it gets."""
-    events = run_of_transcript(name)
-    chunks = tell(events).chunks
-
-    ended = events[-1]
-    assert isinstance(ended, RunDone)
-    assert len([c for c in chunks if "usage" in c]) == (1 if ended.usage else 0)
-    assert not any(c.get("type") == "response.completed" for c in chunks)
-
-
-@each_transcript
-def test_failure_is_told_last_without_choices(name: str) -> None:
-    """With them the host does not look at `error`.
-
-    An answer that the model can continue gets a status line instead.
-    """
-    events = run_of_transcript(name)
-    ended = events[-1]
-    assert isinstance(ended, RunDone)
-    ending = ended.ending
-    chunks = tell(events).chunks
-
-    errors = [chunk for chunk in chunks if "error" in chunk]
-    told = [chunk for chunk in chunks if chunk == status_chunk(ending.sentence)]
-    begun = [event for event in events if isinstance(event, ItemAdded)]
-    remarks = {e.output_index for e in begun if e.item.get("phase") == "commentary"}
-    text = [text for index, text in texts_of(events).items() if index not in remarks]
-    is_continued = ending.can_continue and any(text)
-    assert (bool(errors), bool(told)) == (
-        ending.is_failure and not is_continued,
-        is_continued,
-    )
-    if ending.is_failure:
-        assert (errors or told) == ([error_chunk(ending.sentence)] if errors else told)
-    assert all(set(chunk) == {"error"} for chunk in errors)
-
-
-def ended_on_the_page(chunks: list[Json]) -> Iterator[tuple[str, Item]]:
-    """Each item of text that ended, with the text that it had on the page before.
-
-    A line that nobody sees does not grow.
-    """
-    texts: dict[int, str] = {}
-    ended = set[int]()
-    for chunk in chunks:
-        index = chunk.get("output_index", -1)
-        item = chunk.get("item", {})
-        if chunk.get("type") == "response.output_text.delta":
-            texts[index] += chunk["delta"]
-        if item.get("type") not in ("message", COMMENTARY_TYPE):
-            continue
-        if item["status"] != "in_progress" and index not in ended:
-            ended.add(index)
-            if not has_marker(message_text(item)) or texts[index]:
-                yield texts[index], item
-        texts[index] = message_text(item)
-
-
-@each_transcript
-def test_deltas_of_one_text_make_the_whole(name: str) -> None:
-    """What grows on the page is what stands there after a reload.
-
-    Numbers that only annotations know are put in at the end.
-    """
-    for before, item in ended_on_the_page(tell(run_of_transcript(name)).chunks):
-        drawn = without_addresses(message_text(item))
-        if name in ANNOTATED:
-            assert before == re.sub(r"\[\d\]", "", drawn)
-        else:
-            assert before == drawn
 
 
 # ---------------------------------------------------------------- single items
@@ -315,6 +165,16 @@ def test_marker_stands_in_the_stored_text_too() -> None:
     assert items[1]["content"] == [text_part(f"{LINE}Rain.")]
 
 
+def test_marker_grows_in_front_of_the_text() -> None:
+    """In one piece: half of one would flash on the page."""
+    message_events = run_of(message("1", "Rain."))
+
+    chunks, _ = on_page([message_events[0], Marker(LINE), *message_events[1:]])
+
+    deltas = [chunk["delta"] for chunk in chunks if "delta" in chunk]
+    assert deltas == [f"{LINE}Rai", "n."]
+
+
 def test_marker_at_the_end_has_a_message_of_its_own() -> None:
     """Stored as it is; while it streams there is nothing to see."""
     chunks, items = on_page([Marker(LINE), RunDone(Ending("completed"))])
@@ -372,20 +232,15 @@ def test_parts_of_a_thought_are_shown_as_one(key: str) -> None:
     assert [part["text"] for part in item[key]] == ["One\n\nTwo"]
 
 
-@each_transcript
-def test_reasoning_deltas_add_up_to_the_stored_parts(name: str) -> None:
-    """The parts that grew are the parts that are stored."""
-    rendered = tell(run_of_transcript(name))
+def test_parts_of_a_message_follow_each_other() -> None:
+    """As the model wrote them; a refusal may be the second."""
+    parts = message("1", "One")["content"] + refusal("1", " Two")["content"]
 
-    for index, item in enumerate(rendered.view.shown.items):
-        if item["type"] == "reasoning" and item["status"] == "completed":
-            grown = [
-                chunk["delta"]
-                for chunk in rendered.chunks
-                if "delta" in chunk and chunk["output_index"] == index
-            ]
-            parts = [*item.get("summary", []), *item.get("content", [])]
-            assert "".join(grown) == "".join(part["text"] for part in parts)
+    rendered = tell(run_of({**message("1", ""), "content": parts}))
+
+    deltas = [chunk["delta"] for chunk in rendered.chunks if "delta" in chunk]
+    assert "".join(deltas) == "One Two"
+    assert message_text(rendered.view.shown.items[0]) == "One Two"
 
 
 def test_unknown_item_is_not_shown() -> None:
@@ -448,6 +303,18 @@ def test_usage_and_error_both_come() -> None:
     used = host_usage(RunDone(CUT, ONE, ONE))
     counted = {"choices": [{"index": 0, "delta": {}}], **used}
     assert chunks == [counted, error_chunk(CUT.sentence)]
+
+
+def test_answer_that_can_go_on_is_no_error() -> None:
+    """A status line says so: an error would stay below the whole answer."""
+    ending = ending_of_incomplete("max_output_tokens")
+
+    chunks, _ = on_page([*run_of(message("1", "Rain"))[:-1], RunDone(ending)])
+    nothing, _ = on_page([RunDone(ending)])
+
+    assert [chunk for chunk in chunks if "error" in chunk] == []
+    assert chunks.count(status_chunk(ending.sentence)) == 1
+    assert nothing == [error_chunk(ending.sentence)]
 
 
 def test_the_end_says_how_long_it_took() -> None:

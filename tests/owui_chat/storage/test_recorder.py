@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from openai_responses.items import Item, has_encrypted_reasoning
+from openai_responses.items import Item
 from openai_responses.loop.events import RunDone, RunEvent
 from openai_responses.requests.replay import strip_for_replay
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
@@ -12,7 +12,6 @@ from owui_chat.storage.recorder import NewRecord, Recorder
 from owui_chat.storage.records import Record, text_digest
 from runs.sample import (
     AUTHOR,
-    TRANSCRIPTS,
     Ids,
     call,
     joined_rounds,
@@ -21,7 +20,6 @@ from runs.sample import (
     recorded,
     refusal,
     run_of,
-    run_of_transcript,
     search,
     tell,
     without,
@@ -293,16 +291,6 @@ def test_author_that_keeps_no_reasoning_keeps_the_rest() -> None:
     assert "encrypted_content" not in str(rendered.written)
 
 
-@pytest.mark.parametrize("name", TRANSCRIPTS)
-def test_author_that_keeps_no_reasoning_never_does(name: str) -> None:
-    """Whatever the run."""
-    author = AUTHOR._replace(keeps_reasoning=False)
-
-    rendered = tell(run_of_transcript(name), author=author)
-
-    assert "encrypted_content" not in str(rendered.written)
-
-
 def test_calls_of_all_rounds_are_kept_in_front_of_the_text() -> None:
     """With the reasoning that led to them; their outputs are in the chat."""
     called = (reasoning("1"), call("1"), call("2"))
@@ -335,35 +323,6 @@ def test_calls_that_no_text_follows_are_kept_at_the_end() -> None:
     kept = [strip_for_replay(reasoning("1")), strip_for_replay(call("1"))]
     assert list(record.payload) == kept
     assert record.kind == "items"
-
-
-@pytest.mark.parametrize("name", TRANSCRIPTS)
-def test_no_record_is_empty_and_every_kept_item_is_clean(name: str) -> None:
-    """Whatever the run: no ids, no states, no reasoning without its seal.
-
-    Nor a picture: its file is the host's, and a chat is read whole with every answer.
-    """
-    rendered = tell(run_of_transcript(name))
-
-    for record in rendered.written:
-        assert record.payload
-        assert "iVBORw0KGgo" not in str(record.payload)
-        assert "base64" not in str(record.payload)
-        for item in record.payload:
-            assert item == strip_for_replay(item)
-            assert item["type"] != "reasoning" or has_encrypted_reasoning(item)
-
-
-@pytest.mark.parametrize("name", TRANSCRIPTS)
-def test_each_record_is_begun_once(name: str) -> None:
-    """A text grows in thousands of deltas; the chat is written a few times."""
-    events = run_of_transcript(name)
-
-    rendered = tell(events)
-
-    messages = {e.output_index for e in events if isinstance(e, ItemAdded)}
-    assert len(rendered.records) <= len(messages) + 1
-    assert len(rendered.written) <= 2 * len(rendered.records)
 
 
 def test_compaction_is_kept_as_reasoning_is() -> None:
