@@ -27,6 +27,7 @@ import re
 import secrets
 import shutil
 import signal
+import socket
 import ssl
 import stat
 import struct
@@ -604,20 +605,20 @@ def tool_kind(tool: JsonObject) -> ToolKind:
     return _NO_TOOL
 
 
-def call_fee(item: JsonObject) -> float:
-    """Return the US dollars that a call of a hosted tool costs beside its tokens."""
-    return maker_of(item).fee if kind_of(item).is_call else 0
+_UNBILLED_ACTIONS = ("open_page", "find_in_page")
+"""Of web searches (openai-python 3.57.0, `ToolUsage`)."""
+
+
+def is_billed_search(item: JsonObject) -> bool:
+    """Say whether `item` is a web search that costs a fee, not a look at a page."""
+    action = as_mapping(item.get("action"))
+    is_search = item_type(item) == "web_search_call"
+    return is_search and action.get("type") not in _UNBILLED_ACTIONS
 
 
 def container_ids(items: Iterable[JsonObject]) -> set[str]:
     """Return the ids of the containers in which code ran."""
     return set(_texts([item.get("container_id") for item in items]))
-
-
-def container_fees(items: Iterable[JsonObject]) -> float:
-    """Return the US dollars of the containers in which code ran, each paid once."""
-    fee = TOOL_KINDS["code_interpreter"].container_fee
-    return fee * len(container_ids(items))
 
 
 def is_call(item: JsonObject) -> bool:
@@ -1150,7 +1151,8 @@ def _texts(values: object) -> list[str]:
 #
 # ResponsesError
 #  ├─ InvalidRequest         our own check refused it; nothing was sent
-#  │   └─ InvalidSetting     because of a field of the endpoint
+#  │   ├─ InvalidSetting     because of a field of the endpoint
+#  │   └─ InvalidParameter   because of a parameter of the caller
 #  ├─ ConnectionFailed       no connection, or it broke before an answer
 #  ├─ TimedOut               the server or the run took too long
 #  ├─ ResponseLost           a background response whose rest cannot be had
@@ -1289,7 +1291,7 @@ Remedy = Literal["request", "rule", "setup"]
 administrator that forbids it, or what an administrator has set up."""
 
 
-class InvalidRequest(ResponsesError):
+class InvalidRequest(ResponsesError, ValueError):
     """A request that is not sent."""
 
     def __init__(
@@ -1310,6 +1312,15 @@ class InvalidSetting(InvalidRequest):
     def __init__(self, name: SettingName, reason: str) -> None:
         """Keep the name of the field; `reason` is a sentence that does not name it."""
         super().__init__(reason, SettingFault((name,), "certain"))
+
+
+class InvalidParameter(InvalidRequest):
+    """A parameter of the caller has a value that cannot be sent."""
+
+    def __init__(self, param: str, reason: str) -> None:
+        """Keep the name that the caller gave it."""
+        super().__init__(f"The setting {param} cannot be sent: {reason}.")
+        self.param = param
 
 
 class ConnectionFailed(ResponsesError):
@@ -1852,6 +1863,8 @@ IMAGE_CODES = _FILE_CODES | frozenset(
 )
 """Codes of refusals of an image, or of another file in the chat."""
 
+_UNREACHABLE = "The model's server at {server} cannot be reached: {reason}. Try again."
+
 SENTENCES: Mapping[str, Mapping[str, str]] = {
     "incomplete": {
         "max_output_tokens": "The answer reached its length limit. Raise the maximum "
@@ -1970,6 +1983,18 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "": "The model's server rejected the request with HTTP {status}{code}{param}. "
         "An administrator can find the details in the log.",
     },
+    "unreachable": {
+        "": _UNREACHABLE,
+        "no_way": _UNREACHABLE,
+        "proxy": "The HTTP proxy at {server} cannot be reached: {reason}.",
+        "environment_proxy": "The HTTP proxy at {server}, which this server's "
+        "environment names, cannot be reached: {reason}. An administrator has to check "
+        "that environment.",
+        "tunnel": "The HTTP proxy does not connect to {server} ({reason}).",
+        "certificate": "The certificate of {server} is not trusted{reason}.",
+        "tls": "The model's server at {server} does not use TLS, which its address asks "
+        "for with https.",
+    },
     "cut": {
         "": "The connection to the model broke before the answer was complete. "
         + _CONTINUE,
@@ -2025,6 +2050,15 @@ FAULTS: Mapping[tuple[str, str], SettingFault] = {
     ("refused", "421"): SettingFault(("base_url", "proxy")),
     ("refused", "404"): _WRONG_ADDRESS,
     ("refused", "407"): SettingFault(("proxy",)),
+    ("unreachable", ""): SettingFault(("base_url",), "possible"),
+    # A company's network may let nothing out but through its proxy.
+    ("unreachable", "no_way"): SettingFault(("base_url", "proxy"), "possible"),
+    ("unreachable", "proxy"): SettingFault(("proxy",)),
+    ("unreachable", "tunnel"): SettingFault(("proxy", "base_url")),
+    ("unreachable", "certificate"): SettingFault(
+        ("base_url", "ca_bundle", "verify_ssl")
+    ),
+    ("unreachable", "tls"): _WRONG_ADDRESS,
     ("unreadable", ""): _WRONG_ADDRESS,
     ("unreadable", "chat_completions"): _WRONG_ADDRESS,
     ("unreadable", "compressed"): SettingFault(("base_url", "extra_headers")),
@@ -2441,6 +2475,16 @@ class ModelPrices(NamedTuple):
     ultrafast_later: float | None = None
 
 
+class ImagePrices(NamedTuple):
+    """US dollars for a million tokens of a model that draws."""
+
+    text: float
+    cached_text: float
+    image: float
+    cached_image: float
+    output: float
+
+
 class ModelFacts(NamedTuple):
     """What a model accepts, its limits and its prices; None where unknown.
 
@@ -2483,295 +2527,17 @@ class ModelFacts(NamedTuple):
     """It costs 10 % more at OpenAI's hosts of a region."""
     context_window: int | None = None
     """The tokens of input and output together."""
+    max_input_tokens: int | None = None
+    """The tokens of input, where they are fewer than those of the window."""
     max_output_tokens: int | None = None
     shutdown: str | None = None
     """The day on which OpenAI switches the model off, an ISO date."""
     successor: str | None = None
     prices: ModelPrices | None = None
+    search_fee: float | None = None
+    """US dollars for a web search, where it differs from that of other models."""
     known_family: bool = True
     """False: the name says nothing, the facts are cautious."""
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.models.usage
-#
-# The tokens that a run used, and what they cost.
-#
-# Costs are in US dollars: what the server says of a response, else by the prices of the
-# model's facts. There, the tier that the server named and the length of the input count
-# (docs/reference/responses-api.md, "Prices"). Without either the cost is unknown, never
-# estimated.
-# --------------------------------------------------------------------------------------
-
-
-class Usage(NamedTuple):
-    """Counts of one response, or of several added together.
-
-    `cached` is part of `input`, `reasoning` of `output`
-    (docs/reference/responses-api.md, "Usage").
-    """
-
-    input: int = 0
-    output: int = 0
-    total: int = 0
-    cached: int = 0
-    cache_writes: int = 0
-    reasoning: int = 0
-    tier: str = ""
-    """That served the response; a sum has none."""
-    cost: float | None = None
-    """US dollars, as the server says, with the fees for tools."""
-
-
-def add_usage(first: Usage | None, second: Usage | None) -> Usage | None:
-    """Return the sum, field by field."""
-    if first is None or second is None:
-        return first or second
-    return Usage(
-        input=first.input + second.input,
-        output=first.output + second.output,
-        total=first.total + second.total,
-        cached=first.cached + second.cached,
-        cache_writes=first.cache_writes + second.cache_writes,
-        reasoning=first.reasoning + second.reasoning,
-        cost=_add_costs(first.cost, second.cost),
-    )
-
-
-def _add_costs(first: float | None, second: float | None) -> float | None:
-    """Return the sum, None if either is unknown."""
-    return None if first is None or second is None else first + second
-
-
-def sum_usages(usages: Iterable[Usage]) -> Usage | None:
-    """Return the sum of several responses, None for none."""
-    total: Usage | None = None
-    for usage in usages:
-        total = add_usage(total, usage)
-    return total
-
-
-def read_usage(wire: object, tier: object = "") -> Usage | None:
-    """Return the counts of a response's `usage`, or None if it has none."""
-    if not isinstance(wire, Mapping):
-        return None
-    inputs = as_mapping(wire.get("input_tokens_details"))
-    outputs = as_mapping(wire.get("output_tokens_details"))
-    input_tokens = _read_count(wire.get("input_tokens"))
-    output_tokens = _read_count(wire.get("output_tokens"))
-    return Usage(
-        input=input_tokens,
-        output=output_tokens,
-        total=_read_count(wire.get("total_tokens")) or input_tokens + output_tokens,
-        cached=_read_count(inputs.get("cached_tokens")),
-        cache_writes=_read_count(inputs.get("cache_write_tokens")),
-        reasoning=_read_count(outputs.get("reasoning_tokens")),
-        tier=as_text(tier),
-        cost=_read_cost(wire),
-    )
-
-
-def _read_cost(wire: JsonObject) -> float | None:
-    """Return what a server says that a response costs; None if it says nothing.
-
-    OpenRouter and LiteLLM send a number, Perplexity an object with the total. OpenRouter
-    adds what the provider bills directly, if the account has a key of its own there.
-    """
-    cost = read_dollars(wire.get("cost"))
-    if cost is None:
-        return read_dollars(value_at(wire, "cost", "total_cost"))
-    if wire.get("is_byok") is True:
-        upstream = value_at(wire, "cost_details", "upstream_inference_cost")
-        cost += read_dollars(upstream) or 0.0
-    return cost
-
-
-_MAX_STATED_COST = 10**6
-"""More is no cost of a response."""
-
-
-def read_dollars(value: object) -> float | None:
-    """Return an amount of money; None for anything else."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return float(value) if 0 <= value < _MAX_STATED_COST else None
-
-
-_MAX_TOKENS = 10**12
-"""A count above that is none."""
-
-
-def _read_count(value: Any) -> int:
-    """Return a count of tokens; gateways write `3.0` and `"3"` as well."""
-    try:
-        number = float(value)
-    except (TypeError, ValueError, OverflowError):
-        return 0
-    return int(number) if 0 < number < _MAX_TOKENS and number.is_integer() else 0
-
-
-def window_share(last: Usage | None, facts: ModelFacts) -> int:
-    """Return how much of a model's context window a chat fills, in percent.
-
-    `last` is that of the chat's last response: its input and output are the beginning
-    of the next one. 0 if either is unknown.
-    """
-    if last is None or not facts.context_window:
-        return 0
-    return min(100, 100 * last.total // facts.context_window)
-
-
-_MILLION = 1_000_000
-
-
-def cost_of_run(
-    usages: Iterable[Usage],
-    facts: ModelFacts,
-    output: Iterable[Item],
-    today: date,
-    host: str = "",
-) -> float | None:
-    """Return the cost of a run: its responses, searches and containers of code.
-
-    None if it is unknown. What a server says of all responses has the fees in it.
-    """
-    stated: list[float] = []
-    counted = 0.0
-    rows = list(usages)
-    for usage in rows:
-        if usage.cost is not None:
-            stated.append(usage.cost)
-            continue
-        tokens = _cost_of_tokens(usage, facts, today)
-        if tokens is None:
-            return None
-        counted += tokens
-    if rows and len(stated) == len(rows):
-        return sum(stated)
-    if facts.regional and host.endswith(_REGIONAL_HOST_SUFFIX):
-        counted *= _REGIONAL_FACTOR
-    items = list(output)
-    fees = sum(call_fee(item) for item in items) + container_fees(items)
-    return sum(stated) + counted + fees
-
-
-_REGIONAL_HOST_SUFFIX = ".api.openai.com"
-_REGIONAL_FACTOR = 1.1
-"""OpenAI's guide "Data residency": 10 % more at the hosts of a region."""
-
-
-def format_money(dollars: float) -> str:
-    """Return an amount with its first two digits, even if it is tiny."""
-    if dollars >= 1:
-        return f"${dollars:,.2f}"
-    rounded = Decimal(f"{dollars:.2g}")
-    return f"${rounded:f}"
-
-
-_LONG_INPUT = 272_000
-_LONG_INPUT_FACTOR = 2
-_LONG_OUTPUT_FACTOR = 1.5
-"""Above that, from gpt-5.4 on, the whole request costs more, also what was cached
-(OpenAI's pages of the models; LiteLLM 1.109.1)."""
-
-
-def _cost_of_tokens(usage: Usage, facts: ModelFacts, today: date) -> float | None:
-    """Return what a response costs; None if a price or the tier is unknown.
-
-    Tokens read from the cache and tokens written to it are part of the input.
-    """
-    prices = facts.prices
-    if prices is None or prices.input is None or prices.output is None:
-        return None
-    factor = _tier_factor(usage.tier, prices, today)
-    if not factor:
-        return None
-    cached = prices.input if prices.cached is None else prices.cached
-    written = prices.input if prices.cache_write is None else prices.cache_write
-    # A token is billed as input, as read or as written, never twice (guide "Prompt
-    # caching"). The counts of a server may not add up.
-    uncached_tokens = max(0, usage.input - usage.cached - usage.cache_writes)
-    input_cost = uncached_tokens * prices.input
-    input_cost += usage.cached * cached
-    input_cost += usage.cache_writes * written
-    output_cost = usage.output * prices.output
-    if facts.long_prices and usage.input > _LONG_INPUT:
-        input_cost *= _LONG_INPUT_FACTOR
-        output_cost *= _LONG_OUTPUT_FACTOR
-    return factor * (input_cost + output_cost) / _MILLION
-
-
-_TIER_FACTORS = {"": 1, "auto": 1, "default": 1, "flex": 0.5}
-"""Factors that all models have in common; the empty tier is that of a sum, or of a
-server that names none."""
-
-
-def _tier_factor(tier: str, prices: ModelPrices, today: date) -> float | None:
-    """Return how often the standard price is paid; None if nobody says it."""
-    # `priority` was renamed `fast` on 2026-07-30; either may come back.
-    if tier in ("fast", "priority"):
-        return prices.fast
-    if tier == "ultrafast":
-        last_day = prices.ultrafast_until
-        if last_day and today.isoformat() > last_day:
-            return prices.ultrafast_later
-        return prices.ultrafast
-    return _TIER_FACTORS.get(tier)
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.appended
-#
-# Items that say at their place in a chat what fields of a request say.
-#
-# A chat that only grows changes its tools, its effort and its format with such items. A
-# server that does not have them gets the same in the fields.
-# --------------------------------------------------------------------------------------
-
-
-APPENDED = frozenset({ADDED_TOOLS, CONFIGURATION})
-"""The types of these items."""
-
-_CONFIGURED = ("reasoning", "text")
-"""The fields that a configuration update can change."""
-
-
-def declared_tools(payload: Mapping[str, Any]) -> list[Item]:
-    """Return the tools of a request and of its items, in this order."""
-    tools = list(payload.get("tools") or ())
-    for item in payload["input"]:
-        if item_type(item) == ADDED_TOOLS:
-            tools += item["tools"]
-    return tools
-
-
-def lower_payload(payload: Mapping[str, Any], kinds: Set[str]) -> dict[str, Any]:
-    """Return a request whose own fields say what items of these `kinds` said."""
-    lowered = dict(payload)
-    if not kinds:
-        return lowered
-    items = payload["input"]
-    lowered["input"] = [item for item in items if item_type(item) not in kinds]
-    if CONFIGURATION in kinds:
-        lowered |= _configured_fields(payload)
-    if ADDED_TOOLS in kinds:
-        tools = declared_tools(payload)
-        if tools:
-            lowered["tools"] = tools
-    return lowered
-
-
-def _configured_fields(payload: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields that updates change, as they are behind the last update."""
-    fields: dict[str, Any] = {}
-    for item in payload["input"]:
-        if item_type(item) != CONFIGURATION:
-            continue
-        for key in _CONFIGURED:
-            if key in item:
-                before = fields.get(key, payload.get(key, {}))
-                fields[key] = {**before, **item[key]}
-    return fields
 
 
 # --------------------------------------------------------------------------------------
@@ -2783,13 +2549,30 @@ def _configured_fields(payload: Mapping[str, Any]) -> dict[str, Any]:
 # Edit it and run `python scripts/catalog/generate.py`; with `--check` it reports whether
 # this module is current, as do the tests.
 #
-# Facts as of 2026-11-24. Prices are US dollars for a million tokens at the standard tier.
+# Facts as of 2026-11-28. Prices are US dollars for a million tokens at the standard tier.
 # A fact that is not stated has the default of ModelFacts. A dated snapshot has an entry
 # only where it differs from its model.
 # --------------------------------------------------------------------------------------
 
 
 CATALOG_MODELS = (
+    ModelFacts(
+        id="chat-latest",
+        reasoning=True,
+        efforts=("medium",),
+        default_effort="medium",
+        sampling="never",
+        summary=True,
+        hosted=True,
+        context_window=400_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=5,
+            cached=0.5,
+            cache_write=None,
+            output=30,
+        ),
+    ),
     ModelFacts(
         id="chatgpt-image-latest",
         functions=False,
@@ -2811,6 +2594,7 @@ CATALOG_MODELS = (
             output=8,
             fast=1.75,
         ),
+        search_fee=0.025,
     ),
     ModelFacts(
         id="gpt-4.1-mini",
@@ -2825,6 +2609,7 @@ CATALOG_MODELS = (
             cache_write=None,
             output=1.6,
         ),
+        search_fee=0.025,
     ),
     ModelFacts(
         id="gpt-4o",
@@ -2853,6 +2638,7 @@ CATALOG_MODELS = (
             cache_write=None,
             output=0.6,
         ),
+        search_fee=0.025,
     ),
     ModelFacts(
         id="gpt-5",
@@ -2864,6 +2650,7 @@ CATALOG_MODELS = (
         verbosity=True,
         hosted=True,
         context_window=400_000,
+        max_input_tokens=272_000,
         max_output_tokens=128_000,
         shutdown="2026-12-11",
         successor="gpt-6.1-sol",
@@ -2885,6 +2672,7 @@ CATALOG_MODELS = (
         verbosity=True,
         hosted=True,
         context_window=400_000,
+        max_input_tokens=272_000,
         max_output_tokens=128_000,
         shutdown="2026-12-11",
         successor="gpt-6.1-terra",
@@ -2907,6 +2695,7 @@ CATALOG_MODELS = (
         hosted=True,
         lacks=("web_search",),
         context_window=400_000,
+        max_input_tokens=272_000,
         max_output_tokens=128_000,
         shutdown="2026-12-11",
         successor="gpt-6-luna",
@@ -2948,6 +2737,7 @@ CATALOG_MODELS = (
         verbosity=True,
         hosted=True,
         context_window=400_000,
+        max_input_tokens=272_000,
         max_output_tokens=128_000,
         shutdown="2027-04-01",
         successor="gpt-6.1-sol",
@@ -2969,6 +2759,7 @@ CATALOG_MODELS = (
         verbosity=True,
         hosted=True,
         context_window=400_000,
+        max_input_tokens=272_000,
         max_output_tokens=128_000,
         prices=ModelPrices(
             input=1.75,
@@ -2988,6 +2779,7 @@ CATALOG_MODELS = (
         verbosity=True,
         hosted=True,
         context_window=400_000,
+        max_input_tokens=272_000,
         max_output_tokens=128_000,
         prices=ModelPrices(
             input=21,
@@ -3005,6 +2797,7 @@ CATALOG_MODELS = (
         summary=True,
         hosted=True,
         context_window=400_000,
+        max_input_tokens=272_000,
         max_output_tokens=128_000,
         shutdown="2027-04-01",
         successor="gpt-6.1-sol",
@@ -3050,6 +2843,7 @@ CATALOG_MODELS = (
         long_prices=True,
         regional=True,
         context_window=400_000,
+        max_input_tokens=272_000,
         max_output_tokens=128_000,
         prices=ModelPrices(
             input=0.75,
@@ -3072,6 +2866,7 @@ CATALOG_MODELS = (
         long_prices=True,
         regional=True,
         context_window=400_000,
+        max_input_tokens=272_000,
         max_output_tokens=128_000,
         shutdown="2027-04-01",
         successor="gpt-6-luna",
@@ -3162,6 +2957,7 @@ CATALOG_MODELS = (
         long_prices=True,
         regional=True,
         context_window=400_000,
+        max_input_tokens=272_000,
         max_output_tokens=128_000,
         prices=ModelPrices(
             input=12.5,
@@ -3186,6 +2982,7 @@ CATALOG_MODELS = (
         long_prices=True,
         regional=True,
         context_window=1_050_000,
+        max_input_tokens=922_000,
         max_output_tokens=128_000,
         prices=ModelPrices(
             input=0.2,
@@ -3211,6 +3008,7 @@ CATALOG_MODELS = (
         long_prices=True,
         regional=True,
         context_window=1_050_000,
+        max_input_tokens=922_000,
         max_output_tokens=128_000,
         prices=ModelPrices(
             input=4,
@@ -3236,6 +3034,7 @@ CATALOG_MODELS = (
         long_prices=True,
         regional=True,
         context_window=1_050_000,
+        max_input_tokens=922_000,
         max_output_tokens=128_000,
         prices=ModelPrices(
             input=2,
@@ -3262,6 +3061,7 @@ CATALOG_MODELS = (
         long_prices=True,
         regional=True,
         context_window=1_050_000,
+        max_input_tokens=922_000,
         max_output_tokens=128_000,
         prices=ModelPrices(
             input=10,
@@ -3288,6 +3088,7 @@ CATALOG_MODELS = (
         long_prices=True,
         regional=True,
         context_window=1_050_000,
+        max_input_tokens=922_000,
         max_output_tokens=128_000,
         prices=ModelPrices(
             input=10,
@@ -3309,6 +3110,15 @@ CATALOG_MODELS = (
         diagnostics=True,
         long_prices=True,
         regional=True,
+        context_window=1_050_000,
+        max_input_tokens=922_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=20,
+            cached=2,
+            cache_write=25,
+            output=100,
+        ),
     ),
     ModelFacts(
         id="gpt-6-luna",
@@ -3327,6 +3137,7 @@ CATALOG_MODELS = (
         long_prices=True,
         regional=True,
         context_window=1_050_000,
+        max_input_tokens=922_000,
         max_output_tokens=128_000,
         prices=ModelPrices(
             input=0.1,
@@ -3350,6 +3161,7 @@ CATALOG_MODELS = (
         long_prices=True,
         regional=True,
         context_window=1_050_000,
+        max_input_tokens=922_000,
         max_output_tokens=128_000,
         prices=ModelPrices(
             input=15,
@@ -3375,6 +3187,7 @@ CATALOG_MODELS = (
         long_prices=True,
         regional=True,
         context_window=1_050_000,
+        max_input_tokens=922_000,
         max_output_tokens=128_000,
         prices=ModelPrices(
             input=2,
@@ -3401,6 +3214,7 @@ CATALOG_MODELS = (
         long_prices=True,
         regional=True,
         context_window=1_050_000,
+        max_input_tokens=922_000,
         max_output_tokens=128_000,
         prices=ModelPrices(
             input=2,
@@ -3428,6 +3242,7 @@ CATALOG_MODELS = (
         long_prices=True,
         regional=True,
         context_window=1_050_000,
+        max_input_tokens=922_000,
         max_output_tokens=128_000,
         prices=ModelPrices(
             input=1,
@@ -3452,6 +3267,7 @@ CATALOG_MODELS = (
         long_prices=True,
         regional=True,
         context_window=1_050_000,
+        max_input_tokens=922_000,
         max_output_tokens=128_000,
         prices=ModelPrices(
             input=8,
@@ -3490,6 +3306,7 @@ CATALOG_MODELS = (
         long_prices=True,
         regional=True,
         context_window=1_050_000,
+        max_input_tokens=922_000,
         max_output_tokens=128_000,
         prices=ModelPrices(
             input=2,
@@ -3510,6 +3327,7 @@ CATALOG_MODELS = (
         hosted=True,
         long_prices=True,
         context_window=1_050_000,
+        max_input_tokens=922_000,
         max_output_tokens=128_000,
         prices=ModelPrices(
             input=4,
@@ -3526,6 +3344,7 @@ CATALOG_MODELS = (
         hosted=True,
         long_prices=True,
         context_window=400_000,
+        max_input_tokens=272_000,
         max_output_tokens=128_000,
         prices=ModelPrices(
             input=12.5,
@@ -3602,6 +3421,66 @@ CATALOG_MODELS = (
     ),
 )
 
+CATALOG_IMAGE_PRICES = {
+    "chatgpt-image-latest": ImagePrices(
+        text=5,
+        cached_text=1.25,
+        image=8,
+        cached_image=2,
+        output=32,
+    ),
+    "gpt-image-1-mini": ImagePrices(
+        text=2,
+        cached_text=0.2,
+        image=2.5,
+        cached_image=0.25,
+        output=8,
+    ),
+    "gpt-image-1.5": ImagePrices(
+        text=5,
+        cached_text=1.25,
+        image=8,
+        cached_image=2,
+        output=32,
+    ),
+    "gpt-image-2": ImagePrices(
+        text=5,
+        cached_text=1.25,
+        image=8,
+        cached_image=2,
+        output=30,
+    ),
+    "gpt-image-2.5-flare": ImagePrices(
+        text=5,
+        cached_text=1.25,
+        image=8,
+        cached_image=2,
+        output=30,
+    ),
+    "gpt-image-2.5-sunburst": ImagePrices(
+        text=5,
+        cached_text=1.25,
+        image=8,
+        cached_image=2,
+        output=30,
+    ),
+    "gpt-image-2.6-flare": ImagePrices(
+        text=5,
+        cached_text=1.25,
+        image=8,
+        cached_image=2,
+        output=30,
+    ),
+    "gpt-image-2.6-sunburst": ImagePrices(
+        text=5,
+        cached_text=1.25,
+        image=8,
+        cached_image=2,
+        output=30,
+    ),
+}
+"""By the models that draw pictures."""
+
 CATALOG_SUCCESSORS = {
     "chatgpt-4o-latest": "gpt-5.5",
     "codex-mini-latest": "gpt-5.4-mini",
@@ -3650,6 +3529,474 @@ CATALOG_ALIASES = {
 
 gpt-5-auto: gpt-5-chat-latest, its first target, is gone; this replaces gpt-5 (openai-deprecations).
 """
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.models.usage
+#
+# The tokens that a run used, and what they cost.
+#
+# Costs are in US dollars, response by response: what the server says of a response, else
+# by the prices of the model's facts. There, the tier that the server named and the length
+# of the input count (docs/reference/responses-api.md, "Prices"). Without either the cost
+# is unknown. Only a picture whose tokens the server does not tell is estimated, because a
+# limit in money must not take it for nothing.
+# --------------------------------------------------------------------------------------
+
+
+class ImageTokens(NamedTuple):
+    """What the pictures of a response took; what was cached is part of the input."""
+
+    text: int = 0
+    image: int = 0
+    cached_text: int = 0
+    cached_image: int = 0
+    output: int = 0
+
+
+class Usage(NamedTuple):
+    """Counts of one response, or of several added together.
+
+    `cached` is part of `input`, `reasoning` of `output`
+    (docs/reference/responses-api.md, "Usage").
+    """
+
+    input: int = 0
+    output: int = 0
+    total: int = 0
+    cached: int = 0
+    cache_writes: int = 0
+    reasoning: int = 0
+    tier: str = ""
+    """That served the response; a sum has none, and nothing of the following two."""
+    searches: int | None = None
+    """Web searches that are billed; None if the server does not tell."""
+    images: ImageTokens | None = None
+    """What drawing took; None if the server does not tell."""
+    cache_writes_12h: int = 0
+    """Those of `cache_writes` that are kept for 12 hours, not for 30 minutes."""
+    cost: float | None = None
+    """US dollars, as the server says, with the fees for tools."""
+
+
+def add_usage(first: Usage | None, second: Usage | None) -> Usage | None:
+    """Return the sum, field by field."""
+    if first is None or second is None:
+        return first or second
+    return Usage(
+        input=first.input + second.input,
+        output=first.output + second.output,
+        total=first.total + second.total,
+        cached=first.cached + second.cached,
+        cache_writes=first.cache_writes + second.cache_writes,
+        reasoning=first.reasoning + second.reasoning,
+        cache_writes_12h=first.cache_writes_12h + second.cache_writes_12h,
+        cost=_add_costs(first.cost, second.cost),
+    )
+
+
+def _add_costs(first: float | None, second: float | None) -> float | None:
+    """Return the sum, None if either is unknown."""
+    return None if first is None or second is None else first + second
+
+
+def sum_usages(usages: Iterable[Usage]) -> Usage | None:
+    """Return the sum of several responses, None for none."""
+    total: Usage | None = None
+    for usage in usages:
+        total = add_usage(total, usage)
+    return total
+
+
+def read_usage(
+    wire: object, tier: object = "", tool_usage: object = None
+) -> Usage | None:
+    """Return the counts of a response's `usage`, or None if it has none.
+
+    `tool_usage` is what OpenAI's tools used beside it.
+    """
+    if not isinstance(wire, Mapping):
+        return None
+    inputs = as_mapping(wire.get("input_tokens_details"))
+    outputs = as_mapping(wire.get("output_tokens_details"))
+    writes = as_mapping(inputs.get("cache_write_tokens_details"))
+    input_tokens = _read_count(wire.get("input_tokens"))
+    output_tokens = _read_count(wire.get("output_tokens"))
+    return Usage(
+        input=input_tokens,
+        output=output_tokens,
+        total=_read_count(wire.get("total_tokens")) or input_tokens + output_tokens,
+        cached=_read_count(inputs.get("cached_tokens")),
+        cache_writes=_read_count(inputs.get("cache_write_tokens")),
+        reasoning=_read_count(outputs.get("reasoning_tokens")),
+        tier=as_text(tier),
+        cost=_read_cost(wire),
+        searches=_read_searches(as_mapping(tool_usage).get("web_search")),
+        images=_read_image_tokens(as_mapping(tool_usage).get("image_gen")),
+        cache_writes_12h=_read_count(writes.get("ttl_12h_tokens")),
+    )
+
+
+def _read_searches(wire: object) -> int | None:
+    """Return the searches that are billed, None if they are not told."""
+    count = as_mapping(wire).get("num_requests")
+    if isinstance(count, int) and not isinstance(count, bool):
+        return count if 0 <= count < _MAX_TOKENS else None
+    return None
+
+
+def _read_image_tokens(wire: object) -> ImageTokens | None:
+    """Return what drawing took, None if it is not told."""
+    if not isinstance(wire, Mapping):
+        return None
+    inputs = as_mapping(wire.get("input_tokens_details"))
+    cached = as_mapping(wire.get("cached_tokens_details"))
+    return ImageTokens(
+        text=_read_count(inputs.get("text_tokens")),
+        image=_read_count(inputs.get("image_tokens")),
+        cached_text=_read_count(cached.get("cached_text_tokens")),
+        cached_image=_read_count(cached.get("cached_image_tokens")),
+        output=_read_count(wire.get("output_tokens")),
+    )
+
+
+def _read_cost(wire: JsonObject) -> float | None:
+    """Return what a server says that a response costs; None if it says nothing.
+
+    OpenRouter and LiteLLM send a number, Perplexity an object with the total. OpenRouter
+    adds what the provider bills directly, if the account has a key of its own there.
+    """
+    cost = read_dollars(wire.get("cost"))
+    if cost is None:
+        return read_dollars(value_at(wire, "cost", "total_cost"))
+    if wire.get("is_byok") is True:
+        upstream = value_at(wire, "cost_details", "upstream_inference_cost")
+        cost += read_dollars(upstream) or 0.0
+    return cost
+
+
+_MAX_STATED_COST = 10**6
+"""More is no cost of a response."""
+
+
+def read_dollars(value: object) -> float | None:
+    """Return an amount of money; None for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if 0 <= value < _MAX_STATED_COST else None
+
+
+_MAX_TOKENS = 10**12
+"""A count above that is none."""
+
+
+def _read_count(value: Any) -> int:
+    """Return a count of tokens; gateways write `3.0` and `"3"` as well."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        return 0
+    return int(number) if 0 < number < _MAX_TOKENS and number.is_integer() else 0
+
+
+def window_share(last: Usage | None, facts: ModelFacts) -> int:
+    """Return how much of what a model takes as input a chat fills, in percent.
+
+    `last` is that of the chat's last response: its input and output are the beginning
+    of the next one. The window is for input and output together, so most models refuse
+    a question long before it is full. 0 if either is unknown.
+    """
+    limits = (facts.max_input_tokens, facts.context_window)
+    most = min((limit for limit in limits if limit), default=0)
+    if last is None or not most:
+        return 0
+    return min(100, 100 * last.total // most)
+
+
+_MILLION = 1_000_000
+
+
+class Cost(NamedTuple):
+    """What something costs in US dollars."""
+
+    dollars: float
+    is_estimate: bool = False
+
+
+class RequestTerms(NamedTuple):
+    """What of a request decides, beside the model, about its cost."""
+
+    host: str = ""
+    tools: Sequence[Item] = ()
+    completion_window: str = ""
+    """How long the answer of a background model may take."""
+
+
+_PLAIN_TERMS = RequestTerms()
+
+
+def cost_of_run(
+    usages: Iterable[Usage],
+    facts: ModelFacts,
+    output: Iterable[Item],
+    today: date,
+    terms: RequestTerms = _PLAIN_TERMS,
+) -> Cost | None:
+    """Return the cost of a run: its responses, searches, pictures and containers.
+
+    None if it is unknown. What a server says of all responses has the fees in it.
+    """
+    usages = list(usages)
+    items = list(output)
+    stated: list[float] = []
+    dollars = 0.0
+    for usage in usages:
+        if usage.cost is not None:
+            stated.append(usage.cost)
+            continue
+        tokens = _cost_of_tokens(usage, facts, today, terms.completion_window)
+        if tokens is None:
+            return None
+        dollars += tokens
+    if usages and len(stated) == len(usages):
+        return Cost(sum(stated))
+    if facts.regional and terms.host.endswith(_REGIONAL_HOST_SUFFIX):
+        dollars *= _REGIONAL_FACTOR
+    dollars += sum(stated)
+    fee = facts.search_fee or TOOL_KINDS["web_search"].fee
+    dollars += fee * count_searches(usages, items)
+    code = _tool_options(terms.tools, "code_interpreter")
+    memory = as_text(as_mapping(code.get("container")).get("memory_limit"))
+    fee = TOOL_KINDS["code_interpreter"].container_fee * _GIGABYTES.get(memory, 1)
+    dollars += fee * len(container_ids(items))
+    pictures = _cost_of_pictures(usages, items, terms.tools)
+    return Cost(dollars + pictures.dollars, pictures.is_estimate)
+
+
+def _tool_options(tools: Iterable[Item], kind: str) -> JsonObject:
+    """Return the first tool of a type; an empty one if there is none."""
+    return next((tool for tool in tools if tool.get("type") == kind), {})
+
+
+_GIGABYTES = {"1g": 1, "4g": 4, "16g": 16, "64g": 64}
+"""By the memory of a container of code, which its price follows."""
+
+
+def count_searches(usages: Sequence[Usage], items: Sequence[Item]) -> int:
+    """Return the searches that are billed.
+
+    OpenAI counts some of them at a discount, so its own count is right; if a response
+    has none, the searches of the output count.
+    """
+    told = [usage.searches for usage in usages if usage.searches is not None]
+    if told and len(told) == len(usages):
+        return sum(told)
+    return sum(is_billed_search(item) for item in items)
+
+
+_DRAWS_BY_DEFAULT = "gpt-image-2.6-sunburst"
+"""The tool's default (openai-python 3.57.0)."""
+
+
+def _cost_of_pictures(
+    usages: Sequence[Usage], items: Sequence[Item], tools: Iterable[Item]
+) -> Cost:
+    """Return what the pictures of a run cost.
+
+    By the tokens that the server tells; it may skip calls (openai-python 3.57.0,
+    `ToolUsage`), and if it tells none, by the size and quality of each picture.
+    """
+    options = _tool_options(tools, "image_generation")
+    prices = _image_prices(as_text(options.get("model")))
+    told = [usage.images for usage in usages if usage.images and usage.images.output]
+    if told:
+        dollars = sum(_cost_of_image_tokens(tokens, prices) for tokens in told)
+        return Cost(dollars)
+    drawn = [item for item in items if is_image_call(item)]
+    drawn = [item for item in drawn if item.get("status") != "failed"]
+    tokens = sum(map(_picture_tokens, drawn))
+    return Cost(tokens * prices.output / _MILLION, is_estimate=bool(drawn))
+
+
+def _image_prices(model: str) -> ImagePrices:
+    """Return the prices of a model that draws, with or without a date at its end.
+
+    Of a deployment with another name nobody knows them: the usual ones are assumed.
+    """
+    for name in sorted(CATALOG_IMAGE_PRICES, key=len, reverse=True):
+        if model.startswith(name):
+            return CATALOG_IMAGE_PRICES[name]
+    return CATALOG_IMAGE_PRICES[_DRAWS_BY_DEFAULT]
+
+
+def _cost_of_image_tokens(tokens: ImageTokens, prices: ImagePrices) -> float:
+    cost = max(0, tokens.text - tokens.cached_text) * prices.text
+    cost += tokens.cached_text * prices.cached_text
+    cost += max(0, tokens.image - tokens.cached_image) * prices.image
+    cost += tokens.cached_image * prices.cached_image
+    cost += tokens.output * prices.output
+    return cost / _MILLION
+
+
+_SQUARE = 1024 * 1024
+_MOST_SQUARES = 16
+_TOKENS_OF_SQUARE = {"low": 272, "medium": 1056, "high": 4160}
+"""Tokens of a picture of 1024 x 1024, by its quality (OpenAI's guide "Image generation").
+
+LiteLLM's prices for each picture of gpt-image-1.5 are these tokens at 32 dollars for a
+million, for the other sizes by their area.
+"""
+
+
+def _picture_tokens(item: Item) -> float:
+    """Return about how many tokens a picture took; an unknown quality is the highest."""
+    tokens = _TOKENS_OF_SQUARE.get(
+        as_text(item.get("quality")), _TOKENS_OF_SQUARE["high"]
+    )
+    size = re.fullmatch(r"(\d{1,9})x(\d{1,9})", as_text(item.get("size")))
+    squares = int(size[1]) * int(size[2]) / _SQUARE if size else 1
+    return tokens * min(squares, _MOST_SQUARES)
+
+
+_REGIONAL_HOST_SUFFIX = ".api.openai.com"
+_REGIONAL_FACTOR = 1.1
+"""OpenAI's guide "Data residency": 10 % more at the hosts of a region."""
+
+
+def describe_cost(cost: Cost) -> str:
+    """Return what something costs, as people read it."""
+    amount = format_money(cost.dollars)
+    return f"about {amount}" if cost.is_estimate else amount
+
+
+def format_money(dollars: float) -> str:
+    """Return an amount with its first two digits, even if it is tiny."""
+    if dollars >= 1:
+        return f"${dollars:,.2f}"
+    rounded = Decimal(f"{dollars:.2g}")
+    return f"${rounded:f}"
+
+
+_LONG_INPUT = 272_000
+_LONG_INPUT_FACTOR = 2
+_LONG_OUTPUT_FACTOR = 1.5
+"""Above that, from gpt-5.4 on, the whole request costs more, also what was cached
+(OpenAI's pages of the models; LiteLLM 1.109.1)."""
+
+
+LONG_TTL_FACTOR = 2
+"""Writing to the cache for 12 hours costs twice as much as for 30 minutes, with each
+model of which LiteLLM 1.110.2 has both prices."""
+
+
+def _cost_of_tokens(
+    usage: Usage, facts: ModelFacts, today: date, completion_window: str
+) -> float | None:
+    """Return what a response costs; None if a price or the tier is unknown.
+
+    Tokens read from the cache and tokens written to it are part of the input.
+    """
+    prices = facts.prices
+    if prices is None or prices.input is None or prices.output is None:
+        return None
+    factor = _tier_factor(usage.tier, prices, today, completion_window)
+    if not factor:
+        return None
+    cached = prices.input if prices.cached is None else prices.cached
+    written = prices.input if prices.cache_write is None else prices.cache_write
+    # A token is billed as input, as read or as written, never twice (guide "Prompt
+    # caching"). The counts of a server may not add up.
+    uncached_tokens = max(0, usage.input - usage.cached - usage.cache_writes)
+    input_cost = uncached_tokens * prices.input
+    input_cost += usage.cached * cached
+    input_cost += usage.cache_writes * written
+    if prices.cache_write is not None:
+        kept_long = min(usage.cache_writes_12h, usage.cache_writes)
+        input_cost += kept_long * written * (LONG_TTL_FACTOR - 1)
+    output_cost = usage.output * prices.output
+    if facts.long_prices and usage.input > _LONG_INPUT:
+        input_cost *= _LONG_INPUT_FACTOR
+        output_cost *= _LONG_OUTPUT_FACTOR
+    return factor * (input_cost + output_cost) / _MILLION
+
+
+_STANDARD_TIERS = ("", "auto", "default")
+"""The empty tier is that of a sum, or of a server that names none."""
+WINDOW_FACTORS = {"2h": 0.7, "8h": 0.6}
+"""By the time that a background answer may take, at the standard tier: "30% below
+Standard token pricing", "40% below" (OpenAI's guide "Flex processing", 2026-11)."""
+
+
+def _tier_factor(
+    tier: str, prices: ModelPrices, today: date, completion_window: str
+) -> float | None:
+    """Return how often the standard price is paid; None if nobody says it."""
+    if tier in _STANDARD_TIERS:
+        return WINDOW_FACTORS.get(completion_window, 1)
+    # `priority` was renamed `fast` on 2026-07-30; either may come back.
+    if tier in ("fast", "priority"):
+        return prices.fast
+    if tier == "ultrafast":
+        last_day = prices.ultrafast_until
+        if last_day and today.isoformat() > last_day:
+            return prices.ultrafast_later
+        return prices.ultrafast
+    return 0.5 if tier == "flex" else None
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.appended
+#
+# Items that say at their place in a chat what fields of a request say.
+#
+# A chat that only grows changes its tools, its effort and its format with such items. A
+# server that does not have them gets the same in the fields.
+# --------------------------------------------------------------------------------------
+
+
+APPENDED = frozenset({ADDED_TOOLS, CONFIGURATION})
+"""The types of these items."""
+
+_CONFIGURED = ("reasoning", "text")
+"""The fields that a configuration update can change."""
+
+
+def declared_tools(payload: Mapping[str, Any]) -> list[Item]:
+    """Return the tools of a request and of its items, in this order."""
+    tools = list(payload.get("tools") or ())
+    for item in payload["input"]:
+        if item_type(item) == ADDED_TOOLS:
+            tools += item["tools"]
+    return tools
+
+
+def lower_payload(payload: Mapping[str, Any], kinds: Set[str]) -> dict[str, Any]:
+    """Return a request whose own fields say what items of these `kinds` said."""
+    lowered = dict(payload)
+    if not kinds:
+        return lowered
+    items = payload["input"]
+    lowered["input"] = [item for item in items if item_type(item) not in kinds]
+    if CONFIGURATION in kinds:
+        lowered |= _configured_fields(payload)
+    if ADDED_TOOLS in kinds:
+        tools = declared_tools(payload)
+        if tools:
+            lowered["tools"] = tools
+    return lowered
+
+
+def _configured_fields(payload: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields that updates change, as they are behind the last update."""
+    fields: dict[str, Any] = {}
+    for item in payload["input"]:
+        if item_type(item) != CONFIGURATION:
+            continue
+        for key in _CONFIGURED:
+            if key in item:
+                before = fields.get(key, payload.get(key, {}))
+                fields[key] = {**before, **item[key]}
+    return fields
 
 
 # --------------------------------------------------------------------------------------
@@ -3748,15 +4095,18 @@ def resolve_model(
     if known is None:
         known = (name, None)
     model_id, stated_effort = known
+    shown_name = _AUTO_NAMES.get(name) or _shown_name(model_id, stated_effort)
     return ResolvedModel(
         id=model_id,
         family=_model_family(model_id),
         effort=stated_effort,
         facts=_model_facts(model_id),
-        name=_shown_name(model_id, stated_effort),
+        name=shown_name,
     )
 
 
+_AUTO_NAMES = {"gpt-5-auto": "GPT Auto (chooses for each chat)"}
+"""A name that stands for several models must not look like one of them."""
 _RESEARCH = "-research"
 _RESEARCH_EFFORTS = ("high", "xhigh", "max")
 
@@ -4412,13 +4762,11 @@ class LeaveOutItem(ChatRepair):
 
     @property
     def message(self) -> str:
-        """The status line for the person who waits."""
         if self.keeps_words:
             return f"One earlier {self.noun} was sent as plain text."
         return f"One earlier {self.noun} could not be sent again and was left out."
 
     def stored(self) -> list[str]:
-        """Return the form that a chat stores."""
         return ["item", self.name]
 
     def change_of(self, row: NamedItem) -> ItemChange:
@@ -4436,13 +4784,11 @@ class SendAsText(ChatRepair):
 
     @property
     def message(self) -> str:
-        """The status line for the person who waits."""
         if self.had_media:
             return "An image or file could not be sent to the model and was left out."
         return f"One earlier {self.noun} was sent as plain text."
 
     def stored(self) -> list[str]:
-        """Return the form that a chat stores."""
         return ["text", self.name]
 
     def change_of(self, row: NamedItem) -> ItemChange:
@@ -4459,19 +4805,16 @@ class LeaveOutKind(ChatRepair):
 
     @property
     def message(self) -> str:
-        """The status line for the person who waits."""
         if self.kind == "code_interpreter_call":
             return "Earlier code runs are no longer available: answering without them."
         noun = self.kind.replace("_", " ")
         return f"Earlier items of the type {noun} were left out."
 
     def stored(self) -> list[str]:
-        """Return the form that a chat stores."""
         return ["kind", self.kind, self.until]
 
     @property
     def last_name(self) -> str:
-        """The name of the last item that it is about."""
         return self.until
 
     def change_of(self, row: NamedItem) -> ItemChange:
@@ -4490,19 +4833,16 @@ class LeaveOutReasoning(ChatRepair):
 
     @property
     def message(self) -> str:
-        """The status line for the person who waits."""
         return (
             "The server could not read earlier reasoning in this chat: answering "
             "without it."
         )
 
     def stored(self) -> list[str]:
-        """Return the form that a chat stores."""
         return ["reasoning", self.until]
 
     @property
     def last_name(self) -> str:
-        """The name of the last item that it is about."""
         return self.until
 
     def change_of(self, row: NamedItem) -> ItemChange:
@@ -4520,7 +4860,6 @@ class PlainItems(ChatRepair):
 
     @property
     def message(self) -> str:
-        """The status line for the person who waits."""
         refused = "with its images and files" if self.had_media else "as it was"
         return (
             f"The server rejected this chat {refused}: only its texts and tool results "
@@ -4533,7 +4872,6 @@ class PlainItems(ChatRepair):
 
     @property
     def last_name(self) -> str:
-        """The name of the last item that it is about."""
         return self.until
 
     def change_of(self, row: NamedItem) -> ItemChange:
@@ -4550,7 +4888,6 @@ class WordsAlone(ChatRepair):
 
     @property
     def message(self) -> str:
-        """The status line for the person who waits."""
         return "The server rejected this chat again: only its text was sent."
 
     def stored(self) -> list[str]:
@@ -4559,7 +4896,6 @@ class WordsAlone(ChatRepair):
 
     @property
     def last_name(self) -> str:
-        """The name of the last item that it is about."""
         return self.until
 
     def change_of(self, row: NamedItem) -> ItemChange:
@@ -4579,11 +4915,9 @@ class LeaveOutPlainReasoning(ChatRepair):
 
     @property
     def message(self) -> str:
-        """The status line for the person who waits."""
         return "The server does not accept its own reasoning: answering without it."
 
     def stored(self) -> list[str]:
-        """Return nothing that a chat stores."""
         return []
 
     def change_of(self, row: NamedItem) -> ItemChange:
@@ -4602,11 +4936,9 @@ class LeaveOutImages(ChatRepair):
 
     @property
     def message(self) -> str:
-        """The status line for the person who waits."""
         return "This model cannot see images: answering without them."
 
     def stored(self) -> list[str]:
-        """Return nothing that a chat stores."""
         return []
 
     def change_of(self, row: NamedItem) -> ItemChange:
@@ -4836,6 +5168,7 @@ def _part_without_media(part: object) -> object:
 MAY_BE_LEFT_OUT = frozenset(
     {
         "access_programs",
+        "background_options",
         "context_management",
         "image",
         "include",
@@ -4938,7 +5271,6 @@ class LeaveOutParameter(RequestRepair):
 
     @property
     def message(self) -> str:
-        """The status line for the person who waits."""
         if self.path == "stream":
             return "The model cannot stream here: the answer arrives all at once."
         return _refused_message(self.path)
@@ -4968,7 +5300,6 @@ class ReplaceEffort(RequestRepair):
 
     @property
     def message(self) -> str:
-        """The status line for the person who waits."""
         return f"The model does not have this effort: using {self.allowed}."
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
@@ -5006,7 +5337,6 @@ class LeaveOutToolChoice(RequestRepair):
 
     @property
     def message(self) -> str:
-        """The status line for the person who waits."""
         return _refused_message("tool_choice")
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
@@ -5032,7 +5362,6 @@ class LeaveOutTool(RequestRepair):
 
     @property
     def message(self) -> str:
-        """The status line for the person who waits."""
         return _refused_message(f"the tool {self.name[:64]}")
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
@@ -5096,7 +5425,6 @@ class LeaveOutField(RequestRepair):
 
     @property
     def message(self) -> str:
-        """The status line for the person who waits."""
         return _refused_message(self.keys[-1][:_MAX_TYPE])
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
@@ -5138,7 +5466,6 @@ class LeaveOutStrict(RequestRepair):
 
     @property
     def message(self) -> str:
-        """The status line for the person who waits."""
         return _refused_message("strict")
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
@@ -5176,7 +5503,6 @@ class LowerItems(RequestRepair):
 
     @property
     def message(self) -> str:
-        """The status line for the person who waits."""
         return _refused_message(self.kind)
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
@@ -5195,7 +5521,6 @@ class MoveMessages(RequestRepair):
 
     @property
     def message(self) -> str:
-        """The status line for the person who waits."""
         return (
             "The model's server does not accept text between a tool call and its result: "
             "moving the text after it."
@@ -5906,6 +6231,9 @@ def read_parameters(body: JsonObject) -> tuple[dict[str, Any], list[str]]:
 
     `reasoning` and `text` hold what Chat Completions has beside them. Keys that the API
     does not have stay. `stop` implies `truncation: "disabled"` (docs/parameters.md).
+
+    Raises InvalidParameter for a format of the answer that cannot be sent: whoever asks
+    for JSON would read free text in its place.
     """
     given = given_values(body)
     errors: list[str] = []
@@ -5914,9 +6242,11 @@ def read_parameters(body: JsonObject) -> tuple[dict[str, Any], list[str]]:
             given.setdefault("max_output_tokens", given.pop(name))
     if "stop" in given:
         given.setdefault("truncation", "disabled")
-    if "response_format" in given:
+    if given.get("response_format"):
         given["response_format"] = _with_schema(given)
     _read_values(given, "", errors)
+    own_format = as_mapping(given.get("text")).get("format")
+    format_name = "text.format" if own_format else "response_format"
     for key, fields in _OBJECTS.items():
         own = given_values(given.get(key, {}))
         for field, name in fields.items():
@@ -5926,6 +6256,8 @@ def read_parameters(body: JsonObject) -> tuple[dict[str, Any], list[str]]:
                 own[field] = value
         _read_values(own, f"{key}.", errors)
         given[key] = own
+    if "format" in given["text"]:
+        given["text"]["format"] = _read_format(format_name, given["text"]["format"])
     return given, errors
 
 
@@ -5946,32 +6278,32 @@ def _read_values(values: dict[str, Any], prefix: str, errors: list[str]) -> None
             continue
         try:
             values[key] = read(name, value)
-        except InvalidRequest as error:
+        except InvalidParameter as error:
             errors.append(str(error))
 
 
 def read_bool(name: str, value: object) -> bool:
-    """Return the value of true, false, 1 or 0, also as text; raises InvalidRequest."""
+    """Return the value of true, false, 1 or 0, also as text; raises InvalidParameter."""
     if isinstance(value, bool | int | str):
         if value in (True, "true", "1"):
             return True
         if value in (False, "false", "0"):
             return False
-    raise parameter_error(name, "it must be true or false")
+    raise InvalidParameter(name, "it must be true or false")
 
 
 def _read_object(name: str, value: object) -> JsonObject:
     if not isinstance(value, Mapping):
-        raise parameter_error(name, "it must be a JSON object")
+        raise InvalidParameter(name, "it must be a JSON object")
     return value
 
 
 def _read_word(name: str, value: object) -> str:
-    """Return a word of the API, written in any case; raises InvalidRequest."""
+    """Return a word of the API, written in any case; raises InvalidParameter."""
     word = value.strip().lower() if isinstance(value, str) else ""
     if word not in _WORDS[name]:
         words = ", ".join(_WORDS[name])
-        raise parameter_error(name, f"it must be one of {words}")
+        raise InvalidParameter(name, f"it must be one of {words}")
     return word
 
 
@@ -5992,11 +6324,11 @@ def _read_format(name: str, value: object) -> dict[str, Any]:
     try:
         json_size(form, _MAX_FORMAT)
     except JsonTooLarge:
-        raise parameter_error(name, "it is too large") from None
+        raise InvalidParameter(name, "it is too large") from None
     kind = form.get("type")
     if kind not in _ANSWER_FORMATS:
         words = ", ".join(_ANSWER_FORMATS)
-        raise parameter_error(name, f"its type is none of {words}")
+        raise InvalidParameter(name, f"its type is none of {words}")
     if kind != "json_schema":
         return {"type": kind}
     described = form.get("json_schema")
@@ -6016,7 +6348,7 @@ def _schema_fields(name: str, value: object) -> dict[str, Any]:
         value = parse_json_object(value)
     if not isinstance(value, Mapping) or not isinstance(value.get("schema"), Mapping):
         why = 'json_schema has to be a JSON object with the schema under "schema"'
-        raise parameter_error(name, why)
+        raise InvalidParameter(name, why)
     own_name = str(value.get("name") or "response")
     format_name = _NOT_IN_A_NAME.sub("_", own_name)[:_MAX_FORMAT_NAME]
     fields: dict[str, Any] = {"name": format_name, "schema": value["schema"]}
@@ -6025,11 +6357,6 @@ def _schema_fields(name: str, value: object) -> dict[str, Any]:
     strict = value.get("strict")
     fields["strict"] = strict is not None and read_bool("json_schema.strict", strict)
     return fields
-
-
-def parameter_error(name: str, why: str) -> InvalidRequest:
-    """Return the error of a parameter that cannot be sent."""
-    return InvalidRequest(f"The setting {name} cannot be sent: {why}.")
 
 
 _WORDS: Mapping[str, tuple[str, ...]] = {
@@ -6041,7 +6368,6 @@ _VALUE_READERS: Mapping[str, Callable[[str, object], Any]] = {
     **dict.fromkeys(("enable_stream", "parallel_tool_calls"), read_bool),
     **dict.fromkeys(_OBJECTS, _read_object),
     **dict.fromkeys(_WORDS, _read_word),
-    "text.format": _read_format,
 }
 """What reads a value that more than its type is known of."""
 
@@ -7172,8 +7498,9 @@ class ResponsesRequest(BaseModel):
     input: SkipValidation[list[Item]]  # it may be very large
     instructions: str | None = None
     stream: bool = True
-    store: bool = False  # the API's default keeps a response for 30 days or more
+    store: bool | None = False  # the API's default keeps a response for 30 days or more
     background: bool | None = None
+    background_options: dict[str, Any] | None = None
     include: list[str] | None = None
     reasoning: dict[str, Any] | None = None
     text: dict[str, Any] | None = None
@@ -7234,6 +7561,10 @@ class Settings(NamedTuple):
     verbosity: str | None = None
     stream: bool = True
     background: bool = False
+    background_store: bool | None = True
+    """`store` of a background request; None: it is not sent."""
+    completion_window: str = ""
+    """How long a background answer may take, for less money; empty: not at all."""
     encrypted_reasoning: bool = True
     tools: Sequence[Item] = ()
     parallel_tool_calls: bool | None = None
@@ -7270,9 +7601,6 @@ def build_request(
         "tools": tools or None,
         "parallel_tool_calls": settings.parallel_tool_calls,
     }
-    if settings.background:
-        fields["background"] = True
-        fields["store"] = True  # background mode requires it
     # An unknown model reasons if an effort is set.
     with_reasoning = False
     if facts.reasoning or effort is not None:
@@ -7280,6 +7608,14 @@ def build_request(
         with_reasoning = settings.encrypted_reasoning
     fields["include"] = _list_includes(tools, with_reasoning)
     fields |= {**settings.defaults, **passed_on}
+    if settings.background:
+        fields["background"] = True
+        fields["store"] = settings.background_store
+        is_standard = fields.get("service_tier") in (None, "auto", "default")
+        if settings.completion_window and is_standard:
+            window = settings.completion_window
+            fields["background_options"] = {"completion_window": window}
+            fields["stream"] = False  # "stream: false or omitted" (SDK 3.57.0)
     _keep_what_fits(fields, facts, effort_in_use)
     return ResponsesRequest(**fields)
 
@@ -7325,7 +7661,7 @@ def _check_passed_on(given: JsonObject) -> tuple[dict[str, Any], list[str]]:
         complaints: list[str] = []
         for name, reason in reasons.items():
             del kept[name]
-            complaints.append(str(parameter_error(name, reason)))
+            complaints.append(str(InvalidParameter(name, reason)))
         return kept, complaints
     return kept, []
 
@@ -7412,7 +7748,7 @@ def unsent_parameters(
     asked_length = passed_on.get("max_output_tokens")
     sent_length = request.max_output_tokens
     if asked_length and str(asked_length) != str(sent_length):
-        error = parameter_error("max_output_tokens", f"{sent_length} is sent")
+        error = InvalidParameter("max_output_tokens", f"{sent_length} is sent")
         complaints.append(str(error))
     names: list[str] = []
     for key in ("reasoning", "text"):
@@ -8122,6 +8458,8 @@ class Status(NamedTuple):
     """Whether the same request failed and is sent again."""
     is_note: bool = True
     """Whether the line is worth reading later: the last line counts those."""
+    subject: str = ""
+    """What the last line says of it: money, or a setting without effect."""
 
 
 class Trace(NamedTuple):
@@ -8181,8 +8519,8 @@ class RunDone(NamedTuple):
     output: tuple[Item, ...] = ()
     """The finished items of the whole run, outputs of calls among them."""
     trace: Trace = Trace()
-    cost: float | None = None
-    """In US dollars, None if unknown."""
+    cost: Cost | None = None
+    """None if unknown."""
     usages: tuple[Usage, ...] = ()
     """Those of all responses."""
     usage_note: str = ""
@@ -9106,7 +9444,11 @@ class ResponseState:
         response = event.response
         if not response and not self._items and event.status != "failed":
             return []  # an end that says nothing of a response that has brought nothing
-        self.usage = read_usage(response.get("usage"), response.get("service_tier"))
+        self.usage = read_usage(
+            response.get("usage"),
+            response.get("service_tier"),
+            response.get("tool_usage"),
+        )
         self.trace = self.trace._replace(
             model=str(response.get("model") or ""),
             removed=_removals(response.get("input_transformations")),
@@ -10441,6 +10783,97 @@ def _import_first(*names: str) -> Any:
 
 
 # --------------------------------------------------------------------------------------
+# openai_responses.transport.unreachable
+#
+# Why a server cannot be reached, in words for administrators.
+#
+# The words are ours: those of the system and of aiohttp can quote an address with its
+# password.
+# --------------------------------------------------------------------------------------
+
+
+_NEVER_CONNECTED = (
+    aiohttp.ClientConnectorError,
+    aiohttp.ClientHttpProxyError,
+    aiohttp.ServerTimeoutError,
+)
+"""The last is of connecting: aiohttp is given no other limit."""
+
+_IN_TIME = "it did not accept the connection in time"
+_CLOSED = "it closed the connection without an answer"
+_NO_ROUTE = "there is no route to it"
+_REASONS: Mapping[int | None, str] = {
+    errno.ECONNREFUSED: "it refused the connection",
+    errno.EHOSTUNREACH: _NO_ROUTE,
+    errno.ENETUNREACH: _NO_ROUTE,
+    errno.ETIMEDOUT: _IN_TIME,
+    errno.ECONNRESET: _CLOSED,
+    errno.EPIPE: _CLOSED,
+}
+"""What the system reports about a connection."""
+_MAY_NEED_A_PROXY = (_NO_ROUTE, _IN_TIME)
+
+
+def unreachable_error(
+    error: Exception, endpoint: Endpoint, proxy: str | None
+) -> ConnectionFailed:
+    """Return our error for one of aiohttp's; `proxy` is the one on the way."""
+    was_sent = not isinstance(error, _NEVER_CONNECTED)
+    if isinstance(error, aiohttp.ClientHttpProxyError) and error.status == 407:
+        sentence = SENTENCES["refused"]["407"]
+        fault = FAULTS["refused", "407"]
+    else:
+        word, server, reason = _find_cause(error, endpoint, proxy)
+        form = SENTENCES["unreachable"][word]
+        sentence = form.format(server=server, reason=reason)
+        fault = FAULTS.get(("unreachable", word), NO_FAULT)
+    return ConnectionFailed(sentence, was_sent=was_sent, fault=fault)
+
+
+def _find_cause(
+    error: Exception, endpoint: Endpoint, proxy: str | None
+) -> tuple[str, str, str]:
+    """Return the word of the sentence, what cannot be reached, and the reason."""
+    reason = _reason(error)
+    match error:
+        case aiohttp.ClientProxyConnectionError():
+            parts = urlsplit(proxy or "")
+            port = f":{parts.port}" if parts.port else ""
+            word = "proxy" if endpoint.proxy.strip() else "environment_proxy"
+            return word, f"{parts.hostname}{port}", reason
+        case aiohttp.ClientHttpProxyError():
+            return "tunnel", endpoint.host, f"HTTP {error.status}"
+        case aiohttp.ClientConnectorCertificateError():
+            cause = getattr(error.certificate_error, "verify_message", "")
+            return "certificate", endpoint.host, f": {cause}" if cause else ""
+        case aiohttp.ClientSSLError():
+            return "tls", endpoint.host, reason
+    may_need_proxy = proxy is None and reason in _MAY_NEED_A_PROXY
+    return "no_way" if may_need_proxy else "", endpoint.host, reason
+
+
+def _reason(error: Exception) -> str:
+    """Return why a connection failed, as the end of a sentence."""
+    cause = error
+    if isinstance(error, aiohttp.ClientConnectorError):
+        cause = error.os_error
+    if isinstance(cause, ssl.SSLError):
+        return "it does not use TLS, or its certificate is not trusted"
+    if isinstance(cause, socket.gaierror):
+        if cause.errno == socket.EAI_AGAIN:
+            return "the name server does not answer"
+        return "its name is not found"
+    if isinstance(error, aiohttp.ClientConnectorDNSError):
+        return "its name is not found"
+    if isinstance(cause, aiohttp.ServerDisconnectedError):
+        return _CLOSED
+    if isinstance(cause, TimeoutError):
+        return _IN_TIME
+    number = cause.errno if isinstance(cause, OSError) else None
+    return _REASONS.get(number, type(error).__name__)
+
+
+# --------------------------------------------------------------------------------------
 # openai_responses.transport.connections
 #
 # Pooled HTTP sessions; the only module that opens a connection.
@@ -10889,14 +11322,6 @@ def _reset_of_used_up(headers: Mapping[str, str]) -> float | None:
     return max(waits, default=None)
 
 
-_NEVER_CONNECTED = (
-    aiohttp.ClientConnectorError,
-    aiohttp.ClientHttpProxyError,
-    aiohttp.ServerTimeoutError,
-)
-"""The last is of connecting: aiohttp is given no other limit."""
-
-
 _STATUS_OK = 200
 _FIRST_BAD_STATUS = 300
 _TOO_MANY_REQUESTS = 429
@@ -10971,6 +11396,7 @@ class Connections:
             body = await _encode(payload)
         url = endpoint.url(path)
         with self._pool().lend() as session:
+            proxy = proxy_for(endpoint, url)
             sent = session.request(
                 method,
                 url,
@@ -10980,10 +11406,10 @@ class Connections:
                 data=body,
                 headers=headers,
                 ssl=self._ssl_context(endpoint),
-                proxy=proxy_for(endpoint, url),
+                proxy=proxy,
                 timeout=aiohttp.ClientTimeout(sock_connect=deadlines.timeouts.connect),
             )
-            with closing(await _receive(sent, endpoint, deadlines)) as response:
+            with closing(await _receive(sent, endpoint, proxy, deadlines)) as response:
                 body = None  # a large one must not stay while the answer streams
                 answer = HttpResponse(response, deadlines)
                 is_good = response.status < _FIRST_BAD_STATUS
@@ -11083,9 +11509,12 @@ _CHARACTERS_AT_ONCE = 1024 * 1024
 
 
 async def _receive(
-    answer: Awaitable[aiohttp.ClientResponse], endpoint: Endpoint, deadlines: Deadlines
+    answer: Awaitable[aiohttp.ClientResponse],
+    endpoint: Endpoint,
+    proxy: str | None,
+    deadlines: Deadlines,
 ) -> aiohttp.ClientResponse:
-    """Return the response, or raise our error for aiohttp's.
+    """Return the response, or raise our error for aiohttp's; `proxy` is on the way.
 
     A line break in the key or an odd host is a ValueError there.
     """
@@ -11096,29 +11525,13 @@ async def _receive(
     except _NETWORK_ERRORS as error:
         if scope.expired():
             raise deadlines.timeout_error() from None
-        raise _connection_failed(error, endpoint.host) from None
+        raise unreachable_error(error, endpoint, proxy) from None
     except ValueError:
         raise InvalidRequest(
             "The key, the address, the proxy or a header of the model's server contains "
             "an invalid character.",
             SettingFault(("api_key", "base_url", "proxy", "extra_headers")),
         ) from None
-
-
-def _connection_failed(error: Exception, host: str) -> ConnectionFailed:
-    """Return our error for one of aiohttp's."""
-    match error:
-        case aiohttp.ClientProxyConnectionError() | aiohttp.ClientHttpProxyError():
-            sentence = SENTENCES["refused"]["407"]
-            fault = SettingFault(("proxy",))
-        case aiohttp.ClientConnectorCertificateError() | aiohttp.ClientSSLError():
-            sentence = f"The certificate of {host} is not trusted."
-            fault = SettingFault(("base_url", "ca_bundle", "verify_ssl"))
-        case _:
-            sentence = f"The model's server at {host} cannot be reached. Try again."
-            fault = SettingFault(("base_url",), "possible")
-    was_sent = not isinstance(error, _NEVER_CONNECTED)
-    return ConnectionFailed(sentence, was_sent=was_sent, fault=fault)
 
 
 def _unreadable_answer(ending: Ending) -> UnreadableAnswer:
@@ -11458,7 +11871,7 @@ class Attempts:
         if self._may_leave_flex(failure.error):
             update = {"service_tier": "default"}
             self.request = self.request.model_copy(update=update)
-            return Status(_STANDARD_TIER), 0.0
+            return Status(_STANDARD_TIER, subject="costs twice as much"), 0.0
         if is_final(failure.error):
             return None, 0.0
         # What the refusal names is changed at once. Else the same bytes are sent again,
@@ -13661,6 +14074,91 @@ async def run_work(size: int, work: Callable[[], _Done]) -> _Done:
 
 
 # --------------------------------------------------------------------------------------
+# openai_responses.audit
+#
+# The lines of the audit log: JSON, without any text of a chat.
+#
+# The fields of an event are always in its line, null where nothing valid is known. No
+# line gets a key, and all read only names, kinds and numbers.
+# --------------------------------------------------------------------------------------
+
+
+_OPENAI_API_HOST = "api.openai.com"
+
+_API_WORD = re.compile(r"[a-z][a-z_.]{0,63}(?:\[\d{1,5}\][a-z_.]{0,64}){0,4}")
+_MODEL_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}")
+_LINE_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
+_HOST_NAME = re.compile(r"[a-z0-9._:-]{1,253}")
+_FORMATS = ("text", "json_object", "json_schema")
+
+
+class AuditedRequest(NamedTuple):
+    """A request to `host`, and the lines about it.
+
+    `run_id` names the answer in the server's log; the server names its response in
+    `request_id`, which is null before it answers.
+    """
+
+    payload: JsonObject
+    host: str
+    run_id: str
+
+    def request_line(self) -> str:
+        """Return the line before the request is sent."""
+        text_format = as_mapping(self.payload.get("text", {}).get("format"))
+        response_format = text_format.get("type", "text")
+        if response_format not in _FORMATS:
+            response_format = None
+        items = self.payload["input"]
+        messages = [item for item in items if item_type(item) == "message"]
+        return self._line(
+            "request",
+            "",
+            response_format=response_format,
+            stream=self.payload.get("stream", False),
+            tool_count=len(self.payload.get("tools", ())),
+            input_message_count=len(messages),
+        )
+
+    def success_line(self, response_model: object, request_id: str) -> str:
+        """Return the line for an answer, complete or not."""
+        model = _keep_valid(_MODEL_NAME, response_model)
+        return self._line("success", request_id, response_model=model, status_code=200)
+
+    def error_line(self, error: ApiError, status: int | None, request_id: str) -> str:
+        """Return the line for a failure; `status` is None if no answer came."""
+        return self._line(
+            "error",
+            request_id,
+            status_code=status,
+            code=_keep_valid(_API_WORD, error.code),
+            param=_keep_valid(_API_WORD, error.param),
+            error_type=_keep_valid(_API_WORD, error.type),
+        )
+
+    def _line(self, event: str, request_id: str, **fields: object) -> str:
+        host = _keep_valid(_HOST_NAME, self.host)
+        line = {
+            "event": f"responses_api_{event}",
+            "model": _keep_valid(_MODEL_NAME, self.payload.get("model")),
+            "run_id": _keep_valid(_LINE_ID, self.run_id),
+            "request_id": _keep_valid(_LINE_ID, request_id),
+            **fields,
+            "base_url_host": host,
+            "use_custom_base_url": host != _OPENAI_API_HOST,
+        }
+        return json.dumps(line, separators=(",", ":"))
+
+
+def _keep_valid(shape: re.Pattern[str], value: object) -> str | None:
+    """Return `value` if it has the expected form and looks like no secret."""
+    if not isinstance(value, str) or not shape.fullmatch(value):
+        return None
+    looks_secret = redact(value) != value
+    return None if looks_secret else value
+
+
+# --------------------------------------------------------------------------------------
 # openai_responses.recent_texts
 #
 # What was said lately, and what users reported lately.
@@ -13805,6 +14303,11 @@ def value_with_escapes(value: Any) -> Any:
     return value
 
 
+CHECK_HEADING = "The setup of this pipe, tested with"
+USAGE_HEADING = "### What it cost"
+"""How the answers to commands begin."""
+
+
 # --------------------------------------------------------------------------------------
 # owui_chat.closing_line
 #
@@ -13822,10 +14325,12 @@ class AnswerFigures(NamedTuple):
     tool_calls: int = 0
     """Of an agent."""
     usage: Usage | None = None
-    cost: float | None = None
-    """US dollars; None if it is unknown or not shown."""
+    cost: Cost | None = None
+    """None if it is unknown or not shown."""
     notes: int = 0
     """Lines above this one: the page hides them until somebody opens them."""
+    note_subjects: Sequence[str] = ()
+    """What those are about that nobody should miss."""
     window_share: int = 0
     """How full the model's context window is, in percent; 0 if unknown."""
     usage_note: str = ""
@@ -13843,7 +14348,7 @@ def closing_line(figures: AnswerFigures) -> str:
     if figures.usage:
         parts.append(f"{figures.usage.total:,} tokens")
     if figures.cost is not None:
-        parts.append(format_money(figures.cost))
+        parts.append(describe_cost(figures.cost))
     if figures.rounds:
         parts.append(plural(figures.rounds, "round"))
     if figures.tool_calls:
@@ -13854,7 +14359,9 @@ def closing_line(figures: AnswerFigures) -> str:
     if figures.window_share > _NOTABLE_SHARE:
         parts.append(f"context {figures.window_share}% full")
     if figures.notes and not figures.failed_attempts:
-        parts.append(plural(figures.notes, "note"))
+        subjects = ", ".join(figures.note_subjects)
+        count = plural(figures.notes, "note")
+        parts.append(f"{count} ({subjects})" if subjects else count)
     if figures.usage_note:
         parts.append(figures.usage_note)
     return " · ".join(parts)
@@ -14496,6 +15003,8 @@ class Record(NamedTuple):
     message_id: str
     origin: Origin
     shown: str = ""
+    is_carried: bool = False
+    """Whether messages of the request carry it (`details_carrier`), not the chat."""
 
     @property
     def kind(self) -> str:
@@ -14826,18 +15335,20 @@ def write_details(
     origin: Origin,
     notes: Mapping[str, Any],
     sign: Sign | None,
+    *,
+    continues: bool = False,
 ) -> list[Item]:
     """Return the entries of a response from its items and the text shown for each.
 
     `name` distinguishes the response from all others. Plain reasoning is not kept beyond
-    its run.
+    its run: only if the run `continues` in a later request of the host, that needs it.
     """
     head = {"type": _TURN, "origin": origin.wire(), "notes": dict(notes), "index": 0}
     named = {"format": _FORMAT, "turn": name}
     entries: list[Item] = []
     for item, shown in items:
         for replayed in replay_output([item], with_reasoning=True):
-            if not has_plain_reasoning(replayed):
+            if continues or not has_plain_reasoning(replayed):
                 entries.append(_entry(replayed, shown))
     carried = [
         {**entry, **named, "index": index} for index, entry in enumerate(entries, 1)
@@ -14862,7 +15373,7 @@ def read_details(details: object, sign: Sign | None) -> list[DetailTurn]:
 
 def _entry(item: Item, shown: str) -> Item:
     """Return the entry of an item; a message in its short form has no type."""
-    if is_reasoning(item):
+    if has_encrypted_reasoning(item):
         rest = dict(item)
         encrypted = rest.pop("encrypted_content")
         return {"type": _REASONING, "data": encrypted, "item": rest}
@@ -15010,6 +15521,7 @@ def _numbered_record(
         message_id="",
         origin=origin,
         shown=text_digest(str(shown)) if is_known else "",
+        is_carried=True,
     )
 
 
@@ -15195,6 +15707,120 @@ def image_name(media_type: str) -> str:
     """Return the name of an image that has only a type."""
     ending = _IMAGE_ENDINGS.get(media_type)
     return f"image.{ending}" if ending else "image"
+
+
+# --------------------------------------------------------------------------------------
+# owui_chat.files
+#
+# Files that an answer made: their addresses and the lines below the text.
+#
+# The pipe stores images and files and adds a `card` to the finished item: the `files`
+# to show, the `address` of an image that the host does not have, the `links` from
+# addresses inside a container to addresses of the host, and `notes`, lines of Markdown
+# below a text.
+# --------------------------------------------------------------------------------------
+
+
+MAX_TOOL_FILE_BYTES = 5 * 1024 * 1024
+"""Of one file that a tool returns (seed 000, section 4.8)."""
+
+# A sentence may end behind an address: its last character is no punctuation.
+_CONTAINER_ADDRESS = re.compile(r"sandbox:/[^\s()<>\[\]\"']*[^\s()<>\[\]\"'.,;:!?]")
+
+
+def file_citations(item: JsonObject) -> list[Item]:
+    """Return the citations of container files in a message, one for each file."""
+    citations: dict[str, Item] = {}
+    for part in content_parts(item.get("content")):
+        for annotation in content_parts(part.get("annotations")):
+            if annotation.get("type") == "container_file_citation":
+                citations[str(annotation.get("file_id"))] = annotation
+    return list(citations.values())
+
+
+def container_addresses(text: str, name: str) -> list[str]:
+    """Return the addresses in `text` of the container file with this name.
+
+    `name` is one that `shorten_name` returned.
+    """
+    addresses = dict.fromkeys(_CONTAINER_ADDRESS.findall(text))
+    return [address for address in addresses if _address_name(address) == name]
+
+
+def _address_name(address: str) -> str:
+    """Return the name of a file by its address, at most 200 characters of it."""
+    return shorten_name(unquote(address).rpartition("/")[2])
+
+
+def link_files(text: str, card: JsonObject) -> str:
+    """Return a text with the addresses and notes of its card."""
+    links = card.get("links") or {}
+
+    def host_address(match: re.Match[str]) -> str:
+        """Return the host's address of a file that was stored."""
+        address = match[0]
+        return str(links.get(address, address))
+
+    linked = _CONTAINER_ADDRESS.sub(host_address, text)
+    return "\n\n".join([linked, *card.get("notes", ())])
+
+
+def file_lines(card: JsonObject) -> str:
+    """Return the links and notes of a card, for a text that was shown without them."""
+    links = card.get("links") or {}
+    lines = [f"[{_address_name(address)}]({url})" for address, url in links.items()]
+    lines += card.get("notes", ())
+    return "".join(f"\n\n{line}" for line in lines)
+
+
+# --------------------------------------------------------------------------------------
+# owui_chat.commands
+#
+# Commands that the pipe answers itself: about the server, not for a model.
+#
+# Their answers name other people and how the server is set up. So a command and its answer
+# are left out of later requests, and of what tasks quote. Whoever may not use a command
+# sends it to the model like any other words: it is told by its answer.
+# --------------------------------------------------------------------------------------
+
+
+_HEADINGS = {
+    "/check": (CHECK_HEADING,),
+    "/usage": (USAGE_HEADING, "| Your use (UTC) |"),
+}
+"""How the answers begin, by the command; that of `/usage` in version 1.0.0 is the last."""
+
+
+def without_commands(parts: Sequence[ChatPart]) -> list[ChatPart]:
+    """Return a chat without commands and their answers."""
+    kept: list[ChatPart] = []
+    for part in parts:
+        asked = kept[-1] if kept else None
+        if isinstance(part, AssistantText) and isinstance(asked, UserMessage):
+            words = asked.stored.words if asked.stored else message_text(asked.item)
+            command = words.split(maxsplit=1)[:1]
+            headings = _HEADINGS.get(command[0].lower(), ()) if command else ()
+            if headings and part.text.lstrip().startswith(headings):
+                kept.pop()
+                continue
+        kept.append(part)
+    return kept
+
+
+_QUOTED_COMMAND = re.compile(
+    "^USER: /(?:check|usage)\\b[^\n]*\nASSISTANT: (?:"
+    + "|".join(re.escape(each) for group in _HEADINGS.values() for each in group)
+    # Up to the next message, or to what an administrator's prompt says below them.
+    + ").*?(?=^(?:USER|ASSISTANT|SYSTEM|TOOL): |^</|^#|\\Z)",
+    re.MULTILINE | re.DOTALL,
+)
+"""In the form in which Open WebUI quotes a chat in the prompt of a task
+(`get_messages_content`, utils/misc.py of 0.12.4)."""
+
+
+def without_quoted_commands(prompt: str) -> str:
+    """Return the prompt of a task without commands and their answers."""
+    return _QUOTED_COMMAND.sub("", prompt)
 
 
 # --------------------------------------------------------------------------------------
@@ -15446,7 +16072,7 @@ def build_input(
         items += ended_run
         items.append(part.item)
         run = []
-    items += _RunHistory(run, unused, reader).items()
+    items += _RunHistory(run, unused, reader, is_open=True).items()
     kinds = {item.get("type") for item in items}
     if "compaction" in kinds:
         items = since_compaction(_sent_compactions(items, repairs))
@@ -15515,12 +16141,16 @@ class _RunHistory:
         run: Sequence[AssistantPart],
         records: dict[str, Record],
         reader: Origin | None,
+        *,
+        is_open: bool = False,
     ) -> None:
         """Take what the `run` names out of the `records`.
 
         Without what nobody at this request's server can read. A call whose card was
         deleted stays for now, because it tells which reasoning must be removed with it.
+        A run is open if no message of the user follows: its answer goes on.
         """
+        self._is_open = is_open
         self._pieces: list[_Piece] = []
         self._items: dict[str, list[Item]] = {}
         """The items of each record, by its ULID."""
@@ -15546,7 +16176,8 @@ class _RunHistory:
             self._pieces.append(piece)
             record = records.pop(piece.ulid, None)
             if record:
-                self._items[piece.ulid] = _readable_items(record, reader)
+                readable = _readable_items(record, reader, is_open=self._is_open)
+                self._items[piece.ulid] = readable
                 self._shown[piece.ulid] = record.shown
 
     @cached_property
@@ -15658,13 +16289,21 @@ class _RunHistory:
         return items
 
 
-def _readable_items(record: Record, reader: Origin | None) -> list[Item]:
+def _readable_items(
+    record: Record, reader: Origin | None, *, is_open: bool
+) -> list[Item]:
     """Return what is sent of a record: a configuration is for its model alone.
 
-    Items are stored in the form in which they are sent again.
+    Items are stored in the form in which they are sent again. Plain reasoning goes to
+    its own server, and only until the answer that it led to is complete.
     """
     is_ours = bool(reader and reader.can_decrypt(record.origin))
-    return [item for item in record.payload if is_replayed(item, is_ours=is_ours)]
+    goes_on = is_open and is_ours and record.is_carried
+    return [
+        item
+        for item in record.payload
+        if is_replayed(item, is_ours=is_ours) or (goes_on and has_plain_reasoning(item))
+    ]
 
 
 def _call_item(call: ToolCall) -> Item:
@@ -15820,67 +16459,6 @@ class TurnDetails(NamedTuple):
 
 CitedEvent = RunEvent | SourceCited
 AnswerEvent = CitedEvent | Marker | StoredRecord | TurnDetails
-
-
-# --------------------------------------------------------------------------------------
-# owui_chat.files
-#
-# Files that an answer made: their addresses and the lines below the text.
-#
-# The pipe stores images and files and adds a `card` to the finished item: the `files`
-# to show, the `address` of an image that the host does not have, the `links` from
-# addresses inside a container to addresses of the host, and `notes`, lines of Markdown
-# below a text.
-# --------------------------------------------------------------------------------------
-
-
-# A sentence may end behind an address: its last character is no punctuation.
-_CONTAINER_ADDRESS = re.compile(r"sandbox:/[^\s()<>\[\]\"']*[^\s()<>\[\]\"'.,;:!?]")
-
-
-def file_citations(item: JsonObject) -> list[Item]:
-    """Return the citations of container files in a message, one for each file."""
-    citations: dict[str, Item] = {}
-    for part in content_parts(item.get("content")):
-        for annotation in content_parts(part.get("annotations")):
-            if annotation.get("type") == "container_file_citation":
-                citations[str(annotation.get("file_id"))] = annotation
-    return list(citations.values())
-
-
-def container_addresses(text: str, name: str) -> list[str]:
-    """Return the addresses in `text` of the container file with this name.
-
-    `name` is one that `shorten_name` returned.
-    """
-    addresses = dict.fromkeys(_CONTAINER_ADDRESS.findall(text))
-    return [address for address in addresses if _address_name(address) == name]
-
-
-def _address_name(address: str) -> str:
-    """Return the name of a file by its address, at most 200 characters of it."""
-    return shorten_name(unquote(address).rpartition("/")[2])
-
-
-def link_files(text: str, card: JsonObject) -> str:
-    """Return a text with the addresses and notes of its card."""
-    links = card.get("links") or {}
-
-    def host_address(match: re.Match[str]) -> str:
-        """Return the host's address of a file that was stored."""
-        address = match[0]
-        return str(links.get(address, address))
-
-    linked = _CONTAINER_ADDRESS.sub(host_address, text)
-    return "\n\n".join([linked, *card.get("notes", ())])
-
-
-def file_lines(card: JsonObject) -> str:
-    """Return the links and notes of a card, for a text that was shown without them."""
-    links = card.get("links") or {}
-    lines = [f"[{_address_name(address)}]({url})" for address, url in links.items()]
-    lines += card.get("notes", ())
-    return "".join(f"\n\n{line}" for line in lines)
 
 
 # --------------------------------------------------------------------------------------
@@ -16421,7 +16999,7 @@ def host_usage(ended: RunDone) -> Chunk:
     }
     # Open WebUI adds repeated usage up (utils/response.py:104), so it is sent once.
     if ended.cost is not None:
-        counts["cost"] = ended.cost
+        counts["cost"] = ended.cost.dollars
     if ended.trace.response_id:
         counts["response_id"] = ended.trace.response_id
     return {"usage": counts}
@@ -16483,6 +17061,19 @@ def status_chunk(text: str) -> Chunk:
     return host_event("status", status)
 
 
+def compaction_chunk(*, has_ended: bool) -> Chunk:
+    """Return the host's event about a compaction of the chat, which begins or ends.
+
+    The page then says that it is in progress (utils/context_compaction.py:82 of 0.12.4).
+    """
+    shown = {
+        "action": "context_compaction",
+        "description": "Compacting context",
+        "done": has_ended,
+    }
+    return host_event("context_compaction", shown)
+
+
 def closing_chunk(line: str, metadata: JsonObject) -> Chunk:
     """Return the last status line; the host stores an agent's `metadata` with it."""
     chunk = status_chunk(line)
@@ -16496,14 +17087,17 @@ def metadata_field(ended: RunDone) -> Chunk:
     return {METADATA_KEY: dict(ended.metadata)} if ended.metadata else {}
 
 
-def source_chunk(name: str, text: str) -> Chunk:
+def source_chunk(name: str, text: str, url: str = "") -> Chunk:
     """Return a source below the answer that opens to show `text`."""
-    source = {
-        "source": {"name": name},
-        "document": [text],
-        "metadata": [{"source": name}],
-    }
-    return host_event("source", source)
+    return host_event("source", source_data(name, text, url))
+
+
+def source_data(name: str, text: str, url: str = "") -> Chunk:
+    """Return a source in the host's form; its address, if any, is what it leads to."""
+    source = {"name": name, "url": url} if url else {"name": name}
+    # `[1]` in a text refers to the first distinct value of this key.
+    metadata = [{"source": url or name}]
+    return {"source": source, "document": [text], "metadata": metadata}
 
 
 def host_event(kind: str, data: JsonObject) -> Chunk:
@@ -16609,6 +17203,12 @@ def seconds_to_wait(ended: RunDone) -> int | None:
     """Return after how many seconds the server wants to be asked again, if it says so."""
     seconds = ended.trace.retry_after
     return None if seconds is None else math.ceil(seconds)
+
+
+def exception_error(message: str, error: Exception) -> Chunk:
+    """Return the chunk of a request that an exception stopped."""
+    param = error.param if isinstance(error, InvalidParameter) else None
+    return client_error(message, exception_status(error), ApiError(param=param))
 
 
 def client_error(message: str, status: int, error: ApiError = _NO_ERROR) -> Chunk:
@@ -17294,6 +17894,7 @@ _SAID_AS = {
     "reasoning": "reasoning_content",
 }
 """The fields of Chat Completions for the texts of deltas, by their kinds."""
+_COMPACTED = "This chat was compacted: from now on the model reads a summary of what came before."
 _SHOWN_TYPES = frozenset({"message", "reasoning", *CALL_OUTPUTS})
 
 
@@ -17370,7 +17971,9 @@ class NativeRenderer:
         self._commentary: dict[int, Commentary] = {}
         self._next_marker = ""
         self._notes = 0
+        self._note_subjects: dict[str, None] = {}
         self._retries = 0
+        self._is_compacting = False
         self._host_indexes: dict[int, int] = {}
         self._markers: dict[int, str] = {}
         self._started: dict[int, float] = {}
@@ -17394,6 +17997,8 @@ class NativeRenderer:
                 yield self._start(event)
             case ItemDone() if event.output_index in self._host_indexes:
                 yield from self._end(event)
+            case ItemAdded() | ItemDone() if item_type(event.item) == "compaction":
+                yield from self._show_compaction(has_ended=isinstance(event, ItemDone))
             case ItemAdded() | TextDelta() | PartialImage() | ItemDone():
                 yield from self._render_other(event)
             case Marker():
@@ -17416,6 +18021,17 @@ class NativeRenderer:
         elif self._hosted:
             yield from self._hosted.render(event)
 
+    def _show_compaction(self, *, has_ended: bool) -> Chunks:
+        """Yield the host's own event about a compaction, and at its end a line.
+
+        The event only shows on the page that it lasts; the host stores the line.
+        """
+        self._is_compacting = not has_ended
+        yield compaction_chunk(has_ended=has_ended)
+        if has_ended:
+            self._notes += 1
+            yield status_chunk(_COMPACTED)
+
     def _render_beside(self, event: AnswerEvent) -> Chunks:
         """Yield the chunks for events that are not items of the run."""
         match event:
@@ -17424,6 +18040,7 @@ class NativeRenderer:
             case Status():
                 if event.sentence and event.is_note:
                     self._notes += 1
+                    self._note_subjects[event.subject] = None
                 if event.is_retry:
                     self._retries += 1
                 yield status_chunk(event.sentence)
@@ -17448,6 +18065,8 @@ class NativeRenderer:
 
     def _end_run(self, event: RunDone) -> Chunks:
         """Yield the end of what is open, the last lines, and the usage."""
+        if self._is_compacting:
+            yield compaction_chunk(has_ended=True)
         if self._hosted:
             yield from self._hosted.break_off(event)
         for commentary in self._commentary.values():
@@ -17503,6 +18122,7 @@ class NativeRenderer:
             usage=event.usage,
             cost=event.cost,
             notes=self._notes,
+            note_subjects=[subject for subject in self._note_subjects if subject],
             window_share=event.window_share,
             usage_note=event.usage_note,
             failed_attempts=self._failed_attempts(event),
@@ -17760,9 +18380,9 @@ def task_result(text: str, model: str) -> dict[str, Any]:
 
 
 def _clean(content: object) -> object:
-    """Return a content without the markers of the quoted chat."""
+    """Return a content without the markers and the commands of the quoted chat."""
     if isinstance(content, str):
-        return strip_markers(content)
+        return without_quoted_commands(strip_markers(content))
     if isinstance(content, list):
         return [_clean_part(part) for part in content]
     return content
@@ -17770,7 +18390,7 @@ def _clean(content: object) -> object:
 
 def _clean_part(part: object) -> object:
     if isinstance(part, Mapping) and isinstance(part.get("text"), str):
-        return {**part, "text": strip_markers(part["text"])}
+        return {**part, "text": without_quoted_commands(strip_markers(part["text"]))}
     return part
 
 
@@ -17875,8 +18495,16 @@ class AnswerLog:
         """Write a line of level WARNING, which an administrator should read."""
         self.line("WARNING", text)
 
+    def audit(self, line: str) -> None:
+        """Write a line of the audit log, which has its own setting, at any level."""
+        self._write_audit(redact(line, self._secrets))
+
     def _write(self, level: LogLevel, one_line: str) -> None:
         """Write a line without secrets and line breaks to the log of the shell."""
+        raise NotImplementedError
+
+    def _write_audit(self, line: str) -> None:
+        """Write a line without secrets, whatever the level of the log is."""
         raise NotImplementedError
 
 
@@ -17887,6 +18515,63 @@ def _installation_roots() -> set[str]:
         roots.update((str(Path.cwd()), str(Path.home())))
     absolute = {root.rstrip("/\\") for root in roots if Path(root).is_absolute()}
     return absolute - {""}
+
+
+# --------------------------------------------------------------------------------------
+# shells.expert_keys
+#
+# The keys of EXPERT_JSON that pipe and agents share, the time limits among them.
+# --------------------------------------------------------------------------------------
+
+
+_LONG_SILENCE = 900.0
+"""In pro mode several passes make one answer, and nothing is sent in between; research
+is as slow."""
+
+
+class ExpertKeys(BaseModel):
+    """Keys of EXPERT_JSON that pipe and agents share."""
+
+    model_config = ConfigDict(allow_inf_nan=False, frozen=True)
+
+    connect_timeout_seconds: float = Field(
+        default=30, gt=0, description="Time limit to open a connection."
+    )
+    first_event_timeout_seconds: float = Field(
+        default=300,
+        ge=30,
+        le=900,
+        description="Longest silence before an answer begins, 30 to 900.",
+    )
+    idle_timeout_seconds: float = Field(
+        default=300,
+        ge=30,
+        le=900,
+        description="Longest silence within an answer, also in reasoning, 30 to 900.",
+    )
+
+    audit_log: bool = Field(
+        default=False,
+        description="Log one JSON line for each request, success and error, without "
+        "text of the chat. `OPENAI_GPT5_AUDIT_LOG=true` in the environment does the "
+        "same.",
+    )
+
+    def writes_audit_log(self) -> bool:
+        """Say whether the audit log is on, by setting or by environment."""
+        by_environment = os.environ.get("OPENAI_GPT5_AUDIT_LOG", "").strip().lower()
+        return self.audit_log or by_environment == "true"
+
+    def timeouts(self, model: ResolvedModel, total: float = 0) -> Timeouts:
+        """Return the limits of a request to a model; `total` is that of its answer."""
+        is_slow = model.pro or model.research or "-pro" in model.id
+        least = _LONG_SILENCE if is_slow else 0.0
+        return Timeouts(
+            connect=self.connect_timeout_seconds,
+            first_event=max(self.first_event_timeout_seconds, least),
+            idle=max(self.idle_timeout_seconds, least),
+            total=total,
+        )
 
 
 # --------------------------------------------------------------------------------------
@@ -17982,6 +18667,28 @@ def read_json_valve(
     return form.model_validate(accepted), problems
 
 
+def describe_mistake(error: ValidationError, form: type[BaseModel]) -> str:
+    """Return what is wrong with an entry of a JSON list; its values are not quoted.
+
+    They may be secrets.
+    """
+    mistake = error.errors(include_url=False, include_input=False)[0]
+    if not mistake["loc"]:
+        return "it is not a JSON object"
+    key = str(mistake["loc"][0])[:_MAX_QUOTED]
+    match mistake["type"]:
+        case "extra_forbidden":
+            known = ", ".join(form.model_fields)
+            return f"the key `{key}` is unknown (known keys: {known})"
+        case "missing":
+            return f"`{key}` is missing"
+        case "literal_error":
+            return f"`{key}` has to be {mistake['ctx']['expected']}"
+        case "greater_than_equal":
+            return f"`{key}` has to be at least {mistake['ctx']['ge']:g}"
+    return f"`{key}` has a wrong value ({mistake['msg'].lower()})"
+
+
 def read_expert_json(text: str, form: type[_Form]) -> tuple[_Form, list[str]]:
     """Return the settings of EXPERT_JSON, and what is wrong with them."""
     return read_json_valve("EXPERT_JSON", text, form)
@@ -18015,6 +18722,8 @@ class Shell(NamedTuple):
     """Like "pipe"."""
     valves_page: str
     """How an administrator gets to its valves."""
+    in_entry: frozenset[str] = frozenset()
+    """The valves that an entry of ENDPOINTS_JSON has in its own way, for one call."""
 
     @property
     def valves(self) -> str:
@@ -18024,51 +18733,6 @@ class Shell(NamedTuple):
 
 PIPE_SHELL = Shell("pipe", "Admin Panel > Functions > the gear next to it")
 PIPELINE_SHELL = Shell("pipeline", "Admin Panel > Settings > Pipelines")
-
-
-# --------------------------------------------------------------------------------------
-# shells.timeouts
-#
-# The time limits of requests that an administrator can set, for pipe and agents.
-# --------------------------------------------------------------------------------------
-
-
-_LONG_SILENCE = 900.0
-"""In pro mode several passes make one answer, and nothing is sent in between; research
-is as slow."""
-
-
-class TimeoutSettings(BaseModel):
-    """Keys of EXPERT_JSON that pipe and agents share, in seconds."""
-
-    model_config = ConfigDict(allow_inf_nan=False, frozen=True)
-
-    connect_timeout_seconds: float = Field(
-        default=30, gt=0, description="Time limit to open a connection."
-    )
-    first_event_timeout_seconds: float = Field(
-        default=300,
-        ge=30,
-        le=900,
-        description="Longest silence before an answer begins, 30 to 900.",
-    )
-    idle_timeout_seconds: float = Field(
-        default=300,
-        ge=30,
-        le=900,
-        description="Longest silence within an answer, also in reasoning, 30 to 900.",
-    )
-
-    def timeouts(self, model: ResolvedModel, total: float = 0) -> Timeouts:
-        """Return the limits of a request to a model; `total` is that of its answer."""
-        is_slow = model.pro or model.research or "-pro" in model.id
-        least = _LONG_SILENCE if is_slow else 0.0
-        return Timeouts(
-            connect=self.connect_timeout_seconds,
-            first_event=max(self.first_event_timeout_seconds, least),
-            idle=max(self.idle_timeout_seconds, least),
-            total=total,
-        )
 
 
 # --------------------------------------------------------------------------------------
@@ -18104,15 +18768,20 @@ def fault_advice(fault: SettingFault, shell: Shell) -> str:
     settings = fault.settings
     if not settings:
         return ""
-    valves = _join_names([_VALVES[name] for name in settings])
-    match fault.certainty:
-        case "certain":
-            return _correct_valve(valves, shell, _EXAMPLES.get(settings[0], ""))
-        case "likely":
-            return f"An administrator has to check {valves} in {shell.valves}."
-        case "possible":
-            checked = f"{valves} in {shell.valves}"
-            return f"If the problem persists, an administrator has to check {checked}."
+    names = [_VALVES[name] for name in settings]
+    if fault.certainty == "certain":
+        example = _EXAMPLES.get(settings[0], "")
+        return _correct_valve(_join_names(names), shell, example)
+    places: list[str] = []
+    valves = [name for name in names if name not in shell.in_entry]
+    if len(valves) < len(names):
+        places.append("ENDPOINTS_JSON in the valves of the filter")
+    if valves:
+        places.append(f"{_join_names(valves)} in {shell.valves}")
+    checked = f"An administrator has to check {' and '.join(places)}."
+    if fault.certainty == "possible":
+        return f"If the problem persists, a{checked[1:]}"
+    return checked
 
 
 def error_message(error: ResponsesError, shell: Shell) -> str:
@@ -18354,6 +19023,45 @@ def endpoint_of_valves(
 
 
 # --------------------------------------------------------------------------------------
+# shells.audit_log
+#
+# The audit log of one run, for pipe and agents: a line before it, and one at its end.
+# --------------------------------------------------------------------------------------
+
+
+class AuditLog:
+    """Writes the lines about a run to the server's log."""
+
+    def __init__(self, log: AnswerLog, host: str) -> None:
+        """Note where its requests go."""
+        self._log = log
+        self._host = host
+        self._audited: AuditedRequest | None = None
+
+    def note_request(self, request: ResponsesRequest) -> None:
+        """Write the line about the first request of the run."""
+        payload = request.payload()
+        self._audited = AuditedRequest(payload, self._host, self._log.run_id)
+        self._log.audit(self._audited.request_line())
+
+    def note_end(self, ended: RunDone) -> None:
+        """Write the line about how the run ended; none if nothing was sent."""
+        if self._audited is None:
+            return
+        trace = ended.trace
+        if ended.ending.kind in ("completed", "incomplete"):
+            line = self._audited.success_line(trace.model, trace.request_id)
+        else:
+            line = self._audited.error_line(trace.error, trace.status, trace.request_id)
+        self._log.audit(line)
+
+
+def open_audit_log(keys: ExpertKeys, log: AnswerLog, host: str) -> AuditLog | None:
+    """Return what writes the audit log of a run at `host`; None if it is off."""
+    return AuditLog(log, host) if keys.writes_audit_log() else None
+
+
+# --------------------------------------------------------------------------------------
 # shells.failures
 #
 # Reports an answer that failed, to people and to the log, for pipe and agents.
@@ -18392,9 +19100,11 @@ def report_failure(
     error_type = api_word(error.type)
     param = api_word(error.param)
     answer = server_message(log, f"{trace.subject} {error.message}".strip())
+    # Without an answer, our own sentence is all that says why.
+    cause = ended.ending.sentence if ended.ending.kind == "unreachable" else answer
     log.warn(
         f"{ended.ending.kind}: HTTP {trace.status}, code {code}, type {error_type}, "
-        f"param {param}, {_ids_in_log(trace)}. {answer}",
+        f"param {param}, {_ids_in_log(trace)}. {cause}",
     )
     ending = advised_ending(ended.ending, shell)
     shown = with_error_id(log, message or ending.sentence)
@@ -18575,7 +19285,7 @@ def _first_text_field(row: Mapping[str, Any], keys: tuple[str, ...]) -> str:
 class RunMetadata(NamedTuple):
     """The figures of an answer over all its rounds.
 
-    `price` is in US dollars, 0 if unknown, `latency` in seconds.
+    The cost is None if it is unknown or not shown; `latency` is in seconds.
     """
 
     strategy: str
@@ -18584,7 +19294,7 @@ class RunMetadata(NamedTuple):
     rounds: int
     tool_calls: int
     latency: float
-    price: float = 0.0
+    cost: Cost | None = None
     usage: Usage = Usage()
     window_share: int = 0
     """How full the model's context window is, in percent; 0 if unknown."""
@@ -18598,7 +19308,7 @@ class RunMetadata(NamedTuple):
             rounds=self.rounds,
             tool_calls=self.tool_calls,
             usage=usage,
-            cost=self.price or None,
+            cost=self.cost if self.cost and self.cost.dollars else None,
             notes=notes,
             window_share=self.window_share,
         )
@@ -18613,7 +19323,7 @@ class RunMetadata(NamedTuple):
             "rounds": self.rounds,
             "tool_calls": self.tool_calls,
             "latency": round(self.latency, 3),
-            "total_price": round(self.price, 8),
+            "total_price": round(self.cost.dollars, 8) if self.cost else 0.0,
             "currency": "USD",
             "prompt_tokens": self.usage.input,
             "completion_tokens": self.usage.output,
@@ -18790,8 +19500,8 @@ def _wrap_in_tag(text: str, tag: str) -> str:
 # The parameters of a strategy: the seed's names, limits and defaults.
 #
 # Both strategies take the same. `model`, `instruction`, `prompt_policy_overrides`,
-# `maximum_iterations` and `emit_intermediate_thoughts` are the contract of the seed
-# (gpt5_dify_plugins_design, section 4.3); the others are ours.
+# `context`, `maximum_iterations` and `emit_intermediate_thoughts` are the contract of the
+# seed (gpt5_dify_plugins_design, section 4.3); the others are ours.
 # --------------------------------------------------------------------------------------
 
 
@@ -18818,6 +19528,8 @@ class StrategyParameters:
     model: str = ""
     instruction: str = ""
     prompt_policy_overrides: str = ""
+    context: object = None
+    """What the agent knows: a text, an object, or a list of them (`read_context`)."""
     policy_style: PolicyStyle = "full"
     guide: Guide = NO_GUIDE
     maximum_iterations: int = 6
@@ -18857,6 +19569,11 @@ class StrategySettings(BaseModel):
         default=_SEED.prompt_policy_overrides,
         description="Changed policies: a text, which is added, or an object, which "
         "replaces some of them (docs/agent.md).",
+    )
+    context: StrictStr | dict[str, Any] | list[Any] | None = Field(
+        default=None,
+        description="What an agent knows: a text, or a list of texts and of objects "
+        "with `title`, `content` and `url`. They are sources below each answer.",
     )
     policy_style: PolicyStyle = Field(
         default=_SEED.policy_style,
@@ -18927,6 +19644,7 @@ class StrategySettings(BaseModel):
             model=self.model,
             instruction=self.instruction,
             prompt_policy_overrides=self.prompt_policy_overrides,
+            context=self.context,
             policy_style=self.policy_style,
             guide=self.guide,
             maximum_iterations=self.maximum_iterations,
@@ -22048,7 +22766,8 @@ def _build_sandbox_result(
             )
         case {"stdout": _, "stderr": _, "result": _, "status": int(status)}:
             failed = bool(status or answer.get("stopped"))
-            return SandboxResult(_describe_run(reply, notes), failed, files)
+            text = _describe_run(reply, notes, failed=failed)
+            return SandboxResult(text, failed, files)
         case {"listed": list(listed)}:
             return SandboxResult(f"{_dump_json(listed)} {notes}".strip())
         case {"text": str(text)}:
@@ -22067,10 +22786,14 @@ def _returns_files(reply: SandboxReply) -> bool:
     return "stdout" in reply.answer or "given" in reply.answer
 
 
-def _describe_run(reply: SandboxReply, notes: str) -> str:
-    """Return what the model reads of a run, as JSON."""
+def _describe_run(reply: SandboxReply, notes: str, *, failed: bool) -> str:
+    """Return what the model reads of a run, as JSON.
+
+    By the `status` Open WebUI's pipes see that a run failed, and draw no green tick.
+    """
     answer = reply.answer
-    report = {
+    report: dict[str, Any] = {"status": "failed"} if failed else {}
+    report |= {
         "stdout": answer["stdout"],
         "stderr": answer["stderr"],
         "result": _read_result_value(answer["result"]),
@@ -22697,10 +23420,10 @@ class AgentRequest(NamedTuple):
     """One question to the agent.
 
     `body` holds the caller's other keys, `query` the question if it is not in the
-    messages, `context` what the model gets to read, `notices` what an administrator
-    reads above the answer where it `is_new`. `chat` names the user and the chat for which
-    approvals are kept; without it each counts once. `on_end` is called once, however
-    the answer ends.
+    messages, `notices` what an administrator reads above the answer where it `is_new`.
+    `chat` names the user and the chat for which approvals are kept; without it each
+    counts once. `on_request` is called with what is sent first, and `on_end` once,
+    however the answer ends.
     """
 
     strategy: str
@@ -22715,7 +23438,6 @@ class AgentRequest(NamedTuple):
     settings: Settings = Settings()
     own_tools: OwnToolSettings = OwnToolSettings()
     query: str = ""
-    context: object = None
     notices: tuple[str, ...] = ()
     is_new: Callable[[str], bool] = show_always
     chat: str = ""
@@ -22723,6 +23445,7 @@ class AgentRequest(NamedTuple):
     redacted: Callable[[str], str] = redact
     """Returns a text for the model without what only the server may know."""
     debug: bool = False
+    on_request: Callable[[ResponsesRequest], object] = ignore_report
     on_end: Callable[[RunMetadata], object] = ignore_report
     user_id: str = ""
     repairs: RepairMemory | None = None
@@ -22838,6 +23561,7 @@ class DelegateTool(NamedTuple):
             parameters=replace(
                 parameters,
                 instruction=instruction,
+                context=None,
                 maximum_iterations=clamp_number(args.get("rounds"), 1, most, most),
             ),
             own_tools=own_tools._replace(
@@ -22846,7 +23570,7 @@ class DelegateTool(NamedTuple):
                 delegates=False,
             ),
             query="",
-            context=None,
+            on_request=ignore_report,
         )
 
     def _select_tools(self, names: Any) -> list[Tool]:
@@ -23403,7 +24127,6 @@ def _is_failed_output(text: str) -> bool:
 # --------------------------------------------------------------------------------------
 
 
-MAX_TOOL_FILE_BYTES = 5 * 1024 * 1024
 _MAX_FILES = 10
 """Of one call; each is an upload."""
 _MAX_SHOWN_BYTES = 4_000
@@ -23697,7 +24420,7 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
     ]
     if request.pictures:
         items = request.pictures.restore(request.chat, items)
-    sources = read_context(request.context)
+    sources = read_context(parameters.context)
     tools, names = _offer_functions(request)
     first_request = build_request(
         model,
@@ -23766,7 +24489,7 @@ def _build_history(
     if earlier.open_turn:
         messages = _drop_last_turn_details(messages, sign)
     system_text, parts = parse_messages(drop_question_calls(messages))
-    parts, records = restore_from_details(parts, sign)
+    parts, records = restore_from_details(without_commands(parts), sign)
     items = build_input(parts, records, reader)
     maker = earlier.open_origin
     is_readable = maker is not None and reader.can_decrypt(maker)
@@ -24398,6 +25121,34 @@ def format_step(ended: StepEnded) -> str:
     return f"{ended.step.label}: {', '.join(notes)}"
 
 
+_STEP_NAME = re.compile(r"(?:TASK (?P<task>\d+) > )?(?P<name>.*)", re.DOTALL)
+
+
+def describe_step(ended: StepEnded) -> str:
+    """Return a step as a line for people who read the page.
+
+    The label is for logs and programs, as is the line of `format_step`.
+    """
+    match = _STEP_NAME.fullmatch(ended.step.label)
+    name = match["name"] if match else ended.step.label
+    seconds = f"{ended.seconds:.0f} s" if ended.seconds >= 1 else "under a second"
+    match ended.step.kind:
+        case "round":
+            line = f"Step {name.removeprefix('ROUND ')} took {seconds}"
+        case "model":
+            model = name.removesuffix(" Thought")
+            verb = "failed in" if ended.failed else "answered in"
+            line = f"{model} {verb} {seconds}"
+        case "tool":
+            tool = name.removeprefix("CALL ")
+            verb = "failed in" if ended.failed else "ended in"
+            line = f"{tool} {verb} {seconds}"
+    if ended.usage:
+        line = f"{line} · {ended.usage.total:,} tokens"
+    task = match["task"] if match else None
+    return f"Task {task}: {line}" if task else line
+
+
 # --------------------------------------------------------------------------------------
 # gpt5_agent.agent.answer
 #
@@ -24463,7 +25214,9 @@ class _Agent:
         spending = self._spending
         cost = None
         if spending.own_usages:
-            cost = _cost_of(self._request, spending.own_usages)
+            model = resolve_model(self._request.parameters.model)
+            # Also where another server has other prices: limits in money count it.
+            cost = cost_of_run(spending.own_usages, model.facts, (), utc_today())
         earlier = self._prepared.request.input[-1:]
         return RunDone(
             ending=explain_ending(self._run_end, earlier),
@@ -24483,8 +25236,10 @@ class _Agent:
         ]
         if open_calls:
             yield self._start_round(self._spending.rounds, may_call=False)
+        first_request = self._build_request()
+        self._request.on_request(first_request)
         rounds = run_rounds(
-            self._build_request(),
+            first_request,
             self._provider,
             self._judge.build_toolset(self._request),
             self._spending,
@@ -24628,7 +25383,7 @@ class _Agent:
         usage = add_usage(event.usage, tasks)
         notes = {
             "style": self._prepared.style,
-            "usage": usage._asdict() if usage else {},
+            "usage": _noted_counts(usage),
             "seconds": round(self._spending.seconds - self._round_began, 3),
             "failed": self._judge.failed_calls(),
             "allowed": sorted(self._judge.new_permissions),
@@ -24749,12 +25504,18 @@ def _final_events(
     yield ReadyForInput()
 
 
+def _noted_counts(usage: Usage | None) -> dict[str, Any]:
+    """Return the tokens that later rounds count; a sum has no tools."""
+    counts = usage._asdict() if usage else {}
+    return {key: counts[key] for key in counts if key not in ("searches", "images")}
+
+
 def _build_metadata(
     request: AgentRequest, spending: Spending, ending: str
 ) -> RunMetadata:
-    """Return what an answer took; the price is 0 if it is unknown."""
+    """Return what an answer took."""
     model = resolve_model(request.parameters.model)
-    price = _cost_of(request, spending.usages)
+    cost = _shown_cost(request, spending.usages)
     return RunMetadata(
         strategy=request.strategy,
         model=model.id,
@@ -24762,13 +25523,13 @@ def _build_metadata(
         rounds=spending.rounds,
         tool_calls=spending.calls,
         latency=spending.seconds,
-        price=price or 0.0,
+        cost=cost,
         usage=spending.total_usage,
         window_share=window_share(spending.last_usage, model.facts),
     )
 
 
-def _cost_of(request: AgentRequest, usages: Sequence[Usage]) -> float | None:
+def _shown_cost(request: AgentRequest, usages: Sequence[Usage]) -> Cost | None:
     """Return what responses cost, as their server says, or by OpenAI's own prices."""
     facts = resolve_model(request.parameters.model).facts
     if not request.endpoint.serves_openai:
@@ -25134,6 +25895,11 @@ class AgentLog(AnswerLog):
 
     def _write(self, level: LogLevel, one_line: str) -> None:
         _LOGGER.log(LOG_LEVELS[level], "%s %s", self.run_id, one_line)
+
+    def _write_audit(self, line: str) -> None:
+        _LOGGER.handle(
+            _LOGGER.makeRecord(_LOGGER.name, logging.INFO, "audit", 0, line, (), None)
+        )
 
 
 # --------------------------------------------------------------------------------------
@@ -25834,7 +26600,7 @@ class Valves(BaseModel):
 # --------------------------------------------------------------------------------------
 
 
-class AgentExpertSettings(TimeoutSettings):
+class AgentExpertSettings(ExpertKeys):
     """What EXPERT_JSON can hold: settings that hardly any server needs to change."""
 
     max_retries: int = Field(
@@ -26407,7 +27173,6 @@ def build_agent_request(
         settings=_build_request_settings(question, endpoint),
         own_tools=_build_tool_settings(question, rules.rules),
         query=question.choose_text("query", ""),
-        context=question.body.get("context") or valves.CONTEXT or None,
         notices=notices if question.caller.is_admin else (),
         is_new=question.is_new,
         chat=question.caller.workspace,
@@ -26433,6 +27198,7 @@ def _build_parameters(question: AgentInput) -> StrategyParameters:
         prompt_policy_overrides=question.choose_text(
             "prompt_policy_overrides", valves.PROMPT_POLICY_OVERRIDES
         ),
+        context=question.body.get("context") or valves.CONTEXT or None,
         policy_style=valves.POLICY_STYLE,
         guide=find_preset(valves.PRESET, valves.PRESETS_DIR),
         maximum_iterations=clamp_number(
@@ -26616,17 +27382,6 @@ def _read_note(event: RunEvent) -> str:
     return "\n\n".join(event.card.get("notes", ()))
 
 
-def _build_source_chunk(source: ContextSource) -> Chunk:
-    """Return a text of the context as a source below the answer."""
-    chunk = source_chunk(source.name, source.text)
-    if source.url:
-        shown = chunk["event"]["data"]
-        shown["source"]["url"] = source.url
-        # `[1]` in a text refers to the first distinct value of this key.
-        shown["metadata"][0]["source"] = source.url
-    return chunk
-
-
 def _build_metadata_chunk(metadata: RunMetadata, note_count: int) -> Chunk:
     """Return the last line above the answer: what it took, how many notes there are."""
     line = metadata.describe(note_count)
@@ -26640,13 +27395,17 @@ def _build_status_chunk(line: str, action: str, fields: Mapping[str, Any]) -> Ch
     )
 
 
-def _build_step_chunk(event: StepStarted | StepEnded) -> Chunk:
-    """Return a step of the log; the host stores the ends as status lines."""
+def _build_step_chunk(event: StepStarted | StepEnded, *, asks: bool) -> Chunk:
+    """Return a step of the log; the host stores the ends as status lines.
+
+    The line stays above the question of a round that `asks` a person.
+    """
     if isinstance(event, StepStarted):
         return host_event("agent:log", _build_started_step(event))
-    return _build_status_chunk(
-        format_step(event), "agent_log", _build_ended_step(event)
-    )
+    line = describe_step(event)
+    if asks and event.step.kind == "round":
+        line = "Waiting for your answer"
+    return _build_status_chunk(line, "agent_log", _build_ended_step(event))
 
 
 def _build_started_step(step: StepStarted) -> dict[str, Any]:
@@ -26690,6 +27449,8 @@ class HostRenderer:
         self._origin = origin
         self._sign = sign
         self._round_start = 0
+        self._asks = False
+        """Whether a person is asked about a call."""
         """How many items were shown before the current round."""
         self._note_count = 0
         self._run_end = RunDone(CUT)
@@ -26700,11 +27461,11 @@ class HostRenderer:
         match event:
             case StepStarted() | StepEnded():
                 self._begin_step(event)
-                yield _build_step_chunk(event)
+                yield _build_step_chunk(event, asks=self._asks)
             case RoundEnded():
                 yield from self._attach_details(event)
             case ContextSource():
-                yield _build_source_chunk(event)
+                yield source_chunk(event.name, event.text, event.url)
             case ExecutionEnded():
                 self._metadata = event.metadata
                 yield _build_metadata_chunk(event.metadata, self._note_count)
@@ -26712,6 +27473,8 @@ class HostRenderer:
                 yield _build_listener_chunk(event)
                 yield from self._render_note(call_above_card(event))
             case StateChanged() | NewMessage() | ReadyForInput():
+                if isinstance(event, StateChanged):
+                    self._asks = event.state == "waiting_for_confirmation"
                 yield _build_listener_chunk(event)
             case _:
                 yield from self._render_run_event(event)
@@ -26782,7 +27545,12 @@ class HostRenderer:
             (item, self._thoughts.get_text(index)) for index, item in event.items
         ]
         details = write_details(
-            event.name, items_and_texts, self._origin, event.notes, self._sign
+            event.name,
+            items_and_texts,
+            self._origin,
+            event.notes,
+            self._sign,
+            continues=event.continues,
         )
         thought = self._native.shown.items[thought_index]
         carrier = {**thought, "reasoning_details": details}
@@ -26900,7 +27668,7 @@ def _failure_chunk(call: PipelineCall, error: Exception) -> Chunk:
     message = report_exception(call.log, error, PIPELINE_SHELL)
     if call.caller.host_reads:
         return error_chunk(message)
-    return client_error(message, exception_status(error))
+    return exception_error(message, error)
 
 
 async def _run_agent(call: PipelineCall) -> Chunk:
@@ -26933,22 +27701,30 @@ async def _open_run(
             store_file=files.store if caller.host_reads else None,
         )
         request = build_agent_request(question, endpoint, call.connections, log)
+        expert = call.question.settings.expert
+        audit = open_audit_log(expert, log, endpoint.host)
+        if audit:
+            request = request._replace(on_request=audit.note_request)
         renderer = _choose_renderer(request, caller)
         async with (
             aclosing(run_agent(request)) as events,
-            aclosing(_report_end(call, events)) as reported_events,
+            aclosing(_report_end(call, events, audit)) as reported_events,
         ):
             yield reported_events, renderer
 
 
-async def _report_end(call: PipelineCall, events: _Events) -> _Events:
+async def _report_end(
+    call: PipelineCall, events: _Events, audit: AuditLog | None
+) -> _Events:
     """Yield the events, the last one as it is reported."""
     async for event in events:
-        yield _reported(call, event) if isinstance(event, RunDone) else event
+        yield _reported(call, event, audit) if isinstance(event, RunDone) else event
 
 
-def _reported(call: PipelineCall, ended: RunDone) -> RunDone:
+def _reported(call: PipelineCall, ended: RunDone, audit: AuditLog | None) -> RunDone:
     """Log an end, and return it; a failure gets the error id of the log."""
+    if audit:
+        audit.note_end(ended)
     report_skipped(call.log, ended.trace)
     if not ended.ending.is_failure:
         return ended
@@ -27016,11 +27792,14 @@ async def _task_events(call: PipelineCall) -> RunEvents:
 
     learning = RepairLearning(settings, request.model, is_as_configured)
     repaired = learning.repaired(request)
+    audit = open_audit_log(call.question.settings.expert, log, endpoint.host)
+    if audit:
+        audit.note_request(repaired)
     events = run(repaired, endpoint, call.connections, settings.limits)
     async with aclosing(events):
         async for event in events:
             learning.note(event)
-            yield _reported(call, event) if isinstance(event, RunDone) else event
+            yield _reported(call, event, audit) if isinstance(event, RunDone) else event
 
 
 def _build_task(

@@ -6,6 +6,10 @@ required_open_webui_version: 0.11.4
 license: MIT
 description: Limits, several accounts and telemetry for OpenAI Responses Manifold.
 
+Do not paste this file into Open WebUI. Its editor formats what is pasted, and the server
+responds to nobody for seconds meanwhile. Paste the same code, compressed, from
+release/openai_responses_administration_packed.py
+
 Built by scripts/bundle.py from pipes/; do not edit. Each module follows those that
 it imports; the last one has the class Filter.
 """
@@ -20,6 +24,7 @@ import re
 import time
 from asyncio import timeout
 from base64 import b64encode
+from collections import Counter
 from collections.abc import (
     AsyncGenerator,
     Awaitable,
@@ -49,7 +54,7 @@ from typing import (
     NamedTuple,
     Protocol,
     Self,
-    SupportsInt,
+    TypeAlias,
     TypeVar,
     TypedDict,
 )
@@ -410,7 +415,8 @@ def hex_digest(text: str) -> str:
 #
 # ResponsesError
 #  ├─ InvalidRequest         our own check refused it; nothing was sent
-#  │   └─ InvalidSetting     because of a field of the endpoint
+#  │   ├─ InvalidSetting     because of a field of the endpoint
+#  │   └─ InvalidParameter   because of a parameter of the caller
 #  ├─ ConnectionFailed       no connection, or it broke before an answer
 #  ├─ TimedOut               the server or the run took too long
 #  ├─ ResponseLost           a background response whose rest cannot be had
@@ -549,7 +555,7 @@ Remedy = Literal["request", "rule", "setup"]
 administrator that forbids it, or what an administrator has set up."""
 
 
-class InvalidRequest(ResponsesError):
+class InvalidRequest(ResponsesError, ValueError):
     """A request that is not sent."""
 
     def __init__(
@@ -570,6 +576,15 @@ class InvalidSetting(InvalidRequest):
     def __init__(self, name: SettingName, reason: str) -> None:
         """Keep the name of the field; `reason` is a sentence that does not name it."""
         super().__init__(reason, SettingFault((name,), "certain"))
+
+
+class InvalidParameter(InvalidRequest):
+    """A parameter of the caller has a value that cannot be sent."""
+
+    def __init__(self, param: str, reason: str) -> None:
+        """Keep the name that the caller gave it."""
+        super().__init__(f"The setting {param} cannot be sent: {reason}.")
+        self.param = param
 
 
 class ConnectionFailed(ResponsesError):
@@ -1420,6 +1435,8 @@ IMAGE_CODES = _FILE_CODES | frozenset(
 )
 """Codes of refusals of an image, or of another file in the chat."""
 
+_UNREACHABLE = "The model's server at {server} cannot be reached: {reason}. Try again."
+
 SENTENCES: Mapping[str, Mapping[str, str]] = {
     "incomplete": {
         "max_output_tokens": "The answer reached its length limit. Raise the maximum "
@@ -1538,6 +1555,18 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "": "The model's server rejected the request with HTTP {status}{code}{param}. "
         "An administrator can find the details in the log.",
     },
+    "unreachable": {
+        "": _UNREACHABLE,
+        "no_way": _UNREACHABLE,
+        "proxy": "The HTTP proxy at {server} cannot be reached: {reason}.",
+        "environment_proxy": "The HTTP proxy at {server}, which this server's "
+        "environment names, cannot be reached: {reason}. An administrator has to check "
+        "that environment.",
+        "tunnel": "The HTTP proxy does not connect to {server} ({reason}).",
+        "certificate": "The certificate of {server} is not trusted{reason}.",
+        "tls": "The model's server at {server} does not use TLS, which its address asks "
+        "for with https.",
+    },
     "cut": {
         "": "The connection to the model broke before the answer was complete. "
         + _CONTINUE,
@@ -1593,6 +1622,15 @@ FAULTS: Mapping[tuple[str, str], SettingFault] = {
     ("refused", "421"): SettingFault(("base_url", "proxy")),
     ("refused", "404"): _WRONG_ADDRESS,
     ("refused", "407"): SettingFault(("proxy",)),
+    ("unreachable", ""): SettingFault(("base_url",), "possible"),
+    # A company's network may let nothing out but through its proxy.
+    ("unreachable", "no_way"): SettingFault(("base_url", "proxy"), "possible"),
+    ("unreachable", "proxy"): SettingFault(("proxy",)),
+    ("unreachable", "tunnel"): SettingFault(("proxy", "base_url")),
+    ("unreachable", "certificate"): SettingFault(
+        ("base_url", "ca_bundle", "verify_ssl")
+    ),
+    ("unreachable", "tls"): _WRONG_ADDRESS,
     ("unreadable", ""): _WRONG_ADDRESS,
     ("unreadable", "chat_completions"): _WRONG_ADDRESS,
     ("unreadable", "compressed"): SettingFault(("base_url", "extra_headers")),
@@ -2009,6 +2047,16 @@ class ModelPrices(NamedTuple):
     ultrafast_later: float | None = None
 
 
+class ImagePrices(NamedTuple):
+    """US dollars for a million tokens of a model that draws."""
+
+    text: float
+    cached_text: float
+    image: float
+    cached_image: float
+    output: float
+
+
 class ModelFacts(NamedTuple):
     """What a model accepts, its limits and its prices; None where unknown.
 
@@ -2051,11 +2099,15 @@ class ModelFacts(NamedTuple):
     """It costs 10 % more at OpenAI's hosts of a region."""
     context_window: int | None = None
     """The tokens of input and output together."""
+    max_input_tokens: int | None = None
+    """The tokens of input, where they are fewer than those of the window."""
     max_output_tokens: int | None = None
     shutdown: str | None = None
     """The day on which OpenAI switches the model off, an ISO date."""
     successor: str | None = None
     prices: ModelPrices | None = None
+    search_fee: float | None = None
+    """US dollars for a web search, where it differs from that of other models."""
     known_family: bool = True
     """False: the name says nothing, the facts are cautious."""
 
@@ -2069,13 +2121,30 @@ class ModelFacts(NamedTuple):
 # Edit it and run `python scripts/catalog/generate.py`; with `--check` it reports whether
 # this module is current, as do the tests.
 #
-# Facts as of 2026-11-24. Prices are US dollars for a million tokens at the standard tier.
+# Facts as of 2026-11-28. Prices are US dollars for a million tokens at the standard tier.
 # A fact that is not stated has the default of ModelFacts. A dated snapshot has an entry
 # only where it differs from its model.
 # --------------------------------------------------------------------------------------
 
 
 CATALOG_MODELS = (
+    ModelFacts(
+        id="chat-latest",
+        reasoning=True,
+        efforts=("medium",),
+        default_effort="medium",
+        sampling="never",
+        summary=True,
+        hosted=True,
+        context_window=400_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=5,
+            cached=0.5,
+            cache_write=None,
+            output=30,
+        ),
+    ),
     ModelFacts(
         id="chatgpt-image-latest",
         functions=False,
@@ -2097,6 +2166,7 @@ CATALOG_MODELS = (
             output=8,
             fast=1.75,
         ),
+        search_fee=0.025,
     ),
     ModelFacts(
         id="gpt-4.1-mini",
@@ -2111,6 +2181,7 @@ CATALOG_MODELS = (
             cache_write=None,
             output=1.6,
         ),
+        search_fee=0.025,
     ),
     ModelFacts(
         id="gpt-4o",
@@ -2139,6 +2210,7 @@ CATALOG_MODELS = (
             cache_write=None,
             output=0.6,
         ),
+        search_fee=0.025,
     ),
     ModelFacts(
         id="gpt-5",
@@ -2150,6 +2222,7 @@ CATALOG_MODELS = (
         verbosity=True,
         hosted=True,
         context_window=400_000,
+        max_input_tokens=272_000,
         max_output_tokens=128_000,
         shutdown="2026-12-11",
         successor="gpt-6.1-sol",
@@ -2171,6 +2244,7 @@ CATALOG_MODELS = (
         verbosity=True,
         hosted=True,
         context_window=400_000,
+        max_input_tokens=272_000,
         max_output_tokens=128_000,
         shutdown="2026-12-11",
         successor="gpt-6.1-terra",
@@ -2193,6 +2267,7 @@ CATALOG_MODELS = (
         hosted=True,
         lacks=("web_search",),
         context_window=400_000,
+        max_input_tokens=272_000,
         max_output_tokens=128_000,
         shutdown="2026-12-11",
         successor="gpt-6-luna",
@@ -2234,6 +2309,7 @@ CATALOG_MODELS = (
         verbosity=True,
         hosted=True,
         context_window=400_000,
+        max_input_tokens=272_000,
         max_output_tokens=128_000,
         shutdown="2027-04-01",
         successor="gpt-6.1-sol",
@@ -2255,6 +2331,7 @@ CATALOG_MODELS = (
         verbosity=True,
         hosted=True,
         context_window=400_000,
+        max_input_tokens=272_000,
         max_output_tokens=128_000,
         prices=ModelPrices(
             input=1.75,
@@ -2274,6 +2351,7 @@ CATALOG_MODELS = (
         verbosity=True,
         hosted=True,
         context_window=400_000,
+        max_input_tokens=272_000,
         max_output_tokens=128_000,
         prices=ModelPrices(
             input=21,
@@ -2291,6 +2369,7 @@ CATALOG_MODELS = (
         summary=True,
         hosted=True,
         context_window=400_000,
+        max_input_tokens=272_000,
         max_output_tokens=128_000,
         shutdown="2027-04-01",
         successor="gpt-6.1-sol",
@@ -2336,6 +2415,7 @@ CATALOG_MODELS = (
         long_prices=True,
         regional=True,
         context_window=400_000,
+        max_input_tokens=272_000,
         max_output_tokens=128_000,
         prices=ModelPrices(
             input=0.75,
@@ -2358,6 +2438,7 @@ CATALOG_MODELS = (
         long_prices=True,
         regional=True,
         context_window=400_000,
+        max_input_tokens=272_000,
         max_output_tokens=128_000,
         shutdown="2027-04-01",
         successor="gpt-6-luna",
@@ -2448,6 +2529,7 @@ CATALOG_MODELS = (
         long_prices=True,
         regional=True,
         context_window=400_000,
+        max_input_tokens=272_000,
         max_output_tokens=128_000,
         prices=ModelPrices(
             input=12.5,
@@ -2472,6 +2554,7 @@ CATALOG_MODELS = (
         long_prices=True,
         regional=True,
         context_window=1_050_000,
+        max_input_tokens=922_000,
         max_output_tokens=128_000,
         prices=ModelPrices(
             input=0.2,
@@ -2497,6 +2580,7 @@ CATALOG_MODELS = (
         long_prices=True,
         regional=True,
         context_window=1_050_000,
+        max_input_tokens=922_000,
         max_output_tokens=128_000,
         prices=ModelPrices(
             input=4,
@@ -2522,6 +2606,7 @@ CATALOG_MODELS = (
         long_prices=True,
         regional=True,
         context_window=1_050_000,
+        max_input_tokens=922_000,
         max_output_tokens=128_000,
         prices=ModelPrices(
             input=2,
@@ -2548,6 +2633,7 @@ CATALOG_MODELS = (
         long_prices=True,
         regional=True,
         context_window=1_050_000,
+        max_input_tokens=922_000,
         max_output_tokens=128_000,
         prices=ModelPrices(
             input=10,
@@ -2574,6 +2660,7 @@ CATALOG_MODELS = (
         long_prices=True,
         regional=True,
         context_window=1_050_000,
+        max_input_tokens=922_000,
         max_output_tokens=128_000,
         prices=ModelPrices(
             input=10,
@@ -2595,6 +2682,15 @@ CATALOG_MODELS = (
         diagnostics=True,
         long_prices=True,
         regional=True,
+        context_window=1_050_000,
+        max_input_tokens=922_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=20,
+            cached=2,
+            cache_write=25,
+            output=100,
+        ),
     ),
     ModelFacts(
         id="gpt-6-luna",
@@ -2613,6 +2709,7 @@ CATALOG_MODELS = (
         long_prices=True,
         regional=True,
         context_window=1_050_000,
+        max_input_tokens=922_000,
         max_output_tokens=128_000,
         prices=ModelPrices(
             input=0.1,
@@ -2636,6 +2733,7 @@ CATALOG_MODELS = (
         long_prices=True,
         regional=True,
         context_window=1_050_000,
+        max_input_tokens=922_000,
         max_output_tokens=128_000,
         prices=ModelPrices(
             input=15,
@@ -2661,6 +2759,7 @@ CATALOG_MODELS = (
         long_prices=True,
         regional=True,
         context_window=1_050_000,
+        max_input_tokens=922_000,
         max_output_tokens=128_000,
         prices=ModelPrices(
             input=2,
@@ -2687,6 +2786,7 @@ CATALOG_MODELS = (
         long_prices=True,
         regional=True,
         context_window=1_050_000,
+        max_input_tokens=922_000,
         max_output_tokens=128_000,
         prices=ModelPrices(
             input=2,
@@ -2714,6 +2814,7 @@ CATALOG_MODELS = (
         long_prices=True,
         regional=True,
         context_window=1_050_000,
+        max_input_tokens=922_000,
         max_output_tokens=128_000,
         prices=ModelPrices(
             input=1,
@@ -2738,6 +2839,7 @@ CATALOG_MODELS = (
         long_prices=True,
         regional=True,
         context_window=1_050_000,
+        max_input_tokens=922_000,
         max_output_tokens=128_000,
         prices=ModelPrices(
             input=8,
@@ -2776,6 +2878,7 @@ CATALOG_MODELS = (
         long_prices=True,
         regional=True,
         context_window=1_050_000,
+        max_input_tokens=922_000,
         max_output_tokens=128_000,
         prices=ModelPrices(
             input=2,
@@ -2796,6 +2899,7 @@ CATALOG_MODELS = (
         hosted=True,
         long_prices=True,
         context_window=1_050_000,
+        max_input_tokens=922_000,
         max_output_tokens=128_000,
         prices=ModelPrices(
             input=4,
@@ -2812,6 +2916,7 @@ CATALOG_MODELS = (
         hosted=True,
         long_prices=True,
         context_window=400_000,
+        max_input_tokens=272_000,
         max_output_tokens=128_000,
         prices=ModelPrices(
             input=12.5,
@@ -2887,6 +2992,66 @@ CATALOG_MODELS = (
         ),
     ),
 )
+
+CATALOG_IMAGE_PRICES = {
+    "chatgpt-image-latest": ImagePrices(
+        text=5,
+        cached_text=1.25,
+        image=8,
+        cached_image=2,
+        output=32,
+    ),
+    "gpt-image-1-mini": ImagePrices(
+        text=2,
+        cached_text=0.2,
+        image=2.5,
+        cached_image=0.25,
+        output=8,
+    ),
+    "gpt-image-1.5": ImagePrices(
+        text=5,
+        cached_text=1.25,
+        image=8,
+        cached_image=2,
+        output=32,
+    ),
+    "gpt-image-2": ImagePrices(
+        text=5,
+        cached_text=1.25,
+        image=8,
+        cached_image=2,
+        output=30,
+    ),
+    "gpt-image-2.5-flare": ImagePrices(
+        text=5,
+        cached_text=1.25,
+        image=8,
+        cached_image=2,
+        output=30,
+    ),
+    "gpt-image-2.5-sunburst": ImagePrices(
+        text=5,
+        cached_text=1.25,
+        image=8,
+        cached_image=2,
+        output=30,
+    ),
+    "gpt-image-2.6-flare": ImagePrices(
+        text=5,
+        cached_text=1.25,
+        image=8,
+        cached_image=2,
+        output=30,
+    ),
+    "gpt-image-2.6-sunburst": ImagePrices(
+        text=5,
+        cached_text=1.25,
+        image=8,
+        cached_image=2,
+        output=30,
+    ),
+}
+"""By the models that draw pictures."""
 
 CATALOG_SUCCESSORS = {
     "chatgpt-4o-latest": "gpt-5.5",
@@ -3034,15 +3199,18 @@ def resolve_model(
     if known is None:
         known = (name, None)
     model_id, stated_effort = known
+    shown_name = _AUTO_NAMES.get(name) or _shown_name(model_id, stated_effort)
     return ResolvedModel(
         id=model_id,
         family=_model_family(model_id),
         effort=stated_effort,
         facts=_model_facts(model_id),
-        name=_shown_name(model_id, stated_effort),
+        name=shown_name,
     )
 
 
+_AUTO_NAMES = {"gpt-5-auto": "GPT Auto (chooses for each chat)"}
+"""A name that stands for several models must not look like one of them."""
 _RESEARCH = "-research"
 _RESEARCH_EFFORTS = ("high", "xhigh", "max")
 
@@ -3512,20 +3680,20 @@ def tool_kind(tool: JsonObject) -> ToolKind:
     return _NO_TOOL
 
 
-def call_fee(item: JsonObject) -> float:
-    """Return the US dollars that a call of a hosted tool costs beside its tokens."""
-    return maker_of(item).fee if kind_of(item).is_call else 0
+_UNBILLED_ACTIONS = ("open_page", "find_in_page")
+"""Of web searches (openai-python 3.57.0, `ToolUsage`)."""
+
+
+def is_billed_search(item: JsonObject) -> bool:
+    """Say whether `item` is a web search that costs a fee, not a look at a page."""
+    action = as_mapping(item.get("action"))
+    is_search = item_type(item) == "web_search_call"
+    return is_search and action.get("type") not in _UNBILLED_ACTIONS
 
 
 def container_ids(items: Iterable[JsonObject]) -> set[str]:
     """Return the ids of the containers in which code ran."""
     return set(_texts([item.get("container_id") for item in items]))
-
-
-def container_fees(items: Iterable[JsonObject]) -> float:
-    """Return the US dollars of the containers in which code ran, each paid once."""
-    fee = TOOL_KINDS["code_interpreter"].container_fee
-    return fee * len(container_ids(items))
 
 
 def is_call(item: JsonObject) -> bool:
@@ -4056,11 +4224,22 @@ def _texts(values: object) -> list[str]:
 #
 # The tokens that a run used, and what they cost.
 #
-# Costs are in US dollars: what the server says of a response, else by the prices of the
-# model's facts. There, the tier that the server named and the length of the input count
-# (docs/reference/responses-api.md, "Prices"). Without either the cost is unknown, never
-# estimated.
+# Costs are in US dollars, response by response: what the server says of a response, else
+# by the prices of the model's facts. There, the tier that the server named and the length
+# of the input count (docs/reference/responses-api.md, "Prices"). Without either the cost
+# is unknown. Only a picture whose tokens the server does not tell is estimated, because a
+# limit in money must not take it for nothing.
 # --------------------------------------------------------------------------------------
+
+
+class ImageTokens(NamedTuple):
+    """What the pictures of a response took; what was cached is part of the input."""
+
+    text: int = 0
+    image: int = 0
+    cached_text: int = 0
+    cached_image: int = 0
+    output: int = 0
 
 
 class Usage(NamedTuple):
@@ -4077,7 +4256,13 @@ class Usage(NamedTuple):
     cache_writes: int = 0
     reasoning: int = 0
     tier: str = ""
-    """That served the response; a sum has none."""
+    """That served the response; a sum has none, and nothing of the following two."""
+    searches: int | None = None
+    """Web searches that are billed; None if the server does not tell."""
+    images: ImageTokens | None = None
+    """What drawing took; None if the server does not tell."""
+    cache_writes_12h: int = 0
+    """Those of `cache_writes` that are kept for 12 hours, not for 30 minutes."""
     cost: float | None = None
     """US dollars, as the server says, with the fees for tools."""
 
@@ -4093,6 +4278,7 @@ def add_usage(first: Usage | None, second: Usage | None) -> Usage | None:
         cached=first.cached + second.cached,
         cache_writes=first.cache_writes + second.cache_writes,
         reasoning=first.reasoning + second.reasoning,
+        cache_writes_12h=first.cache_writes_12h + second.cache_writes_12h,
         cost=_add_costs(first.cost, second.cost),
     )
 
@@ -4110,12 +4296,18 @@ def sum_usages(usages: Iterable[Usage]) -> Usage | None:
     return total
 
 
-def read_usage(wire: object, tier: object = "") -> Usage | None:
-    """Return the counts of a response's `usage`, or None if it has none."""
+def read_usage(
+    wire: object, tier: object = "", tool_usage: object = None
+) -> Usage | None:
+    """Return the counts of a response's `usage`, or None if it has none.
+
+    `tool_usage` is what OpenAI's tools used beside it.
+    """
     if not isinstance(wire, Mapping):
         return None
     inputs = as_mapping(wire.get("input_tokens_details"))
     outputs = as_mapping(wire.get("output_tokens_details"))
+    writes = as_mapping(inputs.get("cache_write_tokens_details"))
     input_tokens = _read_count(wire.get("input_tokens"))
     output_tokens = _read_count(wire.get("output_tokens"))
     return Usage(
@@ -4127,6 +4319,32 @@ def read_usage(wire: object, tier: object = "") -> Usage | None:
         reasoning=_read_count(outputs.get("reasoning_tokens")),
         tier=as_text(tier),
         cost=_read_cost(wire),
+        searches=_read_searches(as_mapping(tool_usage).get("web_search")),
+        images=_read_image_tokens(as_mapping(tool_usage).get("image_gen")),
+        cache_writes_12h=_read_count(writes.get("ttl_12h_tokens")),
+    )
+
+
+def _read_searches(wire: object) -> int | None:
+    """Return the searches that are billed, None if they are not told."""
+    count = as_mapping(wire).get("num_requests")
+    if isinstance(count, int) and not isinstance(count, bool):
+        return count if 0 <= count < _MAX_TOKENS else None
+    return None
+
+
+def _read_image_tokens(wire: object) -> ImageTokens | None:
+    """Return what drawing took, None if it is not told."""
+    if not isinstance(wire, Mapping):
+        return None
+    inputs = as_mapping(wire.get("input_tokens_details"))
+    cached = as_mapping(wire.get("cached_tokens_details"))
+    return ImageTokens(
+        text=_read_count(inputs.get("text_tokens")),
+        image=_read_count(inputs.get("image_tokens")),
+        cached_text=_read_count(cached.get("cached_text_tokens")),
+        cached_image=_read_count(cached.get("cached_image_tokens")),
+        output=_read_count(wire.get("output_tokens")),
     )
 
 
@@ -4170,17 +4388,39 @@ def _read_count(value: Any) -> int:
 
 
 def window_share(last: Usage | None, facts: ModelFacts) -> int:
-    """Return how much of a model's context window a chat fills, in percent.
+    """Return how much of what a model takes as input a chat fills, in percent.
 
     `last` is that of the chat's last response: its input and output are the beginning
-    of the next one. 0 if either is unknown.
+    of the next one. The window is for input and output together, so most models refuse
+    a question long before it is full. 0 if either is unknown.
     """
-    if last is None or not facts.context_window:
+    limits = (facts.max_input_tokens, facts.context_window)
+    most = min((limit for limit in limits if limit), default=0)
+    if last is None or not most:
         return 0
-    return min(100, 100 * last.total // facts.context_window)
+    return min(100, 100 * last.total // most)
 
 
 _MILLION = 1_000_000
+
+
+class Cost(NamedTuple):
+    """What something costs in US dollars."""
+
+    dollars: float
+    is_estimate: bool = False
+
+
+class RequestTerms(NamedTuple):
+    """What of a request decides, beside the model, about its cost."""
+
+    host: str = ""
+    tools: Sequence[Item] = ()
+    completion_window: str = ""
+    """How long the answer of a background model may take."""
+
+
+_PLAIN_TERMS = RequestTerms()
 
 
 def cost_of_run(
@@ -4188,35 +4428,133 @@ def cost_of_run(
     facts: ModelFacts,
     output: Iterable[Item],
     today: date,
-    host: str = "",
-) -> float | None:
-    """Return the cost of a run: its responses, searches and containers of code.
+    terms: RequestTerms = _PLAIN_TERMS,
+) -> Cost | None:
+    """Return the cost of a run: its responses, searches, pictures and containers.
 
     None if it is unknown. What a server says of all responses has the fees in it.
     """
+    usages = list(usages)
+    items = list(output)
     stated: list[float] = []
-    counted = 0.0
-    rows = list(usages)
-    for usage in rows:
+    dollars = 0.0
+    for usage in usages:
         if usage.cost is not None:
             stated.append(usage.cost)
             continue
-        tokens = _cost_of_tokens(usage, facts, today)
+        tokens = _cost_of_tokens(usage, facts, today, terms.completion_window)
         if tokens is None:
             return None
-        counted += tokens
-    if rows and len(stated) == len(rows):
-        return sum(stated)
-    if facts.regional and host.endswith(_REGIONAL_HOST_SUFFIX):
-        counted *= _REGIONAL_FACTOR
-    items = list(output)
-    fees = sum(call_fee(item) for item in items) + container_fees(items)
-    return sum(stated) + counted + fees
+        dollars += tokens
+    if usages and len(stated) == len(usages):
+        return Cost(sum(stated))
+    if facts.regional and terms.host.endswith(_REGIONAL_HOST_SUFFIX):
+        dollars *= _REGIONAL_FACTOR
+    dollars += sum(stated)
+    fee = facts.search_fee or TOOL_KINDS["web_search"].fee
+    dollars += fee * count_searches(usages, items)
+    code = _tool_options(terms.tools, "code_interpreter")
+    memory = as_text(as_mapping(code.get("container")).get("memory_limit"))
+    fee = TOOL_KINDS["code_interpreter"].container_fee * _GIGABYTES.get(memory, 1)
+    dollars += fee * len(container_ids(items))
+    pictures = _cost_of_pictures(usages, items, terms.tools)
+    return Cost(dollars + pictures.dollars, pictures.is_estimate)
+
+
+def _tool_options(tools: Iterable[Item], kind: str) -> JsonObject:
+    """Return the first tool of a type; an empty one if there is none."""
+    return next((tool for tool in tools if tool.get("type") == kind), {})
+
+
+_GIGABYTES = {"1g": 1, "4g": 4, "16g": 16, "64g": 64}
+"""By the memory of a container of code, which its price follows."""
+
+
+def count_searches(usages: Sequence[Usage], items: Sequence[Item]) -> int:
+    """Return the searches that are billed.
+
+    OpenAI counts some of them at a discount, so its own count is right; if a response
+    has none, the searches of the output count.
+    """
+    told = [usage.searches for usage in usages if usage.searches is not None]
+    if told and len(told) == len(usages):
+        return sum(told)
+    return sum(is_billed_search(item) for item in items)
+
+
+_DRAWS_BY_DEFAULT = "gpt-image-2.6-sunburst"
+"""The tool's default (openai-python 3.57.0)."""
+
+
+def _cost_of_pictures(
+    usages: Sequence[Usage], items: Sequence[Item], tools: Iterable[Item]
+) -> Cost:
+    """Return what the pictures of a run cost.
+
+    By the tokens that the server tells; it may skip calls (openai-python 3.57.0,
+    `ToolUsage`), and if it tells none, by the size and quality of each picture.
+    """
+    options = _tool_options(tools, "image_generation")
+    prices = _image_prices(as_text(options.get("model")))
+    told = [usage.images for usage in usages if usage.images and usage.images.output]
+    if told:
+        dollars = sum(_cost_of_image_tokens(tokens, prices) for tokens in told)
+        return Cost(dollars)
+    drawn = [item for item in items if is_image_call(item)]
+    drawn = [item for item in drawn if item.get("status") != "failed"]
+    tokens = sum(map(_picture_tokens, drawn))
+    return Cost(tokens * prices.output / _MILLION, is_estimate=bool(drawn))
+
+
+def _image_prices(model: str) -> ImagePrices:
+    """Return the prices of a model that draws, with or without a date at its end.
+
+    Of a deployment with another name nobody knows them: the usual ones are assumed.
+    """
+    for name in sorted(CATALOG_IMAGE_PRICES, key=len, reverse=True):
+        if model.startswith(name):
+            return CATALOG_IMAGE_PRICES[name]
+    return CATALOG_IMAGE_PRICES[_DRAWS_BY_DEFAULT]
+
+
+def _cost_of_image_tokens(tokens: ImageTokens, prices: ImagePrices) -> float:
+    cost = max(0, tokens.text - tokens.cached_text) * prices.text
+    cost += tokens.cached_text * prices.cached_text
+    cost += max(0, tokens.image - tokens.cached_image) * prices.image
+    cost += tokens.cached_image * prices.cached_image
+    cost += tokens.output * prices.output
+    return cost / _MILLION
+
+
+_SQUARE = 1024 * 1024
+_MOST_SQUARES = 16
+_TOKENS_OF_SQUARE = {"low": 272, "medium": 1056, "high": 4160}
+"""Tokens of a picture of 1024 x 1024, by its quality (OpenAI's guide "Image generation").
+
+LiteLLM's prices for each picture of gpt-image-1.5 are these tokens at 32 dollars for a
+million, for the other sizes by their area.
+"""
+
+
+def _picture_tokens(item: Item) -> float:
+    """Return about how many tokens a picture took; an unknown quality is the highest."""
+    tokens = _TOKENS_OF_SQUARE.get(
+        as_text(item.get("quality")), _TOKENS_OF_SQUARE["high"]
+    )
+    size = re.fullmatch(r"(\d{1,9})x(\d{1,9})", as_text(item.get("size")))
+    squares = int(size[1]) * int(size[2]) / _SQUARE if size else 1
+    return tokens * min(squares, _MOST_SQUARES)
 
 
 _REGIONAL_HOST_SUFFIX = ".api.openai.com"
 _REGIONAL_FACTOR = 1.1
 """OpenAI's guide "Data residency": 10 % more at the hosts of a region."""
+
+
+def describe_cost(cost: Cost) -> str:
+    """Return what something costs, as people read it."""
+    amount = format_money(cost.dollars)
+    return f"about {amount}" if cost.is_estimate else amount
 
 
 def format_money(dollars: float) -> str:
@@ -4234,7 +4572,14 @@ _LONG_OUTPUT_FACTOR = 1.5
 (OpenAI's pages of the models; LiteLLM 1.109.1)."""
 
 
-def _cost_of_tokens(usage: Usage, facts: ModelFacts, today: date) -> float | None:
+LONG_TTL_FACTOR = 2
+"""Writing to the cache for 12 hours costs twice as much as for 30 minutes, with each
+model of which LiteLLM 1.110.2 has both prices."""
+
+
+def _cost_of_tokens(
+    usage: Usage, facts: ModelFacts, today: date, completion_window: str
+) -> float | None:
     """Return what a response costs; None if a price or the tier is unknown.
 
     Tokens read from the cache and tokens written to it are part of the input.
@@ -4242,7 +4587,7 @@ def _cost_of_tokens(usage: Usage, facts: ModelFacts, today: date) -> float | Non
     prices = facts.prices
     if prices is None or prices.input is None or prices.output is None:
         return None
-    factor = _tier_factor(usage.tier, prices, today)
+    factor = _tier_factor(usage.tier, prices, today, completion_window)
     if not factor:
         return None
     cached = prices.input if prices.cached is None else prices.cached
@@ -4253,6 +4598,9 @@ def _cost_of_tokens(usage: Usage, facts: ModelFacts, today: date) -> float | Non
     input_cost = uncached_tokens * prices.input
     input_cost += usage.cached * cached
     input_cost += usage.cache_writes * written
+    if prices.cache_write is not None:
+        kept_long = min(usage.cache_writes_12h, usage.cache_writes)
+        input_cost += kept_long * written * (LONG_TTL_FACTOR - 1)
     output_cost = usage.output * prices.output
     if facts.long_prices and usage.input > _LONG_INPUT:
         input_cost *= _LONG_INPUT_FACTOR
@@ -4260,13 +4608,19 @@ def _cost_of_tokens(usage: Usage, facts: ModelFacts, today: date) -> float | Non
     return factor * (input_cost + output_cost) / _MILLION
 
 
-_TIER_FACTORS = {"": 1, "auto": 1, "default": 1, "flex": 0.5}
-"""Factors that all models have in common; the empty tier is that of a sum, or of a
-server that names none."""
+_STANDARD_TIERS = ("", "auto", "default")
+"""The empty tier is that of a sum, or of a server that names none."""
+WINDOW_FACTORS = {"2h": 0.7, "8h": 0.6}
+"""By the time that a background answer may take, at the standard tier: "30% below
+Standard token pricing", "40% below" (OpenAI's guide "Flex processing", 2026-11)."""
 
 
-def _tier_factor(tier: str, prices: ModelPrices, today: date) -> float | None:
+def _tier_factor(
+    tier: str, prices: ModelPrices, today: date, completion_window: str
+) -> float | None:
     """Return how often the standard price is paid; None if nobody says it."""
+    if tier in _STANDARD_TIERS:
+        return WINDOW_FACTORS.get(completion_window, 1)
     # `priority` was renamed `fast` on 2026-07-30; either may come back.
     if tier in ("fast", "priority"):
         return prices.fast
@@ -4275,7 +4629,70 @@ def _tier_factor(tier: str, prices: ModelPrices, today: date) -> float | None:
         if last_day and today.isoformat() > last_day:
             return prices.ultrafast_later
         return prices.ultrafast
-    return _TIER_FACTORS.get(tier)
+    return 0.5 if tier == "flex" else None
+
+
+# --------------------------------------------------------------------------------------
+# owui_chat.wording
+#
+# How numbers, and texts of strangers, are written for people.
+# --------------------------------------------------------------------------------------
+
+
+def plural(count: int, noun: str) -> str:
+    """Return a number with its noun: `1 round`, `2 rounds`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+_SHOWS_NOTHING = re.compile(
+    r"[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0e\uffa0"
+    r"\U000e0100-\U000e01ef]|(?<![\u203c-\u3299\U0001f000-\U0001faff])\ufe0f"
+)
+"""Characters that Python calls printable, and that leave no trace: joiners, fillers,
+the empty pattern of Braille, variation selectors. The selector that makes an emoji of a
+symbol is common and stays, one after each symbol."""
+
+
+def with_escapes(text: str) -> str:
+    """Return a text with escapes for what cannot be seen, or changes what is next to it.
+
+    Some characters turn the direction of a line around, others take no room and can
+    hold a text of their own; a carriage return ends a block of code in Markdown.
+    """
+    if text.isprintable() and not _SHOWS_NOTHING.search(text):
+        return text
+    shown: list[str] = []
+    for index, character in enumerate(text):
+        if character.isprintable() and not _SHOWS_NOTHING.match(text, index):
+            shown.append(character)
+        else:
+            shown.append(json.dumps(character)[1:-1])  # as JSON writes it in ASCII
+    return "".join(shown)
+
+
+_BETWEEN_BREAKS = re.compile(r"[^\n\t]+")
+
+
+def value_with_escapes(value: Any) -> Any:
+    """Return a JSON value whose texts have such escapes; they keep their lines and tabs."""
+    if isinstance(value, Mapping):
+        shown: dict[str, Any] = {}
+        for name, inner in value.items():
+            shown_name = value_with_escapes(str(name))
+            while shown_name in shown:  # the model wrote an escape itself
+                shown_name += "'"
+            shown[shown_name] = value_with_escapes(inner)
+        return shown
+    if isinstance(value, list):
+        return [value_with_escapes(item) for item in value]
+    if isinstance(value, str):
+        return _BETWEEN_BREAKS.sub(lambda found: with_escapes(found[0]), value)
+    return value
+
+
+CHECK_HEADING = "The setup of this pipe, tested with"
+USAGE_HEADING = "### What it cost"
+"""How the answers to commands begin."""
 
 
 # --------------------------------------------------------------------------------------
@@ -4288,6 +4705,10 @@ def _tier_factor(tier: str, prices: ModelPrices, today: date) -> float | None:
 # the pipe, which the filter passes back without reading them.
 # --------------------------------------------------------------------------------------
 
+
+ADMINISTRATION_CONTRACT = 2
+"""The number of what this module describes. Files of different releases work together
+as long as they have the same; whoever changes what goes between them raises it."""
 
 _PipeEvent = TypeVar("_PipeEvent")
 _ToolOutcome = TypeVar("_ToolOutcome")
@@ -4328,6 +4749,45 @@ UNKNOWN_CALL = CallFacts(
 """A call about which nothing is known."""
 
 
+class Purchases(NamedTuple):
+    """What the money of responses bought; money is in millionths of a US dollar.
+
+    The first two say of which requests the prices are known; counts of tokens and calls
+    are those of all. What is left of `itemized_money` paid for the input. Tasks and
+    agents are a view of their own: their money is in the other fields, too. The names are
+    those of the filter's table.
+    """
+
+    itemized: int = 0
+    """Requests."""
+    itemized_money: int = 0
+    input: int = 0
+    """Tokens, as in `cache_writes`, `reasoning` and `answers`."""
+    saved: int = 0
+    """What the same tokens would have cost more without a cache."""
+    cache_writes: int = 0
+    reasoning: int = 0
+    reasoning_money: int = 0
+    answers: int = 0
+    answer_money: int = 0
+    searches: int = 0
+    """Calls, on the web and in files."""
+    search_money: int = 0
+    images: int = 0
+    image_money: int = 0
+    containers: int = 0
+    """In which Python ran."""
+    container_money: int = 0
+    tasks: int = 0
+    """Requests, as in `agents`."""
+    task_money: int = 0
+    agents: int = 0
+    agent_money: int = 0
+
+
+NO_PURCHASES = Purchases()
+
+
 class ResponseCounts(NamedTuple):
     """What responses used: requests, and tokens; `cached` is part of `input`."""
 
@@ -4335,6 +4795,7 @@ class ResponseCounts(NamedTuple):
     input: int
     cached: int
     output: int
+    bought: Purchases = NO_PURCHASES
 
 
 class EventWords(NamedTuple):
@@ -4347,6 +4808,10 @@ class EventWords(NamedTuple):
     """The code of the ending."""
     model: str = ""
     """The model that answered."""
+
+
+SaveFile: TypeAlias = Callable[[str, str], Awaitable[str]]
+"""Takes a name and a text."""
 
 
 class UsageAllowance(Protocol):
@@ -4374,8 +4839,18 @@ class UsageAllowance(Protocol):
     def complaints(self) -> Sequence[str]:
         """Return what is wrong with the rules, for administrators alone."""
 
-    def usage_answer(self, text: str) -> AsyncGenerator[str, None] | None:
-        """Return the lines that answer `/usage`; None for other texts."""
+    @property
+    def is_counting(self) -> bool:
+        """Whether usage is counted at all."""
+
+    def usage_answer(
+        self, text: str, save_file: SaveFile | None = None
+    ) -> AsyncGenerator[str, None] | None:
+        """Return the lines that answer `/usage`; None for other texts.
+
+        `save_file` stores a text under a name for the page that reads the answer, and
+        returns its address, or nothing if the host refuses it. Without it no page reads.
+        """
 
 
 class EndpointQueue(Protocol):
@@ -4495,6 +4970,106 @@ def unknown_words(
         return ""
     shown = ", ".join(sorted(unknown)[:_MAX_SHOWN_WORDS])
     return f"{valve} contains unknown names: {shown}. {advice}"
+
+
+# --------------------------------------------------------------------------------------
+# shells.json_valve
+#
+# A valve that holds a JSON object with documented keys.
+#
+# One such valve replaces many fields that are rarely changed. Its keys are checked one by
+# one: a number out of its range becomes the nearest allowed one (seed 000, section 3.3),
+# a key with any other invalid value gets its default, and the others still apply.
+# --------------------------------------------------------------------------------------
+
+
+_Form = TypeVar("_Form", bound=BaseModel)
+
+_MAX_QUOTED = 80
+"""Characters of an administrator's text that a message repeats."""
+
+
+def read_json_valve(
+    valve: str,
+    text: str,
+    form: type[_Form],
+    consequence: str = "Its default applies.",
+) -> tuple[_Form, list[str]]:
+    """Return the settings in the text of a valve, and what is wrong with them.
+
+    `form` names the known keys with their types, ranges and defaults. Each problem is a
+    message for administrators; `consequence` is what follows from an invalid value.
+    """
+    given = parse_json_object(text.strip() or "{}")
+    if given is None:
+        return form(), [f"{valve} is not a JSON object, so its defaults apply."]
+    known = form.model_fields
+    accepted: dict[str, object] = {}
+    problems: list[str] = []
+    for key, field in known.items():
+        if key not in given:
+            continue
+        try:
+            form.model_validate({key: given[key]})
+            accepted[key] = given[key]
+            continue
+        except ValidationError as error:
+            nearest = _nearest_allowed(error)
+        effect = consequence
+        if nearest is not None:
+            accepted[key] = nearest
+            effect = f"{nearest:g} applies."
+        shown = repr(given[key])[:_MAX_QUOTED]
+        problems.append(
+            f"{valve}: `{key}` cannot be {shown}. {field.description} {effect}"
+        )
+    unknown = [key for key in given if key not in known]
+    advice = f"Known keys: {', '.join(known)}."
+    problem = unknown_words(valve, unknown, known, advice)
+    if problem:
+        problems.append(problem)
+    return form.model_validate(accepted), problems
+
+
+def describe_mistake(error: ValidationError, form: type[BaseModel]) -> str:
+    """Return what is wrong with an entry of a JSON list; its values are not quoted.
+
+    They may be secrets.
+    """
+    mistake = error.errors(include_url=False, include_input=False)[0]
+    if not mistake["loc"]:
+        return "it is not a JSON object"
+    key = str(mistake["loc"][0])[:_MAX_QUOTED]
+    match mistake["type"]:
+        case "extra_forbidden":
+            known = ", ".join(form.model_fields)
+            return f"the key `{key}` is unknown (known keys: {known})"
+        case "missing":
+            return f"`{key}` is missing"
+        case "literal_error":
+            return f"`{key}` has to be {mistake['ctx']['expected']}"
+        case "greater_than_equal":
+            return f"`{key}` has to be at least {mistake['ctx']['ge']:g}"
+    return f"`{key}` has a wrong value ({mistake['msg'].lower()})"
+
+
+def read_expert_json(text: str, form: type[_Form]) -> tuple[_Form, list[str]]:
+    """Return the settings of EXPERT_JSON, and what is wrong with them."""
+    return read_json_valve("EXPERT_JSON", text, form)
+
+
+def _nearest_allowed(error: ValidationError) -> float | None:
+    """Return the bound that a number exceeds, None for any other mistake."""
+    for detail in error.errors():
+        if detail["input"] != detail["input"]:  # not a number, which JSON may say
+            return None
+        bounds = detail.get("ctx", {})
+        match detail["type"]:
+            case "greater_than_equal":
+                return float(bounds["ge"])
+            case "less_than_equal":
+                return float(bounds["le"])
+    return None
 
 
 # --------------------------------------------------------------------------------------
@@ -4622,6 +5197,12 @@ async def has_user(name: str) -> bool:
     return bool(by_id or await users.get_user_by_email(name))
 
 
+async def find_user_id(email: str) -> str:
+    """Return the id of the user who has an address; nothing if nobody has it."""
+    user = await host_name("models.users", "Users").get_user_by_email(email)
+    return str(user.id) if user else ""
+
+
 _DATABASE_SECONDS = 15
 """For SQLite's lock the host waits five."""
 
@@ -4667,9 +5248,8 @@ def exports_telemetry() -> bool:
 
 
 _UNREADABLE = (
-    "ENDPOINTS_JSON is not a list of entries with a key each, so nothing is sent. An "
-    "administrator has to correct it in the valves of the filter, for example "
-    '`[{"groups": ["staff"], "api_key": "..."}]`.'
+    "{}, so nothing is sent. An administrator has to correct it in the valves of the "
+    'filter, for example `[{{"groups": ["staff"], "api_key": "..."}}]`.'
 )
 _ASKS_NEXT = "The server did not answer: asking the next one."
 _OTHER_ACCOUNT = (
@@ -4751,6 +5331,27 @@ def read_endpoints(text: str) -> Sequence[EndpointEntry] | None:
     except (ValueError, TypeError, InvalidRequest):
         return None
     return entries if are_complete else None
+
+
+def endpoints_mistake(text: str) -> str:
+    """Return why entries cannot be read, without their values: those may be keys."""
+    try:
+        rows = load_json(text)
+    except ValueError:
+        return "ENDPOINTS_JSON is not valid JSON"
+    if not isinstance(rows, list):
+        return "ENDPOINTS_JSON is not a list"
+    for number, row in enumerate(rows, 1):
+        try:
+            entry = EndpointEntry.model_validate(row)
+            mistake = "" if entry.is_complete else "`api_key` is missing"
+        except ValidationError as error:
+            mistake = describe_mistake(error, EndpointEntry)
+        except InvalidRequest as error:
+            mistake = str(error).rstrip(".").replace("The address", "the address")
+        if mistake:
+            return f"Entry {number} of ENDPOINTS_JSON: {mistake}"
+    return "ENDPOINTS_JSON cannot be read"
 
 
 class EndpointChoice:
@@ -4880,7 +5481,8 @@ async def choose_endpoints(
     base_url = facts["base_url"]
     user_id = facts["user_id"]
     if entries is None:
-        return EndpointChoice([], base_url, failures, user_id, _UNREADABLE)
+        problem = _UNREADABLE.format(endpoints_mistake(text))
+        return EndpointChoice([], base_url, failures, user_id, problem)
     if not entries or facts["has_own_key"]:
         return None
     groups: set[str] = set()
@@ -4922,7 +5524,12 @@ class LimitRule(BaseModel):
     tools: list[str] | None = None
     show: bool = False
     last: bool = False
-    unreadable: bool = False
+
+
+class UnreadableRule(LimitRule):
+    """A rule with a mistake; it blocks those whom it surely names."""
+
+    mistake: str
 
 
 class ReadLimits(NamedTuple):
@@ -4946,16 +5553,22 @@ def read_limits(text: str) -> ReadLimits:
     if not text.strip():
         return ReadLimits(None)
     rules = [_read_rule(row) for row in _read_rows(text)]
-    numbers = [str(number) for number, rule in enumerate(rules, 1) if rule.unreadable]
-    if not numbers:
+    mistakes: list[str] = []
+    for number, rule in enumerate(rules, 1):
+        if isinstance(rule, UnreadableRule):
+            mistakes.append(f"Rule {number} of USER_LIMITS_JSON: {rule.mistake}.")
+    if not mistakes:
         return ReadLimits(rules)
-    named = ", ".join(numbers[:_MAX_NAMED])
+    named = " ".join(mistakes[:_MAX_NAMED])
     problem = (
-        f"Rule {named} of USER_LIMITS_JSON cannot be read, so users that it names get no "
-        "answers. An administrator has to correct it in the valves of the filter, for "
-        'example `[{"role": "user", "money": 5, "per": "month"}]`.'
+        f"{named} Users that such a rule names get no answers. An administrator has to "
+        "correct it in the valves of the filter, for example "
+        '`[{"role": "user", "money": 5, "per": "month"}]`.'
     )
     return ReadLimits(rules, problem)
+
+
+_NO_JSON = object()
 
 
 def _read_rows(text: str) -> list[object]:
@@ -4966,32 +5579,35 @@ def _read_rows(text: str) -> list[object]:
     try:
         rows = load_json(text)
     except ValueError:
-        return [None]
+        return [_NO_JSON]
     return rows if isinstance(rows, list) else [rows]
 
 
 def _read_rule(row: object) -> LimitRule:
     """Return a rule; an amount without a period cannot be read."""
+    if row is _NO_JSON:
+        return _unreadable_rule(None, "the text is not valid JSON")
     try:
         rule = LimitRule.model_validate(row)
-    except ValidationError:
-        return _unreadable_rule(as_mapping(row))
+    except ValidationError as error:
+        return _unreadable_rule(row, describe_mistake(error, LimitRule))
     has_amount = rule.money is not None or rule.tokens is not None
     if has_amount and not rule.per:
-        return _unreadable_rule(as_mapping(row))
+        return _unreadable_rule(row, "`per` is missing (day, week or month)")
     return rule
 
 
-def _unreadable_rule(given: JsonObject) -> LimitRule:
+def _unreadable_rule(row: object, mistake: str) -> UnreadableRule:
     """Return a rule that blocks those whom it surely names."""
+    given = as_mapping(row)
     user = given.get("user")
     group = given.get("group")
     role = given.get("role")
-    return LimitRule(
+    return UnreadableRule(
         user=user if isinstance(user, str) else "",
         group=group if isinstance(group, str) else "",
         role=role if role in ("user", "admin") else "",
-        unreadable=True,
+        mistake=mistake,
     )
 
 
@@ -5042,11 +5658,15 @@ def longest_ago(today: date) -> str:
 # --------------------------------------------------------------------------------------
 # owui_administration.usage_table
 #
-# What users have used, in a table of our own in the host's database.
+# What users have used, in two tables of our own in the host's database.
 #
 # A row counts what one user had of one model on one day, so nothing is lost with a chat
 # that is deleted. One statement adds to it: servers that count at once lose nothing. What
 # could not be written is kept, and written with the next answer.
+#
+# The first table is that of version 1.0.0, whose statements name no columns: one more
+# column, and a server that was not updated could neither write nor read it. So what the
+# money bought is in a second table, with the same key.
 # --------------------------------------------------------------------------------------
 
 
@@ -5066,27 +5686,75 @@ class UsageRow(NamedTuple):
     money: int
 
 
-_TABLE = "{schema}openai_responses_usage"
-_CREATE = (
-    f"CREATE TABLE IF NOT EXISTS {_TABLE} (user_id TEXT, day TEXT, model TEXT, "
-    "requests BIGINT, input BIGINT, cached BIGINT, output BIGINT, money BIGINT, "
-    "PRIMARY KEY (user_id, day, model))"
-)
+_KEY = UsageRow._fields[:3]
 _COUNTS = UsageRow._fields[3:]
-_ADD = (
-    f"INSERT INTO {_TABLE} AS old VALUES "
-    "(:user_id, :day, :model, :requests, :input, :cached, :output, :money) "
-    # SQLite and PostgreSQL, the databases of Open WebUI, share this form.
-    "ON CONFLICT (user_id, day, model) DO UPDATE SET "
-    + ", ".join(f"{name} = old.{name} + excluded.{name}" for name in _COUNTS)
+_USAGE = "{schema}openai_responses_usage"
+_PURCHASES = "{schema}openai_responses_purchases"
+
+
+def _create(table: str, counts: Sequence[str]) -> str:
+    """Return the statement that makes a table."""
+    columns = [
+        *(f"{name} TEXT" for name in _KEY),
+        *(f"{name} BIGINT" for name in counts),
+    ]
+    key = ", ".join(_KEY)
+    return (
+        f"CREATE TABLE IF NOT EXISTS {table} "
+        f"({', '.join(columns)}, PRIMARY KEY ({key}))"
+    )
+
+
+def _add(table: str, counts: Sequence[str]) -> str:
+    """Return the statement that adds to a row.
+
+    SQLite and PostgreSQL, the databases of Open WebUI, share this form.
+    """
+    names = (*_KEY, *counts)
+    sums = ", ".join(f"{name} = old.{name} + excluded.{name}" for name in counts)
+    return (
+        f"INSERT INTO {table} AS old ({', '.join(names)}) "
+        f"VALUES ({', '.join(f':{name}' for name in names)}) "
+        f"ON CONFLICT ({', '.join(_KEY)}) DO UPDATE SET {sums}"
+    )
+
+
+def _sums(counts: Sequence[str]) -> str:
+    """Return the columns of a sum."""
+    return ", ".join(f"SUM({name}) AS {name}" for name in counts)
+
+
+_CREATE_BOTH: Sequence[tuple[str, object]] = (
+    (_create(_USAGE, _COUNTS), {}),
+    (_create(_PURCHASES, Purchases._fields), {}),
 )
-_ROWS_OF_USER = f"SELECT * FROM {_TABLE} WHERE user_id = :user_id AND day >= :day"
+_ADD_USAGE = _add(_USAGE, _COUNTS)
+_ADD_PURCHASES = _add(_PURCHASES, Purchases._fields)
+_ROWS_OF_USER = (
+    f"SELECT {', '.join((*_KEY, *_COUNTS))} FROM {_USAGE} "
+    "WHERE user_id = :user_id AND day >= :day"
+)
+_ROWS_OF_DAYS = (
+    f"SELECT '', day, model, {_sums(_COUNTS)} FROM {_USAGE} WHERE day >= :day "
+    "GROUP BY day, model"
+)
+# By the model first: SQLite would else read the table in the order of its key, which
+# takes three times as long as to sort it.
 _ROWS_OF_ALL = (
-    f"SELECT COALESCE(email, user_id), '', model, SUM({'), SUM('.join(_COUNTS)}) "
-    f'FROM {_TABLE} LEFT JOIN {{schema}}"user" ON id = user_id WHERE day >= :day '
-    "GROUP BY email, user_id, model ORDER BY SUM(money) DESC LIMIT :most"
+    f"WITH sums AS (SELECT user_id, model, {_sums(_COUNTS)} FROM {_USAGE} "
+    "WHERE day >= :day GROUP BY model, user_id) "
+    f"SELECT COALESCE(email, user_id), '', model, {', '.join(_COUNTS)} "
+    'FROM sums LEFT JOIN {schema}"user" ON id = user_id '
+    "ORDER BY SUM(money) OVER (PARTITION BY user_id) DESC, user_id, money DESC "
+    "LIMIT :most"
 )
 """With the addresses of users as far as they exist, the most expensive first."""
+_OF_USER = "AND user_id = :user_id"
+_PURCHASES_OF = (
+    f"SELECT {_sums(Purchases._fields)} FROM {_PURCHASES} WHERE day >= :day "
+)
+_SAVED_OF = f"SELECT day, SUM(saved) FROM {_PURCHASES} WHERE day >= :day "
+"""Two statements: to sort all columns by day takes longer than both."""
 _NOT_COUNTED = "Usage is not counted: Open WebUI's database reports {}."
 
 
@@ -5105,18 +5773,24 @@ def _sum_rows(earlier: UsageRow, later: UsageRow) -> UsageRow:
     )
 
 
+def sum_purchases(purchases: Iterable[Purchases]) -> Purchases:
+    """Return what several purchases come to."""
+    columns = zip(*purchases, strict=True)
+    return Purchases(*(sum(column) for column in columns))
+
+
 class UsageTable:
-    """The table, and what is still to be added to it."""
+    """The tables, and what is still to be added to them."""
 
     def __init__(self) -> None:
         """Touch nothing yet."""
         self.problem = ""
-        self._due: dict[tuple[str, str, str], UsageRow] = {}
+        self._due: dict[tuple[str, str, str], tuple[UsageRow, Purchases]] = {}
         self._writer: asyncio.Task[None] | None = None
 
-    def add(self, row: UsageRow) -> None:
-        """Add a row soon; nobody waits for it."""
-        self._add_due(row)
+    def add(self, row: UsageRow, bought: Purchases = NO_PURCHASES) -> None:
+        """Add a row soon, and what its money bought; nobody waits for it."""
+        self._add_due(row, bought)
         self._start_writer()
 
     def _start_writer(self) -> asyncio.Task[None]:
@@ -5125,7 +5799,7 @@ class UsageTable:
             self._writer = asyncio.create_task(self._write())
         return self._writer
 
-    def _add_due(self, row: UsageRow) -> None:
+    def _add_due(self, row: UsageRow, bought: Purchases) -> None:
         """Keep a row until it is written, in one with what the user had before.
 
         So a database that fails for days costs a row for each user, model and day. The
@@ -5133,7 +5807,10 @@ class UsageTable:
         """
         key = (row.user_id, row.day, row.model)
         earlier = self._due.pop(key, None)
-        self._due[key] = _sum_rows(earlier, row) if earlier else row
+        if earlier:
+            row = _sum_rows(earlier[0], row)
+            bought = sum_purchases((earlier[1], bought))
+        self._due[key] = row, bought
         if len(self._due) > _MAX_DUE:
             oldest = next(iter(self._due))
             del self._due[oldest]
@@ -5142,14 +5819,14 @@ class UsageTable:
         """Write what is due, until nothing is or the database refuses it."""
         while self._due:
             # In one order: two servers never wait for each other's rows.
-            rows = sorted(self._due.values())
+            due = sorted(self._due.values())
             self._due = {}
             self.problem = ""
             try:
-                await _run_with_table((_ADD, [row._asdict() for row in rows]))
+                await _run_with_tables(*_additions(due))
             except Exception as error:
-                for row in rows:
-                    self._add_due(row)
+                for row, bought in due:
+                    self._add_due(row, bought)
                 self.problem = _NOT_COUNTED.format(type(error).__name__)
                 return
 
@@ -5163,26 +5840,70 @@ class UsageTable:
         What could not be written yet counts, too.
         """
         stored = await self._select(_ROWS_OF_USER, user_id=user_id, day=since)
-        due = [row for row in self._due.values() if row.user_id == user_id]
+        due = [row for row, _ in self._due.values() if row.user_id == user_id]
         return stored + due
 
+    async def day_rows(self, since: str) -> list[UsageRow]:
+        """Return what all users together had of each model on each day from one on."""
+        return await self._select(_ROWS_OF_DAYS, day=since)
+
     async def all_rows(self, since: str, most: int) -> list[UsageRow]:
-        """Return what each user had of each model from a day on, up to `most` rows."""
+        """Return what each user had of each model from a day on, up to `most` rows.
+
+        The users who cost the most come first.
+        """
         return await self._select(_ROWS_OF_ALL, day=since, most=most)
 
-    async def _select(self, sql: str, **values: object) -> list[UsageRow]:
-        """Return rows of the table, as soon as ours are written."""
+    async def purchases(
+        self, since: str, user_id: str = ""
+    ) -> tuple[Purchases, dict[str, int]]:
+        """Return what was bought from a day on, and what a cache saved on each day.
+
+        By a user, with what could not be written yet; or by all.
+        """
         await self.flush()
-        rows = await _run_with_table((sql, values))
+        values = {"day": since, **({"user_id": user_id} if user_id else {})}
+        whose = _OF_USER if user_id else ""
+        [sums] = await _run_with_tables((_PURCHASES_OF + whose, values))
+        bought = Purchases(*(_whole_number(count) for count in sums))
+        rows = await _run_with_tables((f"{_SAVED_OF}{whose} GROUP BY day", values))
+        saved = {str(day): _whole_number(money) for day, money in rows}
+        for row, due in self._due.values():
+            if row.user_id == user_id and row.day >= since:
+                bought = sum_purchases((bought, due))
+                saved[row.day] = saved.get(row.day, 0) + due.saved
+        return bought, saved
+
+    async def _select(self, sql: str, **values: object) -> list[UsageRow]:
+        """Return rows of the first table, as soon as ours are written."""
+        await self.flush()
+        rows = await _run_with_tables((sql, values))
         return [_read_row(row) for row in rows]
+
+
+def _additions(
+    due: Sequence[tuple[UsageRow, Purchases]],
+) -> list[tuple[str, object]]:
+    """Return the statements that add rows to both tables."""
+    usage: list[dict[str, object]] = []
+    purchases: list[dict[str, object]] = []
+    for row, bought in due:
+        usage.append(row._asdict())
+        if any(bought):
+            key = {name: getattr(row, name) for name in _KEY}
+            purchases.append({**key, **bought._asdict()})
+    additions: list[tuple[str, object]] = [(_ADD_USAGE, usage)]
+    if purchases:
+        additions.append((_ADD_PURCHASES, purchases))
+    return additions
 
 
 _LOST_RACES = ("IntegrityError", "ProgrammingError")
 """SQLAlchemy's errors for a table that another session has just made."""
 
 
-async def _run_with_table(statement: tuple[str, object]) -> list[Sequence[object]]:
-    """Run a statement on the table, which is made if it does not exist.
+async def _run_with_tables(*statements: tuple[str, object]) -> list[Sequence[object]]:
+    """Run statements on the tables, which are made if they do not exist.
 
     In PostgreSQL `IF NOT EXISTS` fails in one of two sessions that make a table at the
     same time. The other one has committed by then, so the second try finds the table.
@@ -5191,11 +5912,11 @@ async def _run_with_table(statement: tuple[str, object]) -> list[Sequence[object
     (utils/plugin.py:407). Only the last of them is asked again.
     """
     try:
-        return await run_sql((_CREATE, {}), statement)
+        return await run_sql(*_CREATE_BOTH, *statements)
     except Exception as error:
         if type(error).__name__ not in _LOST_RACES:
             raise
-    return await run_sql((_CREATE, {}), statement)
+    return await run_sql(*_CREATE_BOTH, *statements)
 
 
 def _read_row(row: Sequence[object]) -> UsageRow:
@@ -5214,30 +5935,320 @@ def _read_row(row: Sequence[object]) -> UsageRow:
 
 
 def _whole_number(value: object) -> int:
-    """Return a count of the database; sums of PostgreSQL are decimals."""
-    return int(value) if isinstance(value, SupportsInt) else 0
+    """Return a count of the database; sums of PostgreSQL are decimals, of nothing None."""
+    return int(value) if isinstance(value, int | Decimal) else 0
+
+
+# --------------------------------------------------------------------------------------
+# owui_administration.usage_picture
+#
+# Pictures of what was used, as blocks that Open WebUI draws: `vega-lite`.
+#
+# The page has drawn them since 0.6.33 (`renderVegaVisualization`, src/lib/utils/index.ts):
+# once, without a container whose size a picture could take, so its width depends on that
+# of the window. Colors of the page are taken where they are `currentColor`. Nothing is
+# fetched: the data is in the block.
+# --------------------------------------------------------------------------------------
+
+
+_COLORS = (
+    "#275AB6",
+    "#D07427",
+    "#8CCA75",
+    "#80447A",
+    "#00CCFC",
+    "#A72120",
+    "#E7B300",
+    "#8739FF",
+)
+"""Any two, and the last color, differ by 25 or more (CIE 1976), also for people who lack
+one kind of cones (Machado et al. 2009); each is seen on white and on black."""
+_COLOR_OF_OTHERS = "#999999"
+_MOST_USERS = 10
+_MILLIONTHS = 1_000_000
+_MOST_BARS = 92
+"""Above that many days a bar is a week."""
+_MOST_LABELS = 5
+_DAY_MS = 86_400_000
+_TEXT = "currentColor"
+_CONFIG = {
+    "font": "sans-serif",
+    "view": {"stroke": None},
+    "axis": {
+        "labelColor": _TEXT,
+        "domainColor": _TEXT,
+        "tickColor": _TEXT,
+        "gridColor": _TEXT,
+        "gridOpacity": 0.15,
+        "labelFontSize": 12,
+    },
+    "legend": {
+        "labelColor": _TEXT,
+        "labelFontSize": 12,
+        "symbolType": "square",
+        "labelLimit": 150,
+    },
+    "title": {
+        "color": _TEXT,
+        "subtitleColor": _TEXT,
+        "fontSize": 14,
+        "subtitleFontSize": 12,
+        "anchor": "start",
+        "frame": "bounds",
+        # Buttons of the page lie on the right above the picture.
+        "offset": 16,
+    },
+}
+
+
+def day_picture(
+    rows: Sequence[UsageRow], saved: Mapping[str, int], since: date, today: date
+) -> str:
+    """Return the picture of the money of each day, by model; empty if there is none.
+
+    `saved` is what the cache saved on a day; a line shows the sum of both.
+    """
+    money_of_models = Counter[str]()
+    for row in rows:
+        money_of_models[row.model] += row.money
+    named = [name for name, money in money_of_models.most_common(len(_COLORS)) if money]
+    if not named:
+        return ""
+    others = sum(money > 0 for money in money_of_models.values()) - len(named)
+    names = [*named, f"{others} other model{'s' if others > 1 else ''}"]
+    names = names if others else named
+    days = (today - since).days + 1
+    step = 1 if days <= _MOST_BARS else 7
+    bars = Counter[tuple[int, int]]()
+    whole = Counter[int]()
+    for row in rows:
+        place = (date.fromisoformat(row.day) - since).days // step
+        rank = named.index(row.model) if row.model in named else len(named)
+        bars[place, rank] += row.money
+        whole[place] += row.money
+    for day, money in saved.items():
+        whole[(date.fromisoformat(day) - since).days // step] += money
+    lines = [
+        f"{place},{rank},{_dollars(money)}"
+        for (place, rank), money in sorted(bars.items())
+        if money
+    ]
+    start = (since - date(1970, 1, 1)).days * _DAY_MS
+    end = start + days * _DAY_MS
+    every = -(-days // _MOST_LABELS)
+    ticks = [start + day * _DAY_MS + _DAY_MS // 2 for day in range(0, days, every)]
+    colors = [*_COLORS[: len(named)], _COLOR_OF_OTHERS][: len(names)]
+    x = {
+        "field": "from",
+        "type": "temporal",
+        "title": None,
+        "scale": {"type": "utc", "domain": [start, end], "nice": False},
+        "axis": {"format": "%-d %b", "values": ticks, "grid": False},
+    }
+    y = {
+        "field": "dollars",
+        "type": "quantitative",
+        "title": None,
+        "axis": {"format": _money_format(max(whole.values())), "tickCount": 5},
+    }
+    from_place = f"{start} + {step * _DAY_MS} * datum.place"
+    layers: list[dict[str, Any]] = [
+        {
+            "data": _inline_csv("place,rank,dollars", lines),
+            "transform": [
+                {"calculate": from_place, "as": "from"},
+                {"calculate": f"datum.from + {step * _DAY_MS} * 0.85", "as": "to"},
+                {"calculate": "names[datum.rank]", "as": "model"},
+                {
+                    "stack": "dollars",
+                    "groupby": ["place"],
+                    "sort": [{"field": "rank"}],
+                    "as": ["low", "high"],
+                },
+            ],
+            # Not a bar: Vega-Lite takes one with two places on x for a horizontal one.
+            "mark": "rect",
+            "encoding": {
+                "x": x,
+                "x2": {"field": "to"},
+                "y": {**y, "field": "low"},
+                "y2": {"field": "high"},
+                "color": {
+                    "field": "model",
+                    "type": "nominal",
+                    "title": None,
+                    "scale": {"domain": names, "range": colors},
+                    "legend": {
+                        "orient": "bottom",
+                        "columns": {"expr": "width < 400 ? 2 : 4"},
+                    },
+                },
+            },
+        }
+    ]
+    title = {"text": f"US dollars a {'day' if step == 1 else 'week'}"}
+    if any(money > 0 for money in saved.values()):
+        title["subtitle"] = "The line: without the prompt cache"
+        last = (days - 1) // step
+        outline = [f"{place},{_dollars(whole[place])}" for place in range(last + 1)]
+        outline.append(f"{last + 1},{_dollars(whole[last])}")
+        layers.append(
+            {
+                "data": _inline_csv("place,dollars", outline),
+                "transform": [{"calculate": from_place, "as": "from"}],
+                "mark": {
+                    "type": "line",
+                    "interpolate": "step-after",
+                    "color": _TEXT,
+                    "strokeWidth": 1.5,
+                    "clip": True,
+                },
+                "encoding": {"x": x, "y": y},
+            }
+        )
+    return _block(
+        {
+            "title": title,
+            "width": 560,
+            "height": 200,
+            "params": [_width(270, 560), {"name": "names", "value": names}],
+            "layer": layers,
+        }
+    )
+
+
+def user_picture(rows: Sequence[UsageRow], all_money: int) -> str:
+    """Return the picture of the money of each user; empty if fewer than two cost any.
+
+    `rows` have the users who cost the most; what is left of `all_money` is told above:
+    its bar would make all others small.
+    """
+    money_of_users = Counter[str]()
+    for row in rows:
+        money_of_users[row.user_id] += row.money
+    top = [(name, money) for name, money in money_of_users.most_common(_MOST_USERS)]
+    top = [(name, money) for name, money in top if money > 0]
+    if len(top) < 2:
+        return ""
+    title = {"text": "US dollars by user"}
+    rest = all_money - sum(money for _, money in top)
+    if rest > 0:
+        title["subtitle"] = f"All others: ${rest / _MILLIONTHS:,.2f}"
+    digits = 2 if top[0][1] >= _MILLIONTHS // 20 else 4
+    values = [
+        {
+            "user": name,
+            "dollars": money / _MILLIONTHS,
+            "label": f"${money / _MILLIONTHS:,.{digits}f}",
+        }
+        for name, money in top
+    ]
+    limit = {"expr": "width < 300 ? 120 : 240"}
+    y = {
+        "field": "user",
+        "type": "nominal",
+        "title": None,
+        "sort": None,
+        "axis": {"domain": False, "ticks": False, "labelLimit": limit},
+    }
+    x = {"field": "dollars", "type": "quantitative", "title": None, "axis": None}
+    return _block(
+        {
+            "title": title,
+            "width": 420,
+            "height": {"step": 20},
+            "params": [_width(140, 420)],
+            "data": {"values": values},
+            "encoding": {"y": y, "x": x},
+            "layer": [
+                {"mark": {"type": "bar", "color": _COLORS[0]}},
+                {
+                    "mark": {"type": "text", "align": "left", "dx": 4, "color": _TEXT},
+                    "encoding": {"text": {"field": "label"}},
+                },
+            ],
+        }
+    )
+
+
+def _width(on_phone: int, else_: int) -> dict[str, str]:
+    """Return the width of a picture; Vega takes a signal of this name for it."""
+    return {"name": "width", "expr": f"windowSize()[0] < 700 ? {on_phone} : {else_}"}
+
+
+def _inline_csv(head: str, lines: Sequence[str]) -> dict[str, Any]:
+    """Return data in the form that takes the least room in a chat."""
+    parse = dict.fromkeys(head.split(","), "number")
+    return {
+        "values": "\n".join((head, *lines)),
+        "format": {"type": "csv", "parse": parse},
+    }
+
+
+def _dollars(money: int) -> str:
+    return f"{money / _MILLIONTHS:.4f}".rstrip("0").rstrip(".")
+
+
+def _money_format(most: int) -> str:
+    """Return the format of an axis, with the digits that its numbers need."""
+    if most >= 5 * _MILLIONTHS:
+        return "$,.0f"
+    return "$.2f" if most >= _MILLIONTHS // 20 else "$.4f"
+
+
+def _block(picture: dict[str, Any]) -> str:
+    """Return the block of code that the page draws."""
+    whole = {"background": "transparent", "config": _CONFIG, **picture}
+    return f"```vega-lite\n{json.dumps(whole, separators=(',', ':'))}\n```"
 
 
 # --------------------------------------------------------------------------------------
 # owui_administration.usage_command
 #
-# The `/usage` command: what people have used of this server's models.
+# The `/usage` command: what the models of this server cost, and what that bought.
 #
-# Users see their own sums. Administrators also see those of all users, as a table or as
-# CSV: `/usage`, `/usage 7d`, `/usage 90d csv`. No model is asked.
+# Users see what they have used. Administrators see all users, or one: `/usage`,
+# `/usage 90d`, `/usage ann@school.example`, `/usage csv`. No model is asked.
 # --------------------------------------------------------------------------------------
 
 
-_COMMAND = re.compile(r"/usage(?: +(?P<days>\d{1,3})d)?(?P<csv> +csv)?")
+_COMMAND = "/usage"
+_DAYS = re.compile(r"([1-9]\d{0,2})d", re.ASCII)
 _USUAL_DAYS = 30
 _MAX_SHOWN = 100
-"""Lines of the table of all users."""
+"""Lines of a table."""
+_MAX_READ = 1000
+"""Users with their models, behind a table and a picture of the dearest."""
 _MAX_LISTED = 5000
-"""Lines of the CSV."""
+"""Lines of the CSV in a chat."""
+_MAX_IN_FILE = 100_000
 _SUMS = ("US dollars", "requests", "input tokens", "cached input", "output tokens")
 """The dollars first: a phone shows the first columns."""
-_HEAD_RULE = ["---"] + ["---:"] * len(_SUMS)
-"""Below the head of a table in Markdown; numbers stand on the right."""
+_PER_DOLLAR = 1_000_000
+_WEEK = 7
+_FEW_REQUESTS = 20
+"""The share of a week with fewer of them is chance."""
+
+_UNKNOWN_WORD = (
+    "`/usage` does not know the word “{}”. It knows:\n\n"
+    "- `/usage`: the last 30 days\n"
+    "- `/usage 90d`: as many days as you say, up to 999\n"
+    "- `/usage csv`: a file for a spreadsheet; also `/usage 90d csv`\n"
+    "- `/usage ann@school.example`: what one user has used (administrators)"
+)
+_OWN_ALONE = "Only administrators see what other users have used."
+_NO_USER = "Open WebUI has no user with the address {}."
+_NOTHING = "Nothing was counted in these days."
+_WORDS = (
+    "A request is one call of a model: an answer can take several. A token is about four "
+    "letters. The input is all that the model reads: the whole chat each time. Cached "
+    "input is a part of it that the server still had, and costs less."
+)
+_NOT_STORED = "Open WebUI did not store the file, so here is its beginning:\n"
+
+
+_Cells = Sequence[str | int]
+"""A line of a table."""
 
 
 class UsageCommand(NamedTuple):
@@ -5245,25 +6256,49 @@ class UsageCommand(NamedTuple):
 
     days: int = _USUAL_DAYS
     as_csv: bool = False
+    address: str = ""
+    """Of the user it is about."""
+    unknown: str = ""
+    """The first word that says nothing."""
 
 
 def read_command(text: str) -> UsageCommand | None:
     """Return what a `/usage` asks for; None for other texts."""
-    match = _COMMAND.fullmatch(text)
-    if match is None:
+    first, *words = text.lower().split() or [""]
+    if first != _COMMAND:
         return None
-    days = int(match["days"] or _USUAL_DAYS)
-    return UsageCommand(days, as_csv=match["csv"] is not None)
+    command = UsageCommand()
+    for word in words:
+        days = _DAYS.fullmatch(word)
+        if days:
+            command = command._replace(days=int(days[1]))
+        elif word == "csv":
+            command = command._replace(as_csv=True)
+        elif "@" in word:
+            command = command._replace(address=word)
+        else:
+            return UsageCommand(unknown=word[:40])
+    return command
 
 
 class UsageReport:
-    """What `/usage` tells a user, and an administrator of all."""
+    """What `/usage` tells a user, and an administrator of all.
 
-    def __init__(self, table: UsageTable, facts: CallFacts, today: date) -> None:
+    `save_file` stores a file for the page; without one a program reads the answer.
+    """
+
+    def __init__(
+        self,
+        table: UsageTable,
+        facts: CallFacts,
+        today: date,
+        save_file: SaveFile | None = None,
+    ) -> None:
         """Take who asks."""
         self._table = table
         self._facts = facts
         self._today = today
+        self._save_file = save_file
 
     async def lines(
         self, command: UsageCommand, left: Sequence[str]
@@ -5272,20 +6307,114 @@ class UsageReport:
 
         `left` are the lines about what the user may still use.
         """
-        groups = await self._own_rows()
-        own_sums = [_sum_cells(name, rows) for name, rows in groups.items()]
-        yield _table(("Your use (UTC)", *_SUMS), own_sums)
-        yield "".join(f"\n- {line}" for line in left)
-        if self._facts["role"] != "admin":
+        yield f"{USAGE_HEADING}\n"
+        if command.unknown:
+            yield _UNKNOWN_WORD.format(_plain(command.unknown))
             return
-        since = (self._today - timedelta(command.days - 1)).isoformat()
-        rows = await self._table.all_rows(since, _MAX_LISTED)
-        head = (f"All users since {since}", *_SUMS)
-        all_sums = [_sum_cells(f"{row.user_id}, {row.model}", [row]) for row in rows]
-        if command.as_csv:
-            yield _csv(head, all_sums)
+        is_admin = self._facts["role"] == "admin"
+        user_id = self._facts["user_id"]
+        is_own = command.address in {"", self._facts["email"].lower()}
+        if not is_own and not is_admin:
+            yield _OWN_ALONE
+            return
+        if not is_own:
+            user_id = await find_user_id(command.address)
+            if not user_id:
+                yield _NO_USER.format(_plain(command.address))
+                return
+        since = self._today - timedelta(command.days - 1)
+        if is_admin and not command.address:
+            part = self._of_all(since, as_csv=command.as_csv)
         else:
-            yield _table(head, all_sums[:_MAX_SHOWN])
+            part = self._of_user(user_id, command, since)
+        async for line in part:
+            yield line
+        if command.as_csv and self._save_file:
+            return
+        if is_own:
+            own_rows = await self._own_rows()
+            own_sums = [_sum_cells(name, rows) for name, rows in own_rows.items()]
+            yield "\n" + _table(("Your use (UTC)", *_SUMS), own_sums)
+            yield "".join(f"\n- {line}" for line in left)
+        yield f"\n{_WORDS}"
+
+    async def _of_all(self, since: date, *, as_csv: bool) -> AsyncGenerator[str, None]:
+        """Yield what all users had since a day."""
+        day = since.isoformat()
+        yield f"All users, {_days_text(since, self._today)}.\n"
+        if as_csv:
+            most = _MAX_IN_FILE if self._save_file else _MAX_LISTED
+            rows = await self._table.all_rows(day, most)
+            cells = [(row.user_id, row.model, *_numbers([row])) for row in rows]
+            yield await self._csv_lines(
+                ("user", "model"), cells, f"All users since {day}"
+            )
+            return
+        rows = await self._table.all_rows(day, _MAX_READ)
+        days = await self._table.day_rows(day)
+        bought, saved = await self._table.purchases(day)
+        yield self._day_picture(days, saved, since)
+        for line in _told(days, bought, self._today):
+            yield line
+        if self._save_file:
+            yield user_picture(_cleaned(rows), sum(row.money for row in days))
+        yield _purchase_table(bought, days)
+        sums = [_sum_cells(f"{row.user_id}, {row.model}", [row]) for row in rows]
+        if sums:
+            yield "\n" + _table((f"All users since {day}", *_SUMS), sums[:_MAX_SHOWN])
+
+    async def _of_user(
+        self, user_id: str, command: UsageCommand, since: date
+    ) -> AsyncGenerator[str, None]:
+        """Yield what one user had since a day."""
+        day = since.isoformat()
+        rows = await self._table.user_rows(user_id, day)
+        bought, saved = await self._table.purchases(day, user_id)
+        who = _plain(command.address) or "You"
+        yield f"{who}, {_days_text(since, self._today)}.\n"
+        if command.as_csv and self._save_file:
+            rows.sort()
+            cells = [(row.day, row.model, *_numbers([row])) for row in rows]
+            yield await self._csv_lines(("day", "model"), cells, "")
+            return
+        yield self._day_picture(rows, saved, since)
+        for line in _told(rows, bought, self._today):
+            yield line
+        yield _purchase_table(bought, rows)
+        if command.address:
+            models: dict[str, list[UsageRow]] = {}
+            for row in rows:
+                models.setdefault(row.model, []).append(row)
+            sums = [_sum_cells(name, group) for name, group in models.items()]
+            yield "\n" + _table((f"{who} since {day}", *_SUMS), sums)
+
+    def _day_picture(
+        self, rows: Sequence[UsageRow], saved: dict[str, int], since: date
+    ) -> str:
+        """Return the picture of the days, for a page."""
+        if not self._save_file:
+            return ""
+        return day_picture(_cleaned(rows), saved, since, self._today)
+
+    async def _csv_lines(
+        self, keys: Sequence[str], rows: Sequence[_Cells], title: str
+    ) -> str:
+        """Return the link to a file of CSV; for programs the text itself.
+
+        Programs get the columns of version 1.0.0.
+        """
+        joined = [
+            (", ".join(map(str, row[: len(keys)])), *row[len(keys) :]) for row in rows
+        ]
+        as_text = _csv((title, *_SUMS), joined[:_MAX_LISTED])
+        if not self._save_file:
+            return as_text
+        name = f"usage-{self._today.isoformat()}.csv"
+        content = "\n".join(map(_csv_line, [(*keys, *_SUMS), *rows]))
+        address = await self._save_file(name, f"{content}\n")
+        if not address:
+            return f"{_NOT_STORED}\n{as_text}"
+        return f"[{name}]({address}): {len(rows):,} lines for a spreadsheet."
 
     async def _own_rows(self) -> dict[str, list[UsageRow]]:
         """Return the rows of each period, and of each model this month."""
@@ -5300,14 +6429,120 @@ class UsageReport:
         return groups
 
 
-_Cells = Sequence[str | int]
+def _told(rows: Sequence[UsageRow], parts: Purchases, today: date) -> Iterator[str]:
+    """Yield what is said about rows below their picture."""
+    requests = sum(row.requests for row in rows)
+    if not requests:
+        yield _NOTHING
+        return
+    money = sum(row.money for row in rows)
+    yield f"\n**{_money(money)}** for {requests:,} requests.\n"
+    told = _cache_line(rows, parts)
+    if told:
+        yield f"{told}\n"
+    fallen = _fallen_share(rows, today)
+    if fallen:
+        yield f"⚠️ {fallen}\n"
+
+
+def _cache_line(rows: Sequence[UsageRow], parts: Purchases) -> str:
+    """Return what the prompt cache saved; nothing without input."""
+    read = sum(row.input for row in rows)
+    cached = sum(row.cached for row in rows)
+    if not read:
+        return ""
+    line = f"**{100 * cached / read:.0f} %** of the input came from the prompt cache."
+    if not parts.itemized:
+        return f"{line} What that saved is not known of these days."
+    what = "more" if parts.saved >= 0 else "less"
+    line += f" Without it, these days would have cost {_money(abs(parts.saved))} {what}"
+    if parts.cache_writes:
+        line += "; what writing to it costs is taken off"
+    requests = sum(row.requests for row in rows)
+    if parts.itemized < requests:
+        line += f" (known of {parts.itemized:,} of {requests:,} requests)"
+    return f"{line}."
+
+
+def _fallen_share(rows: Sequence[UsageRow], today: date) -> str:
+    """Return the message about a share of cached input that fell and stays low.
+
+    Weeks end today: the share of the newest is still a third below that of the week
+    before the fall.
+    """
+    weeks: dict[int, list[UsageRow]] = {}
+    for row in rows:
+        age = (today - date.fromisoformat(row.day)).days // _WEEK
+        weeks.setdefault(age, []).append(row)
+    shares: dict[int, float] = {}
+    for age, week in weeks.items():
+        read = sum(row.input for row in week)
+        if read and sum(row.requests for row in week) >= _FEW_REQUESTS:
+            shares[age] = sum(row.cached for row in week) / read
+    for age in sorted(shares):
+        before = shares.get(age + 1, 0)
+        if shares[age] * 3 < before * 2 and shares.get(0, shares[age]) * 3 < before * 2:
+            start = today - timedelta(_WEEK * (age + 1) - 1)
+            return (
+                f"In the week from {_day_text(start)} only {100 * shares[age]:.0f} % of "
+                f"the input came from the cache, in the week before "
+                f"{100 * before:.0f} %. Something changes the beginning of the requests: "
+                "docs/history.md of the pipe says what could."
+            )
+    return ""
+
+
+def _purchase_table(parts: Purchases, all_rows: Sequence[UsageRow]) -> str:
+    """Return the table of what the money bought; nothing if that is not known.
+
+    What is not itemized was counted by version 1.0.0, or its prices are not known.
+    """
+    if not any(parts):
+        return ""
+    requests = sum(row.requests for row in all_rows)
+    money = sum(row.money for row in all_rows)
+    named = (
+        parts.reasoning_money
+        + parts.answer_money
+        + parts.search_money
+        + parts.image_money
+        + parts.container_money
+    )
+    rows: list[_Cells] = []
+
+    def add(name: str, count: int, unit: str, amount: int) -> None:
+        if count:
+            rows.append((name, f"{count:,} {unit}", f"{amount / _PER_DOLLAR:.4f}"))
+
+    add("Reading the chats", parts.input, "tokens", parts.itemized_money - named)
+    add("Reasoning", parts.reasoning, "tokens", parts.reasoning_money)
+    add("Answers", parts.answers, "tokens", parts.answer_money)
+    add("Searches", parts.searches, "calls", parts.search_money)
+    add("Python", parts.containers, "containers", parts.container_money)
+    if parts.images:
+        cost = (
+            f"{parts.image_money / _PER_DOLLAR:.4f}"
+            if parts.image_money
+            else "not counted"
+        )
+        rows.append(("Images", f"{parts.images:,} calls", cost))
+    rest = requests - parts.itemized
+    add("Not itemized", rest, "requests", money - parts.itemized_money)
+    add("All", requests, "requests", money)
+    add("of these: titles and other tasks", parts.tasks, "requests", parts.task_money)
+    add("of these: agents", parts.agents, "requests", parts.agent_money)
+    return "\n" + _table(("What the money bought", "how much", "US dollars"), rows)
 
 
 def _sum_cells(name: str, rows: Sequence[UsageRow]) -> _Cells:
     """Return the cells of a line: a name, and what rows come to."""
-    dollars = sum(row.money for row in rows) / 1_000_000
+    return (name, *_numbers(rows))
+
+
+def _numbers(rows: Sequence[UsageRow]) -> tuple[str | int, ...]:
+    """Return the cells of what rows come to."""
+    dollars = sum(row.money for row in rows) / _PER_DOLLAR
     return (
-        name,
         f"{dollars:.4f}",
         sum(row.requests for row in rows),
         sum(row.input for row in rows),
@@ -5316,9 +6551,28 @@ def _sum_cells(name: str, rows: Sequence[UsageRow]) -> _Cells:
     )
 
 
+def _money(amount: int) -> str:
+    """Return an amount as a bursar writes it."""
+    dollars = amount / _PER_DOLLAR
+    return f"${dollars:,.2f}" if dollars >= 0.01 or not amount else f"${dollars:.4f}"
+
+
+def _day_text(day: date) -> str:
+    return f"{day.day} {day:%B}"
+
+
+def _days_text(first: date, last: date) -> str:
+    """Return a span of days in words."""
+    if first == last:
+        return f"{_day_text(last)} {last.year} (UTC)"
+    year = "" if first.year == last.year else f" {first.year}"
+    return f"{_day_text(first)}{year} to {_day_text(last)} {last.year} (UTC)"
+
+
 def _table(head: _Cells, rows: Sequence[_Cells]) -> str:
-    """Return a table in Markdown."""
-    return "\n".join(_table_line(cells) for cells in (head, _HEAD_RULE, *rows))
+    """Return a table in Markdown; numbers stand on the right."""
+    rule = ["---"] + ["---:"] * (len(head) - 1)
+    return "\n".join(_table_line(cells) for cells in (head, rule, *rows))
 
 
 def _csv(head: _Cells, rows: Sequence[_Cells]) -> str:
@@ -5331,18 +6585,28 @@ _NOT_PLAIN = re.compile(r"[^\w.,:/@+=*()' -]")
 """Whoever signs up writes an address: it must be neither Markdown nor a new line."""
 
 
+def _plain(text: str) -> str:
+    """Return a text that means nothing to a page."""
+    return _NOT_PLAIN.sub(" ", text)
+
+
+def _cleaned(rows: Iterable[UsageRow]) -> list[UsageRow]:
+    """Return rows whose names can be drawn."""
+    return [
+        row._replace(user_id=_plain(row.user_id)[:60], model=_plain(row.model)[:60])
+        for row in rows
+    ]
+
+
 def _table_line(cells: _Cells) -> str:
     """Return a line of a table in Markdown; numbers have commas."""
-    texts: list[str] = []
-    for cell in cells:
-        text = f"{cell:,}" if isinstance(cell, int) else cell
-        texts.append(_NOT_PLAIN.sub(" ", text))
+    texts = [f"{cell:,}" if isinstance(cell, int) else _plain(cell) for cell in cells]
     return f"| {' | '.join(texts)} |"
 
 
 def _csv_line(cells: _Cells) -> str:
     """Return a line of CSV; a spreadsheet takes some beginnings for a formula."""
-    cleaned = (_NOT_PLAIN.sub(" ", str(cell)).lstrip("=+-@ ") for cell in cells)
+    cleaned = (_plain(str(cell)).lstrip("=+-@ ") for cell in cells)
     return ",".join(f'"{cell}"' for cell in cleaned)
 
 
@@ -5415,7 +6679,9 @@ class UserLimits:
 
         `model` is the API's name, with `-pro` for the mode and `-research` for research.
         """
-        if not self.is_admin and any(rule.unreadable for rule in self.rules):
+        if not self.is_admin and any(
+            isinstance(rule, UnreadableRule) for rule in self.rules
+        ):
             return _NOT_READ
         has_money = any(rule.money is not None for rule in self.rules)
         if self._is_counted and has_money and not has_price:
@@ -5490,7 +6756,7 @@ class UserLimits:
                 money=round((cost or 0) * _MICRO),
             )
             self.rows.append(row)
-            self.table.add(row)
+            self.table.add(row, counts.bought)
         return self._reached_limit(_OVERDRAFT)
 
     def _budgets(self) -> Iterator[_Budget]:
@@ -5548,14 +6814,21 @@ class UserLimits:
                 lines.append(f"{left} of {as_text(limit)} left {PERIODS[rule.per]}")
         return lines
 
-    def usage_answer(self, text: str) -> AsyncGenerator[str, None] | None:
+    @property
+    def is_counting(self) -> bool:
+        """Whether usage is counted at all."""
+        return self.table is not None
+
+    def usage_answer(
+        self, text: str, save_file: SaveFile | None = None
+    ) -> AsyncGenerator[str, None] | None:
         """Return the lines that answer `/usage`; None for other texts."""
         if self.table is None:
             return None
         command = read_command(text)
         if command is None:
             return None
-        report = UsageReport(self.table, self.facts, self.today)
+        report = UsageReport(self.table, self.facts, self.today, save_file)
         return report.lines(command, self._remaining_lines(all_rules=True))
 
 
@@ -6267,8 +7540,8 @@ class Filter:
     The pipe finds it by its id, `openai_responses_administration`, while it is active.
     """
 
-    CONTRACT = 1
-    """Of what goes between the filter and the pipe, which knows one version."""
+    CONTRACT = ADMINISTRATION_CONTRACT
+    """The number of what goes between the filter and the pipe, which knows one."""
 
     class Valves(BaseModel):
         """Settings of the administrator."""
@@ -6372,5 +7645,7 @@ class Filter:
         model = find_agent_model(__model__ or {}, __request__)
         if model:
             user_id = (__user__ or {}).get("id")
-            self._usage.add(usage_row(user_id, model.name, usage))
+            row = usage_row(user_id, model.name, usage)
+            # The prices of its parts are not reported.
+            self._usage.add(row, Purchases(agents=1, agent_money=row.money))
         return event

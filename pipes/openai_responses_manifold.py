@@ -6,12 +6,17 @@ required_open_webui_version: 0.11.4
 license: MIT
 description: GPT models over the Responses API, with reasoning that is remembered.
 
+Do not paste this file into Open WebUI. Its editor formats what is pasted, and the server
+responds to nobody for seconds meanwhile. Paste the same code, compressed, from
+release/openai_responses_packed.py
+
 Built by scripts/bundle.py from pipes/; do not edit. Each module follows those that
 it imports; the last one has the class Pipe.
 """
 
 import asyncio
 import base64
+import errno
 import hashlib
 import hmac
 import html
@@ -23,6 +28,7 @@ import os
 import random
 import re
 import secrets
+import socket
 import ssl
 import sys
 import time
@@ -338,7 +344,8 @@ def as_text(value: object) -> str:
 #
 # ResponsesError
 #  ├─ InvalidRequest         our own check refused it; nothing was sent
-#  │   └─ InvalidSetting     because of a field of the endpoint
+#  │   ├─ InvalidSetting     because of a field of the endpoint
+#  │   └─ InvalidParameter   because of a parameter of the caller
 #  ├─ ConnectionFailed       no connection, or it broke before an answer
 #  ├─ TimedOut               the server or the run took too long
 #  ├─ ResponseLost           a background response whose rest cannot be had
@@ -477,7 +484,7 @@ Remedy = Literal["request", "rule", "setup"]
 administrator that forbids it, or what an administrator has set up."""
 
 
-class InvalidRequest(ResponsesError):
+class InvalidRequest(ResponsesError, ValueError):
     """A request that is not sent."""
 
     def __init__(
@@ -498,6 +505,15 @@ class InvalidSetting(InvalidRequest):
     def __init__(self, name: SettingName, reason: str) -> None:
         """Keep the name of the field; `reason` is a sentence that does not name it."""
         super().__init__(reason, SettingFault((name,), "certain"))
+
+
+class InvalidParameter(InvalidRequest):
+    """A parameter of the caller has a value that cannot be sent."""
+
+    def __init__(self, param: str, reason: str) -> None:
+        """Keep the name that the caller gave it."""
+        super().__init__(f"The setting {param} cannot be sent: {reason}.")
+        self.param = param
 
 
 class ConnectionFailed(ResponsesError):
@@ -1040,6 +1056,8 @@ IMAGE_CODES = _FILE_CODES | frozenset(
 )
 """Codes of refusals of an image, or of another file in the chat."""
 
+_UNREACHABLE = "The model's server at {server} cannot be reached: {reason}. Try again."
+
 SENTENCES: Mapping[str, Mapping[str, str]] = {
     "incomplete": {
         "max_output_tokens": "The answer reached its length limit. Raise the maximum "
@@ -1158,6 +1176,18 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "": "The model's server rejected the request with HTTP {status}{code}{param}. "
         "An administrator can find the details in the log.",
     },
+    "unreachable": {
+        "": _UNREACHABLE,
+        "no_way": _UNREACHABLE,
+        "proxy": "The HTTP proxy at {server} cannot be reached: {reason}.",
+        "environment_proxy": "The HTTP proxy at {server}, which this server's "
+        "environment names, cannot be reached: {reason}. An administrator has to check "
+        "that environment.",
+        "tunnel": "The HTTP proxy does not connect to {server} ({reason}).",
+        "certificate": "The certificate of {server} is not trusted{reason}.",
+        "tls": "The model's server at {server} does not use TLS, which its address asks "
+        "for with https.",
+    },
     "cut": {
         "": "The connection to the model broke before the answer was complete. "
         + _CONTINUE,
@@ -1213,6 +1243,15 @@ FAULTS: Mapping[tuple[str, str], SettingFault] = {
     ("refused", "421"): SettingFault(("base_url", "proxy")),
     ("refused", "404"): _WRONG_ADDRESS,
     ("refused", "407"): SettingFault(("proxy",)),
+    ("unreachable", ""): SettingFault(("base_url",), "possible"),
+    # A company's network may let nothing out but through its proxy.
+    ("unreachable", "no_way"): SettingFault(("base_url", "proxy"), "possible"),
+    ("unreachable", "proxy"): SettingFault(("proxy",)),
+    ("unreachable", "tunnel"): SettingFault(("proxy", "base_url")),
+    ("unreachable", "certificate"): SettingFault(
+        ("base_url", "ca_bundle", "verify_ssl")
+    ),
+    ("unreachable", "tls"): _WRONG_ADDRESS,
     ("unreadable", ""): _WRONG_ADDRESS,
     ("unreadable", "chat_completions"): _WRONG_ADDRESS,
     ("unreadable", "compressed"): SettingFault(("base_url", "extra_headers")),
@@ -1874,20 +1913,20 @@ def tool_kind(tool: JsonObject) -> ToolKind:
     return _NO_TOOL
 
 
-def call_fee(item: JsonObject) -> float:
-    """Return the US dollars that a call of a hosted tool costs beside its tokens."""
-    return maker_of(item).fee if kind_of(item).is_call else 0
+_UNBILLED_ACTIONS = ("open_page", "find_in_page")
+"""Of web searches (openai-python 3.57.0, `ToolUsage`)."""
+
+
+def is_billed_search(item: JsonObject) -> bool:
+    """Say whether `item` is a web search that costs a fee, not a look at a page."""
+    action = as_mapping(item.get("action"))
+    is_search = item_type(item) == "web_search_call"
+    return is_search and action.get("type") not in _UNBILLED_ACTIONS
 
 
 def container_ids(items: Iterable[JsonObject]) -> set[str]:
     """Return the ids of the containers in which code ran."""
     return set(_texts([item.get("container_id") for item in items]))
-
-
-def container_fees(items: Iterable[JsonObject]) -> float:
-    """Return the US dollars of the containers in which code ran, each paid once."""
-    fee = TOOL_KINDS["code_interpreter"].container_fee
-    return fee * len(container_ids(items))
 
 
 def is_call(item: JsonObject) -> bool:
@@ -2434,6 +2473,16 @@ class ModelPrices(NamedTuple):
     ultrafast_later: float | None = None
 
 
+class ImagePrices(NamedTuple):
+    """US dollars for a million tokens of a model that draws."""
+
+    text: float
+    cached_text: float
+    image: float
+    cached_image: float
+    output: float
+
+
 class ModelFacts(NamedTuple):
     """What a model accepts, its limits and its prices; None where unknown.
 
@@ -2476,295 +2525,17 @@ class ModelFacts(NamedTuple):
     """It costs 10 % more at OpenAI's hosts of a region."""
     context_window: int | None = None
     """The tokens of input and output together."""
+    max_input_tokens: int | None = None
+    """The tokens of input, where they are fewer than those of the window."""
     max_output_tokens: int | None = None
     shutdown: str | None = None
     """The day on which OpenAI switches the model off, an ISO date."""
     successor: str | None = None
     prices: ModelPrices | None = None
+    search_fee: float | None = None
+    """US dollars for a web search, where it differs from that of other models."""
     known_family: bool = True
     """False: the name says nothing, the facts are cautious."""
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.models.usage
-#
-# The tokens that a run used, and what they cost.
-#
-# Costs are in US dollars: what the server says of a response, else by the prices of the
-# model's facts. There, the tier that the server named and the length of the input count
-# (docs/reference/responses-api.md, "Prices"). Without either the cost is unknown, never
-# estimated.
-# --------------------------------------------------------------------------------------
-
-
-class Usage(NamedTuple):
-    """Counts of one response, or of several added together.
-
-    `cached` is part of `input`, `reasoning` of `output`
-    (docs/reference/responses-api.md, "Usage").
-    """
-
-    input: int = 0
-    output: int = 0
-    total: int = 0
-    cached: int = 0
-    cache_writes: int = 0
-    reasoning: int = 0
-    tier: str = ""
-    """That served the response; a sum has none."""
-    cost: float | None = None
-    """US dollars, as the server says, with the fees for tools."""
-
-
-def add_usage(first: Usage | None, second: Usage | None) -> Usage | None:
-    """Return the sum, field by field."""
-    if first is None or second is None:
-        return first or second
-    return Usage(
-        input=first.input + second.input,
-        output=first.output + second.output,
-        total=first.total + second.total,
-        cached=first.cached + second.cached,
-        cache_writes=first.cache_writes + second.cache_writes,
-        reasoning=first.reasoning + second.reasoning,
-        cost=_add_costs(first.cost, second.cost),
-    )
-
-
-def _add_costs(first: float | None, second: float | None) -> float | None:
-    """Return the sum, None if either is unknown."""
-    return None if first is None or second is None else first + second
-
-
-def sum_usages(usages: Iterable[Usage]) -> Usage | None:
-    """Return the sum of several responses, None for none."""
-    total: Usage | None = None
-    for usage in usages:
-        total = add_usage(total, usage)
-    return total
-
-
-def read_usage(wire: object, tier: object = "") -> Usage | None:
-    """Return the counts of a response's `usage`, or None if it has none."""
-    if not isinstance(wire, Mapping):
-        return None
-    inputs = as_mapping(wire.get("input_tokens_details"))
-    outputs = as_mapping(wire.get("output_tokens_details"))
-    input_tokens = _read_count(wire.get("input_tokens"))
-    output_tokens = _read_count(wire.get("output_tokens"))
-    return Usage(
-        input=input_tokens,
-        output=output_tokens,
-        total=_read_count(wire.get("total_tokens")) or input_tokens + output_tokens,
-        cached=_read_count(inputs.get("cached_tokens")),
-        cache_writes=_read_count(inputs.get("cache_write_tokens")),
-        reasoning=_read_count(outputs.get("reasoning_tokens")),
-        tier=as_text(tier),
-        cost=_read_cost(wire),
-    )
-
-
-def _read_cost(wire: JsonObject) -> float | None:
-    """Return what a server says that a response costs; None if it says nothing.
-
-    OpenRouter and LiteLLM send a number, Perplexity an object with the total. OpenRouter
-    adds what the provider bills directly, if the account has a key of its own there.
-    """
-    cost = read_dollars(wire.get("cost"))
-    if cost is None:
-        return read_dollars(value_at(wire, "cost", "total_cost"))
-    if wire.get("is_byok") is True:
-        upstream = value_at(wire, "cost_details", "upstream_inference_cost")
-        cost += read_dollars(upstream) or 0.0
-    return cost
-
-
-_MAX_STATED_COST = 10**6
-"""More is no cost of a response."""
-
-
-def read_dollars(value: object) -> float | None:
-    """Return an amount of money; None for anything else."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return float(value) if 0 <= value < _MAX_STATED_COST else None
-
-
-_MAX_TOKENS = 10**12
-"""A count above that is none."""
-
-
-def _read_count(value: Any) -> int:
-    """Return a count of tokens; gateways write `3.0` and `"3"` as well."""
-    try:
-        number = float(value)
-    except (TypeError, ValueError, OverflowError):
-        return 0
-    return int(number) if 0 < number < _MAX_TOKENS and number.is_integer() else 0
-
-
-def window_share(last: Usage | None, facts: ModelFacts) -> int:
-    """Return how much of a model's context window a chat fills, in percent.
-
-    `last` is that of the chat's last response: its input and output are the beginning
-    of the next one. 0 if either is unknown.
-    """
-    if last is None or not facts.context_window:
-        return 0
-    return min(100, 100 * last.total // facts.context_window)
-
-
-_MILLION = 1_000_000
-
-
-def cost_of_run(
-    usages: Iterable[Usage],
-    facts: ModelFacts,
-    output: Iterable[Item],
-    today: date,
-    host: str = "",
-) -> float | None:
-    """Return the cost of a run: its responses, searches and containers of code.
-
-    None if it is unknown. What a server says of all responses has the fees in it.
-    """
-    stated: list[float] = []
-    counted = 0.0
-    rows = list(usages)
-    for usage in rows:
-        if usage.cost is not None:
-            stated.append(usage.cost)
-            continue
-        tokens = _cost_of_tokens(usage, facts, today)
-        if tokens is None:
-            return None
-        counted += tokens
-    if rows and len(stated) == len(rows):
-        return sum(stated)
-    if facts.regional and host.endswith(_REGIONAL_HOST_SUFFIX):
-        counted *= _REGIONAL_FACTOR
-    items = list(output)
-    fees = sum(call_fee(item) for item in items) + container_fees(items)
-    return sum(stated) + counted + fees
-
-
-_REGIONAL_HOST_SUFFIX = ".api.openai.com"
-_REGIONAL_FACTOR = 1.1
-"""OpenAI's guide "Data residency": 10 % more at the hosts of a region."""
-
-
-def format_money(dollars: float) -> str:
-    """Return an amount with its first two digits, even if it is tiny."""
-    if dollars >= 1:
-        return f"${dollars:,.2f}"
-    rounded = Decimal(f"{dollars:.2g}")
-    return f"${rounded:f}"
-
-
-_LONG_INPUT = 272_000
-_LONG_INPUT_FACTOR = 2
-_LONG_OUTPUT_FACTOR = 1.5
-"""Above that, from gpt-5.4 on, the whole request costs more, also what was cached
-(OpenAI's pages of the models; LiteLLM 1.109.1)."""
-
-
-def _cost_of_tokens(usage: Usage, facts: ModelFacts, today: date) -> float | None:
-    """Return what a response costs; None if a price or the tier is unknown.
-
-    Tokens read from the cache and tokens written to it are part of the input.
-    """
-    prices = facts.prices
-    if prices is None or prices.input is None or prices.output is None:
-        return None
-    factor = _tier_factor(usage.tier, prices, today)
-    if not factor:
-        return None
-    cached = prices.input if prices.cached is None else prices.cached
-    written = prices.input if prices.cache_write is None else prices.cache_write
-    # A token is billed as input, as read or as written, never twice (guide "Prompt
-    # caching"). The counts of a server may not add up.
-    uncached_tokens = max(0, usage.input - usage.cached - usage.cache_writes)
-    input_cost = uncached_tokens * prices.input
-    input_cost += usage.cached * cached
-    input_cost += usage.cache_writes * written
-    output_cost = usage.output * prices.output
-    if facts.long_prices and usage.input > _LONG_INPUT:
-        input_cost *= _LONG_INPUT_FACTOR
-        output_cost *= _LONG_OUTPUT_FACTOR
-    return factor * (input_cost + output_cost) / _MILLION
-
-
-_TIER_FACTORS = {"": 1, "auto": 1, "default": 1, "flex": 0.5}
-"""Factors that all models have in common; the empty tier is that of a sum, or of a
-server that names none."""
-
-
-def _tier_factor(tier: str, prices: ModelPrices, today: date) -> float | None:
-    """Return how often the standard price is paid; None if nobody says it."""
-    # `priority` was renamed `fast` on 2026-07-30; either may come back.
-    if tier in ("fast", "priority"):
-        return prices.fast
-    if tier == "ultrafast":
-        last_day = prices.ultrafast_until
-        if last_day and today.isoformat() > last_day:
-            return prices.ultrafast_later
-        return prices.ultrafast
-    return _TIER_FACTORS.get(tier)
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.appended
-#
-# Items that say at their place in a chat what fields of a request say.
-#
-# A chat that only grows changes its tools, its effort and its format with such items. A
-# server that does not have them gets the same in the fields.
-# --------------------------------------------------------------------------------------
-
-
-APPENDED = frozenset({ADDED_TOOLS, CONFIGURATION})
-"""The types of these items."""
-
-_CONFIGURED = ("reasoning", "text")
-"""The fields that a configuration update can change."""
-
-
-def declared_tools(payload: Mapping[str, Any]) -> list[Item]:
-    """Return the tools of a request and of its items, in this order."""
-    tools = list(payload.get("tools") or ())
-    for item in payload["input"]:
-        if item_type(item) == ADDED_TOOLS:
-            tools += item["tools"]
-    return tools
-
-
-def lower_payload(payload: Mapping[str, Any], kinds: Set[str]) -> dict[str, Any]:
-    """Return a request whose own fields say what items of these `kinds` said."""
-    lowered = dict(payload)
-    if not kinds:
-        return lowered
-    items = payload["input"]
-    lowered["input"] = [item for item in items if item_type(item) not in kinds]
-    if CONFIGURATION in kinds:
-        lowered |= _configured_fields(payload)
-    if ADDED_TOOLS in kinds:
-        tools = declared_tools(payload)
-        if tools:
-            lowered["tools"] = tools
-    return lowered
-
-
-def _configured_fields(payload: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields that updates change, as they are behind the last update."""
-    fields: dict[str, Any] = {}
-    for item in payload["input"]:
-        if item_type(item) != CONFIGURATION:
-            continue
-        for key in _CONFIGURED:
-            if key in item:
-                before = fields.get(key, payload.get(key, {}))
-                fields[key] = {**before, **item[key]}
-    return fields
 
 
 # --------------------------------------------------------------------------------------
@@ -2776,13 +2547,30 @@ def _configured_fields(payload: Mapping[str, Any]) -> dict[str, Any]:
 # Edit it and run `python scripts/catalog/generate.py`; with `--check` it reports whether
 # this module is current, as do the tests.
 #
-# Facts as of 2026-11-24. Prices are US dollars for a million tokens at the standard tier.
+# Facts as of 2026-11-28. Prices are US dollars for a million tokens at the standard tier.
 # A fact that is not stated has the default of ModelFacts. A dated snapshot has an entry
 # only where it differs from its model.
 # --------------------------------------------------------------------------------------
 
 
 CATALOG_MODELS = (
+    ModelFacts(
+        id="chat-latest",
+        reasoning=True,
+        efforts=("medium",),
+        default_effort="medium",
+        sampling="never",
+        summary=True,
+        hosted=True,
+        context_window=400_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=5,
+            cached=0.5,
+            cache_write=None,
+            output=30,
+        ),
+    ),
     ModelFacts(
         id="chatgpt-image-latest",
         functions=False,
@@ -2804,6 +2592,7 @@ CATALOG_MODELS = (
             output=8,
             fast=1.75,
         ),
+        search_fee=0.025,
     ),
     ModelFacts(
         id="gpt-4.1-mini",
@@ -2818,6 +2607,7 @@ CATALOG_MODELS = (
             cache_write=None,
             output=1.6,
         ),
+        search_fee=0.025,
     ),
     ModelFacts(
         id="gpt-4o",
@@ -2846,6 +2636,7 @@ CATALOG_MODELS = (
             cache_write=None,
             output=0.6,
         ),
+        search_fee=0.025,
     ),
     ModelFacts(
         id="gpt-5",
@@ -2857,6 +2648,7 @@ CATALOG_MODELS = (
         verbosity=True,
         hosted=True,
         context_window=400_000,
+        max_input_tokens=272_000,
         max_output_tokens=128_000,
         shutdown="2026-12-11",
         successor="gpt-6.1-sol",
@@ -2878,6 +2670,7 @@ CATALOG_MODELS = (
         verbosity=True,
         hosted=True,
         context_window=400_000,
+        max_input_tokens=272_000,
         max_output_tokens=128_000,
         shutdown="2026-12-11",
         successor="gpt-6.1-terra",
@@ -2900,6 +2693,7 @@ CATALOG_MODELS = (
         hosted=True,
         lacks=("web_search",),
         context_window=400_000,
+        max_input_tokens=272_000,
         max_output_tokens=128_000,
         shutdown="2026-12-11",
         successor="gpt-6-luna",
@@ -2941,6 +2735,7 @@ CATALOG_MODELS = (
         verbosity=True,
         hosted=True,
         context_window=400_000,
+        max_input_tokens=272_000,
         max_output_tokens=128_000,
         shutdown="2027-04-01",
         successor="gpt-6.1-sol",
@@ -2962,6 +2757,7 @@ CATALOG_MODELS = (
         verbosity=True,
         hosted=True,
         context_window=400_000,
+        max_input_tokens=272_000,
         max_output_tokens=128_000,
         prices=ModelPrices(
             input=1.75,
@@ -2981,6 +2777,7 @@ CATALOG_MODELS = (
         verbosity=True,
         hosted=True,
         context_window=400_000,
+        max_input_tokens=272_000,
         max_output_tokens=128_000,
         prices=ModelPrices(
             input=21,
@@ -2998,6 +2795,7 @@ CATALOG_MODELS = (
         summary=True,
         hosted=True,
         context_window=400_000,
+        max_input_tokens=272_000,
         max_output_tokens=128_000,
         shutdown="2027-04-01",
         successor="gpt-6.1-sol",
@@ -3043,6 +2841,7 @@ CATALOG_MODELS = (
         long_prices=True,
         regional=True,
         context_window=400_000,
+        max_input_tokens=272_000,
         max_output_tokens=128_000,
         prices=ModelPrices(
             input=0.75,
@@ -3065,6 +2864,7 @@ CATALOG_MODELS = (
         long_prices=True,
         regional=True,
         context_window=400_000,
+        max_input_tokens=272_000,
         max_output_tokens=128_000,
         shutdown="2027-04-01",
         successor="gpt-6-luna",
@@ -3155,6 +2955,7 @@ CATALOG_MODELS = (
         long_prices=True,
         regional=True,
         context_window=400_000,
+        max_input_tokens=272_000,
         max_output_tokens=128_000,
         prices=ModelPrices(
             input=12.5,
@@ -3179,6 +2980,7 @@ CATALOG_MODELS = (
         long_prices=True,
         regional=True,
         context_window=1_050_000,
+        max_input_tokens=922_000,
         max_output_tokens=128_000,
         prices=ModelPrices(
             input=0.2,
@@ -3204,6 +3006,7 @@ CATALOG_MODELS = (
         long_prices=True,
         regional=True,
         context_window=1_050_000,
+        max_input_tokens=922_000,
         max_output_tokens=128_000,
         prices=ModelPrices(
             input=4,
@@ -3229,6 +3032,7 @@ CATALOG_MODELS = (
         long_prices=True,
         regional=True,
         context_window=1_050_000,
+        max_input_tokens=922_000,
         max_output_tokens=128_000,
         prices=ModelPrices(
             input=2,
@@ -3255,6 +3059,7 @@ CATALOG_MODELS = (
         long_prices=True,
         regional=True,
         context_window=1_050_000,
+        max_input_tokens=922_000,
         max_output_tokens=128_000,
         prices=ModelPrices(
             input=10,
@@ -3281,6 +3086,7 @@ CATALOG_MODELS = (
         long_prices=True,
         regional=True,
         context_window=1_050_000,
+        max_input_tokens=922_000,
         max_output_tokens=128_000,
         prices=ModelPrices(
             input=10,
@@ -3302,6 +3108,15 @@ CATALOG_MODELS = (
         diagnostics=True,
         long_prices=True,
         regional=True,
+        context_window=1_050_000,
+        max_input_tokens=922_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=20,
+            cached=2,
+            cache_write=25,
+            output=100,
+        ),
     ),
     ModelFacts(
         id="gpt-6-luna",
@@ -3320,6 +3135,7 @@ CATALOG_MODELS = (
         long_prices=True,
         regional=True,
         context_window=1_050_000,
+        max_input_tokens=922_000,
         max_output_tokens=128_000,
         prices=ModelPrices(
             input=0.1,
@@ -3343,6 +3159,7 @@ CATALOG_MODELS = (
         long_prices=True,
         regional=True,
         context_window=1_050_000,
+        max_input_tokens=922_000,
         max_output_tokens=128_000,
         prices=ModelPrices(
             input=15,
@@ -3368,6 +3185,7 @@ CATALOG_MODELS = (
         long_prices=True,
         regional=True,
         context_window=1_050_000,
+        max_input_tokens=922_000,
         max_output_tokens=128_000,
         prices=ModelPrices(
             input=2,
@@ -3394,6 +3212,7 @@ CATALOG_MODELS = (
         long_prices=True,
         regional=True,
         context_window=1_050_000,
+        max_input_tokens=922_000,
         max_output_tokens=128_000,
         prices=ModelPrices(
             input=2,
@@ -3421,6 +3240,7 @@ CATALOG_MODELS = (
         long_prices=True,
         regional=True,
         context_window=1_050_000,
+        max_input_tokens=922_000,
         max_output_tokens=128_000,
         prices=ModelPrices(
             input=1,
@@ -3445,6 +3265,7 @@ CATALOG_MODELS = (
         long_prices=True,
         regional=True,
         context_window=1_050_000,
+        max_input_tokens=922_000,
         max_output_tokens=128_000,
         prices=ModelPrices(
             input=8,
@@ -3483,6 +3304,7 @@ CATALOG_MODELS = (
         long_prices=True,
         regional=True,
         context_window=1_050_000,
+        max_input_tokens=922_000,
         max_output_tokens=128_000,
         prices=ModelPrices(
             input=2,
@@ -3503,6 +3325,7 @@ CATALOG_MODELS = (
         hosted=True,
         long_prices=True,
         context_window=1_050_000,
+        max_input_tokens=922_000,
         max_output_tokens=128_000,
         prices=ModelPrices(
             input=4,
@@ -3519,6 +3342,7 @@ CATALOG_MODELS = (
         hosted=True,
         long_prices=True,
         context_window=400_000,
+        max_input_tokens=272_000,
         max_output_tokens=128_000,
         prices=ModelPrices(
             input=12.5,
@@ -3595,6 +3419,66 @@ CATALOG_MODELS = (
     ),
 )
 
+CATALOG_IMAGE_PRICES = {
+    "chatgpt-image-latest": ImagePrices(
+        text=5,
+        cached_text=1.25,
+        image=8,
+        cached_image=2,
+        output=32,
+    ),
+    "gpt-image-1-mini": ImagePrices(
+        text=2,
+        cached_text=0.2,
+        image=2.5,
+        cached_image=0.25,
+        output=8,
+    ),
+    "gpt-image-1.5": ImagePrices(
+        text=5,
+        cached_text=1.25,
+        image=8,
+        cached_image=2,
+        output=32,
+    ),
+    "gpt-image-2": ImagePrices(
+        text=5,
+        cached_text=1.25,
+        image=8,
+        cached_image=2,
+        output=30,
+    ),
+    "gpt-image-2.5-flare": ImagePrices(
+        text=5,
+        cached_text=1.25,
+        image=8,
+        cached_image=2,
+        output=30,
+    ),
+    "gpt-image-2.5-sunburst": ImagePrices(
+        text=5,
+        cached_text=1.25,
+        image=8,
+        cached_image=2,
+        output=30,
+    ),
+    "gpt-image-2.6-flare": ImagePrices(
+        text=5,
+        cached_text=1.25,
+        image=8,
+        cached_image=2,
+        output=30,
+    ),
+    "gpt-image-2.6-sunburst": ImagePrices(
+        text=5,
+        cached_text=1.25,
+        image=8,
+        cached_image=2,
+        output=30,
+    ),
+}
+"""By the models that draw pictures."""
+
 CATALOG_SUCCESSORS = {
     "chatgpt-4o-latest": "gpt-5.5",
     "codex-mini-latest": "gpt-5.4-mini",
@@ -3643,6 +3527,474 @@ CATALOG_ALIASES = {
 
 gpt-5-auto: gpt-5-chat-latest, its first target, is gone; this replaces gpt-5 (openai-deprecations).
 """
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.models.usage
+#
+# The tokens that a run used, and what they cost.
+#
+# Costs are in US dollars, response by response: what the server says of a response, else
+# by the prices of the model's facts. There, the tier that the server named and the length
+# of the input count (docs/reference/responses-api.md, "Prices"). Without either the cost
+# is unknown. Only a picture whose tokens the server does not tell is estimated, because a
+# limit in money must not take it for nothing.
+# --------------------------------------------------------------------------------------
+
+
+class ImageTokens(NamedTuple):
+    """What the pictures of a response took; what was cached is part of the input."""
+
+    text: int = 0
+    image: int = 0
+    cached_text: int = 0
+    cached_image: int = 0
+    output: int = 0
+
+
+class Usage(NamedTuple):
+    """Counts of one response, or of several added together.
+
+    `cached` is part of `input`, `reasoning` of `output`
+    (docs/reference/responses-api.md, "Usage").
+    """
+
+    input: int = 0
+    output: int = 0
+    total: int = 0
+    cached: int = 0
+    cache_writes: int = 0
+    reasoning: int = 0
+    tier: str = ""
+    """That served the response; a sum has none, and nothing of the following two."""
+    searches: int | None = None
+    """Web searches that are billed; None if the server does not tell."""
+    images: ImageTokens | None = None
+    """What drawing took; None if the server does not tell."""
+    cache_writes_12h: int = 0
+    """Those of `cache_writes` that are kept for 12 hours, not for 30 minutes."""
+    cost: float | None = None
+    """US dollars, as the server says, with the fees for tools."""
+
+
+def add_usage(first: Usage | None, second: Usage | None) -> Usage | None:
+    """Return the sum, field by field."""
+    if first is None or second is None:
+        return first or second
+    return Usage(
+        input=first.input + second.input,
+        output=first.output + second.output,
+        total=first.total + second.total,
+        cached=first.cached + second.cached,
+        cache_writes=first.cache_writes + second.cache_writes,
+        reasoning=first.reasoning + second.reasoning,
+        cache_writes_12h=first.cache_writes_12h + second.cache_writes_12h,
+        cost=_add_costs(first.cost, second.cost),
+    )
+
+
+def _add_costs(first: float | None, second: float | None) -> float | None:
+    """Return the sum, None if either is unknown."""
+    return None if first is None or second is None else first + second
+
+
+def sum_usages(usages: Iterable[Usage]) -> Usage | None:
+    """Return the sum of several responses, None for none."""
+    total: Usage | None = None
+    for usage in usages:
+        total = add_usage(total, usage)
+    return total
+
+
+def read_usage(
+    wire: object, tier: object = "", tool_usage: object = None
+) -> Usage | None:
+    """Return the counts of a response's `usage`, or None if it has none.
+
+    `tool_usage` is what OpenAI's tools used beside it.
+    """
+    if not isinstance(wire, Mapping):
+        return None
+    inputs = as_mapping(wire.get("input_tokens_details"))
+    outputs = as_mapping(wire.get("output_tokens_details"))
+    writes = as_mapping(inputs.get("cache_write_tokens_details"))
+    input_tokens = _read_count(wire.get("input_tokens"))
+    output_tokens = _read_count(wire.get("output_tokens"))
+    return Usage(
+        input=input_tokens,
+        output=output_tokens,
+        total=_read_count(wire.get("total_tokens")) or input_tokens + output_tokens,
+        cached=_read_count(inputs.get("cached_tokens")),
+        cache_writes=_read_count(inputs.get("cache_write_tokens")),
+        reasoning=_read_count(outputs.get("reasoning_tokens")),
+        tier=as_text(tier),
+        cost=_read_cost(wire),
+        searches=_read_searches(as_mapping(tool_usage).get("web_search")),
+        images=_read_image_tokens(as_mapping(tool_usage).get("image_gen")),
+        cache_writes_12h=_read_count(writes.get("ttl_12h_tokens")),
+    )
+
+
+def _read_searches(wire: object) -> int | None:
+    """Return the searches that are billed, None if they are not told."""
+    count = as_mapping(wire).get("num_requests")
+    if isinstance(count, int) and not isinstance(count, bool):
+        return count if 0 <= count < _MAX_TOKENS else None
+    return None
+
+
+def _read_image_tokens(wire: object) -> ImageTokens | None:
+    """Return what drawing took, None if it is not told."""
+    if not isinstance(wire, Mapping):
+        return None
+    inputs = as_mapping(wire.get("input_tokens_details"))
+    cached = as_mapping(wire.get("cached_tokens_details"))
+    return ImageTokens(
+        text=_read_count(inputs.get("text_tokens")),
+        image=_read_count(inputs.get("image_tokens")),
+        cached_text=_read_count(cached.get("cached_text_tokens")),
+        cached_image=_read_count(cached.get("cached_image_tokens")),
+        output=_read_count(wire.get("output_tokens")),
+    )
+
+
+def _read_cost(wire: JsonObject) -> float | None:
+    """Return what a server says that a response costs; None if it says nothing.
+
+    OpenRouter and LiteLLM send a number, Perplexity an object with the total. OpenRouter
+    adds what the provider bills directly, if the account has a key of its own there.
+    """
+    cost = read_dollars(wire.get("cost"))
+    if cost is None:
+        return read_dollars(value_at(wire, "cost", "total_cost"))
+    if wire.get("is_byok") is True:
+        upstream = value_at(wire, "cost_details", "upstream_inference_cost")
+        cost += read_dollars(upstream) or 0.0
+    return cost
+
+
+_MAX_STATED_COST = 10**6
+"""More is no cost of a response."""
+
+
+def read_dollars(value: object) -> float | None:
+    """Return an amount of money; None for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if 0 <= value < _MAX_STATED_COST else None
+
+
+_MAX_TOKENS = 10**12
+"""A count above that is none."""
+
+
+def _read_count(value: Any) -> int:
+    """Return a count of tokens; gateways write `3.0` and `"3"` as well."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        return 0
+    return int(number) if 0 < number < _MAX_TOKENS and number.is_integer() else 0
+
+
+def window_share(last: Usage | None, facts: ModelFacts) -> int:
+    """Return how much of what a model takes as input a chat fills, in percent.
+
+    `last` is that of the chat's last response: its input and output are the beginning
+    of the next one. The window is for input and output together, so most models refuse
+    a question long before it is full. 0 if either is unknown.
+    """
+    limits = (facts.max_input_tokens, facts.context_window)
+    most = min((limit for limit in limits if limit), default=0)
+    if last is None or not most:
+        return 0
+    return min(100, 100 * last.total // most)
+
+
+_MILLION = 1_000_000
+
+
+class Cost(NamedTuple):
+    """What something costs in US dollars."""
+
+    dollars: float
+    is_estimate: bool = False
+
+
+class RequestTerms(NamedTuple):
+    """What of a request decides, beside the model, about its cost."""
+
+    host: str = ""
+    tools: Sequence[Item] = ()
+    completion_window: str = ""
+    """How long the answer of a background model may take."""
+
+
+_PLAIN_TERMS = RequestTerms()
+
+
+def cost_of_run(
+    usages: Iterable[Usage],
+    facts: ModelFacts,
+    output: Iterable[Item],
+    today: date,
+    terms: RequestTerms = _PLAIN_TERMS,
+) -> Cost | None:
+    """Return the cost of a run: its responses, searches, pictures and containers.
+
+    None if it is unknown. What a server says of all responses has the fees in it.
+    """
+    usages = list(usages)
+    items = list(output)
+    stated: list[float] = []
+    dollars = 0.0
+    for usage in usages:
+        if usage.cost is not None:
+            stated.append(usage.cost)
+            continue
+        tokens = _cost_of_tokens(usage, facts, today, terms.completion_window)
+        if tokens is None:
+            return None
+        dollars += tokens
+    if usages and len(stated) == len(usages):
+        return Cost(sum(stated))
+    if facts.regional and terms.host.endswith(_REGIONAL_HOST_SUFFIX):
+        dollars *= _REGIONAL_FACTOR
+    dollars += sum(stated)
+    fee = facts.search_fee or TOOL_KINDS["web_search"].fee
+    dollars += fee * count_searches(usages, items)
+    code = _tool_options(terms.tools, "code_interpreter")
+    memory = as_text(as_mapping(code.get("container")).get("memory_limit"))
+    fee = TOOL_KINDS["code_interpreter"].container_fee * _GIGABYTES.get(memory, 1)
+    dollars += fee * len(container_ids(items))
+    pictures = _cost_of_pictures(usages, items, terms.tools)
+    return Cost(dollars + pictures.dollars, pictures.is_estimate)
+
+
+def _tool_options(tools: Iterable[Item], kind: str) -> JsonObject:
+    """Return the first tool of a type; an empty one if there is none."""
+    return next((tool for tool in tools if tool.get("type") == kind), {})
+
+
+_GIGABYTES = {"1g": 1, "4g": 4, "16g": 16, "64g": 64}
+"""By the memory of a container of code, which its price follows."""
+
+
+def count_searches(usages: Sequence[Usage], items: Sequence[Item]) -> int:
+    """Return the searches that are billed.
+
+    OpenAI counts some of them at a discount, so its own count is right; if a response
+    has none, the searches of the output count.
+    """
+    told = [usage.searches for usage in usages if usage.searches is not None]
+    if told and len(told) == len(usages):
+        return sum(told)
+    return sum(is_billed_search(item) for item in items)
+
+
+_DRAWS_BY_DEFAULT = "gpt-image-2.6-sunburst"
+"""The tool's default (openai-python 3.57.0)."""
+
+
+def _cost_of_pictures(
+    usages: Sequence[Usage], items: Sequence[Item], tools: Iterable[Item]
+) -> Cost:
+    """Return what the pictures of a run cost.
+
+    By the tokens that the server tells; it may skip calls (openai-python 3.57.0,
+    `ToolUsage`), and if it tells none, by the size and quality of each picture.
+    """
+    options = _tool_options(tools, "image_generation")
+    prices = _image_prices(as_text(options.get("model")))
+    told = [usage.images for usage in usages if usage.images and usage.images.output]
+    if told:
+        dollars = sum(_cost_of_image_tokens(tokens, prices) for tokens in told)
+        return Cost(dollars)
+    drawn = [item for item in items if is_image_call(item)]
+    drawn = [item for item in drawn if item.get("status") != "failed"]
+    tokens = sum(map(_picture_tokens, drawn))
+    return Cost(tokens * prices.output / _MILLION, is_estimate=bool(drawn))
+
+
+def _image_prices(model: str) -> ImagePrices:
+    """Return the prices of a model that draws, with or without a date at its end.
+
+    Of a deployment with another name nobody knows them: the usual ones are assumed.
+    """
+    for name in sorted(CATALOG_IMAGE_PRICES, key=len, reverse=True):
+        if model.startswith(name):
+            return CATALOG_IMAGE_PRICES[name]
+    return CATALOG_IMAGE_PRICES[_DRAWS_BY_DEFAULT]
+
+
+def _cost_of_image_tokens(tokens: ImageTokens, prices: ImagePrices) -> float:
+    cost = max(0, tokens.text - tokens.cached_text) * prices.text
+    cost += tokens.cached_text * prices.cached_text
+    cost += max(0, tokens.image - tokens.cached_image) * prices.image
+    cost += tokens.cached_image * prices.cached_image
+    cost += tokens.output * prices.output
+    return cost / _MILLION
+
+
+_SQUARE = 1024 * 1024
+_MOST_SQUARES = 16
+_TOKENS_OF_SQUARE = {"low": 272, "medium": 1056, "high": 4160}
+"""Tokens of a picture of 1024 x 1024, by its quality (OpenAI's guide "Image generation").
+
+LiteLLM's prices for each picture of gpt-image-1.5 are these tokens at 32 dollars for a
+million, for the other sizes by their area.
+"""
+
+
+def _picture_tokens(item: Item) -> float:
+    """Return about how many tokens a picture took; an unknown quality is the highest."""
+    tokens = _TOKENS_OF_SQUARE.get(
+        as_text(item.get("quality")), _TOKENS_OF_SQUARE["high"]
+    )
+    size = re.fullmatch(r"(\d{1,9})x(\d{1,9})", as_text(item.get("size")))
+    squares = int(size[1]) * int(size[2]) / _SQUARE if size else 1
+    return tokens * min(squares, _MOST_SQUARES)
+
+
+_REGIONAL_HOST_SUFFIX = ".api.openai.com"
+_REGIONAL_FACTOR = 1.1
+"""OpenAI's guide "Data residency": 10 % more at the hosts of a region."""
+
+
+def describe_cost(cost: Cost) -> str:
+    """Return what something costs, as people read it."""
+    amount = format_money(cost.dollars)
+    return f"about {amount}" if cost.is_estimate else amount
+
+
+def format_money(dollars: float) -> str:
+    """Return an amount with its first two digits, even if it is tiny."""
+    if dollars >= 1:
+        return f"${dollars:,.2f}"
+    rounded = Decimal(f"{dollars:.2g}")
+    return f"${rounded:f}"
+
+
+_LONG_INPUT = 272_000
+_LONG_INPUT_FACTOR = 2
+_LONG_OUTPUT_FACTOR = 1.5
+"""Above that, from gpt-5.4 on, the whole request costs more, also what was cached
+(OpenAI's pages of the models; LiteLLM 1.109.1)."""
+
+
+LONG_TTL_FACTOR = 2
+"""Writing to the cache for 12 hours costs twice as much as for 30 minutes, with each
+model of which LiteLLM 1.110.2 has both prices."""
+
+
+def _cost_of_tokens(
+    usage: Usage, facts: ModelFacts, today: date, completion_window: str
+) -> float | None:
+    """Return what a response costs; None if a price or the tier is unknown.
+
+    Tokens read from the cache and tokens written to it are part of the input.
+    """
+    prices = facts.prices
+    if prices is None or prices.input is None or prices.output is None:
+        return None
+    factor = _tier_factor(usage.tier, prices, today, completion_window)
+    if not factor:
+        return None
+    cached = prices.input if prices.cached is None else prices.cached
+    written = prices.input if prices.cache_write is None else prices.cache_write
+    # A token is billed as input, as read or as written, never twice (guide "Prompt
+    # caching"). The counts of a server may not add up.
+    uncached_tokens = max(0, usage.input - usage.cached - usage.cache_writes)
+    input_cost = uncached_tokens * prices.input
+    input_cost += usage.cached * cached
+    input_cost += usage.cache_writes * written
+    if prices.cache_write is not None:
+        kept_long = min(usage.cache_writes_12h, usage.cache_writes)
+        input_cost += kept_long * written * (LONG_TTL_FACTOR - 1)
+    output_cost = usage.output * prices.output
+    if facts.long_prices and usage.input > _LONG_INPUT:
+        input_cost *= _LONG_INPUT_FACTOR
+        output_cost *= _LONG_OUTPUT_FACTOR
+    return factor * (input_cost + output_cost) / _MILLION
+
+
+_STANDARD_TIERS = ("", "auto", "default")
+"""The empty tier is that of a sum, or of a server that names none."""
+WINDOW_FACTORS = {"2h": 0.7, "8h": 0.6}
+"""By the time that a background answer may take, at the standard tier: "30% below
+Standard token pricing", "40% below" (OpenAI's guide "Flex processing", 2026-11)."""
+
+
+def _tier_factor(
+    tier: str, prices: ModelPrices, today: date, completion_window: str
+) -> float | None:
+    """Return how often the standard price is paid; None if nobody says it."""
+    if tier in _STANDARD_TIERS:
+        return WINDOW_FACTORS.get(completion_window, 1)
+    # `priority` was renamed `fast` on 2026-07-30; either may come back.
+    if tier in ("fast", "priority"):
+        return prices.fast
+    if tier == "ultrafast":
+        last_day = prices.ultrafast_until
+        if last_day and today.isoformat() > last_day:
+            return prices.ultrafast_later
+        return prices.ultrafast
+    return 0.5 if tier == "flex" else None
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.appended
+#
+# Items that say at their place in a chat what fields of a request say.
+#
+# A chat that only grows changes its tools, its effort and its format with such items. A
+# server that does not have them gets the same in the fields.
+# --------------------------------------------------------------------------------------
+
+
+APPENDED = frozenset({ADDED_TOOLS, CONFIGURATION})
+"""The types of these items."""
+
+_CONFIGURED = ("reasoning", "text")
+"""The fields that a configuration update can change."""
+
+
+def declared_tools(payload: Mapping[str, Any]) -> list[Item]:
+    """Return the tools of a request and of its items, in this order."""
+    tools = list(payload.get("tools") or ())
+    for item in payload["input"]:
+        if item_type(item) == ADDED_TOOLS:
+            tools += item["tools"]
+    return tools
+
+
+def lower_payload(payload: Mapping[str, Any], kinds: Set[str]) -> dict[str, Any]:
+    """Return a request whose own fields say what items of these `kinds` said."""
+    lowered = dict(payload)
+    if not kinds:
+        return lowered
+    items = payload["input"]
+    lowered["input"] = [item for item in items if item_type(item) not in kinds]
+    if CONFIGURATION in kinds:
+        lowered |= _configured_fields(payload)
+    if ADDED_TOOLS in kinds:
+        tools = declared_tools(payload)
+        if tools:
+            lowered["tools"] = tools
+    return lowered
+
+
+def _configured_fields(payload: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields that updates change, as they are behind the last update."""
+    fields: dict[str, Any] = {}
+    for item in payload["input"]:
+        if item_type(item) != CONFIGURATION:
+            continue
+        for key in _CONFIGURED:
+            if key in item:
+                before = fields.get(key, payload.get(key, {}))
+                fields[key] = {**before, **item[key]}
+    return fields
 
 
 # --------------------------------------------------------------------------------------
@@ -3741,15 +4093,18 @@ def resolve_model(
     if known is None:
         known = (name, None)
     model_id, stated_effort = known
+    shown_name = _AUTO_NAMES.get(name) or _shown_name(model_id, stated_effort)
     return ResolvedModel(
         id=model_id,
         family=_model_family(model_id),
         effort=stated_effort,
         facts=_model_facts(model_id),
-        name=_shown_name(model_id, stated_effort),
+        name=shown_name,
     )
 
 
+_AUTO_NAMES = {"gpt-5-auto": "GPT Auto (chooses for each chat)"}
+"""A name that stands for several models must not look like one of them."""
 _RESEARCH = "-research"
 _RESEARCH_EFFORTS = ("high", "xhigh", "max")
 
@@ -4405,13 +4760,11 @@ class LeaveOutItem(ChatRepair):
 
     @property
     def message(self) -> str:
-        """The status line for the person who waits."""
         if self.keeps_words:
             return f"One earlier {self.noun} was sent as plain text."
         return f"One earlier {self.noun} could not be sent again and was left out."
 
     def stored(self) -> list[str]:
-        """Return the form that a chat stores."""
         return ["item", self.name]
 
     def change_of(self, row: NamedItem) -> ItemChange:
@@ -4429,13 +4782,11 @@ class SendAsText(ChatRepair):
 
     @property
     def message(self) -> str:
-        """The status line for the person who waits."""
         if self.had_media:
             return "An image or file could not be sent to the model and was left out."
         return f"One earlier {self.noun} was sent as plain text."
 
     def stored(self) -> list[str]:
-        """Return the form that a chat stores."""
         return ["text", self.name]
 
     def change_of(self, row: NamedItem) -> ItemChange:
@@ -4452,19 +4803,16 @@ class LeaveOutKind(ChatRepair):
 
     @property
     def message(self) -> str:
-        """The status line for the person who waits."""
         if self.kind == "code_interpreter_call":
             return "Earlier code runs are no longer available: answering without them."
         noun = self.kind.replace("_", " ")
         return f"Earlier items of the type {noun} were left out."
 
     def stored(self) -> list[str]:
-        """Return the form that a chat stores."""
         return ["kind", self.kind, self.until]
 
     @property
     def last_name(self) -> str:
-        """The name of the last item that it is about."""
         return self.until
 
     def change_of(self, row: NamedItem) -> ItemChange:
@@ -4483,19 +4831,16 @@ class LeaveOutReasoning(ChatRepair):
 
     @property
     def message(self) -> str:
-        """The status line for the person who waits."""
         return (
             "The server could not read earlier reasoning in this chat: answering "
             "without it."
         )
 
     def stored(self) -> list[str]:
-        """Return the form that a chat stores."""
         return ["reasoning", self.until]
 
     @property
     def last_name(self) -> str:
-        """The name of the last item that it is about."""
         return self.until
 
     def change_of(self, row: NamedItem) -> ItemChange:
@@ -4513,7 +4858,6 @@ class PlainItems(ChatRepair):
 
     @property
     def message(self) -> str:
-        """The status line for the person who waits."""
         refused = "with its images and files" if self.had_media else "as it was"
         return (
             f"The server rejected this chat {refused}: only its texts and tool results "
@@ -4526,7 +4870,6 @@ class PlainItems(ChatRepair):
 
     @property
     def last_name(self) -> str:
-        """The name of the last item that it is about."""
         return self.until
 
     def change_of(self, row: NamedItem) -> ItemChange:
@@ -4543,7 +4886,6 @@ class WordsAlone(ChatRepair):
 
     @property
     def message(self) -> str:
-        """The status line for the person who waits."""
         return "The server rejected this chat again: only its text was sent."
 
     def stored(self) -> list[str]:
@@ -4552,7 +4894,6 @@ class WordsAlone(ChatRepair):
 
     @property
     def last_name(self) -> str:
-        """The name of the last item that it is about."""
         return self.until
 
     def change_of(self, row: NamedItem) -> ItemChange:
@@ -4572,11 +4913,9 @@ class LeaveOutPlainReasoning(ChatRepair):
 
     @property
     def message(self) -> str:
-        """The status line for the person who waits."""
         return "The server does not accept its own reasoning: answering without it."
 
     def stored(self) -> list[str]:
-        """Return nothing that a chat stores."""
         return []
 
     def change_of(self, row: NamedItem) -> ItemChange:
@@ -4595,11 +4934,9 @@ class LeaveOutImages(ChatRepair):
 
     @property
     def message(self) -> str:
-        """The status line for the person who waits."""
         return "This model cannot see images: answering without them."
 
     def stored(self) -> list[str]:
-        """Return nothing that a chat stores."""
         return []
 
     def change_of(self, row: NamedItem) -> ItemChange:
@@ -4829,6 +5166,7 @@ def _part_without_media(part: object) -> object:
 MAY_BE_LEFT_OUT = frozenset(
     {
         "access_programs",
+        "background_options",
         "context_management",
         "image",
         "include",
@@ -4931,7 +5269,6 @@ class LeaveOutParameter(RequestRepair):
 
     @property
     def message(self) -> str:
-        """The status line for the person who waits."""
         if self.path == "stream":
             return "The model cannot stream here: the answer arrives all at once."
         return _refused_message(self.path)
@@ -4961,7 +5298,6 @@ class ReplaceEffort(RequestRepair):
 
     @property
     def message(self) -> str:
-        """The status line for the person who waits."""
         return f"The model does not have this effort: using {self.allowed}."
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
@@ -4999,7 +5335,6 @@ class LeaveOutToolChoice(RequestRepair):
 
     @property
     def message(self) -> str:
-        """The status line for the person who waits."""
         return _refused_message("tool_choice")
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
@@ -5025,7 +5360,6 @@ class LeaveOutTool(RequestRepair):
 
     @property
     def message(self) -> str:
-        """The status line for the person who waits."""
         return _refused_message(f"the tool {self.name[:64]}")
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
@@ -5089,7 +5423,6 @@ class LeaveOutField(RequestRepair):
 
     @property
     def message(self) -> str:
-        """The status line for the person who waits."""
         return _refused_message(self.keys[-1][:_MAX_TYPE])
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
@@ -5131,7 +5464,6 @@ class LeaveOutStrict(RequestRepair):
 
     @property
     def message(self) -> str:
-        """The status line for the person who waits."""
         return _refused_message("strict")
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
@@ -5169,7 +5501,6 @@ class LowerItems(RequestRepair):
 
     @property
     def message(self) -> str:
-        """The status line for the person who waits."""
         return _refused_message(self.kind)
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
@@ -5188,7 +5519,6 @@ class MoveMessages(RequestRepair):
 
     @property
     def message(self) -> str:
-        """The status line for the person who waits."""
         return (
             "The model's server does not accept text between a tool call and its result: "
             "moving the text after it."
@@ -5899,6 +6229,9 @@ def read_parameters(body: JsonObject) -> tuple[dict[str, Any], list[str]]:
 
     `reasoning` and `text` hold what Chat Completions has beside them. Keys that the API
     does not have stay. `stop` implies `truncation: "disabled"` (docs/parameters.md).
+
+    Raises InvalidParameter for a format of the answer that cannot be sent: whoever asks
+    for JSON would read free text in its place.
     """
     given = given_values(body)
     errors: list[str] = []
@@ -5907,9 +6240,11 @@ def read_parameters(body: JsonObject) -> tuple[dict[str, Any], list[str]]:
             given.setdefault("max_output_tokens", given.pop(name))
     if "stop" in given:
         given.setdefault("truncation", "disabled")
-    if "response_format" in given:
+    if given.get("response_format"):
         given["response_format"] = _with_schema(given)
     _read_values(given, "", errors)
+    own_format = as_mapping(given.get("text")).get("format")
+    format_name = "text.format" if own_format else "response_format"
     for key, fields in _OBJECTS.items():
         own = given_values(given.get(key, {}))
         for field, name in fields.items():
@@ -5919,6 +6254,8 @@ def read_parameters(body: JsonObject) -> tuple[dict[str, Any], list[str]]:
                 own[field] = value
         _read_values(own, f"{key}.", errors)
         given[key] = own
+    if "format" in given["text"]:
+        given["text"]["format"] = _read_format(format_name, given["text"]["format"])
     return given, errors
 
 
@@ -5939,32 +6276,32 @@ def _read_values(values: dict[str, Any], prefix: str, errors: list[str]) -> None
             continue
         try:
             values[key] = read(name, value)
-        except InvalidRequest as error:
+        except InvalidParameter as error:
             errors.append(str(error))
 
 
 def read_bool(name: str, value: object) -> bool:
-    """Return the value of true, false, 1 or 0, also as text; raises InvalidRequest."""
+    """Return the value of true, false, 1 or 0, also as text; raises InvalidParameter."""
     if isinstance(value, bool | int | str):
         if value in (True, "true", "1"):
             return True
         if value in (False, "false", "0"):
             return False
-    raise parameter_error(name, "it must be true or false")
+    raise InvalidParameter(name, "it must be true or false")
 
 
 def _read_object(name: str, value: object) -> JsonObject:
     if not isinstance(value, Mapping):
-        raise parameter_error(name, "it must be a JSON object")
+        raise InvalidParameter(name, "it must be a JSON object")
     return value
 
 
 def _read_word(name: str, value: object) -> str:
-    """Return a word of the API, written in any case; raises InvalidRequest."""
+    """Return a word of the API, written in any case; raises InvalidParameter."""
     word = value.strip().lower() if isinstance(value, str) else ""
     if word not in _WORDS[name]:
         words = ", ".join(_WORDS[name])
-        raise parameter_error(name, f"it must be one of {words}")
+        raise InvalidParameter(name, f"it must be one of {words}")
     return word
 
 
@@ -5985,11 +6322,11 @@ def _read_format(name: str, value: object) -> dict[str, Any]:
     try:
         json_size(form, _MAX_FORMAT)
     except JsonTooLarge:
-        raise parameter_error(name, "it is too large") from None
+        raise InvalidParameter(name, "it is too large") from None
     kind = form.get("type")
     if kind not in _ANSWER_FORMATS:
         words = ", ".join(_ANSWER_FORMATS)
-        raise parameter_error(name, f"its type is none of {words}")
+        raise InvalidParameter(name, f"its type is none of {words}")
     if kind != "json_schema":
         return {"type": kind}
     described = form.get("json_schema")
@@ -6009,7 +6346,7 @@ def _schema_fields(name: str, value: object) -> dict[str, Any]:
         value = parse_json_object(value)
     if not isinstance(value, Mapping) or not isinstance(value.get("schema"), Mapping):
         why = 'json_schema has to be a JSON object with the schema under "schema"'
-        raise parameter_error(name, why)
+        raise InvalidParameter(name, why)
     own_name = str(value.get("name") or "response")
     format_name = _NOT_IN_A_NAME.sub("_", own_name)[:_MAX_FORMAT_NAME]
     fields: dict[str, Any] = {"name": format_name, "schema": value["schema"]}
@@ -6018,11 +6355,6 @@ def _schema_fields(name: str, value: object) -> dict[str, Any]:
     strict = value.get("strict")
     fields["strict"] = strict is not None and read_bool("json_schema.strict", strict)
     return fields
-
-
-def parameter_error(name: str, why: str) -> InvalidRequest:
-    """Return the error of a parameter that cannot be sent."""
-    return InvalidRequest(f"The setting {name} cannot be sent: {why}.")
 
 
 _WORDS: Mapping[str, tuple[str, ...]] = {
@@ -6034,7 +6366,6 @@ _VALUE_READERS: Mapping[str, Callable[[str, object], Any]] = {
     **dict.fromkeys(("enable_stream", "parallel_tool_calls"), read_bool),
     **dict.fromkeys(_OBJECTS, _read_object),
     **dict.fromkeys(_WORDS, _read_word),
-    "text.format": _read_format,
 }
 """What reads a value that more than its type is known of."""
 
@@ -7165,8 +7496,9 @@ class ResponsesRequest(BaseModel):
     input: SkipValidation[list[Item]]  # it may be very large
     instructions: str | None = None
     stream: bool = True
-    store: bool = False  # the API's default keeps a response for 30 days or more
+    store: bool | None = False  # the API's default keeps a response for 30 days or more
     background: bool | None = None
+    background_options: dict[str, Any] | None = None
     include: list[str] | None = None
     reasoning: dict[str, Any] | None = None
     text: dict[str, Any] | None = None
@@ -7227,6 +7559,10 @@ class Settings(NamedTuple):
     verbosity: str | None = None
     stream: bool = True
     background: bool = False
+    background_store: bool | None = True
+    """`store` of a background request; None: it is not sent."""
+    completion_window: str = ""
+    """How long a background answer may take, for less money; empty: not at all."""
     encrypted_reasoning: bool = True
     tools: Sequence[Item] = ()
     parallel_tool_calls: bool | None = None
@@ -7263,9 +7599,6 @@ def build_request(
         "tools": tools or None,
         "parallel_tool_calls": settings.parallel_tool_calls,
     }
-    if settings.background:
-        fields["background"] = True
-        fields["store"] = True  # background mode requires it
     # An unknown model reasons if an effort is set.
     with_reasoning = False
     if facts.reasoning or effort is not None:
@@ -7273,6 +7606,14 @@ def build_request(
         with_reasoning = settings.encrypted_reasoning
     fields["include"] = _list_includes(tools, with_reasoning)
     fields |= {**settings.defaults, **passed_on}
+    if settings.background:
+        fields["background"] = True
+        fields["store"] = settings.background_store
+        is_standard = fields.get("service_tier") in (None, "auto", "default")
+        if settings.completion_window and is_standard:
+            window = settings.completion_window
+            fields["background_options"] = {"completion_window": window}
+            fields["stream"] = False  # "stream: false or omitted" (SDK 3.57.0)
     _keep_what_fits(fields, facts, effort_in_use)
     return ResponsesRequest(**fields)
 
@@ -7318,7 +7659,7 @@ def _check_passed_on(given: JsonObject) -> tuple[dict[str, Any], list[str]]:
         complaints: list[str] = []
         for name, reason in reasons.items():
             del kept[name]
-            complaints.append(str(parameter_error(name, reason)))
+            complaints.append(str(InvalidParameter(name, reason)))
         return kept, complaints
     return kept, []
 
@@ -7405,7 +7746,7 @@ def unsent_parameters(
     asked_length = passed_on.get("max_output_tokens")
     sent_length = request.max_output_tokens
     if asked_length and str(asked_length) != str(sent_length):
-        error = parameter_error("max_output_tokens", f"{sent_length} is sent")
+        error = InvalidParameter("max_output_tokens", f"{sent_length} is sent")
         complaints.append(str(error))
     names: list[str] = []
     for key in ("reasoning", "text"):
@@ -8115,6 +8456,8 @@ class Status(NamedTuple):
     """Whether the same request failed and is sent again."""
     is_note: bool = True
     """Whether the line is worth reading later: the last line counts those."""
+    subject: str = ""
+    """What the last line says of it: money, or a setting without effect."""
 
 
 class Trace(NamedTuple):
@@ -8174,8 +8517,8 @@ class RunDone(NamedTuple):
     output: tuple[Item, ...] = ()
     """The finished items of the whole run, outputs of calls among them."""
     trace: Trace = Trace()
-    cost: float | None = None
-    """In US dollars, None if unknown."""
+    cost: Cost | None = None
+    """None if unknown."""
     usages: tuple[Usage, ...] = ()
     """Those of all responses."""
     usage_note: str = ""
@@ -8655,6 +8998,97 @@ def _import_first(*names: str) -> Any:
 
 
 # --------------------------------------------------------------------------------------
+# openai_responses.transport.unreachable
+#
+# Why a server cannot be reached, in words for administrators.
+#
+# The words are ours: those of the system and of aiohttp can quote an address with its
+# password.
+# --------------------------------------------------------------------------------------
+
+
+_NEVER_CONNECTED = (
+    aiohttp.ClientConnectorError,
+    aiohttp.ClientHttpProxyError,
+    aiohttp.ServerTimeoutError,
+)
+"""The last is of connecting: aiohttp is given no other limit."""
+
+_IN_TIME = "it did not accept the connection in time"
+_CLOSED = "it closed the connection without an answer"
+_NO_ROUTE = "there is no route to it"
+_REASONS: Mapping[int | None, str] = {
+    errno.ECONNREFUSED: "it refused the connection",
+    errno.EHOSTUNREACH: _NO_ROUTE,
+    errno.ENETUNREACH: _NO_ROUTE,
+    errno.ETIMEDOUT: _IN_TIME,
+    errno.ECONNRESET: _CLOSED,
+    errno.EPIPE: _CLOSED,
+}
+"""What the system reports about a connection."""
+_MAY_NEED_A_PROXY = (_NO_ROUTE, _IN_TIME)
+
+
+def unreachable_error(
+    error: Exception, endpoint: Endpoint, proxy: str | None
+) -> ConnectionFailed:
+    """Return our error for one of aiohttp's; `proxy` is the one on the way."""
+    was_sent = not isinstance(error, _NEVER_CONNECTED)
+    if isinstance(error, aiohttp.ClientHttpProxyError) and error.status == 407:
+        sentence = SENTENCES["refused"]["407"]
+        fault = FAULTS["refused", "407"]
+    else:
+        word, server, reason = _find_cause(error, endpoint, proxy)
+        form = SENTENCES["unreachable"][word]
+        sentence = form.format(server=server, reason=reason)
+        fault = FAULTS.get(("unreachable", word), NO_FAULT)
+    return ConnectionFailed(sentence, was_sent=was_sent, fault=fault)
+
+
+def _find_cause(
+    error: Exception, endpoint: Endpoint, proxy: str | None
+) -> tuple[str, str, str]:
+    """Return the word of the sentence, what cannot be reached, and the reason."""
+    reason = _reason(error)
+    match error:
+        case aiohttp.ClientProxyConnectionError():
+            parts = urlsplit(proxy or "")
+            port = f":{parts.port}" if parts.port else ""
+            word = "proxy" if endpoint.proxy.strip() else "environment_proxy"
+            return word, f"{parts.hostname}{port}", reason
+        case aiohttp.ClientHttpProxyError():
+            return "tunnel", endpoint.host, f"HTTP {error.status}"
+        case aiohttp.ClientConnectorCertificateError():
+            cause = getattr(error.certificate_error, "verify_message", "")
+            return "certificate", endpoint.host, f": {cause}" if cause else ""
+        case aiohttp.ClientSSLError():
+            return "tls", endpoint.host, reason
+    may_need_proxy = proxy is None and reason in _MAY_NEED_A_PROXY
+    return "no_way" if may_need_proxy else "", endpoint.host, reason
+
+
+def _reason(error: Exception) -> str:
+    """Return why a connection failed, as the end of a sentence."""
+    cause = error
+    if isinstance(error, aiohttp.ClientConnectorError):
+        cause = error.os_error
+    if isinstance(cause, ssl.SSLError):
+        return "it does not use TLS, or its certificate is not trusted"
+    if isinstance(cause, socket.gaierror):
+        if cause.errno == socket.EAI_AGAIN:
+            return "the name server does not answer"
+        return "its name is not found"
+    if isinstance(error, aiohttp.ClientConnectorDNSError):
+        return "its name is not found"
+    if isinstance(cause, aiohttp.ServerDisconnectedError):
+        return _CLOSED
+    if isinstance(cause, TimeoutError):
+        return _IN_TIME
+    number = cause.errno if isinstance(cause, OSError) else None
+    return _REASONS.get(number, type(error).__name__)
+
+
+# --------------------------------------------------------------------------------------
 # openai_responses.transport.connections
 #
 # Pooled HTTP sessions; the only module that opens a connection.
@@ -9103,14 +9537,6 @@ def _reset_of_used_up(headers: Mapping[str, str]) -> float | None:
     return max(waits, default=None)
 
 
-_NEVER_CONNECTED = (
-    aiohttp.ClientConnectorError,
-    aiohttp.ClientHttpProxyError,
-    aiohttp.ServerTimeoutError,
-)
-"""The last is of connecting: aiohttp is given no other limit."""
-
-
 _STATUS_OK = 200
 _FIRST_BAD_STATUS = 300
 _TOO_MANY_REQUESTS = 429
@@ -9185,6 +9611,7 @@ class Connections:
             body = await _encode(payload)
         url = endpoint.url(path)
         with self._pool().lend() as session:
+            proxy = proxy_for(endpoint, url)
             sent = session.request(
                 method,
                 url,
@@ -9194,10 +9621,10 @@ class Connections:
                 data=body,
                 headers=headers,
                 ssl=self._ssl_context(endpoint),
-                proxy=proxy_for(endpoint, url),
+                proxy=proxy,
                 timeout=aiohttp.ClientTimeout(sock_connect=deadlines.timeouts.connect),
             )
-            with closing(await _receive(sent, endpoint, deadlines)) as response:
+            with closing(await _receive(sent, endpoint, proxy, deadlines)) as response:
                 body = None  # a large one must not stay while the answer streams
                 answer = HttpResponse(response, deadlines)
                 is_good = response.status < _FIRST_BAD_STATUS
@@ -9297,9 +9724,12 @@ _CHARACTERS_AT_ONCE = 1024 * 1024
 
 
 async def _receive(
-    answer: Awaitable[aiohttp.ClientResponse], endpoint: Endpoint, deadlines: Deadlines
+    answer: Awaitable[aiohttp.ClientResponse],
+    endpoint: Endpoint,
+    proxy: str | None,
+    deadlines: Deadlines,
 ) -> aiohttp.ClientResponse:
-    """Return the response, or raise our error for aiohttp's.
+    """Return the response, or raise our error for aiohttp's; `proxy` is on the way.
 
     A line break in the key or an odd host is a ValueError there.
     """
@@ -9310,29 +9740,13 @@ async def _receive(
     except _NETWORK_ERRORS as error:
         if scope.expired():
             raise deadlines.timeout_error() from None
-        raise _connection_failed(error, endpoint.host) from None
+        raise unreachable_error(error, endpoint, proxy) from None
     except ValueError:
         raise InvalidRequest(
             "The key, the address, the proxy or a header of the model's server contains "
             "an invalid character.",
             SettingFault(("api_key", "base_url", "proxy", "extra_headers")),
         ) from None
-
-
-def _connection_failed(error: Exception, host: str) -> ConnectionFailed:
-    """Return our error for one of aiohttp's."""
-    match error:
-        case aiohttp.ClientProxyConnectionError() | aiohttp.ClientHttpProxyError():
-            sentence = SENTENCES["refused"]["407"]
-            fault = SettingFault(("proxy",))
-        case aiohttp.ClientConnectorCertificateError() | aiohttp.ClientSSLError():
-            sentence = f"The certificate of {host} is not trusted."
-            fault = SettingFault(("base_url", "ca_bundle", "verify_ssl"))
-        case _:
-            sentence = f"The model's server at {host} cannot be reached. Try again."
-            fault = SettingFault(("base_url",), "possible")
-    was_sent = not isinstance(error, _NEVER_CONNECTED)
-    return ConnectionFailed(sentence, was_sent=was_sent, fault=fault)
 
 
 def _unreadable_answer(ending: Ending) -> UnreadableAnswer:
@@ -10829,7 +11243,11 @@ class ResponseState:
         response = event.response
         if not response and not self._items and event.status != "failed":
             return []  # an end that says nothing of a response that has brought nothing
-        self.usage = read_usage(response.get("usage"), response.get("service_tier"))
+        self.usage = read_usage(
+            response.get("usage"),
+            response.get("service_tier"),
+            response.get("tool_usage"),
+        )
         self.trace = self.trace._replace(
             model=str(response.get("model") or ""),
             removed=_removals(response.get("input_transformations")),
@@ -11755,7 +12173,7 @@ class Attempts:
         if self._may_leave_flex(failure.error):
             update = {"service_tier": "default"}
             self.request = self.request.model_copy(update=update)
-            return Status(_STANDARD_TIER), 0.0
+            return Status(_STANDARD_TIER, subject="costs twice as much"), 0.0
         if is_final(failure.error):
             return None, 0.0
         # What the refusal names is changed at once. Else the same bytes are sent again,
@@ -13576,84 +13994,6 @@ def _without_description(tool: Item) -> Item:
 
 
 # --------------------------------------------------------------------------------------
-# openai_responses.audit
-#
-# The lines of the audit log: JSON, without any text of a chat.
-#
-# The fields of an event are always in its line, null where nothing valid is known. No
-# line gets a key, and all read only names, kinds and numbers.
-# --------------------------------------------------------------------------------------
-
-
-_OPENAI_HOST = "api.openai.com"
-
-_API_WORD = re.compile(r"[a-z][a-z_.]{0,63}(?:\[\d{1,5}\][a-z_.]{0,64}){0,4}")
-_MODEL_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}")
-_LINE_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
-_HOST_NAME = re.compile(r"[a-z0-9._:-]{1,253}")
-_FORMATS = ("text", "json_object", "json_schema")
-
-
-class AuditedRequest(NamedTuple):
-    """A request to `host`, and the lines about it."""
-
-    payload: JsonObject
-    host: str
-    request_id: str
-
-    def request_line(self) -> str:
-        """Return the line before the request is sent."""
-        text_format = as_mapping(self.payload.get("text", {}).get("format"))
-        response_format = text_format.get("type", "text")
-        if response_format not in _FORMATS:
-            response_format = None
-        items = self.payload["input"]
-        messages = [item for item in items if item_type(item) == "message"]
-        return self._line(
-            "request",
-            response_format=response_format,
-            stream=self.payload.get("stream", False),
-            tool_count=len(self.payload.get("tools", ())),
-            input_message_count=len(messages),
-        )
-
-    def success_line(self, response_model: object) -> str:
-        """Return the line for an answer, complete or not."""
-        model = _keep_valid(_MODEL_NAME, response_model)
-        return self._line("success", response_model=model, status_code=200)
-
-    def error_line(self, error: ApiError, status: int | None) -> str:
-        """Return the line for a failure; `status` is None if no answer came."""
-        return self._line(
-            "error",
-            status_code=status,
-            code=_keep_valid(_API_WORD, error.code),
-            param=_keep_valid(_API_WORD, error.param),
-            error_type=_keep_valid(_API_WORD, error.type),
-        )
-
-    def _line(self, event: str, **fields: object) -> str:
-        host = _keep_valid(_HOST_NAME, self.host)
-        line = {
-            "event": f"responses_api_{event}",
-            "model": _keep_valid(_MODEL_NAME, self.payload.get("model")),
-            "request_id": _keep_valid(_LINE_ID, self.request_id),
-            **fields,
-            "base_url_host": host,
-            "use_custom_base_url": host != _OPENAI_HOST,
-        }
-        return json.dumps(line, separators=(",", ":"))
-
-
-def _keep_valid(shape: re.Pattern[str], value: object) -> str | None:
-    """Return `value` if it has the expected form and looks like no secret."""
-    if not isinstance(value, str) or not shape.fullmatch(value):
-        return None
-    looks_secret = redact(value) != value
-    return None if looks_secret else value
-
-
-# --------------------------------------------------------------------------------------
 # openai_responses.loop.trials
 #
 # Follows the repairs of a run until the server accepts a request.
@@ -14181,6 +14521,91 @@ async def _remote_refusals(
 
 
 # --------------------------------------------------------------------------------------
+# openai_responses.audit
+#
+# The lines of the audit log: JSON, without any text of a chat.
+#
+# The fields of an event are always in its line, null where nothing valid is known. No
+# line gets a key, and all read only names, kinds and numbers.
+# --------------------------------------------------------------------------------------
+
+
+_OPENAI_API_HOST = "api.openai.com"
+
+_API_WORD = re.compile(r"[a-z][a-z_.]{0,63}(?:\[\d{1,5}\][a-z_.]{0,64}){0,4}")
+_MODEL_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}")
+_LINE_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
+_HOST_NAME = re.compile(r"[a-z0-9._:-]{1,253}")
+_FORMATS = ("text", "json_object", "json_schema")
+
+
+class AuditedRequest(NamedTuple):
+    """A request to `host`, and the lines about it.
+
+    `run_id` names the answer in the server's log; the server names its response in
+    `request_id`, which is null before it answers.
+    """
+
+    payload: JsonObject
+    host: str
+    run_id: str
+
+    def request_line(self) -> str:
+        """Return the line before the request is sent."""
+        text_format = as_mapping(self.payload.get("text", {}).get("format"))
+        response_format = text_format.get("type", "text")
+        if response_format not in _FORMATS:
+            response_format = None
+        items = self.payload["input"]
+        messages = [item for item in items if item_type(item) == "message"]
+        return self._line(
+            "request",
+            "",
+            response_format=response_format,
+            stream=self.payload.get("stream", False),
+            tool_count=len(self.payload.get("tools", ())),
+            input_message_count=len(messages),
+        )
+
+    def success_line(self, response_model: object, request_id: str) -> str:
+        """Return the line for an answer, complete or not."""
+        model = _keep_valid(_MODEL_NAME, response_model)
+        return self._line("success", request_id, response_model=model, status_code=200)
+
+    def error_line(self, error: ApiError, status: int | None, request_id: str) -> str:
+        """Return the line for a failure; `status` is None if no answer came."""
+        return self._line(
+            "error",
+            request_id,
+            status_code=status,
+            code=_keep_valid(_API_WORD, error.code),
+            param=_keep_valid(_API_WORD, error.param),
+            error_type=_keep_valid(_API_WORD, error.type),
+        )
+
+    def _line(self, event: str, request_id: str, **fields: object) -> str:
+        host = _keep_valid(_HOST_NAME, self.host)
+        line = {
+            "event": f"responses_api_{event}",
+            "model": _keep_valid(_MODEL_NAME, self.payload.get("model")),
+            "run_id": _keep_valid(_LINE_ID, self.run_id),
+            "request_id": _keep_valid(_LINE_ID, request_id),
+            **fields,
+            "base_url_host": host,
+            "use_custom_base_url": host != _OPENAI_API_HOST,
+        }
+        return json.dumps(line, separators=(",", ":"))
+
+
+def _keep_valid(shape: re.Pattern[str], value: object) -> str | None:
+    """Return `value` if it has the expected form and looks like no secret."""
+    if not isinstance(value, str) or not shape.fullmatch(value):
+        return None
+    looks_secret = redact(value) != value
+    return None if looks_secret else value
+
+
+# --------------------------------------------------------------------------------------
 # owui_chat.events
 #
 # The events of an answer: those of its run, with what is shown and stored of it.
@@ -14222,91 +14647,6 @@ class TurnDetails(NamedTuple):
 
 CitedEvent = RunEvent | SourceCited
 AnswerEvent = CitedEvent | Marker | StoredRecord | TurnDetails
-
-
-# --------------------------------------------------------------------------------------
-# owui_chat.code
-#
-# Code that the API ran, in the host's form.
-#
-# The host has a card for code and puts its content into the text of later turns
-# (docs/reference/open-webui.md, "The stored output and the next turn"). There it takes
-# the place of the stored item. The host runs only code with `attributes` (the same,
-# "Rounds of tools").
-#
-# The page shows the code between two fences and does not show `output` (observed on
-# 0.12.4). So the text of the code closes the first block and opens a second one with its
-# output, which the page's last fence closes.
-# --------------------------------------------------------------------------------------
-
-
-CODE_CARD = "open_webui:code_interpreter"
-
-
-def code_host_item(item: JsonObject) -> Item:
-    """Return code and its output as the host's own item."""
-    return {
-        "type": CODE_CARD,
-        "id": item.get("id"),
-        "status": item.get("status") or "completed",
-        "lang": "python",
-        "code": replay_code(item, code_output(item)),
-    }
-
-
-def replay_code(item: JsonObject, printed: str) -> str:
-    """Return code as the page shows it, with its output in a block below."""
-    code = str(item.get("code") or "")
-    output = printed.strip("\n").replace("```", "'''")
-    if not output:
-        return code
-    return f"{code}\n```\n```text\n{output}"
-
-
-def code_text(code: str) -> str:
-    """Return what the host puts into the text of a later turn for code."""
-    return f"<code_interpreter>\n{code}\n</code_interpreter>"
-
-
-_MAX_DELETED = 20
-"""Deleted cards of one run that are searched for: each time all texts are read."""
-_BETWEEN = "\0"
-"""Separates the texts of a run while they are searched as one."""
-
-
-def take_out_code(
-    texts: Sequence[str], items: Iterable[Item]
-) -> tuple[list[str], list[Item]]:
-    """Return the texts of a run without what the host inserted for code.
-
-    It stands there in the order of the `items`. Return also the code that is not there:
-    somebody has deleted its card.
-    """
-    whole = _BETWEEN.join(text.replace(_BETWEEN, "") for text in texts)
-    pieces: list[str] = []
-    deleted: list[Item] = []
-    start = 0
-    for item in items:
-        code = code_host_item(item)["code"]
-        if not code:
-            continue
-        inserted = code_text(code)
-        position = -1
-        if len(deleted) < _MAX_DELETED:
-            position = whole.find(inserted, start)
-        if position < 0:
-            deleted.append(item)
-        else:
-            pieces.append(whole[start:position])
-            start = position + len(inserted)
-    pieces.append(whole[start:])
-    remaining = "".join(pieces).split(_BETWEEN)
-    cleaned: list[str] = []
-    for before, after in zip(texts, remaining, strict=True):
-        # A text without code keeps the white space at its ends.
-        text = before if before == after else after.strip()
-        cleaned.append(text)
-    return cleaned, deleted
 
 
 # --------------------------------------------------------------------------------------
@@ -14729,6 +15069,204 @@ def walk_branch(rows: JsonObject, tip: str) -> Iterator[tuple[str, JsonObject]]:
 
 
 # --------------------------------------------------------------------------------------
+# owui_chat.wording
+#
+# How numbers, and texts of strangers, are written for people.
+# --------------------------------------------------------------------------------------
+
+
+def plural(count: int, noun: str) -> str:
+    """Return a number with its noun: `1 round`, `2 rounds`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+_SHOWS_NOTHING = re.compile(
+    r"[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0e\uffa0"
+    r"\U000e0100-\U000e01ef]|(?<![\u203c-\u3299\U0001f000-\U0001faff])\ufe0f"
+)
+"""Characters that Python calls printable, and that leave no trace: joiners, fillers,
+the empty pattern of Braille, variation selectors. The selector that makes an emoji of a
+symbol is common and stays, one after each symbol."""
+
+
+def with_escapes(text: str) -> str:
+    """Return a text with escapes for what cannot be seen, or changes what is next to it.
+
+    Some characters turn the direction of a line around, others take no room and can
+    hold a text of their own; a carriage return ends a block of code in Markdown.
+    """
+    if text.isprintable() and not _SHOWS_NOTHING.search(text):
+        return text
+    shown: list[str] = []
+    for index, character in enumerate(text):
+        if character.isprintable() and not _SHOWS_NOTHING.match(text, index):
+            shown.append(character)
+        else:
+            shown.append(json.dumps(character)[1:-1])  # as JSON writes it in ASCII
+    return "".join(shown)
+
+
+_BETWEEN_BREAKS = re.compile(r"[^\n\t]+")
+
+
+def value_with_escapes(value: Any) -> Any:
+    """Return a JSON value whose texts have such escapes; they keep their lines and tabs."""
+    if isinstance(value, Mapping):
+        shown: dict[str, Any] = {}
+        for name, inner in value.items():
+            shown_name = value_with_escapes(str(name))
+            while shown_name in shown:  # the model wrote an escape itself
+                shown_name += "'"
+            shown[shown_name] = value_with_escapes(inner)
+        return shown
+    if isinstance(value, list):
+        return [value_with_escapes(item) for item in value]
+    if isinstance(value, str):
+        return _BETWEEN_BREAKS.sub(lambda found: with_escapes(found[0]), value)
+    return value
+
+
+CHECK_HEADING = "The setup of this pipe, tested with"
+USAGE_HEADING = "### What it cost"
+"""How the answers to commands begin."""
+
+
+# --------------------------------------------------------------------------------------
+# owui_chat.commands
+#
+# Commands that the pipe answers itself: about the server, not for a model.
+#
+# Their answers name other people and how the server is set up. So a command and its answer
+# are left out of later requests, and of what tasks quote. Whoever may not use a command
+# sends it to the model like any other words: it is told by its answer.
+# --------------------------------------------------------------------------------------
+
+
+_HEADINGS = {
+    "/check": (CHECK_HEADING,),
+    "/usage": (USAGE_HEADING, "| Your use (UTC) |"),
+}
+"""How the answers begin, by the command; that of `/usage` in version 1.0.0 is the last."""
+
+
+def without_commands(parts: Sequence[ChatPart]) -> list[ChatPart]:
+    """Return a chat without commands and their answers."""
+    kept: list[ChatPart] = []
+    for part in parts:
+        asked = kept[-1] if kept else None
+        if isinstance(part, AssistantText) and isinstance(asked, UserMessage):
+            words = asked.stored.words if asked.stored else message_text(asked.item)
+            command = words.split(maxsplit=1)[:1]
+            headings = _HEADINGS.get(command[0].lower(), ()) if command else ()
+            if headings and part.text.lstrip().startswith(headings):
+                kept.pop()
+                continue
+        kept.append(part)
+    return kept
+
+
+_QUOTED_COMMAND = re.compile(
+    "^USER: /(?:check|usage)\\b[^\n]*\nASSISTANT: (?:"
+    + "|".join(re.escape(each) for group in _HEADINGS.values() for each in group)
+    # Up to the next message, or to what an administrator's prompt says below them.
+    + ").*?(?=^(?:USER|ASSISTANT|SYSTEM|TOOL): |^</|^#|\\Z)",
+    re.MULTILINE | re.DOTALL,
+)
+"""In the form in which Open WebUI quotes a chat in the prompt of a task
+(`get_messages_content`, utils/misc.py of 0.12.4)."""
+
+
+def without_quoted_commands(prompt: str) -> str:
+    """Return the prompt of a task without commands and their answers."""
+    return _QUOTED_COMMAND.sub("", prompt)
+
+
+# --------------------------------------------------------------------------------------
+# owui_chat.code
+#
+# Code that the API ran, in the host's form.
+#
+# The host has a card for code and puts its content into the text of later turns
+# (docs/reference/open-webui.md, "The stored output and the next turn"). There it takes
+# the place of the stored item. The host runs only code with `attributes` (the same,
+# "Rounds of tools").
+#
+# The page shows the code between two fences and does not show `output` (observed on
+# 0.12.4). So the text of the code closes the first block and opens a second one with its
+# output, which the page's last fence closes.
+# --------------------------------------------------------------------------------------
+
+
+CODE_CARD = "open_webui:code_interpreter"
+
+
+def code_host_item(item: JsonObject) -> Item:
+    """Return code and its output as the host's own item."""
+    return {
+        "type": CODE_CARD,
+        "id": item.get("id"),
+        "status": item.get("status") or "completed",
+        "lang": "python",
+        "code": replay_code(item, code_output(item)),
+    }
+
+
+def replay_code(item: JsonObject, printed: str) -> str:
+    """Return code as the page shows it, with its output in a block below."""
+    code = str(item.get("code") or "")
+    output = printed.strip("\n").replace("```", "'''")
+    if not output:
+        return code
+    return f"{code}\n```\n```text\n{output}"
+
+
+def code_text(code: str) -> str:
+    """Return what the host puts into the text of a later turn for code."""
+    return f"<code_interpreter>\n{code}\n</code_interpreter>"
+
+
+_MAX_DELETED = 20
+"""Deleted cards of one run that are searched for: each time all texts are read."""
+_BETWEEN = "\0"
+"""Separates the texts of a run while they are searched as one."""
+
+
+def take_out_code(
+    texts: Sequence[str], items: Iterable[Item]
+) -> tuple[list[str], list[Item]]:
+    """Return the texts of a run without what the host inserted for code.
+
+    It stands there in the order of the `items`. Return also the code that is not there:
+    somebody has deleted its card.
+    """
+    whole = _BETWEEN.join(text.replace(_BETWEEN, "") for text in texts)
+    pieces: list[str] = []
+    deleted: list[Item] = []
+    start = 0
+    for item in items:
+        code = code_host_item(item)["code"]
+        if not code:
+            continue
+        inserted = code_text(code)
+        position = -1
+        if len(deleted) < _MAX_DELETED:
+            position = whole.find(inserted, start)
+        if position < 0:
+            deleted.append(item)
+        else:
+            pieces.append(whole[start:position])
+            start = position + len(inserted)
+    pieces.append(whole[start:])
+    remaining = "".join(pieces).split(_BETWEEN)
+    cleaned: list[str] = []
+    for before, after in zip(texts, remaining, strict=True):
+        # A text without code keeps the white space at its ends.
+        text = before if before == after else after.strip()
+        cleaned.append(text)
+    return cleaned, deleted
+
+
+# --------------------------------------------------------------------------------------
 # owui_chat.storage.markers
 #
 # The marker grammar: a line in the text that names stored items and is invisible.
@@ -14985,6 +15523,8 @@ class Record(NamedTuple):
     message_id: str
     origin: Origin
     shown: str = ""
+    is_carried: bool = False
+    """Whether messages of the request carry it (`details_carrier`), not the chat."""
 
     @property
     def kind(self) -> str:
@@ -15326,7 +15866,7 @@ def build_input(
         items += ended_run
         items.append(part.item)
         run = []
-    items += _RunHistory(run, unused, reader).items()
+    items += _RunHistory(run, unused, reader, is_open=True).items()
     kinds = {item.get("type") for item in items}
     if "compaction" in kinds:
         items = since_compaction(_sent_compactions(items, repairs))
@@ -15395,12 +15935,16 @@ class _RunHistory:
         run: Sequence[AssistantPart],
         records: dict[str, Record],
         reader: Origin | None,
+        *,
+        is_open: bool = False,
     ) -> None:
         """Take what the `run` names out of the `records`.
 
         Without what nobody at this request's server can read. A call whose card was
         deleted stays for now, because it tells which reasoning must be removed with it.
+        A run is open if no message of the user follows: its answer goes on.
         """
+        self._is_open = is_open
         self._pieces: list[_Piece] = []
         self._items: dict[str, list[Item]] = {}
         """The items of each record, by its ULID."""
@@ -15426,7 +15970,8 @@ class _RunHistory:
             self._pieces.append(piece)
             record = records.pop(piece.ulid, None)
             if record:
-                self._items[piece.ulid] = _readable_items(record, reader)
+                readable = _readable_items(record, reader, is_open=self._is_open)
+                self._items[piece.ulid] = readable
                 self._shown[piece.ulid] = record.shown
 
     @cached_property
@@ -15538,13 +16083,21 @@ class _RunHistory:
         return items
 
 
-def _readable_items(record: Record, reader: Origin | None) -> list[Item]:
+def _readable_items(
+    record: Record, reader: Origin | None, *, is_open: bool
+) -> list[Item]:
     """Return what is sent of a record: a configuration is for its model alone.
 
-    Items are stored in the form in which they are sent again.
+    Items are stored in the form in which they are sent again. Plain reasoning goes to
+    its own server, and only until the answer that it led to is complete.
     """
     is_ours = bool(reader and reader.can_decrypt(record.origin))
-    return [item for item in record.payload if is_replayed(item, is_ours=is_ours)]
+    goes_on = is_open and is_ours and record.is_carried
+    return [
+        item
+        for item in record.payload
+        if is_replayed(item, is_ours=is_ours) or (goes_on and has_plain_reasoning(item))
+    ]
 
 
 def _call_item(call: ToolCall) -> Item:
@@ -15729,9 +16282,9 @@ def task_result(text: str, model: str) -> dict[str, Any]:
 
 
 def _clean(content: object) -> object:
-    """Return a content without the markers of the quoted chat."""
+    """Return a content without the markers and the commands of the quoted chat."""
     if isinstance(content, str):
-        return strip_markers(content)
+        return without_quoted_commands(strip_markers(content))
     if isinstance(content, list):
         return [_clean_part(part) for part in content]
     return content
@@ -15739,7 +16292,7 @@ def _clean(content: object) -> object:
 
 def _clean_part(part: object) -> object:
     if isinstance(part, Mapping) and isinstance(part.get("text"), str):
-        return {**part, "text": strip_markers(part["text"])}
+        return {**part, "text": without_quoted_commands(strip_markers(part["text"]))}
     return part
 
 
@@ -15783,7 +16336,7 @@ def host_usage(ended: RunDone) -> Chunk:
     }
     # Open WebUI adds repeated usage up (utils/response.py:104), so it is sent once.
     if ended.cost is not None:
-        counts["cost"] = ended.cost
+        counts["cost"] = ended.cost.dollars
     if ended.trace.response_id:
         counts["response_id"] = ended.trace.response_id
     return {"usage": counts}
@@ -15845,6 +16398,19 @@ def status_chunk(text: str) -> Chunk:
     return host_event("status", status)
 
 
+def compaction_chunk(*, has_ended: bool) -> Chunk:
+    """Return the host's event about a compaction of the chat, which begins or ends.
+
+    The page then says that it is in progress (utils/context_compaction.py:82 of 0.12.4).
+    """
+    shown = {
+        "action": "context_compaction",
+        "description": "Compacting context",
+        "done": has_ended,
+    }
+    return host_event("context_compaction", shown)
+
+
 def closing_chunk(line: str, metadata: JsonObject) -> Chunk:
     """Return the last status line; the host stores an agent's `metadata` with it."""
     chunk = status_chunk(line)
@@ -15858,14 +16424,17 @@ def metadata_field(ended: RunDone) -> Chunk:
     return {METADATA_KEY: dict(ended.metadata)} if ended.metadata else {}
 
 
-def source_chunk(name: str, text: str) -> Chunk:
+def source_chunk(name: str, text: str, url: str = "") -> Chunk:
     """Return a source below the answer that opens to show `text`."""
-    source = {
-        "source": {"name": name},
-        "document": [text],
-        "metadata": [{"source": name}],
-    }
-    return host_event("source", source)
+    return host_event("source", source_data(name, text, url))
+
+
+def source_data(name: str, text: str, url: str = "") -> Chunk:
+    """Return a source in the host's form; its address, if any, is what it leads to."""
+    source = {"name": name, "url": url} if url else {"name": name}
+    # `[1]` in a text refers to the first distinct value of this key.
+    metadata = [{"source": url or name}]
+    return {"source": source, "document": [text], "metadata": metadata}
 
 
 def host_event(kind: str, data: JsonObject) -> Chunk:
@@ -15971,6 +16540,12 @@ def seconds_to_wait(ended: RunDone) -> int | None:
     """Return after how many seconds the server wants to be asked again, if it says so."""
     seconds = ended.trace.retry_after
     return None if seconds is None else math.ceil(seconds)
+
+
+def exception_error(message: str, error: Exception) -> Chunk:
+    """Return the chunk of a request that an exception stopped."""
+    param = error.param if isinstance(error, InvalidParameter) else None
+    return client_error(message, exception_status(error), ApiError(param=param))
 
 
 def client_error(message: str, status: int, error: ApiError = _NO_ERROR) -> Chunk:
@@ -16164,6 +16739,9 @@ def image_name(media_type: str) -> str:
 # below a text.
 # --------------------------------------------------------------------------------------
 
+
+MAX_TOOL_FILE_BYTES = 5 * 1024 * 1024
+"""Of one file that a tool returns (seed 000, section 4.8)."""
 
 # A sentence may end behind an address: its last character is no punctuation.
 _CONTAINER_ADDRESS = re.compile(r"sandbox:/[^\s()<>\[\]\"']*[^\s()<>\[\]\"'.,;:!?]")
@@ -16977,64 +17555,6 @@ def _progress(ended: RunDone) -> str:
 
 
 # --------------------------------------------------------------------------------------
-# owui_chat.wording
-#
-# How numbers, and texts of strangers, are written for people.
-# --------------------------------------------------------------------------------------
-
-
-def plural(count: int, noun: str) -> str:
-    """Return a number with its noun: `1 round`, `2 rounds`."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
-_SHOWS_NOTHING = re.compile(
-    r"[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0e\uffa0"
-    r"\U000e0100-\U000e01ef]|(?<![\u203c-\u3299\U0001f000-\U0001faff])\ufe0f"
-)
-"""Characters that Python calls printable, and that leave no trace: joiners, fillers,
-the empty pattern of Braille, variation selectors. The selector that makes an emoji of a
-symbol is common and stays, one after each symbol."""
-
-
-def with_escapes(text: str) -> str:
-    """Return a text with escapes for what cannot be seen, or changes what is next to it.
-
-    Some characters turn the direction of a line around, others take no room and can
-    hold a text of their own; a carriage return ends a block of code in Markdown.
-    """
-    if text.isprintable() and not _SHOWS_NOTHING.search(text):
-        return text
-    shown: list[str] = []
-    for index, character in enumerate(text):
-        if character.isprintable() and not _SHOWS_NOTHING.match(text, index):
-            shown.append(character)
-        else:
-            shown.append(json.dumps(character)[1:-1])  # as JSON writes it in ASCII
-    return "".join(shown)
-
-
-_BETWEEN_BREAKS = re.compile(r"[^\n\t]+")
-
-
-def value_with_escapes(value: Any) -> Any:
-    """Return a JSON value whose texts have such escapes; they keep their lines and tabs."""
-    if isinstance(value, Mapping):
-        shown: dict[str, Any] = {}
-        for name, inner in value.items():
-            shown_name = value_with_escapes(str(name))
-            while shown_name in shown:  # the model wrote an escape itself
-                shown_name += "'"
-            shown[shown_name] = value_with_escapes(inner)
-        return shown
-    if isinstance(value, list):
-        return [value_with_escapes(item) for item in value]
-    if isinstance(value, str):
-        return _BETWEEN_BREAKS.sub(lambda found: with_escapes(found[0]), value)
-    return value
-
-
-# --------------------------------------------------------------------------------------
 # owui_chat.closing_line
 #
 # The last status line of an answer, of the pipe and of the agents.
@@ -17051,10 +17571,12 @@ class AnswerFigures(NamedTuple):
     tool_calls: int = 0
     """Of an agent."""
     usage: Usage | None = None
-    cost: float | None = None
-    """US dollars; None if it is unknown or not shown."""
+    cost: Cost | None = None
+    """None if it is unknown or not shown."""
     notes: int = 0
     """Lines above this one: the page hides them until somebody opens them."""
+    note_subjects: Sequence[str] = ()
+    """What those are about that nobody should miss."""
     window_share: int = 0
     """How full the model's context window is, in percent; 0 if unknown."""
     usage_note: str = ""
@@ -17072,7 +17594,7 @@ def closing_line(figures: AnswerFigures) -> str:
     if figures.usage:
         parts.append(f"{figures.usage.total:,} tokens")
     if figures.cost is not None:
-        parts.append(format_money(figures.cost))
+        parts.append(describe_cost(figures.cost))
     if figures.rounds:
         parts.append(plural(figures.rounds, "round"))
     if figures.tool_calls:
@@ -17083,7 +17605,9 @@ def closing_line(figures: AnswerFigures) -> str:
     if figures.window_share > _NOTABLE_SHARE:
         parts.append(f"context {figures.window_share}% full")
     if figures.notes and not figures.failed_attempts:
-        parts.append(plural(figures.notes, "note"))
+        subjects = ", ".join(figures.note_subjects)
+        count = plural(figures.notes, "note")
+        parts.append(f"{count} ({subjects})" if subjects else count)
     if figures.usage_note:
         parts.append(figures.usage_note)
     return " · ".join(parts)
@@ -17545,6 +18069,7 @@ _SAID_AS = {
     "reasoning": "reasoning_content",
 }
 """The fields of Chat Completions for the texts of deltas, by their kinds."""
+_COMPACTED = "This chat was compacted: from now on the model reads a summary of what came before."
 _SHOWN_TYPES = frozenset({"message", "reasoning", *CALL_OUTPUTS})
 
 
@@ -17621,7 +18146,9 @@ class NativeRenderer:
         self._commentary: dict[int, Commentary] = {}
         self._next_marker = ""
         self._notes = 0
+        self._note_subjects: dict[str, None] = {}
         self._retries = 0
+        self._is_compacting = False
         self._host_indexes: dict[int, int] = {}
         self._markers: dict[int, str] = {}
         self._started: dict[int, float] = {}
@@ -17645,6 +18172,8 @@ class NativeRenderer:
                 yield self._start(event)
             case ItemDone() if event.output_index in self._host_indexes:
                 yield from self._end(event)
+            case ItemAdded() | ItemDone() if item_type(event.item) == "compaction":
+                yield from self._show_compaction(has_ended=isinstance(event, ItemDone))
             case ItemAdded() | TextDelta() | PartialImage() | ItemDone():
                 yield from self._render_other(event)
             case Marker():
@@ -17667,6 +18196,17 @@ class NativeRenderer:
         elif self._hosted:
             yield from self._hosted.render(event)
 
+    def _show_compaction(self, *, has_ended: bool) -> Chunks:
+        """Yield the host's own event about a compaction, and at its end a line.
+
+        The event only shows on the page that it lasts; the host stores the line.
+        """
+        self._is_compacting = not has_ended
+        yield compaction_chunk(has_ended=has_ended)
+        if has_ended:
+            self._notes += 1
+            yield status_chunk(_COMPACTED)
+
     def _render_beside(self, event: AnswerEvent) -> Chunks:
         """Yield the chunks for events that are not items of the run."""
         match event:
@@ -17675,6 +18215,7 @@ class NativeRenderer:
             case Status():
                 if event.sentence and event.is_note:
                     self._notes += 1
+                    self._note_subjects[event.subject] = None
                 if event.is_retry:
                     self._retries += 1
                 yield status_chunk(event.sentence)
@@ -17699,6 +18240,8 @@ class NativeRenderer:
 
     def _end_run(self, event: RunDone) -> Chunks:
         """Yield the end of what is open, the last lines, and the usage."""
+        if self._is_compacting:
+            yield compaction_chunk(has_ended=True)
         if self._hosted:
             yield from self._hosted.break_off(event)
         for commentary in self._commentary.values():
@@ -17754,6 +18297,7 @@ class NativeRenderer:
             usage=event.usage,
             cost=event.cost,
             notes=self._notes,
+            note_subjects=[subject for subject in self._note_subjects if subject],
             window_share=event.window_share,
             usage_note=event.usage_note,
             failed_attempts=self._failed_attempts(event),
@@ -18978,18 +19522,20 @@ def write_details(
     origin: Origin,
     notes: Mapping[str, Any],
     sign: Sign | None,
+    *,
+    continues: bool = False,
 ) -> list[Item]:
     """Return the entries of a response from its items and the text shown for each.
 
     `name` distinguishes the response from all others. Plain reasoning is not kept beyond
-    its run.
+    its run: only if the run `continues` in a later request of the host, that needs it.
     """
     head = {"type": _TURN, "origin": origin.wire(), "notes": dict(notes), "index": 0}
     named = {"format": _FORMAT, "turn": name}
     entries: list[Item] = []
     for item, shown in items:
         for replayed in replay_output([item], with_reasoning=True):
-            if not has_plain_reasoning(replayed):
+            if continues or not has_plain_reasoning(replayed):
                 entries.append(_entry(replayed, shown))
     carried = [
         {**entry, **named, "index": index} for index, entry in enumerate(entries, 1)
@@ -19014,7 +19560,7 @@ def read_details(details: object, sign: Sign | None) -> list[DetailTurn]:
 
 def _entry(item: Item, shown: str) -> Item:
     """Return the entry of an item; a message in its short form has no type."""
-    if is_reasoning(item):
+    if has_encrypted_reasoning(item):
         rest = dict(item)
         encrypted = rest.pop("encrypted_content")
         return {"type": _REASONING, "data": encrypted, "item": rest}
@@ -19162,6 +19708,7 @@ def _numbered_record(
         message_id="",
         origin=origin,
         shown=text_digest(str(shown)) if is_known else "",
+        is_carried=True,
     )
 
 
@@ -20275,6 +20822,28 @@ def read_json_valve(
     return form.model_validate(accepted), problems
 
 
+def describe_mistake(error: ValidationError, form: type[BaseModel]) -> str:
+    """Return what is wrong with an entry of a JSON list; its values are not quoted.
+
+    They may be secrets.
+    """
+    mistake = error.errors(include_url=False, include_input=False)[0]
+    if not mistake["loc"]:
+        return "it is not a JSON object"
+    key = str(mistake["loc"][0])[:_MAX_QUOTED]
+    match mistake["type"]:
+        case "extra_forbidden":
+            known = ", ".join(form.model_fields)
+            return f"the key `{key}` is unknown (known keys: {known})"
+        case "missing":
+            return f"`{key}` is missing"
+        case "literal_error":
+            return f"`{key}` has to be {mistake['ctx']['expected']}"
+        case "greater_than_equal":
+            return f"`{key}` has to be at least {mistake['ctx']['ge']:g}"
+    return f"`{key}` has a wrong value ({mistake['msg'].lower()})"
+
+
 def read_expert_json(text: str, form: type[_Form]) -> tuple[_Form, list[str]]:
     """Return the settings of EXPERT_JSON, and what is wrong with them."""
     return read_json_valve("EXPERT_JSON", text, form)
@@ -20295,9 +20864,9 @@ def _nearest_allowed(error: ValidationError) -> float | None:
 
 
 # --------------------------------------------------------------------------------------
-# shells.timeouts
+# shells.expert_keys
 #
-# The time limits of requests that an administrator can set, for pipe and agents.
+# The keys of EXPERT_JSON that pipe and agents share, the time limits among them.
 # --------------------------------------------------------------------------------------
 
 
@@ -20306,8 +20875,8 @@ _LONG_SILENCE = 900.0
 is as slow."""
 
 
-class TimeoutSettings(BaseModel):
-    """Keys of EXPERT_JSON that pipe and agents share, in seconds."""
+class ExpertKeys(BaseModel):
+    """Keys of EXPERT_JSON that pipe and agents share."""
 
     model_config = ConfigDict(allow_inf_nan=False, frozen=True)
 
@@ -20326,6 +20895,18 @@ class TimeoutSettings(BaseModel):
         le=900,
         description="Longest silence within an answer, also in reasoning, 30 to 900.",
     )
+
+    audit_log: bool = Field(
+        default=False,
+        description="Log one JSON line for each request, success and error, without "
+        "text of the chat. `OPENAI_GPT5_AUDIT_LOG=true` in the environment does the "
+        "same.",
+    )
+
+    def writes_audit_log(self) -> bool:
+        """Say whether the audit log is on, by setting or by environment."""
+        by_environment = os.environ.get("OPENAI_GPT5_AUDIT_LOG", "").strip().lower()
+        return self.audit_log or by_environment == "true"
 
     def timeouts(self, model: ResolvedModel, total: float = 0) -> Timeouts:
         """Return the limits of a request to a model; `total` is that of its answer."""
@@ -20353,6 +20934,8 @@ class Shell(NamedTuple):
     """Like "pipe"."""
     valves_page: str
     """How an administrator gets to its valves."""
+    in_entry: frozenset[str] = frozenset()
+    """The valves that an entry of ENDPOINTS_JSON has in its own way, for one call."""
 
     @property
     def valves(self) -> str:
@@ -20397,15 +20980,20 @@ def fault_advice(fault: SettingFault, shell: Shell) -> str:
     settings = fault.settings
     if not settings:
         return ""
-    valves = _join_names([_VALVES[name] for name in settings])
-    match fault.certainty:
-        case "certain":
-            return _correct_valve(valves, shell, _EXAMPLES.get(settings[0], ""))
-        case "likely":
-            return f"An administrator has to check {valves} in {shell.valves}."
-        case "possible":
-            checked = f"{valves} in {shell.valves}"
-            return f"If the problem persists, an administrator has to check {checked}."
+    names = [_VALVES[name] for name in settings]
+    if fault.certainty == "certain":
+        example = _EXAMPLES.get(settings[0], "")
+        return _correct_valve(_join_names(names), shell, example)
+    places: list[str] = []
+    valves = [name for name in names if name not in shell.in_entry]
+    if len(valves) < len(names):
+        places.append("ENDPOINTS_JSON in the valves of the filter")
+    if valves:
+        places.append(f"{_join_names(valves)} in {shell.valves}")
+    checked = f"An administrator has to check {' and '.join(places)}."
+    if fault.certainty == "possible":
+        return f"If the problem persists, a{checked[1:]}"
+    return checked
 
 
 def error_message(error: ResponsesError, shell: Shell) -> str:
@@ -20568,8 +21156,16 @@ class AnswerLog:
         """Write a line of level WARNING, which an administrator should read."""
         self.line("WARNING", text)
 
+    def audit(self, line: str) -> None:
+        """Write a line of the audit log, which has its own setting, at any level."""
+        self._write_audit(redact(line, self._secrets))
+
     def _write(self, level: LogLevel, one_line: str) -> None:
         """Write a line without secrets and line breaks to the log of the shell."""
+        raise NotImplementedError
+
+    def _write_audit(self, line: str) -> None:
+        """Write a line without secrets, whatever the level of the log is."""
         raise NotImplementedError
 
 
@@ -20708,6 +21304,10 @@ def _read_entries(
 # --------------------------------------------------------------------------------------
 
 
+ADMINISTRATION_CONTRACT = 2
+"""The number of what this module describes. Files of different releases work together
+as long as they have the same; whoever changes what goes between them raises it."""
+
 _PipeEvent = TypeVar("_PipeEvent")
 _ToolOutcome = TypeVar("_ToolOutcome")
 
@@ -20747,6 +21347,45 @@ UNKNOWN_CALL = CallFacts(
 """A call about which nothing is known."""
 
 
+class Purchases(NamedTuple):
+    """What the money of responses bought; money is in millionths of a US dollar.
+
+    The first two say of which requests the prices are known; counts of tokens and calls
+    are those of all. What is left of `itemized_money` paid for the input. Tasks and
+    agents are a view of their own: their money is in the other fields, too. The names are
+    those of the filter's table.
+    """
+
+    itemized: int = 0
+    """Requests."""
+    itemized_money: int = 0
+    input: int = 0
+    """Tokens, as in `cache_writes`, `reasoning` and `answers`."""
+    saved: int = 0
+    """What the same tokens would have cost more without a cache."""
+    cache_writes: int = 0
+    reasoning: int = 0
+    reasoning_money: int = 0
+    answers: int = 0
+    answer_money: int = 0
+    searches: int = 0
+    """Calls, on the web and in files."""
+    search_money: int = 0
+    images: int = 0
+    image_money: int = 0
+    containers: int = 0
+    """In which Python ran."""
+    container_money: int = 0
+    tasks: int = 0
+    """Requests, as in `agents`."""
+    task_money: int = 0
+    agents: int = 0
+    agent_money: int = 0
+
+
+NO_PURCHASES = Purchases()
+
+
 class ResponseCounts(NamedTuple):
     """What responses used: requests, and tokens; `cached` is part of `input`."""
 
@@ -20754,6 +21393,7 @@ class ResponseCounts(NamedTuple):
     input: int
     cached: int
     output: int
+    bought: Purchases = NO_PURCHASES
 
 
 class EventWords(NamedTuple):
@@ -20766,6 +21406,10 @@ class EventWords(NamedTuple):
     """The code of the ending."""
     model: str = ""
     """The model that answered."""
+
+
+SaveFile: TypeAlias = Callable[[str, str], Awaitable[str]]
+"""Takes a name and a text."""
 
 
 class UsageAllowance(Protocol):
@@ -20793,8 +21437,18 @@ class UsageAllowance(Protocol):
     def complaints(self) -> Sequence[str]:
         """Return what is wrong with the rules, for administrators alone."""
 
-    def usage_answer(self, text: str) -> AsyncGenerator[str, None] | None:
-        """Return the lines that answer `/usage`; None for other texts."""
+    @property
+    def is_counting(self) -> bool:
+        """Whether usage is counted at all."""
+
+    def usage_answer(
+        self, text: str, save_file: SaveFile | None = None
+    ) -> AsyncGenerator[str, None] | None:
+        """Return the lines that answer `/usage`; None for other texts.
+
+        `save_file` stores a text under a name for the page that reads the answer, and
+        returns its address, or nothing if the host refuses it. Without it no page reads.
+        """
 
 
 class EndpointQueue(Protocol):
@@ -21034,9 +21688,11 @@ def report_failure(
     error_type = api_word(error.type)
     param = api_word(error.param)
     answer = server_message(log, f"{trace.subject} {error.message}".strip())
+    # Without an answer, our own sentence is all that says why.
+    cause = ended.ending.sentence if ended.ending.kind == "unreachable" else answer
     log.warn(
         f"{ended.ending.kind}: HTTP {trace.status}, code {code}, type {error_type}, "
-        f"param {param}, {_ids_in_log(trace)}. {answer}",
+        f"param {param}, {_ids_in_log(trace)}. {cause}",
     )
     ending = advised_ending(ended.ending, shell)
     shown = with_error_id(log, message or ending.sentence)
@@ -21088,6 +21744,45 @@ def server_message(log: AnswerLog, text: str) -> str:
 def with_error_id(log: AnswerLog, message: str) -> str:
     """Return a message with the id by which an administrator finds it in the log."""
     return f"{message} (Error id: {log.run_id})"
+
+
+# --------------------------------------------------------------------------------------
+# shells.audit_log
+#
+# The audit log of one run, for pipe and agents: a line before it, and one at its end.
+# --------------------------------------------------------------------------------------
+
+
+class AuditLog:
+    """Writes the lines about a run to the server's log."""
+
+    def __init__(self, log: AnswerLog, host: str) -> None:
+        """Note where its requests go."""
+        self._log = log
+        self._host = host
+        self._audited: AuditedRequest | None = None
+
+    def note_request(self, request: ResponsesRequest) -> None:
+        """Write the line about the first request of the run."""
+        payload = request.payload()
+        self._audited = AuditedRequest(payload, self._host, self._log.run_id)
+        self._log.audit(self._audited.request_line())
+
+    def note_end(self, ended: RunDone) -> None:
+        """Write the line about how the run ended; none if nothing was sent."""
+        if self._audited is None:
+            return
+        trace = ended.trace
+        if ended.ending.kind in ("completed", "incomplete"):
+            line = self._audited.success_line(trace.model, trace.request_id)
+        else:
+            line = self._audited.error_line(trace.error, trace.status, trace.request_id)
+        self._log.audit(line)
+
+
+def open_audit_log(keys: ExpertKeys, log: AnswerLog, host: str) -> AuditLog | None:
+    """Return what writes the audit log of a run at `host`; None if it is off."""
+    return AuditLog(log, host) if keys.writes_audit_log() else None
 
 
 # --------------------------------------------------------------------------------------
@@ -21257,8 +21952,8 @@ def _wrap_in_tag(text: str, tag: str) -> str:
 # The parameters of a strategy: the seed's names, limits and defaults.
 #
 # Both strategies take the same. `model`, `instruction`, `prompt_policy_overrides`,
-# `maximum_iterations` and `emit_intermediate_thoughts` are the contract of the seed
-# (gpt5_dify_plugins_design, section 4.3); the others are ours.
+# `context`, `maximum_iterations` and `emit_intermediate_thoughts` are the contract of the
+# seed (gpt5_dify_plugins_design, section 4.3); the others are ours.
 # --------------------------------------------------------------------------------------
 
 
@@ -21285,6 +21980,8 @@ class StrategyParameters:
     model: str = ""
     instruction: str = ""
     prompt_policy_overrides: str = ""
+    context: object = None
+    """What the agent knows: a text, an object, or a list of them (`read_context`)."""
     policy_style: PolicyStyle = "full"
     guide: Guide = NO_GUIDE
     maximum_iterations: int = 6
@@ -21324,6 +22021,11 @@ class StrategySettings(BaseModel):
         default=_SEED.prompt_policy_overrides,
         description="Changed policies: a text, which is added, or an object, which "
         "replaces some of them (docs/agent.md).",
+    )
+    context: StrictStr | dict[str, Any] | list[Any] | None = Field(
+        default=None,
+        description="What an agent knows: a text, or a list of texts and of objects "
+        "with `title`, `content` and `url`. They are sources below each answer.",
     )
     policy_style: PolicyStyle = Field(
         default=_SEED.policy_style,
@@ -21394,6 +22096,7 @@ class StrategySettings(BaseModel):
             model=self.model,
             instruction=self.instruction,
             prompt_policy_overrides=self.prompt_policy_overrides,
+            context=self.context,
             policy_style=self.policy_style,
             guide=self.guide,
             maximum_iterations=self.maximum_iterations,
@@ -21401,6 +22104,74 @@ class StrategySettings(BaseModel):
             maximum_tokens=self.maximum_tokens,
             emit_intermediate_thoughts=self.emit_intermediate_thoughts,
         )
+
+
+# --------------------------------------------------------------------------------------
+# strategies.context
+#
+# The context that a strategy gives the model to read, beside the chat.
+# --------------------------------------------------------------------------------------
+
+
+_TEXT_KEYS = ("content", "text", "page_content", "snippet", "document")
+_NAME_KEYS = ("title", "name", "source", "file_name")
+_URL_KEYS = ("url", "link", "uri")
+
+
+class ContextSource(NamedTuple):
+    """A text that is given to the model."""
+
+    name: str
+    text: str
+    url: str = ""
+
+
+def read_context(context: object) -> list[ContextSource]:
+    """Return the entries of a context, each once: a text, an object, or a list."""
+    rows = context if isinstance(context, list) else [context]
+    unique_rows: dict[str, object] = {}  # a row that comes twice has one number
+    for row in rows:
+        if row is not None:
+            unique_rows[json.dumps(row, sort_keys=True, default=str)] = row
+    sources: dict[ContextSource, None] = {}  # two rows may say the same
+    for number, row in enumerate(unique_rows.values(), 1):
+        source = _read_entry(f"Context {number}", row)
+        if source.text.strip():
+            sources[source] = None
+    return list(sources)
+
+
+def format_context(entries: Sequence[ContextSource]) -> str:
+    """Return the entries as the model reads them."""
+    if not entries:
+        return ""
+    texts = [
+        f'<entry name="{entry.name}">\n{entry.text}\n</entry>' for entry in entries
+    ]
+    return "<context>\n" + "\n".join(texts) + "\n</context>"
+
+
+def _read_entry(default_name: str, row: object) -> ContextSource:
+    """Return an entry of a context; without a known text field all of it is the text."""
+    if isinstance(row, str):
+        return ContextSource(default_name, row)
+    entry = as_mapping(row)
+    fields = {**as_mapping(entry.get("metadata")), **entry}
+    text = _first_text_field(entry, _TEXT_KEYS)
+    return ContextSource(
+        name=_first_text_field(fields, _NAME_KEYS) or default_name,
+        text=text or json.dumps(row, ensure_ascii=False, default=str),
+        url=_first_text_field(fields, _URL_KEYS),
+    )
+
+
+def _first_text_field(row: Mapping[str, Any], keys: tuple[str, ...]) -> str:
+    """Return the first field that is a text and not blank; empty without one."""
+    for key in keys:
+        text = as_text(row.get(key))
+        if text.strip():
+            return text
+    return ""
 
 
 # --------------------------------------------------------------------------------------
@@ -21563,74 +22334,6 @@ def _option_text(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return str(value)
-
-
-# --------------------------------------------------------------------------------------
-# strategies.context
-#
-# The context that a strategy gives the model to read, beside the chat.
-# --------------------------------------------------------------------------------------
-
-
-_TEXT_KEYS = ("content", "text", "page_content", "snippet", "document")
-_NAME_KEYS = ("title", "name", "source", "file_name")
-_URL_KEYS = ("url", "link", "uri")
-
-
-class ContextSource(NamedTuple):
-    """A text that is given to the model."""
-
-    name: str
-    text: str
-    url: str = ""
-
-
-def read_context(context: object) -> list[ContextSource]:
-    """Return the entries of a context, each once: a text, an object, or a list."""
-    rows = context if isinstance(context, list) else [context]
-    unique_rows: dict[str, object] = {}  # a row that comes twice has one number
-    for row in rows:
-        if row is not None:
-            unique_rows[json.dumps(row, sort_keys=True, default=str)] = row
-    sources: dict[ContextSource, None] = {}  # two rows may say the same
-    for number, row in enumerate(unique_rows.values(), 1):
-        source = _read_entry(f"Context {number}", row)
-        if source.text.strip():
-            sources[source] = None
-    return list(sources)
-
-
-def format_context(entries: Sequence[ContextSource]) -> str:
-    """Return the entries as the model reads them."""
-    if not entries:
-        return ""
-    texts = [
-        f'<entry name="{entry.name}">\n{entry.text}\n</entry>' for entry in entries
-    ]
-    return "<context>\n" + "\n".join(texts) + "\n</context>"
-
-
-def _read_entry(default_name: str, row: object) -> ContextSource:
-    """Return an entry of a context; without a known text field all of it is the text."""
-    if isinstance(row, str):
-        return ContextSource(default_name, row)
-    entry = as_mapping(row)
-    fields = {**as_mapping(entry.get("metadata")), **entry}
-    text = _first_text_field(entry, _TEXT_KEYS)
-    return ContextSource(
-        name=_first_text_field(fields, _NAME_KEYS) or default_name,
-        text=text or json.dumps(row, ensure_ascii=False, default=str),
-        url=_first_text_field(fields, _URL_KEYS),
-    )
-
-
-def _first_text_field(row: Mapping[str, Any], keys: tuple[str, ...]) -> str:
-    """Return the first field that is a text and not blank; empty without one."""
-    for key in keys:
-        text = as_text(row.get(key))
-        if text.strip():
-            return text
-    return ""
 
 
 # --------------------------------------------------------------------------------------
@@ -21815,7 +22518,7 @@ def _parse_window(policy: str) -> int:
 class RunMetadata(NamedTuple):
     """The figures of an answer over all its rounds.
 
-    `price` is in US dollars, 0 if unknown, `latency` in seconds.
+    The cost is None if it is unknown or not shown; `latency` is in seconds.
     """
 
     strategy: str
@@ -21824,7 +22527,7 @@ class RunMetadata(NamedTuple):
     rounds: int
     tool_calls: int
     latency: float
-    price: float = 0.0
+    cost: Cost | None = None
     usage: Usage = Usage()
     window_share: int = 0
     """How full the model's context window is, in percent; 0 if unknown."""
@@ -21838,7 +22541,7 @@ class RunMetadata(NamedTuple):
             rounds=self.rounds,
             tool_calls=self.tool_calls,
             usage=usage,
-            cost=self.price or None,
+            cost=self.cost if self.cost and self.cost.dollars else None,
             notes=notes,
             window_share=self.window_share,
         )
@@ -21853,7 +22556,7 @@ class RunMetadata(NamedTuple):
             "rounds": self.rounds,
             "tool_calls": self.tool_calls,
             "latency": round(self.latency, 3),
-            "total_price": round(self.price, 8),
+            "total_price": round(self.cost.dollars, 8) if self.cost else 0.0,
             "currency": "USD",
             "prompt_tokens": self.usage.input,
             "completion_tokens": self.usage.output,
@@ -22704,7 +23407,7 @@ _STRATEGY_OF_SWITCH = "gpt5_function_calling"
 COSTLY_PARAMETERS = ("maximum_iterations", "maximum_seconds", "maximum_tokens")
 """What a request may lower, but raise only if an administrator allows it."""
 
-RULING_PARAMETERS = ("instruction", "guide", "prompt_policy_overrides")
+RULING_PARAMETERS = ("instruction", "guide", "prompt_policy_overrides", "context")
 """What an administrator rules an agent by: no request replaces or empties it, unless an
 administrator allows it."""
 _NOTHING_SET = StrategyParameters()
@@ -22836,14 +23539,14 @@ def _lower_limit(stated: float, most: float) -> float:
 # --------------------------------------------------------------------------------------
 # owui_manifold.call.expert
 #
-# The keys of EXPERT_JSON and of WEB_SEARCH_OPTIONS, with their ranges and defaults.
+# The keys of the valves that hold a JSON object, with their ranges and defaults.
 #
 # They are lower case, as keys of JSON objects are; the valves themselves are upper case.
 # docs/settings.md is generated from the descriptions.
 # --------------------------------------------------------------------------------------
 
 
-class ExpertSettings(TimeoutSettings):
+class ExpertSettings(ExpertKeys):
     """What EXPERT_JSON can hold: settings that hardly any server needs to change."""
 
     total_timeout_seconds: float = Field(
@@ -22882,6 +23585,24 @@ class ExpertSettings(TimeoutSettings):
         "EXTRA_HEADERS, `all` also the remote MCP servers, with their tokens, and the "
         "vector stores.",
     )
+    code_memory: Literal["1g", "4g", "16g", "64g"] = Field(
+        default="1g",
+        description="Memory of OpenAI's container for Python. A container costs $0.03 "
+        "for each GB.",
+    )
+    background_store: bool | None = Field(
+        default=True,
+        description="What `store` is for BACKGROUND_MODELS: `true`, `false`, or `null` "
+        "to send none. `false` is for projects with zero data retention "
+        "(docs/background.md).",
+    )
+    background_window: Literal["", "2h", "8h"] = Field(
+        default="",
+        description="How long answers of BACKGROUND_MODELS and of names that end in "
+        "`-research` may take: `2h` costs 30 % less, `8h` 40 %, for tokens of the "
+        "standard tier. They run in the background then, and appear at once when they "
+        "are complete. If empty, they are answered as soon as possible.",
+    )
     fetch_models: bool = Field(
         default=True,
         description="Ask the server which models it offers: for `auto` in MODEL_ID, "
@@ -22906,17 +23627,34 @@ class ExpertSettings(TimeoutSettings):
         description="Scope of Microsoft Entra ID tokens. If empty, Azure's own scope "
         "is used.",
     )
-    audit_log: bool = Field(
-        default=False,
-        description="Log one JSON line for each request, success and error, without "
-        "text of the chat. `OPENAI_GPT5_AUDIT_LOG=true` in the environment does the "
-        "same.",
+
+
+class FileSearchOptions(BaseModel):
+    """What an object in FILE_SEARCH_VECTOR_STORES can hold, by the API's names."""
+
+    model_config = ConfigDict(frozen=True)
+
+    vector_store_ids: tuple[str, ...] = Field(
+        default=(), description="The stores to search."
+    )
+    max_num_results: int | None = Field(
+        default=None, ge=1, le=50, description="How many results, 1 to 50."
+    )
+    filters: dict[str, Any] | None = Field(
+        default=None, description="An object that compares attributes of files."
+    )
+    ranking_options: dict[str, Any] | None = Field(
+        default=None, description="An object: `ranker`, `score_threshold`."
     )
 
-    def writes_audit_log(self) -> bool:
-        """Say whether the audit log is on, by setting or by environment."""
-        by_environment = os.environ.get("OPENAI_GPT5_AUDIT_LOG", "").strip().lower()
-        return self.audit_log or by_environment == "true"
+    @field_validator("vector_store_ids", mode="before")
+    @classmethod
+    def _split_stores(cls, value: object) -> object:
+        """Return stores in one text, separated by commas, as a list."""
+        return comma_list(value) if isinstance(value, str) else value
+
+
+PLACE_NAMES = ("city", "region", "country", "timezone")
 
 
 class WebSearchOptions(BaseModel):
@@ -22955,11 +23693,98 @@ class WebSearchOptions(BaseModel):
         "research and is more expensive.",
     )
 
+    @field_validator("user_location")
+    @classmethod
+    def _refuse_long_location(cls, value: str | dict[str, str]) -> str | dict[str, str]:
+        """Raise ValueError for more words than there are names of places."""
+        if isinstance(value, str) and value.count(",") >= len(PLACE_NAMES):
+            raise ValueError("more than four words")
+        return value
+
     @field_validator("allowed_domains", "blocked_domains", mode="before")
     @classmethod
     def _split_domains(cls, value: object) -> object:
         """Return domains in one text, separated by commas, as a list."""
         return value.split(",") if isinstance(value, str) else value
+
+
+class ImageOptions(BaseModel):
+    """What IMAGE_GENERATION_OPTIONS can hold, by the API's names; unset is not sent."""
+
+    model_config = ConfigDict(frozen=True)
+
+    quality: Literal["auto", "low", "medium", "high", "xhigh", "max"] = Field(
+        default="auto", description="A higher one is more expensive."
+    )
+    size: str = Field(
+        default="auto", description="`WIDTHxHEIGHT` in pixels: `1536x1024`."
+    )
+    background: Literal["auto", "opaque", "transparent"] = Field(
+        default="auto", description="`transparent` needs `png`, `webp`, `gif` or `svg`."
+    )
+    output_format: Literal["png", "webp", "jpeg", "gif", "svg"] = Field(
+        default="png", description="The form of the file."
+    )
+    output_compression: int = Field(
+        default=100, ge=0, le=100, description="Of `webp` and `jpeg`, 0 to 100."
+    )
+    model: str = Field(default="", description="The model that draws.")
+    partial_images: int = Field(
+        default=0, ge=0, le=3, description="Previews while an image is made, 0 to 3."
+    )
+    action: Literal["auto", "generate", "edit"] = Field(
+        default="auto", description="Whether to make a new image or to change one."
+    )
+    complexity: Literal["low", "medium", "high"] | None = Field(
+        default=None, description="How much is computed to plan the image."
+    )
+    input_fidelity: Literal["low", "high"] | None = Field(
+        default=None, description="How closely a changed image keeps to its original."
+    )
+    moderation: Literal["auto", "low"] = Field(
+        default="auto", description="How strictly images are moderated."
+    )
+    frame_count: int | None = Field(
+        default=None, ge=1, description="Number of frames of a `gif`."
+    )
+    frame_duration_ms: int | None = Field(
+        default=None, ge=10, description="Milliseconds of each frame of a `gif`."
+    )
+    svg: dict[str, Any] | None = Field(
+        default=None, description="Settings of the model that writes an `svg`."
+    )
+    input_image_mask: dict[str, str] | None = Field(
+        default=None, description="A mask, by `image_url` or `file_id`."
+    )
+
+
+SEARCH_VALVE = "WEB_SEARCH_OPTIONS"
+_UNTIL_CORRECTED = "Chats that search are not answered until it is corrected."
+
+
+@lru_cache(maxsize=8)
+def read_search_options(text: str) -> tuple[WebSearchOptions, Sequence[str]]:
+    """Return the options of WEB_SEARCH_OPTIONS, and what is wrong with them."""
+    return read_json_valve(SEARCH_VALVE, text, WebSearchOptions, _UNTIL_CORRECTED)
+
+
+@lru_cache(maxsize=8)
+def read_file_search_options(text: str) -> tuple[FileSearchOptions, Sequence[str]]:
+    """Return what FILE_SEARCH_VECTOR_STORES says, and what is wrong with it.
+
+    It is a list of stores, or a JSON object that also has options.
+    """
+    if not text.strip().startswith("{"):
+        return FileSearchOptions(vector_store_ids=tuple(comma_list(text))), ()
+    return read_json_valve(
+        "FILE_SEARCH_VECTOR_STORES", text, FileSearchOptions, _UNTIL_CORRECTED
+    )
+
+
+@lru_cache(maxsize=8)
+def read_image_options(text: str) -> tuple[ImageOptions, Sequence[str]]:
+    """Return the options of IMAGE_GENERATION_OPTIONS, and what is wrong with them."""
+    return read_json_valve("IMAGE_GENERATION_OPTIONS", text, ImageOptions)
 
 
 # --------------------------------------------------------------------------------------
@@ -22989,6 +23814,7 @@ _OVERRIDE_FORMS = {
     "efforts": ["|".join(REASONING_EFFORTS)],
     "lacks": [str],
     "like": str,
+    "max_input_tokens": _is_count,
     "max_output_tokens": _is_count,
     "name": str,
     "sampling": "always|with_none|never",
@@ -23017,11 +23843,17 @@ def _read_override(model_id: str, row: object) -> ResolvedModel:
     if not isinstance(row, Mapping):
         raise _entry_error(model_id, "is not a JSON object")
     for key, value in row.items():
+        if key not in _OVERRIDE_FORMS:
+            known = ", ".join(_OVERRIDE_FORMS)
+            what = f"has the unknown key `{str(key)[:40]}` (known keys: {known})"
+            raise _entry_error(model_id, what)
         if not matches_schema({key: value}, _OVERRIDE_FORMS):
-            raise _entry_error(model_id, f"has a wrong {str(key)[:40]}")
+            raise _entry_error(model_id, f"has a wrong value for `{key}`")
     facts = dict(row)
     like = facts.pop("like", "")
     name = facts.pop("name", "")
+    if "context_window" in facts:  # the limit of another window says nothing
+        facts.setdefault("max_input_tokens", None)
     for key in ("efforts", "lacks"):
         if key in facts:
             facts[key] = tuple(facts[key])
@@ -23036,6 +23868,9 @@ def _entry_error(model: str, what: str) -> InvalidRequest:
 
 
 _MAX_PRICE = 1_000_000
+_MODEL_NAME_LENGTH = 80
+_NAMED_MODELS = 5
+"""What a message repeats of the valve."""
 
 
 def _is_price(value: object) -> bool:
@@ -23045,6 +23880,7 @@ def _is_price(value: object) -> bool:
 _PRICES = {
     "input": _is_price,
     "cached": _is_price,
+    "cached_input": _is_price,  # jrkropp's word for it
     "cache_write": _is_price,
     "output": _is_price,
     "fast": _is_price,
@@ -23053,28 +23889,35 @@ _PRICES = {
 """The prices and factors that an administrator can state."""
 
 
-def read_prices(text: str) -> dict[str, ModelPrices]:
-    """Return the prices of CUSTOM_MODEL_PRICING_JSON by model id.
+_UNKNOWN_PRICES = ModelPrices(None, None, None, None)
 
-    Raises InvalidRequest.
+
+def read_prices(text: str) -> tuple[dict[str, ModelPrices], str]:
+    """Return the prices of CUSTOM_MODEL_PRICING_JSON by model id, and what is wrong.
+
+    The prices of an entry that cannot be read are unknown; those of the catalog do not
+    count. Raises InvalidRequest for a text that is no table.
     """
     table = parse_json_object(text.strip() or "{}")
     if table is None:
         raise _prices_error("")
     prices: dict[str, ModelPrices] = {}
+    unread: list[str] = []
     for model, row in table.items():
         if not _are_prices(row):
-            raise _prices_error(f" for {model}")
-        # A price that is not stated is unknown: that of the catalog does not count.
+            prices[model] = _UNKNOWN_PRICES
+            unread.append(model[:_MODEL_NAME_LENGTH])
+            continue
         prices[model] = ModelPrices(
             input=row["input"],
-            cached=row.get("cached"),
+            cached=row.get("cached", row.get("cached_input")),
             cache_write=row.get("cache_write"),
             output=row["output"],
             fast=row.get("fast"),
             ultrafast=row.get("ultrafast"),
         )
-    return prices
+    names = ", ".join(unread[:_NAMED_MODELS])
+    return prices, str(_prices_error(f" for {names}")) if unread else ""
 
 
 def _are_prices(row: Any) -> bool:
@@ -23118,6 +23961,7 @@ _SERVER_FIELDS: Mapping[str, tuple[Any, str]] = {
     ),
     "server_url": (_is_address, "an address that begins with http:// or https://"),
     "connector_id": (_SOME_TEXT, "a text"),
+    "tunnel_id": (_SOME_TEXT, "a text"),
     "authorization": (_SOME_TEXT, "a text"),
     "headers": (_are_headers, "a JSON object of texts"),
     "allowed_tools": (
@@ -23131,6 +23975,8 @@ _SERVER_FIELDS: Mapping[str, tuple[Any, str]] = {
     "server_description": (_SOME_TEXT, "a text"),
 }
 """The keys that are sent, each with its form and the words for valid values."""
+
+_TARGETS = ("server_url", "connector_id", "tunnel_id")
 
 _NEVER_SECRET = (
     "type",
@@ -23268,9 +24114,9 @@ def _server_error(row: object, fields: JsonObject, before: Mapping[str, Item]) -
             return f"its {key} is not {expected}"
     if fields["server_label"].lower() in before:
         return "another entry has the same server_label"
-    targets = [key for key in ("server_url", "connector_id") if key in fields]
+    targets = [key for key in _TARGETS if key in fields]
     if len(targets) != 1:
-        return "it needs either a server_url or a connector_id"
+        return "it needs a server_url, a connector_id or a tunnel_id, and only one"
     if "connector_id" in fields and "authorization" not in fields:
         return "a connector needs an authorization"
     return ""
@@ -23307,10 +24153,20 @@ def _default_sentence(default: object) -> str:
     return f"Default: `{default}`." if default != "" else "Default: empty."
 
 
+_MOST_TOKENS = 10_000_000
+_VALVE_RANGES: Mapping[str, tuple[int, int]] = {
+    "MAX_OUTPUT_TOKENS": (0, _MOST_TOKENS),
+    "TOOL_OUTPUT_CHARACTERS": (1000, _MOST_TOKENS),
+    "MAX_FUNCTION_CALL_LOOPS": (1, 1000),
+    "MAX_TOOL_CALLS": (1, 10_000),
+    "COMPACTION_TOKENS": (0, _MOST_TOKENS),
+}
+"""The least and the most of each number. The host shows no reason for a refused value,
+so one outside of them becomes the nearest."""
+
+
 class Valves(BaseModel):
     """Settings of the administrator, in the order of the page."""
-
-    model_config = ConfigDict(allow_inf_nan=False)
 
     # The first day
     API_KEY: str = _valve(
@@ -23338,27 +24194,31 @@ class Valves(BaseModel):
         "chat. The files that it creates are stored.",
     )
     ENABLE_IMAGE_GENERATION: bool = _valve(
-        False, "Let the model generate images; each is billed and stored."
+        False,
+        "Let the model generate images in every chat; each is billed and stored. Off, "
+        "people can use the switch next to the chat input, if USER_MAY_CHANGE has "
+        "`image_generation`.",
     )
     USER_MAY_CHANGE: str = _valve(
-        "effort, summary, verbosity, web_search, code_interpreter, agent, show_cost, "
-        "log_level",
-        "Settings that users may change, separated by commas; also `image_generation`, "
-        "`file_input`, `service_tier` (expensive), `all`, `nothing`. Administrators can "
-        "change all.",
+        "effort, summary, verbosity, web_search, code_interpreter, image_generation, "
+        "agent, show_cost, log_level",
+        "Settings that users may change, separated by commas; also `file_input`, "
+        "`service_tier` (expensive), `all`, `nothing`. Administrators can change all.",
     )
     SHOW_COST: bool = _valve(
         False,
         "Show users the cost of an answer in its last status line and in its usage: "
-        "tokens, web searches and Python's containers only. Administrators always see "
+        "tokens, web searches, images and Python's containers. Administrators always see "
         "it, unless their own settings say otherwise.",
     )
 
     # Key and server
-    AUTH: Literal["key", "bearer", "entra_id"] = _valve(
+    AUTH: Literal["key", "bearer", "entra_id", "session", "system_oauth"] = _valve(
         "key",
         "How the key is sent: `key` as the server expects it, `bearer` as a bearer "
-        "token. `entra_id` sends a token of Microsoft Entra ID instead.",
+        "token. Instead of the key, `entra_id` sends a token of Microsoft Entra ID, and, "
+        "to gateways only, `system_oauth` the user's own OAuth token, `session` the "
+        "user's login of Open WebUI.",
     )
     ORGANIZATION: str = _valve(
         "", "Organization to bill, if the key has access to several."
@@ -23366,7 +24226,9 @@ class Valves(BaseModel):
     PROJECT: str = _valve("", "Project to bill, if the key has access to several.")
     EXTRA_HEADERS: str = _valve(
         "",
-        'Headers to add or replace, as a JSON object: `{"X-Team": "blue"}`.',
+        'Headers to add or replace, as a JSON object: `{"X-Team": "blue"}`. Open '
+        "WebUI's placeholders, such as `{{USER_ID}}`, are filled in "
+        "(docs/gateways.md).",
         secret=True,
     )
     USER_API_KEYS: Literal["off", "allowed", "required"] = _valve(
@@ -23418,8 +24280,8 @@ class Valves(BaseModel):
         "",
         "Models whose answers survive a broken connection: names or patterns "
         "(`*-pro`), separated by commas. OpenAI stores their requests and answers for "
-        "30 days, which is not compatible with zero data retention. Never used in "
-        "`strict`.",
+        "30 days, which is not compatible with zero data retention (unless "
+        "`background_store` in EXPERT_JSON is false). Never used in `strict`.",
     )
     SERVICE_TIER: _Tier = _valve(
         "auto",
@@ -23429,7 +24291,6 @@ class Valves(BaseModel):
     MAX_OUTPUT_TOKENS: int = _valve(
         0,
         "Token limit of one answer, including reasoning. 0: the model's own limit.",
-        ge=0,
     )
     ENABLE_STREAM: bool = _valve(
         True,
@@ -23474,7 +24335,9 @@ class Valves(BaseModel):
     )
     FILE_SEARCH_VECTOR_STORES: str = _valve(
         "",
-        "Up to two vector stores for OpenAI's file search: `vs_1, vs_2`.",
+        "Up to two vector stores for OpenAI's file search: `vs_1, vs_2`; or a JSON "
+        "object: `vector_store_ids`, `max_num_results` (1 to 50), `filters`, "
+        "`ranking_options`.",
     )
     FILE_INPUT: _FileInput = _valve(
         "off",
@@ -23484,9 +24347,10 @@ class Valves(BaseModel):
     REMOTE_MCP_SERVERS_JSON: str = _valve(
         "",
         "Servers that OpenAI calls, as a JSON list of objects: `server_label`, "
-        "`server_url` or `connector_id`, `authorization`, `headers`, `allowed_tools`, "
-        "`require_approval` (users are asked unless it is `never`), "
-        "`server_description`.",
+        "`server_url`, `tunnel_id` (OpenAI's Secure MCP Tunnel) or `connector_id` "
+        "(deprecated for models released after 2026-09-01), `authorization`, "
+        "`headers`, `allowed_tools`, `require_approval` (users are asked unless it is "
+        "`never`), `server_description`.",
         secret=True,
     )
 
@@ -23508,17 +24372,13 @@ class Valves(BaseModel):
         100_000,
         "Longest tool output that the model gets; the middle of a longer one is left "
         "out.",
-        ge=1000,
     )
     PARALLEL_TOOL_CALLS: bool = _valve(True, "Let the model call tools in parallel.")
     MAX_FUNCTION_CALL_LOOPS: int = _valve(
         10,
         "Maximum number of rounds of tool calls before the model has to answer.",
-        ge=1,
     )
-    MAX_TOOL_CALLS: int = _valve(
-        100, "Maximum number of tool calls in one answer.", ge=1
-    )
+    MAX_TOOL_CALLS: int = _valve(100, "Maximum number of tool calls in one answer.")
     AUTO_NATIVE_TOOLS: bool = _valve(
         False,
         "Switch models whose Function Calling is set to Legacy to Native.",
@@ -23567,7 +24427,6 @@ class Valves(BaseModel):
         0,
         "Let OpenAI compact a chat whose input has more tokens than this. 0: never. "
         "Not available on Azure.",
-        ge=0,
     )
 
     # Log and the rest
@@ -23582,11 +24441,24 @@ class Valves(BaseModel):
         '`{"max_retries": 3}`.',
     )
 
+    @field_validator(*_VALVE_RANGES, mode="before")
+    @classmethod
+    def _keep_in_range(cls, value: object, about: ValidationInfo) -> int:
+        """Return the nearest number that is allowed, the default for anything else."""
+        name = str(about.field_name)
+        return clamp_number(value, *_VALVE_RANGES[name], cls.model_fields[name].default)
+
     @field_validator("PROMPT_CACHE_KEY", mode="before")
     @classmethod
     def _rename_cache_keys(cls, value: object) -> object:
         """Read stored words of earlier pipes of this name: both stood for the user."""
         return "user" if value in ("id", "email") else value
+
+    @field_validator("MAX_FUNCTION_CALL_LOOPS", "MAX_TOOL_CALLS", mode="after")
+    @classmethod
+    def _at_least_one(cls, value: int) -> int:
+        """Read stored numbers of earlier pipes of this name, which had no limit."""
+        return max(1, value)
 
     def effective_key(self) -> str:
         """Return the key to use; empty if there is none.
@@ -23624,7 +24496,7 @@ class UserValves(BaseModel):
     )
     WEB_SEARCH: _Choice = _valve("inherit", "Let the model search the web with OpenAI.")
     IMAGE_GENERATION: _Choice = _valve(
-        "inherit", "Let the model generate images (if allowed)."
+        "inherit", "Let the model generate images; each is billed."
     )
     CODE_INTERPRETER: _Choice = _valve("inherit", "Let the model run Python at OpenAI.")
     FILE_INPUT: Literal["inherit", _FileInput] = _valve(
@@ -23651,6 +24523,20 @@ class UserValves(BaseModel):
     SHOW_LOG_ON_ERROR: bool = _valve(
         False, "For administrators: show the log of a failed answer as a source."
     )
+
+    @field_validator("LOG_LEVEL", mode="before")
+    @classmethod
+    def _rename_inherit(cls, value: object) -> object:
+        """Read the stored word of earlier pipes of this name.
+
+        For a value that cannot be read, the host drops all settings of the user.
+        """
+        is_inherit = isinstance(value, str) and value.lower() == "inherit"
+        return "inherit" if is_inherit else value
+
+
+USER_TOKENS = ("session", "system_oauth")
+"""The words of AUTH for a token of whoever asks, by the host's names."""
 
 
 class ToolSetting(NamedTuple):
@@ -23706,8 +24592,6 @@ TOOL_SWITCHES: Mapping[str, str] = {
 
 
 _Default = TypeVar("_Default")
-_Read = TypeVar("_Read")
-_Source = TypeVar("_Source")
 
 
 class Config(NamedTuple):
@@ -23720,6 +24604,8 @@ class Config(NamedTuple):
     """Texts that must appear in no log and no chat."""
     problems: tuple[str, ...]
     """Messages for administrators; the call works without what they name."""
+    shell: Shell
+    """The pipe in messages about valves, for the endpoint of the call."""
 
     own_key: str
     """The user's own API key, if the administrator permits one."""
@@ -23773,6 +24659,11 @@ def read_config(
     wishes = _read_wishes(valves, chosen, facts.get(_FILTER_KEY), is_admin=is_admin)
     own = wishes.allowed
     parsed = _parse_valves(valves)
+    overrides: Mapping[str, ResolvedModel] | InvalidRequest
+    try:
+        overrides = named_models(valves)
+    except InvalidRequest as error:  # only calls that need it are refused
+        overrides = error
     effective = valves
     if wishes.own_key:
         effective = _for_own_key(valves, parsed.expert.user_keys_get)
@@ -23785,8 +24676,9 @@ def read_config(
         expert=parsed.expert,
         secrets=_secrets(valves, own.API_KEY.strip(), *parsed.remote.secrets),
         problems=_list_problems(valves, parsed, wishes.problem),
+        shell=PIPE_SHELL,
         own_key=wishes.own_key,
-        overrides=_read_or_error(named_models, valves),
+        overrides=overrides,
         remote=parsed.remote if has_servers else RemoteServers(),
         approval_rules=parsed.rules.rules,
         tool_seconds=parsed.timeouts.default,
@@ -23817,19 +24709,26 @@ class _ParsedValves(NamedTuple):
     rules: ReadRules
     timeouts: ReadTimeouts
     prices: Mapping[str, ModelPrices] | InvalidRequest
+    prices_problem: str
     agent: ReadAgent
 
 
 def _parse_valves(valves: Valves) -> _ParsedValves:
     """Read the valves that hold JSON, rules or lists; each has its own problems."""
     expert, expert_problems = read_expert_json(valves.EXPERT_JSON, ExpertSettings)
+    prices: Mapping[str, ModelPrices] | InvalidRequest
+    try:
+        prices, prices_problem = read_prices(valves.CUSTOM_MODEL_PRICING_JSON)
+    except InvalidRequest as error:  # no cost is known then
+        prices, prices_problem = error, str(error)
     return _ParsedValves(
         expert=expert,
         expert_problems=expert_problems,
         remote=read_servers(valves.REMOTE_MCP_SERVERS_JSON),
         rules=read_rules(valves.TOOL_APPROVAL, PIPE_SHELL),
         timeouts=read_timeouts(valves.TOOL_TIMEOUTS, PIPE_SHELL),
-        prices=_read_or_error(read_prices, valves.CUSTOM_MODEL_PRICING_JSON),
+        prices=prices,
+        prices_problem=prices_problem,
         agent=read_agent_parameters(valves.AGENT_JSON),
     )
 
@@ -23838,15 +24737,17 @@ def _list_problems(
     valves: Valves, parsed: _ParsedValves, switch_problem: str
 ) -> tuple[str, ...]:
     """Return what is wrong with valves and switches, as messages."""
-    prices = parsed.prices
     problems = (
         parsed.rules.problem,
         parsed.timeouts.problem,
         _permission_error(valves),
         switch_problem,
         *parsed.agent.problems,
-        str(prices) if isinstance(prices, InvalidRequest) else "",
+        parsed.prices_problem,
         *parsed.expert_problems,
+        *read_search_options(valves.WEB_SEARCH_OPTIONS)[1],
+        *read_file_search_options(valves.FILE_SEARCH_VECTOR_STORES)[1],
+        *read_image_options(valves.IMAGE_GENERATION_OPTIONS)[1],
     )
     return tuple(problem for problem in problems if problem)
 
@@ -23873,16 +24774,6 @@ def _secrets(valves: Valves, *others: str) -> tuple[str, ...]:
     values = [valves.EXTRA_HEADERS] if headers is None else headers.values()
     keys = (valves.effective_key(), valves.STORE_ENCRYPTION_KEY)
     return connection_secrets(values, valves.PROXY, *keys, *others)
-
-
-def _read_or_error(
-    read: Callable[[_Source], _Read], source: _Source
-) -> _Read | InvalidRequest:
-    """Return what a valve says, or its error: only calls that need it are refused."""
-    try:
-        return read(source)
-    except InvalidRequest as error:
-        return error
 
 
 def _offered_kinds(
@@ -23922,11 +24813,12 @@ def _choose_log_level(own: str, administrators: str) -> str:
 
 
 _FILTER_KEY = "openai_responses"
-_FILTER_VERSION = 1
+SWITCH_CONTRACT = 1
+"""The number of what the switches write; those with another one have no effect."""
 
-_OTHER_FILTER_VERSION = (
-    "The switches next to the chat input have no effect: their version differs from "
-    "this pipe's. Install both from the same release."
+_OTHER_SWITCH_CONTRACT = (
+    "The switches next to the chat input have no effect: they do not work with this "
+    "version of the pipe. `/check` says what to update."
 )
 
 _CHOICES: Mapping[str, str] = {
@@ -24007,8 +24899,8 @@ def _apply_switches(user: UserValves, switches: object) -> _WantedSettings:
     """Return a user's settings with the composer's switches."""
     if not isinstance(switches, Mapping):
         return _WantedSettings(user)
-    if switches.get("version") != _FILTER_VERSION:
-        return _WantedSettings(user, problem=_OTHER_FILTER_VERSION)
+    if switches.get("version") != SWITCH_CONTRACT:
+        return _WantedSettings(user, problem=_OTHER_SWITCH_CONTRACT)
     changed: dict[str, str] = {}
     for kind, valve in TOOL_SWITCHES.items():
         if switches.get(kind):
@@ -24098,7 +24990,7 @@ def build_endpoint(
     if not own_key and valves.USER_API_KEYS == "required" and not is_admin:
         raise InvalidRequest(_NO_OWN_KEY)
     key = own_key or valves.effective_key()
-    takes_token = valves.AUTH == "entra_id" and not own_key
+    takes_token = valves.AUTH in ("entra_id", *USER_TOKENS) and not own_key
     if not key and not takes_token:
         raise missing_key_error(PIPE_SHELL)
     headers = read_headers(valves.EXTRA_HEADERS, PIPE_SHELL)
@@ -24161,9 +25053,8 @@ class RunLog(AnswerLog):
         if LOG_LEVELS[level] >= self._threshold:
             _write_to_server(level, f"{self.run_id} {one_line}")
 
-    def audit(self, line: str) -> None:
-        """Write a line of the audit log, which has its own valve."""
-        _write_to_server("INFO", redact(line, self._secrets))
+    def _write_audit(self, line: str) -> None:
+        _write_to_server("INFO", line)
 
     def text(self) -> str:
         """Return the newest lines, oldest first."""
@@ -24206,6 +25097,11 @@ class HostContext(NamedTuple):
     metadata: JsonObject
     event_call: EventCall | None
     event_emitter: EventEmitter | None
+
+    @property
+    def continues(self) -> bool:
+        """Whether the answer has begun and is continued."""
+        return bool(self.metadata.get("assistant_message_id"))
 
     def is_builtin(self, name: str) -> bool:
         """Say whether a tool is one of the host's own."""
@@ -24739,7 +25635,44 @@ async def identity_headers(host: HostContext, user_id: str) -> dict[str, str]:
     return headers
 
 
+async def fill_in_headers(
+    host: HostContext, user_id: str, model_id: str, headers: Mapping[str, str]
+) -> dict[str, str]:
+    """Return headers with the host's placeholders filled in, as its connections do.
+
+    They are `{{USER_ID}}`, `{{CHAT_ID}}` and others (utils/headers.py:139 of 0.12.4).
+    """
+    with_placeholders = {
+        name: value for name, value in headers.items() if "{{" in value
+    }
+    if not with_placeholders:
+        return dict(headers)
+    fill_in = host_name("utils.headers", "get_custom_headers")
+    metadata = {"model_id": model_id, **host.metadata}
+    user = await user_model(user_id)
+    filled = await fill_in(with_placeholders, user, metadata, request=host.request)
+    return {**headers, **filled}
+
+
+async def user_token(host: HostContext, auth: str, user_id: str) -> str:
+    """Return a token of whoever asks, as the host's connections send it, if any.
+
+    `auth` is one of their words (utils/headers.py:209 of 0.12.4).
+    """
+    if auth == "session":
+        state = getattr(host.request, "state", None)
+        login = getattr(getattr(state, "token", None), "credentials", None)
+        return str(login or "")
+    read = host_name("utils.middleware", "get_system_oauth_token")
+    tokens = await read(host.request, await user_model(user_id))
+    return str(as_mapping(tokens).get("access_token") or "")
+
+
 ADMINISTRATION = "openai_responses_administration"
+_NO_SETTINGS = (
+    f"The settings of the filter {ADMINISTRATION} cannot be read at the moment, so "
+    "nothing is sent. Try again; if the problem persists, tell an administrator."
+)
 
 
 async def active_administration(request: Any) -> Administration | None:
@@ -24752,45 +25685,63 @@ async def active_administration(request: Any) -> Administration | None:
         return None
     load = host_name("utils.filter", "get_function_module")
     filter_module = await load(request, ADMINISTRATION)
-    if getattr(filter_module, "CONTRACT", 0) != 1:
+    contract = getattr(filter_module, "CONTRACT", 0)
+    if contract != ADMINISTRATION_CONTRACT:
+        older = "that filter" if contract < ADMINISTRATION_CONTRACT else "this pipe"
         raise InvalidRequest(
-            "An administrator has to update this pipe and its filter.", remedy="setup"
+            f"The filter {ADMINISTRATION} does not work with this version of the pipe, "
+            f"so nothing is sent. An administrator has to update {older}.",
+            remedy="setup",
         )
-    # The context reads the valves of all filters once, so it has to know all of them.
-    filter_module.valves = await context.get_function_valves(
-        active, ADMINISTRATION, filter_module.Valves
-    )
+    # Not from the context: it reads the valves of the filters that the chat's model has,
+    # once, and gives any other its defaults. Those of this one are no limits.
+    functions = host_name("models.functions", "Functions")
+    stored = await functions.get_function_valves_by_ids([ADMINISTRATION])
+    if ADMINISTRATION not in stored:  # the host logs what its database reports
+        raise InvalidRequest(_NO_SETTINGS, remedy="setup")
+    filter_module.valves = filter_module.Valves(**(stored[ADMINISTRATION] or {}))
     administration: Administration = filter_module
     return administration
 
 
 class InstalledFunction(NamedTuple):
-    """A function of Open WebUI that comes with this pipe, or is it."""
+    """A filter of Open WebUI that comes with this pipe."""
 
     id: str
     title: str
     version: str
     is_active: bool
+    contract: int
+    """The number of what goes between a filter and the pipe; 0 if it is not loaded."""
 
 
 _AUTHOR = "The authors of OpenAI Responses Manifold"
 
 
-async def installed_functions() -> list[InstalledFunction]:
-    """Return this pipe and its filters, as they are installed."""
+async def installed_filters(request: Any) -> list[InstalledFunction]:
+    """Return the filters that come with this pipe, as they are installed.
+
+    The first switches stated their contract only in what they wrote: it was 1.
+    """
     functions = host_name("models.functions", "Functions")
-    rows = [
-        *await functions.get_functions_by_type("pipe"),
-        *await functions.get_functions_by_type("filter"),
-    ]
+    load = host_name("utils.filter", "get_function_module")
     installed: list[InstalledFunction] = []
-    for row in rows:
+    for row in await functions.get_functions_by_type("filter"):
         manifest = as_mapping(row.meta.manifest)
-        if manifest.get("author") == _AUTHOR:
-            title = str(manifest.get("title"))
-            version = str(manifest.get("version"))
-            function = InstalledFunction(row.id, title, version, bool(row.is_active))
-            installed.append(function)
+        if manifest.get("author") != _AUTHOR:
+            continue
+        contract = 0
+        if row.is_active:
+            contract = getattr(await load(request, row.id), "CONTRACT", 1)
+        installed.append(
+            InstalledFunction(
+                row.id,
+                str(manifest.get("title")),
+                str(manifest.get("version")),
+                bool(row.is_active),
+                contract,
+            )
+        )
     return installed
 
 
@@ -25405,6 +26356,13 @@ _NO_ENTRA = (
 )
 
 
+_NO_TOKEN = {
+    "session": "This request has no login of Open WebUI to send to the model's server.",
+    "system_oauth": "The model's server needs your OAuth token, and Open WebUI has none. "
+    "Sign out, and sign in with single sign-on.",
+}
+
+
 async def check_call(call: PipeCall) -> CheckedCall:
     """Return the call with its endpoint and model, without what it may not set.
 
@@ -25427,6 +26385,15 @@ async def _check_at(call: PipeCall, endpoints: EndpointQueue | None) -> CheckedC
     endpoint = build_endpoint(config.valves, config.own_key, is_admin=is_admin)
     if config.valves.AUTH == "entra_id" and not config.own_key:
         call, endpoint = await _with_entra_token(call, endpoint)
+    if config.valves.AUTH in USER_TOKENS and not config.own_key:
+        call, endpoint = await _with_user_token(call, endpoint)
+    headers = await fill_in_headers(
+        call.host,
+        call.caller.user_id,
+        call.caller.host_model,
+        endpoint.extra_headers,
+    )
+    endpoint = replace(endpoint, extra_headers=headers)
     endpoint = await _with_identity(call, endpoint)
     checked = resolve_call(call, endpoint)
     check_research(checked)
@@ -25518,7 +26485,9 @@ def _at_endpoint(call: PipeCall, endpoints: EndpointQueue) -> PipeCall:
     scope = values.pop("ENTRA_SCOPE", "")
     expert = config.expert.model_copy(update={"entra_scope": scope})
     valves = config.valves.model_copy(update=values)
-    return call._replace(config=config._replace(valves=valves, expert=expert))
+    shell = config.shell._replace(in_entry=frozenset(values))
+    config = config._replace(valves=valves, expert=expert, shell=shell)
+    return call._replace(config=config)
 
 
 async def _with_entra_token(
@@ -25536,6 +26505,26 @@ async def _with_entra_token(
         shown = problem.partition(REASON_GIVEN)[0]
         message = problem if call.caller.is_admin else shown
         raise InvalidRequest(message, remedy="setup")
+    call.log.hide(token)
+    config = config._replace(secrets=(*config.secrets, token))
+    return call._replace(config=config), replace(endpoint, token=token)
+
+
+async def _with_user_token(
+    call: PipeCall, endpoint: Endpoint
+) -> tuple[PipeCall, Endpoint]:
+    """Return call and endpoint with a token of whoever asks; raises InvalidRequest.
+
+    It opens the user's account at Open WebUI or at the identity provider, so it goes to
+    no server but a gateway.
+    """
+    config = call.config
+    auth = config.valves.AUTH
+    if not endpoint.is_gateway:
+        raise valve_error(f"AUTH is {auth}, which only gateways get", PIPE_SHELL)
+    token = await user_token(call.host, auth, call.caller.user_id)
+    if not token:
+        raise InvalidRequest(_NO_TOKEN[auth])
     call.log.hide(token)
     config = config._replace(secrets=(*config.secrets, token))
     return call._replace(config=config), replace(endpoint, token=token)
@@ -25688,7 +26677,9 @@ async def list_models(
     is_complete = True
     with suppress(ResponsesError):
         endpoint = build_endpoint(valves)
+        # Nobody in particular asks for the list, so there is no token to send.
         fetches = read_expert_settings(valves).fetch_models
+        fetches = fetches and valves.AUTH not in USER_TOKENS
         if fetches and ("auto" in listed or endpoint.host == OPENAI_HOST):
             usable = await listing.usable(endpoint, connections)
             if usable is None and "auto" in listed and await keeps_models():
@@ -25838,7 +26829,6 @@ def default_remote_rule(servers: Sequence[JsonObject], request: JsonObject) -> A
 # --------------------------------------------------------------------------------------
 
 
-_PLACE_NAMES = ("city", "region", "country", "timezone")
 _COUNTRY_CODE = 2
 """Letters of a country's code (ISO 3166-1)."""
 _MAX_STORES = 2
@@ -25894,9 +26884,32 @@ def _takes_kind(model: ResolvedModel, kind: str) -> bool:
 
 
 def _file_search(config: Config, _model: ResolvedModel) -> Sequence[Item]:
-    """Return the search in the stores of the valve, if it names any."""
-    stores = comma_list(config.valves.FILE_SEARCH_VECTOR_STORES)[:_MAX_STORES]
-    return [{"type": "file_search", "vector_store_ids": stores}] if stores else []
+    """Return the search in the stores of the valve, if it names any.
+
+    Raises InvalidRequest for options that cannot be read: a search without the
+    administrator's filters must not run.
+    """
+    text = config.valves.FILE_SEARCH_VECTOR_STORES
+    options, problems = read_file_search_options(text)
+    if problems:
+        raise valve_error(problems[0].rstrip("."), PIPE_SHELL, _FILES_EXAMPLE)
+    stores = list(options.vector_store_ids)[:_MAX_STORES]
+    if not stores:
+        return []
+    more = options.model_dump(exclude={"vector_store_ids"}, exclude_none=True)
+    return [{"type": "file_search", "vector_store_ids": stores, **more}]
+
+
+_FILES_EXAMPLE = '{"vector_store_ids": ["vs_1"], "max_num_results": 5}'
+
+
+def _code_interpreter(config: Config, _model: ResolvedModel) -> Sequence[Item]:
+    """Return the tool, with the memory of its container if that is not the default."""
+    tool = TOOL_KINDS["code_interpreter"]
+    container = dict(tool.least["container"])
+    if config.expert.code_memory != "1g":
+        container["memory_limit"] = config.expert.code_memory
+    return [{"type": tool.type, "container": container}]
 
 
 def _remote_servers(config: Config, _model: ResolvedModel) -> Sequence[Item]:
@@ -25906,19 +26919,16 @@ def _remote_servers(config: Config, _model: ResolvedModel) -> Sequence[Item]:
 
 
 def _image_generation(config: Config, _model: ResolvedModel) -> Sequence[Item]:
-    """Return the tool with the options of IMAGE_GENERATION_OPTIONS."""
-    text = config.valves.IMAGE_GENERATION_OPTIONS.strip()
-    options = parse_json_object(text or "{}")
-    if options is None:
-        problem = "IMAGE_GENERATION_OPTIONS is not a JSON object"
-        raise valve_error(problem, PIPE_SHELL, '{"quality": "high"}')
-    return [{**options, "type": "image_generation"}]
+    """Return the tool with the options of IMAGE_GENERATION_OPTIONS that are set."""
+    options, _ = read_image_options(config.valves.IMAGE_GENERATION_OPTIONS)
+    given = options.model_dump(exclude_unset=True)
+    return [{**given, "type": "image_generation"}]
 
 
 def image_model_name(config: Config) -> str:
     """Return the model that IMAGE_GENERATION_OPTIONS names, if any."""
-    options = parse_json_object(config.valves.IMAGE_GENERATION_OPTIONS)
-    return as_text(value_at(options, "model"))
+    options, _ = read_image_options(config.valves.IMAGE_GENERATION_OPTIONS)
+    return options.model
 
 
 def _web_search(config: Config, model: ResolvedModel) -> Sequence[Item]:
@@ -25931,7 +26941,7 @@ def _web_search(config: Config, model: ResolvedModel) -> Sequence[Item]:
     (docs/reference/responses-api.md, "Hosted tools"). Raises InvalidRequest for options
     that cannot be read: a search without the administrator's filters must not run.
     """
-    options, problems = _read_search_options(config.valves.WEB_SEARCH_OPTIONS)
+    options, problems = read_search_options(config.valves.WEB_SEARCH_OPTIONS)
     if problems:
         raise valve_error(problems[0].rstrip("."), PIPE_SHELL, _SEARCH_EXAMPLE)
     tool: Item = {
@@ -25956,28 +26966,19 @@ def _web_search(config: Config, model: ResolvedModel) -> Sequence[Item]:
     return [tool]
 
 
-def _read_search_options(text: str) -> tuple[WebSearchOptions, list[str]]:
-    """Return the options of the web search, and what is wrong with them."""
-    return read_json_valve(_SEARCH_VALVE, text, WebSearchOptions, _UNTIL_CORRECTED)
-
-
 def unused_search_budget(config: Config, model: ResolvedModel) -> str:
     """Return the note that a model's search has no budget, if one is set.
 
     The filters of an administrator are always sent: what rejects them gets no search.
     """
-    options, _ = _read_search_options(config.valves.WEB_SEARCH_OPTIONS)
+    options, _ = read_search_options(config.valves.WEB_SEARCH_OPTIONS)
     is_set = options.return_token_budget != "default"
     is_searching = "web_search" in config.tool_kinds
     if not is_set or not is_searching or takes_search_budget(model):
         return ""
-    return (
-        f"{_SEARCH_VALVE}: {model.name} has no `return_token_budget`. It is not sent."
-    )
+    return f"{SEARCH_VALVE}: {model.name} has no `return_token_budget`. It is not sent."
 
 
-_SEARCH_VALVE = "WEB_SEARCH_OPTIONS"
-_UNTIL_CORRECTED = "Chats that search are not answered until it is corrected."
 _SEARCH_EXAMPLE = '{"allowed_domains": ["who.int"], "user_location": "Bern, BE, CH"}'
 
 
@@ -25996,10 +26997,9 @@ def _location(setting: str | Mapping[str, str]) -> dict[str, str]:
     """Return a location by the API's names, from an object or from words in their order.
 
     A country that is not a code of two letters would be refused, so it is left out.
-    Raises InvalidRequest for more than four words.
     """
     given = _location_of_words(setting) if isinstance(setting, str) else setting
-    location = {name: given[name] for name in _PLACE_NAMES if given.get(name)}
+    location = {name: given[name] for name in PLACE_NAMES if given.get(name)}
     if len(location.get("country", "")) != _COUNTRY_CODE:
         location.pop("country", None)
     return location
@@ -26008,17 +27008,15 @@ def _location(setting: str | Mapping[str, str]) -> dict[str, str]:
 def _location_of_words(text: str) -> dict[str, str]:
     """Return a location that is given as `city, region, country, timezone`."""
     words = [word.strip() for word in text.split(",")]
-    if len(words) > len(_PLACE_NAMES):
-        problem = f"{_SEARCH_VALVE}: `user_location` has more than four words"
-        raise valve_error(problem, PIPE_SHELL, _SEARCH_EXAMPLE)
     # The last ones may be missing.
-    return dict(zip(_PLACE_NAMES, words, strict=False))
+    return dict(zip(PLACE_NAMES, words, strict=False))
 
 
 _BUILDERS: Mapping[str, Callable[[Config, ResolvedModel], Sequence[Item]]] = {
     "web_search": _web_search,
     "file_search": _file_search,
     "mcp": _remote_servers,
+    "code_interpreter": _code_interpreter,
     "image_generation": _image_generation,
 }
 """What builds a kind of tools from the valves; the others have no options."""
@@ -26230,13 +27228,14 @@ def agent_instructions(
     tools: OfferedTools,
     host: HostContext,
 ) -> str:
-    """Return the instructions of an agent: who it is, what it does, the policies."""
+    """Return the instructions: who the agent is, the policies, what it knows."""
     parameters = agent.parameters
     style = choose_style(parameters.policy_style, model.family)
     policy = build_strategy_instructions(parameters, style, system_prompt)
     offered = {str(tool.get("name")) for tool in tools.items}
     builtin = {name for name in offered if host.is_builtin(name)}
-    texts = [policy, _host_policy(builtin)]
+    context = format_context(read_context(parameters.context))
+    texts = [policy, _host_policy(builtin), context]
     return "\n\n".join(text for text in texts if text)
 
 
@@ -27008,6 +28007,59 @@ _STORED_ADDRESS = re.compile(r"/api/v1/files/([^/?#]+)/content")
 """The address of a stored picture in a chat."""
 
 
+_LARGE_FILE_TEXT = "A file over 5 MB was left out of this result."
+_READ_LEVELS = 64
+"""What is deeper is nobody's file."""
+
+
+def without_large_files(result: Any) -> Any:
+    """Return a tool's result with a text in the place of each file over 5 MB.
+
+    What is a file is the host's to say (utils/middleware.py:686 and 851 of 0.12.4):
+    data URLs at any depth, and what MCP servers send as pictures, sounds and resources.
+    It would store some of them before it hands them on.
+    """
+    return _without_large(result, _READ_LEVELS)
+
+
+def _without_large(value: Any, levels: int) -> Any:
+    """Return a value without large files; `levels` are those that are read yet."""
+    if levels == 0:
+        return value
+    match value:
+        case str() if _is_large_url(value):
+            return _LARGE_FILE_TEXT
+        case {"type": "image" | "audio", "data": str(data)} if _is_large(data):
+            return {"type": "text", "text": _LARGE_FILE_TEXT}
+        case {"type": "image" | "audio", "blob": str(data)} if _is_large(data):
+            return {"type": "text", "text": _LARGE_FILE_TEXT}
+        case {"type": "resource", "resource": {"blob": str(data)}} if _is_large(data):
+            return {"type": "text", "text": _LARGE_FILE_TEXT}
+        case dict():
+            return {key: _without_large(row, levels - 1) for key, row in value.items()}
+        case list():
+            return [_without_large(row, levels - 1) for row in value]
+        case tuple() if type(value) is tuple:
+            return tuple(_without_large(row, levels - 1) for row in value)
+    return value
+
+
+def _is_large_url(text: str) -> bool:
+    """Say whether a text is a data URL of more than 5 MB."""
+    if len(text) <= MAX_TOOL_FILE_BYTES or text[:5].lower() != "data:":
+        return False
+    start = text.find(",") + 1
+    if text[:start].lower().endswith(";base64,"):
+        return _is_large(text[start:])
+    return len(text) - start > MAX_TOOL_FILE_BYTES
+
+
+def _is_large(encoded: str) -> bool:
+    """Say whether bytes in base64 are more than 5 MB."""
+    size = len(encoded) * 3 // 4 - encoded[-2:].count("=")
+    return size > MAX_TOOL_FILE_BYTES
+
+
 class _Picture(NamedTuple):
     """A picture of a result, as the model gets it."""
 
@@ -27148,8 +28200,11 @@ def _cites(name: str, metadata: JsonObject) -> bool:
 
 
 def _is_error_text(text: str) -> bool:
-    """Say whether a result reports an error."""
-    result = parse_json_object(text)
+    """Say whether a result reports an error.
+
+    The sandbox's tool writes a line for each file behind the JSON object.
+    """
+    result = parse_json_object(text) or parse_json_object(text.partition("\n")[0])
     if result is None:
         return text.strip().lower().startswith(HOST_ERROR_PREFIXES)
     if str(result.get("status")).strip().lower() in ("error", "failed"):
@@ -27315,6 +28370,7 @@ class HostTools:
         """Return a result as the host would store and show it."""
         host = self._host
         user = await user_model(self._user.user_id)
+        result = without_large_files(result)
         processed = await process_tool_result(host, user, name, tool, params, result)
         text = processed.text
         sources: list[dict[str, Any]] = []
@@ -27412,6 +28468,10 @@ def request_settings(
     summary = config.summary
     names = (model.id, model.family, call.caller.model, call.model_name)
     background = _is_background_model(valves, names)
+    window = config.expert.background_window
+    # What people wait for is not research, nor a model of the list.
+    if window and model.research and valves.COMPATIBILITY != "strict":
+        background = True
     ceiling = research_ceiling(valves) if model.research else {}
     # Without a stream a background answer has no encrypted reasoning.
     streams = call.caller.streams or background
@@ -27421,11 +28481,30 @@ def request_settings(
         verbosity=config.verbosity,
         stream=streams and valves.ENABLE_STREAM,
         background=background,
+        background_store=config.expert.background_store,
+        completion_window=window,
         encrypted_reasoning=valves.carries_reasoning(),
         tools=tools.items,
         parallel_tool_calls=None if valves.PARALLEL_TOOL_CALLS else False,
         defaults={**_default_parameters(call, tools.items), **ceiling},
     )
+
+
+def wait_message(request: ResponsesRequest) -> str:
+    """Return how long an answer may take, if it is one that can wait."""
+    window = completion_window(request)
+    hours = window.removesuffix("h")
+    if not hours.isdecimal():
+        return ""
+    return f"The answer may take up to {hours} hours and appears when it is complete."
+
+
+def completion_window(request: ResponsesRequest) -> str:
+    """Return the time that is asked for, unless the server has refused to be asked."""
+    if not request.background_options:
+        return ""
+    options = as_mapping(request.payload().get("background_options"))
+    return as_text(options.get("completion_window"))
 
 
 def other_allowed_effort(
@@ -27558,7 +28637,25 @@ def _has_questions_of_host(call: CheckedCall) -> bool:
     metadata = call.host.metadata
     if metadata.get("automation_id") or metadata.get("internal"):
         return False
+    if not _is_asked_by_host(call):
+        return False
     return call.caller.may_have_row and call.caller.streams and stores_approvals()
+
+
+def _is_asked_by_host(call: CheckedCall) -> bool:
+    """Say whether the chat's own model is asked, whose stream the host reads itself.
+
+    Another function in the chat may ask with the chat's metadata. It reads the text
+    alone, and would lose a call that is left open. In a chat with several models the
+    metadata name the first (main.py:1831 of 0.12.4); a dialog asks for the others.
+    """
+    metadata = call.host.metadata
+    model = as_mapping(metadata.get("model"))
+    if not model:
+        return True
+    base = value_at(model, "info", "base_model_id")
+    chosen = metadata.get("selected_model_id")  # of an arena
+    return call.caller.host_model in (model.get("id"), base, chosen)
 
 
 def _approver(call: CheckedCall) -> Approver:
@@ -27697,11 +28794,6 @@ class _Chat(NamedTuple):
         """The message that this answer replaces, or nothing."""
         return str(self.call.host.metadata.get("regeneration_message_id") or "")
 
-    @property
-    def continues(self) -> bool:
-        """Whether the answer has begun and is continued."""
-        return bool(self.call.host.metadata.get("assistant_message_id"))
-
     def find_compacted(self) -> set[str]:
         """Return the answers behind which a compaction replaced what came before."""
         compacted: set[str] = set()
@@ -27752,7 +28844,7 @@ async def build_chat_request(call: CheckedCall) -> PreparedRequest:
         stored=stored,
         sent=chat.sent,
         records=chat.records,
-        reason=chat.reason,
+        reason=f"{chat.reason} {wait_message(request)}".strip(),
         notices=(
             tools.notice,
             chat.memory_note,
@@ -27907,6 +28999,7 @@ def _attach_stored(chat: _Chat) -> _Chat:
     parts = mark_old_answers(parts, rows)
     if len(parts) < len(given):
         call.warn_once(f"chat {call.caller.chat_id}: {_LEFT_OUT}")
+    parts = without_commands(parts)
     return chat._replace(parts=attach_files(parts, rows, metadata))
 
 
@@ -28000,7 +29093,7 @@ def _restore_prefix(chat: _Chat) -> _Chat:
     if chat.stored is None or not stored_messages(parts):
         return chat
     sent = dict(chat.stored.sent)
-    if not chat.continues:
+    if not call.host.continues:
         # An earlier run of the same message does not count: a client chooses the ids.
         sent.pop(call.caller.message_id, None)
         sent_now = _sent_now(chat, sent)
@@ -28300,7 +29393,7 @@ def _missing_model_text(endpoint: Endpoint, model: str) -> str:
 
 def cost_of_responses(
     prepared: PreparedRequest, usages: Iterable[Usage], output: Iterable[Item]
-) -> float | None:
+) -> Cost | None:
     """Return what responses with this output cost; None if it cannot be known.
 
     The administrator's price of the model comes first, then what the server says, then
@@ -28320,7 +29413,9 @@ def cost_of_responses(
         served = [usage._replace(cost=None) for usage in served]
     elif not call.endpoint.serves_openai:
         facts = facts._replace(prices=None)
-    return cost_of_run(served, facts, output, utc_today(), call.endpoint.host)
+    window = completion_window(request)
+    terms = RequestTerms(call.endpoint.host, request.tools or (), window)
+    return cost_of_run(served, facts, output, utc_today(), terms)
 
 
 def source_of_cost(prepared: PreparedRequest, usages: Iterable[Usage]) -> str:
@@ -28365,8 +29460,6 @@ def report_request(prepared: PreparedRequest) -> None:
     note_left_out(call, left_out)
     for error in errors:
         call.warn_once(f"user {call.caller.user_id}: {error}")
-    if call.config.expert.writes_audit_log():
-        call.log.audit(_audited_request(prepared).request_line())
 
 
 _DIAGNOSIS = ("type", "reason", "cache_missed_tokens")
@@ -28383,7 +29476,6 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
         usage_note=_usage_note(prepared, ended),
         window_share=window_share(ended.last_usage, facts),
     )
-    _audit_end(prepared, ended)
     _report_removals(call, trace.removed)
     report_skipped(call.log, trace)
     if ended.ending.is_failure:
@@ -28399,19 +29491,6 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     return _add_metadata(prepared, _add_cost(prepared, ended))
 
 
-def _audit_end(prepared: PreparedRequest, ended: RunDone) -> None:
-    """Write a run's end to the audit log, if that is on."""
-    call = prepared.call
-    if not call.config.expert.writes_audit_log():
-        return
-    audited = _audited_request(prepared)
-    if ended.ending.kind in ("completed", "incomplete"):
-        line = audited.success_line(ended.trace.model)
-    else:
-        line = audited.error_line(ended.trace.error, ended.trace.status)
-    call.log.audit(line)
-
-
 def _log_failure(call: CheckedCall, ended: RunDone) -> Ending:
     """Log a failure; return it with the message to show.
 
@@ -28420,8 +29499,9 @@ def _log_failure(call: CheckedCall, ended: RunDone) -> Ending:
     message = ""
     if call.config.own_key and "api_key" in ended.ending.fault.settings:
         message = f"{ended.ending.sentence} It is your own key: check {OWN_KEY_PLACE}"
+    shell = call.config.shell
     return report_failure(
-        call.log, ended, PIPE_SHELL, is_admin=call.caller.is_admin, message=message
+        call.log, ended, shell, is_admin=call.caller.is_admin, message=message
     )
 
 
@@ -28494,13 +29574,6 @@ def _report_removals(call: CheckedCall, removed: Mapping[str, int]) -> None:
     call.log.line(level, f"the API left out earlier reasoning of the input: {counts}")
 
 
-def _audited_request(prepared: PreparedRequest) -> AuditedRequest:
-    """Return what the audit log writes about a request."""
-    payload = prepared.request.payload()
-    host = prepared.call.endpoint.host
-    return AuditedRequest(payload, host, prepared.call.log.run_id)
-
-
 def _add_cost(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     """Return the end of a run with its cost, if it is shown and can be known.
 
@@ -28511,7 +29584,7 @@ def _add_cost(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     cost = cost_of_responses(prepared, ended.usages, ended.output)
     if cost is not None:
         source = source_of_cost(prepared, ended.usages)
-        prepared.call.log.line("DEBUG", f"cost {format_money(cost)}: {source}")
+        prepared.call.log.line("DEBUG", f"cost {format_money(cost.dollars)}: {source}")
     return ended._replace(cost=cost) if prepared.call.config.shows_cost else ended
 
 
@@ -28520,7 +29593,7 @@ def _add_metadata(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     if ended.work is None:
         return ended
     metadata = log_metadata(prepared, ended, ended.work)
-    shown = metadata._replace(price=ended.cost or 0.0)
+    shown = metadata._replace(cost=ended.cost)
     return ended._replace(metadata=shown.wire())
 
 
@@ -28537,7 +29610,7 @@ def log_metadata(
         rounds=work.rounds,
         tool_calls=work.tool_calls,
         latency=work.seconds,
-        price=cost or 0.0,
+        cost=cost,
         usage=ended.usage or Usage(),
         window_share=ended.window_share,
     )
@@ -28594,7 +29667,7 @@ def failure_chunk(caller: Caller, message: str, error: Exception) -> Chunk:
     """Return the chunk of an answer that an exception stopped."""
     if caller.host_reads:
         return error_chunk(message)
-    return client_error(message, exception_status(error))
+    return exception_error(message, error)
 
 
 def readable_chunk(chunk: Chunk, caller: Caller) -> Chunk:
@@ -29022,7 +30095,7 @@ def _report_stop(
     call = prepared.call
     metadata = log_metadata(prepared, ended, work)
     if not call.config.shows_cost:
-        metadata = metadata._replace(price=0.0)
+        metadata = metadata._replace(cost=None)
     emit = page_emitter(call.caller, call.host)
     if emit:
         chunk = closing_chunk(metadata.describe(), metadata.wire())
@@ -29040,12 +30113,12 @@ def _report_stop(
 
 
 _FIRST_SECONDS = 20.0
-_FACTOR = 3
-"""Each further line comes after a silence three times as long as the one before."""
+_MINUTE = 60.0
+"""After the first line, each minute has one: who waits sees that the pipe still does."""
 _NEVER = float("inf")
 
 
-_SILENT = "The server has been silent for {}; the model may still be thinking."
+_SILENT = "Still thinking, {}"
 _RESPONDED = "The server responded"
 
 
@@ -29084,7 +30157,7 @@ class WaitingLines:
             minutes = int(self._due // 60)
             length = f"{minutes} min" if minutes else f"{self._due:.0f} s"
             self._show(_SILENT.format(length))
-            self._due *= _FACTOR
+            self._due = (minutes + 1) * _MINUTE
         wait = max(1.0, self._due - silent)
         self._timer = self._loop.call_later(wait, self._look)
 
@@ -29128,6 +30201,88 @@ class WaitingLines:
             self._timer.cancel()
         if self._is_shown:
             self._show("")
+
+
+# --------------------------------------------------------------------------------------
+# owui_manifold.run.purchases
+#
+# What the money of responses bought: reasoning, answers, searches and the like.
+#
+# The parts are differences of prices: what the same responses would have cost without the
+# part. So tiers, long inputs, regions and an administrator's prices are all in them.
+# --------------------------------------------------------------------------------------
+
+
+def itemize(
+    prepared: PreparedRequest,
+    usages: Sequence[Usage],
+    output: Sequence[Item],
+    cost: float | None,
+) -> Purchases:
+    """Return what responses with this output bought for their `cost`.
+
+    Counts are there without prices, too. Nothing is itemized if the price of a token is
+    not known.
+    """
+    # Without what the server itself says of the cost: that cannot be taken apart.
+    priced = [usage._replace(cost=None) for usage in usages]
+    plain = [usage._replace(searches=None, images=None) for usage in priced]
+    searches = [item for item in output if is_billed_search(item)]
+    images = [item for item in output if is_image_call(item)]
+    containers = [item for item in output if container_ids([item])]
+    reasoning = sum(min(usage.reasoning, usage.output) for usage in usages)
+    bought = Purchases(
+        input=sum(usage.input for usage in usages),
+        cache_writes=sum(usage.cache_writes for usage in usages),
+        reasoning=reasoning,
+        answers=sum(usage.output for usage in usages) - reasoning,
+        searches=count_searches(usages, output),
+        images=len(images),
+        containers=len(container_ids(containers)),
+    )
+    call = prepared.call
+    if call.caller.task:
+        bought = bought._replace(tasks=len(usages), task_money=_millionths(cost))
+    elif call.agent:
+        bought = bought._replace(agents=len(usages), agent_money=_millionths(cost))
+    whole = cost_of_responses(prepared, priced, output)
+    if whole is None:
+        return bought
+
+    def money(usages: Sequence[Usage], output: Sequence[Item] = ()) -> int:
+        cost = cost_of_responses(prepared, usages, output)
+        return _millionths(cost.dollars if cost else None)
+
+    tokens = money(plain)
+    silent = money([usage._replace(output=0) for usage in plain])
+    answers_alone = money(
+        [
+            usage._replace(output=max(0, usage.output - given.reasoning))
+            for usage, given in zip(plain, usages, strict=True)
+        ]
+    )
+    uncached = money(
+        [
+            usage._replace(cached=0, cache_writes=0, cache_writes_12h=0)
+            for usage in plain
+        ]
+    )
+    return bought._replace(
+        itemized=len(usages),
+        itemized_money=_millionths(whole.dollars),
+        saved=uncached - tokens,
+        reasoning_money=tokens - answers_alone,
+        answer_money=answers_alone - silent,
+        search_money=money(
+            [Usage(searches=usage.searches) for usage in usages], searches
+        ),
+        image_money=money([Usage(images=usage.images) for usage in usages], images),
+        container_money=money((), containers),
+    )
+
+
+def _millionths(dollars: float | None) -> int:
+    return round((dollars or 0) * 1_000_000)
 
 
 # --------------------------------------------------------------------------------------
@@ -29254,6 +30409,8 @@ class _RunCounts:
         """The ids of the containers of code that were counted."""
         self._characters: int | None = 0
         """The text received of the current response; None between two responses."""
+        self._finished: list[Item] = []
+        """What OpenAI's tools made in the current response."""
 
     def add(self, usages: Sequence[Usage], output: Sequence[Item] = ()) -> str:
         """Count the responses that are new; return why the run ends, or nothing."""
@@ -29261,14 +30418,21 @@ class _RunCounts:
         new = usages[self._counted :]
         self._counted = len(usages)
         self._characters = None
+        self._finished = []
+        unpaid = self._take_unpaid(output)
+        cost = cost_of_responses(prepared, new, unpaid)
+        dollars = cost.dollars if cost else None
+        bought = NO_PURCHASES
+        if self._account.limits.is_counting:
+            bought = itemize(prepared, new, unpaid, dollars)
         counts = ResponseCounts(
             requests=len(new),
             input=sum(usage.input for usage in new),
             cached=sum(usage.cached for usage in new),
             output=sum(usage.output for usage in new),
+            bought=bought,
         )
-        cost = cost_of_responses(prepared, new, self._take_unpaid(output))
-        return self._account.count_responses(prepared.request.model, counts, cost)
+        return self._account.count_responses(prepared.request.model, counts, dollars)
 
     def _take_unpaid(self, output: Sequence[Item]) -> list[Item]:
         """Return the output without code in a container that was counted before.
@@ -29289,13 +30453,19 @@ class _RunCounts:
                 async for event in events:
                     if isinstance(event, TextDelta):
                         self._characters = (self._characters or 0) + len(event.text)
+                    elif isinstance(event, ItemDone) and maker_of(event.item).type:
+                        self._characters = self._characters or 0
+                        self._finished.append(event.item)
                     yield event
         finally:
             if self._characters is not None:
                 self._add_stopped(self._characters)
 
     def _add_stopped(self, received: int) -> None:
-        """Count a response that was stopped after this many characters."""
+        """Count a response that was stopped after this many characters.
+
+        What OpenAI's tools did until then is billed all the same.
+        """
         items = self._prepared.request.input
         sent = sum(len(message_text(item)) for item in items)
         estimate = Usage(
@@ -29303,7 +30473,7 @@ class _RunCounts:
             output=received // _CHARACTERS_PER_TOKEN,
         )
         self._counted = 0  # `add` expects the usages of a whole run
-        self.add([estimate])
+        self.add([estimate], self._finished)
 
 
 # --------------------------------------------------------------------------------------
@@ -29913,6 +31083,9 @@ async def answer_events(
     call = prepared.call
     answer = _Answer(prepared, connections)
     report_request(prepared)
+    audit = open_audit_log(call.config.expert, call.log, call.endpoint.host)
+    if audit:
+        audit.note_request(prepared.request)
     if prepared.reason:
         yield Status(prepared.reason)
     lines = WaitingLines(page_emitter(call.caller, call.host), connections)
@@ -29930,6 +31103,8 @@ async def answer_events(
             for shown in await answer.show(event):
                 yield shown
             if isinstance(event, RunDone):
+                if audit:
+                    audit.note_end(event)
                 end = _end_answer(prepared, answer.with_whole_output(event), uploads)
                 async with aclosing(end) as last_events:
                     async for last_event in last_events:
@@ -29950,7 +31125,7 @@ async def _end_answer(
         return
     refusal = refusal_notice(prepared.call)
     if refusal:
-        yield Status(refusal)
+        yield Status(refusal, subject="a setting has no effect")
     ended = report_end(prepared, ended)
     notices = await notices_of(prepared)
     if not ended.ending.is_failure:
@@ -29973,10 +31148,20 @@ class _Answer:
         longest = prepared.limits.timeouts.idle / 2
         fetch_timeouts = Timeouts(first_event=longest, total=longest)
         self._artifacts = ArtifactStore(call, connections, fetch_timeouts)
-        self._citations = Citations(source_keys(call.host.metadata.get("sources")))
+        sources = [*as_list(call.host.metadata.get("sources"))]
+        self._unshown_context: list[SourceCited] = []
         self._thoughts: ShownThoughts | None = None
         if call.agent:
             self._thoughts = ShownThoughts(are_shown=not hides_thoughts(call.agent))
+            context = read_context(call.agent.parameters.context)
+            cited = [
+                source_data(entry.name, entry.text, entry.url) for entry in context
+            ]
+            sources += cited
+            # The page has those of an answer that goes on.
+            if call.caller.host_reads and not call.host.continues:
+                self._unshown_context = [SourceCited(source) for source in cited]
+        self._citations = Citations(source_keys(sources))
         self._records = _answer_records(prepared)
 
     async def show(self, event: RunEvent) -> list[AnswerEvent]:
@@ -29985,6 +31170,10 @@ class _Answer:
         with_card = await self._artifacts.add_card(self._log_status(event))
         shown = list[AnswerEvent]()
         if with_card is not None:
+            # An answer that ends at once did not begin: another endpoint may be asked.
+            if not isinstance(with_card, Status | RunDone):
+                shown += self._unshown_context
+                self._unshown_context = []
             for cited in self._add_sources(with_card):
                 shown += await self._records.take(cited)
         if self._thoughts:
@@ -30093,6 +31282,14 @@ def _new_id_and_time() -> tuple[str, int]:
 
 _ADMINISTRATION_TITLE = "OpenAI Responses Administration"
 
+_COUNTED = (
+    "Requests, tokens and money of every answer and task of this pipe are counted, and "
+    "shown by `/usage`. Not counted are the money for images and file searches, and what "
+    "users pay with their own keys."
+)
+_NOT_COUNTED = "Nothing is counted, because USER_LIMITS_JSON is empty; `[]` counts."
+_NO_FILTER = "Nothing is counted without the filter of docs/limits.md."
+
 Severity: TypeAlias = Literal["", "Problem", "Warning"]
 """How bad a finding is; empty: it is fine."""
 
@@ -30138,13 +31335,12 @@ def result_line(counts: Counter[Severity]) -> str:
 
 async def setup_findings(call: CheckedCall) -> list[Finding]:
     """Return what can keep users from their answers and no request shows."""
-    valves = [*call.config.remote.complaints, *call.config.problems]
-    valves += _agent_problems(call)
-    findings = [assess("Valves", "All of them are valid.", " ".join(valves))]
+    findings = valve_findings([*valve_problems(call.config), *_agent_problems(call)])
     retirements = _retirements(call)
     if retirements:
         text = " ".join(retirements)
         findings.append(Finding("Models that retire", text, "Warning"))
+    findings.append(Finding("Usage", _counted_text(call)))
     if call.account:
         rules = [problem for problem in call.account.limits.problems if problem]
         works = "The rules of USER_LIMITS_JSON are valid."
@@ -30152,19 +31348,45 @@ async def setup_findings(call: CheckedCall) -> list[Finding]:
     if call.host.request is None:
         return findings
     try:
-        functions = await installed_functions()
+        filters = await installed_filters(call.host.request)
         missing = await missing_task_models(call.host.request)
     except Exception as error:
         reason = f"Open WebUI could not list them ({describe_exception(error)})."
         return [*findings, assess("Filters", "", reason)]
-    works = "They have the same version as the pipe."
-    findings.append(assess("Filters", works, " ".join(_filter_problems(functions))))
+    works = "Those that are installed work with this version of the pipe."
+    findings.append(assess("Filters", works, " ".join(_filter_problems(filters))))
     if missing:
         names = ", ".join(missing)
         gone = f"Open WebUI has no {names}, so tasks use the models that clients name."
         advice = "Choose others in Open WebUI's settings."
         findings.append(assess("Open WebUI's task models", "", gone, advice))
     return findings
+
+
+def _counted_text(call: CheckedCall) -> str:
+    """Return what is counted of this pipe, and what is not."""
+    if call.account is None:
+        return _NO_FILTER
+    return _COUNTED if call.account.limits.is_counting else _NOT_COUNTED
+
+
+def valve_problems(config: Config) -> list[str]:
+    """Return what is wrong with the valves, also with those that keep from answers."""
+    problems = [*config.remote.complaints, *config.problems]
+    if isinstance(config.overrides, InvalidRequest):
+        problems.append(str(config.overrides))
+    try:
+        read_headers(config.valves.EXTRA_HEADERS, config.shell)
+    except InvalidRequest as error:
+        problems.append(str(error))
+    return problems
+
+
+def valve_findings(problems: Sequence[str]) -> list[Finding]:
+    """Return a finding for each problem with the valves, or that there is none."""
+    if not problems:
+        return [Finding("Valves", "All of them are valid.")]
+    return [Finding("Valves", problem, "Problem") for problem in problems]
 
 
 def _retirements(call: CheckedCall) -> list[str]:
@@ -30192,16 +31414,22 @@ def _agent_problems(call: CheckedCall) -> list[str]:
     return list(dict.fromkeys(problems))
 
 
-def _filter_problems(functions: Sequence[InstalledFunction]) -> list[str]:
-    """Return what is wrong with the functions that came with the pipe."""
+def _filter_problems(filters: Sequence[InstalledFunction]) -> list[str]:
+    """Return what does not work of the filters that came with the pipe.
+
+    Those of other releases do, as long as what goes between them has not changed.
+    """
     problems: list[str] = []
-    versions = {function.version for function in functions}
-    if len(versions) > 1:
-        titles = [f"{function.title} {function.version}" for function in functions]
-        shown = ", ".join(titles)
-        problems.append(f"Their versions differ: {shown}. Install one release.")
-    for function in functions:
-        if function.title != _ADMINISTRATION_TITLE:
+    for function in filters:
+        is_administration = function.title == _ADMINISTRATION_TITLE
+        known = ADMINISTRATION_CONTRACT if is_administration else SWITCH_CONTRACT
+        if function.is_active and function.contract != known:
+            older = "it" if function.contract < known else "the pipe"
+            problems.append(
+                f"{function.title} {function.version} does not work with this version "
+                f"of the pipe. Update {older} (docs/install.md, Update)."
+            )
+        if not is_administration:
             continue
         if function.id != ADMINISTRATION:
             problems.append(
@@ -30233,6 +31461,7 @@ _PING: Item = {
 }
 
 _SKIPPED = "The other checks need an answer, so they were skipped."
+_NOT_SENT = "It was not sent, nor were the other checks done: correct this first."
 _VERIFY = "Verify the organization at OpenAI, or"
 _TASK_ADVICE = "Until it does, the chat's own model writes titles and tags."
 _UNLISTED = (
@@ -30283,7 +31512,9 @@ class _Diagnostics:
         self._call = call
         self._endpoints = endpoints
         self._model = call.model
-        self._hosted, _ = hosted_tools(call.config, self._model)
+        self._hosted: list[Item] = []
+        with suppress(InvalidRequest):  # the findings about the valves tell why
+            self._hosted, _ = hosted_tools(call.config, self._model)
         self._endpoint = call.endpoint
         names = comma_list(call.valves.MODEL_ID)
         listed_ids = [call.resolve(name).id for name in names if name != "auto"]
@@ -30297,13 +31528,10 @@ class _Diagnostics:
     async def lines(self) -> AsyncGenerator[str, None]:
         """Yield the findings, one line each, and how many problems there are."""
         host = self._endpoint.host
-        yield f"The setup of this pipe, tested with {self._model.name} at {host}:\n"
-        counts = Counter[Severity]()
-        async with aclosing(self._findings()) as findings:
-            async for finding in findings:
-                counts[finding.severity] += 1
-                yield finding.line()
-        yield f"\n{result_line(counts)}"
+        yield f"{CHECK_HEADING} {self._model.name} at {host}:\n"
+        async with aclosing(_finding_lines(self._findings())) as lines:
+            async for line in lines:
+                yield line
 
     async def _findings(self) -> AsyncGenerator[Finding, None]:
         for finding in await setup_findings(self._call):
@@ -30380,7 +31608,9 @@ class _Diagnostics:
             # Other servers of this API need not have the endpoint.
             if error.status in (404, 405, 501):
                 return assess(what, "This server lists no models.", "")
-            complaint = self._endpoint.name_server(error_message(error, PIPE_SHELL))
+            complaint = self._endpoint.name_server(
+                error_message(error, self._call.config.shell)
+            )
             return Finding(what, complaint, "Warning")
         missing = ", ".join(name for name in self._listed if name not in usable)
         if missing:
@@ -30417,11 +31647,55 @@ class _Diagnostics:
                     ended = event
         if ended.ending.kind in ("completed", "incomplete"):
             return repair
-        return advised_ending(ended.ending, PIPE_SHELL).sentence
+        return advised_ending(ended.ending, self._call.config.shell).sentence
+
+
+async def _finding_lines(
+    findings: AsyncGenerator[Finding, None],
+) -> AsyncGenerator[str, None]:
+    """Yield findings, one line each, and how many problems there are."""
+    counts = Counter[Severity]()
+    async with aclosing(findings):
+        async for finding in findings:
+            counts[finding.severity] += 1
+            yield finding.line()
+    yield f"\n{result_line(counts)}"
+
+
+async def _unanswered_lines(
+    call: PipeCall, error: InvalidRequest
+) -> AsyncGenerator[str, None]:
+    """Yield what is wrong with a setup in which no chat is answered."""
+
+    async def findings() -> AsyncGenerator[Finding, None]:
+        reason = error_message(error, PIPE_SHELL)
+        problems = valve_problems(call.config)
+        for finding in valve_findings(problems or [reason]):
+            yield finding
+        if problems and reason not in problems:
+            yield Finding("Every chat", reason, "Problem")
+        yield Finding("A small request", _NOT_SENT, "Warning")
+
+    yield "The setup of this pipe, with which no chat is answered:\n"
+    async with aclosing(_finding_lines(findings())) as lines:
+        async for line in lines:
+            yield line
+
+
+def explain_unanswered(
+    call: PipeCall, error: InvalidRequest
+) -> AsyncGenerator[RunEvent, None]:
+    """Return the findings of a check whose call cannot be answered."""
+    return stream_lines(_unanswered_lines(call, error))
 
 
 CHECK_COMMAND = "/check"
 """What an administrator sends; from others it goes to the model."""
+_USAGE_COMMAND = "/usage"
+_NO_RULES = (
+    "Usage is not counted here, because no rules are set. An administrator can set them "
+    "in USER_LIMITS_JSON of the filter OpenAI Responses Administration (docs/limits.md)."
+)
 _CHECK_TITLE = '{"title": "Setup check"}'
 """In the form that the host reads."""
 _TASKS_ABOUT_ANSWERS = frozenset(
@@ -30443,22 +31717,41 @@ def command_task_text(call: CheckedCall) -> str | None:
     for row in rows:
         message = as_mapping(row)
         if message.get("role") == "user":
-            command = as_text(message.get("content")).strip()
+            command = _normalize_command(as_text(message.get("content")))
     if command == CHECK_COMMAND and call.caller.is_admin:
         is_title = call.caller.task == "title_generation"
         return _CHECK_TITLE if is_title else ""
-    if call.account and call.account.limits.usage_answer(command):
-        return ""
-    return None
+    return "" if is_usage_command(command) else None
 
 
-def last_user_text(messages: Sequence[object]) -> str:
-    """Return the text of the message to answer; empty if that is not the user's."""
+def is_usage_command(command: str) -> bool:
+    """Say whether somebody asks for usage, whether or not it is counted."""
+    return command.split(maxsplit=1)[:1] == [_USAGE_COMMAND]
+
+
+async def uncounted_lines() -> AsyncGenerator[str, None]:
+    """Yield the answer to `/usage` where no filter counts."""
+    yield _NO_RULES
+
+
+def _normalize_command(text: str) -> str:
+    """Return a text; a command in lower case, with single spaces."""
+    stripped = text.strip()
+    if not stripped.lower().startswith((CHECK_COMMAND, _USAGE_COMMAND)):
+        return stripped
+    return " ".join(stripped.lower().split())
+
+
+def read_command(messages: Sequence[object]) -> str:
+    """Return the text of the message to answer; empty if that is not the user's.
+
+    A command is in lower case, because telephones begin with a capital letter.
+    """
     # Nobody has checked the messages yet: one may be anything.
     last = as_mapping(messages[-1]) if messages else {}
     if last.get("role") != "user":
         return ""
-    return as_text(last.get("content")).strip()
+    return _normalize_command(as_text(last.get("content")))
 
 
 def run_diagnostics(
@@ -30469,6 +31762,26 @@ def run_diagnostics(
     `endpoints` are the entries of ENDPOINTS_JSON.
     """
     return stream_lines(_Diagnostics(call, connections, endpoints).lines())
+
+
+def file_saver(call: CheckedCall) -> SaveFile | None:
+    """Return what stores a text for the page that shows an answer; None if none does."""
+    caller = call.caller
+    if not caller.has_page or caller.is_in_channel or call.host.request is None:
+        return None
+
+    async def save(name: str, text: str) -> str:
+        user = await user_model(caller.user_id)
+        if user is None:
+            return ""
+        message = {"chat_id": caller.chat_id, "message_id": caller.message_id}
+        file = NewFile(name, text.encode())
+        entry = await store_file(
+            call.host.request, file, message if caller.may_have_row else {}, user
+        )
+        return str(entry["url"]) if entry else ""
+
+    return save
 
 
 async def stream_lines(
@@ -30689,7 +32002,8 @@ class Pipe:
     async def _complete(self, call: PipeCall) -> Any:
         """Return the whole answer at once, with the output items for the host.
 
-        The host would show the text of an exception.
+        The host would show the text of an exception. To a plain client nothing but an
+        error is an HTTP error: with status 200 it would be taken for an answer.
         """
         emit = page_emitter(call.caller, call.host)
         has_lines = emit is not None and not call.caller.is_in_channel
@@ -30756,18 +32070,26 @@ class Pipe:
 
     async def _answer(self, arrived: PipeCall) -> AsyncGenerator[AnswerEvent, None]:
         """Return the events of an answer: of the model, of a task, of `/check`, `/usage`."""
-        call = await check_call(arrived)
+        command = read_command(as_list(arrived.body.get("messages")))
+        wants_check = arrived.caller.is_admin and command == CHECK_COMMAND
+        try:
+            call = await check_call(arrived)
+        except InvalidRequest as error:
+            if wants_check and not arrived.caller.task:
+                return explain_unanswered(arrived, error)
+            raise
         if call.caller.task:
             return self._task_events(call)
-        question = last_user_text(call.messages)
-        if call.caller.is_admin and question == CHECK_COMMAND:
+        if wants_check:
             endpoints = await calls_to_each_endpoint(arrived, call)
             return run_diagnostics(call, self._connections, endpoints)
         account = call.account
         if account:
-            lines = account.limits.usage_answer(question)
+            lines = account.limits.usage_answer(command, file_saver(call))
             if lines:
                 return stream_lines(lines)
+        if is_usage_command(command):
+            return stream_lines(uncounted_lines())
         request = await build_chat_request(call)
         if account and account.endpoints:
             check_again = partial(check_call, arrived._replace(account=account))

@@ -29,7 +29,8 @@ CONTROLS_KEY = "openai_responses"
 """Where the pipe looks in `__metadata__`."""
 
 CONTROLS_VERSION = 1
-"""The version of what stands there; the pipe reports one that it does not know."""
+"""The number of what stands there; the pipe reports one that it does not know. Files of
+different releases work together as long as they have the same."""
 
 
 def tell_pipe(metadata: dict[str, Any] | None, name: str, value: object) -> None:
@@ -42,6 +43,9 @@ def tell_pipe(metadata: dict[str, Any] | None, name: str, value: object) -> None
 
 class Switch:
     """A filter that the page shows as a switch, with a drawing of its own."""
+
+    CONTRACT = CONTROLS_VERSION
+    """What `/check` of the pipe reads."""
 
     class Valves(BaseModel):
         """Settings of the administrator."""

@@ -6,6 +6,10 @@ required_open_webui_version: 0.11.4
 license: MIT
 description: Lets the model run Python and shell commands, and keep files, in a sandbox.
 
+Do not paste this file into Open WebUI. Its editor formats what is pasted, and the server
+responds to nobody for seconds meanwhile. Paste the same code, compressed, from
+release/openai_responses_sandbox_packed.py
+
 Built by scripts/bundle.py from pipes/ and pipelines/; do not edit. Each module follows those that
 it imports; the last one has the class Tools.
 """
@@ -288,7 +292,8 @@ def as_text(value: object) -> str:
 #
 # ResponsesError
 #  ├─ InvalidRequest         our own check refused it; nothing was sent
-#  │   └─ InvalidSetting     because of a field of the endpoint
+#  │   ├─ InvalidSetting     because of a field of the endpoint
+#  │   └─ InvalidParameter   because of a parameter of the caller
 #  ├─ ConnectionFailed       no connection, or it broke before an answer
 #  ├─ TimedOut               the server or the run took too long
 #  ├─ ResponseLost           a background response whose rest cannot be had
@@ -427,7 +432,7 @@ Remedy = Literal["request", "rule", "setup"]
 administrator that forbids it, or what an administrator has set up."""
 
 
-class InvalidRequest(ResponsesError):
+class InvalidRequest(ResponsesError, ValueError):
     """A request that is not sent."""
 
     def __init__(
@@ -448,6 +453,15 @@ class InvalidSetting(InvalidRequest):
     def __init__(self, name: SettingName, reason: str) -> None:
         """Keep the name of the field; `reason` is a sentence that does not name it."""
         super().__init__(reason, SettingFault((name,), "certain"))
+
+
+class InvalidParameter(InvalidRequest):
+    """A parameter of the caller has a value that cannot be sent."""
+
+    def __init__(self, param: str, reason: str) -> None:
+        """Keep the name that the caller gave it."""
+        super().__init__(f"The setting {param} cannot be sent: {reason}.")
+        self.param = param
 
 
 class ConnectionFailed(ResponsesError):
@@ -914,6 +928,28 @@ def read_json_valve(
     if problem:
         problems.append(problem)
     return form.model_validate(accepted), problems
+
+
+def describe_mistake(error: ValidationError, form: type[BaseModel]) -> str:
+    """Return what is wrong with an entry of a JSON list; its values are not quoted.
+
+    They may be secrets.
+    """
+    mistake = error.errors(include_url=False, include_input=False)[0]
+    if not mistake["loc"]:
+        return "it is not a JSON object"
+    key = str(mistake["loc"][0])[:_MAX_QUOTED]
+    match mistake["type"]:
+        case "extra_forbidden":
+            known = ", ".join(form.model_fields)
+            return f"the key `{key}` is unknown (known keys: {known})"
+        case "missing":
+            return f"`{key}` is missing"
+        case "literal_error":
+            return f"`{key}` has to be {mistake['ctx']['expected']}"
+        case "greater_than_equal":
+            return f"`{key}` has to be at least {mistake['ctx']['ge']:g}"
+    return f"`{key}` has a wrong value ({mistake['msg'].lower()})"
 
 
 def read_expert_json(text: str, form: type[_Form]) -> tuple[_Form, list[str]]:
@@ -3149,7 +3185,8 @@ def _build_sandbox_result(
             )
         case {"stdout": _, "stderr": _, "result": _, "status": int(status)}:
             failed = bool(status or answer.get("stopped"))
-            return SandboxResult(_describe_run(reply, notes), failed, files)
+            text = _describe_run(reply, notes, failed=failed)
+            return SandboxResult(text, failed, files)
         case {"listed": list(listed)}:
             return SandboxResult(f"{_dump_json(listed)} {notes}".strip())
         case {"text": str(text)}:
@@ -3168,10 +3205,14 @@ def _returns_files(reply: SandboxReply) -> bool:
     return "stdout" in reply.answer or "given" in reply.answer
 
 
-def _describe_run(reply: SandboxReply, notes: str) -> str:
-    """Return what the model reads of a run, as JSON."""
+def _describe_run(reply: SandboxReply, notes: str, *, failed: bool) -> str:
+    """Return what the model reads of a run, as JSON.
+
+    By the `status` Open WebUI's pipes see that a run failed, and draw no green tick.
+    """
     answer = reply.answer
-    report = {
+    report: dict[str, Any] = {"status": "failed"} if failed else {}
+    report |= {
         "stdout": answer["stdout"],
         "stderr": answer["stderr"],
         "result": _read_result_value(answer["result"]),

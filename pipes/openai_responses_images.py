@@ -1,0 +1,95 @@
+"""
+title: Images by OpenAI
+author: The authors of OpenAI Responses Manifold
+version: 1.0.0
+required_open_webui_version: 0.11.4
+license: MIT
+description: Lets the model draw and change images with OpenAI. Each image is billed.
+
+Built by scripts/bundle.py from pipes/; do not edit. Each module follows those that
+it imports; the last one has the class Filter.
+"""
+
+from typing import Any
+
+from pydantic import BaseModel, Field
+
+# --------------------------------------------------------------------------------------
+# owui_controls.switch
+#
+# What a switch of the composer tells the pipe.
+#
+# Open WebUI shows a filter with `toggle` as a switch beside the chat input and calls its
+# `inlet` only while the switch is on. What the switch means goes into `__metadata__`,
+# under a key that reaches no other provider. The filters know nothing else of the pipe.
+# --------------------------------------------------------------------------------------
+
+
+CONTROLS_KEY = "openai_responses"
+"""Where the pipe looks in `__metadata__`."""
+
+CONTROLS_VERSION = 1
+"""The number of what stands there; the pipe reports one that it does not know. Files of
+different releases work together as long as they have the same."""
+
+
+def tell_pipe(metadata: dict[str, Any] | None, name: str, value: object) -> None:
+    """Set one switch for the pipe; a plain HTTP call has no metadata."""
+    if metadata is None:
+        return
+    switches = metadata.setdefault(CONTROLS_KEY, {"version": CONTROLS_VERSION})
+    switches[name] = value
+
+
+class Switch:
+    """A filter that the page shows as a switch, with a drawing of its own."""
+
+    CONTRACT = CONTROLS_VERSION
+    """What `/check` of the pipe reads."""
+
+    class Valves(BaseModel):
+        """Settings of the administrator."""
+
+        priority: int = Field(
+            default=0, description="Filters with a lower number run earlier."
+        )
+
+    def __init__(self, drawing: str) -> None:
+        """Take the lines of an SVG as the icon."""
+        self.valves = self.Valves()
+        self.toggle = True
+        self.icon = _line_icon(drawing)
+
+
+def _line_icon(paths: str) -> str:
+    """Return an icon of lines as an address; Open WebUI inverts it on a dark page."""
+    return (
+        "data:image/svg+xml;utf8,<svg xmlns='http://www.w3.org/2000/svg' fill='none' "
+        "viewBox='0 0 24 24' stroke='currentColor' stroke-width='1.75' "
+        f"stroke-linecap='round' stroke-linejoin='round'>{paths}</svg>"
+    )
+
+
+# --------------------------------------------------------------------------------------
+# owui_controls.image_generation
+#
+# The switch in the composer for OpenAI's image generation.
+# --------------------------------------------------------------------------------------
+
+
+class Filter(Switch):
+    """A switch of its own beside Open WebUI's Image, which has a model of its own."""
+
+    def __init__(self) -> None:
+        """Draw the icon."""
+        super().__init__(
+            "<rect x='3' y='4' width='18' height='16' rx='2'/>"
+            "<circle cx='8.5' cy='9.5' r='1.5'/><path d='m4 18 5.5-5.5 4 4 3-3L21 18'/>"
+        )
+
+    async def inlet(
+        self, body: dict[str, Any], __metadata__: dict[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """Ask the pipe for images; called only while the switch is on."""
+        tell_pipe(__metadata__, "image_generation", True)
+        return body
