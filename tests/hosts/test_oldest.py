@@ -210,6 +210,8 @@ async def test_dialog_of_this_version_asks_in_a_chat_that_asks(
         await chat.answers.last.get_by_text("It said: Heavy sun in").wait_for()
 
 
+@pytest.mark.asyncio
+@pytest.mark.browser
 @pytest.mark.usefixtures("counting")
 async def test_usage_is_drawn(admin: User, chromium: Chromium) -> None:
     """By this version, too; its box takes Enter after a command for its suggestions."""

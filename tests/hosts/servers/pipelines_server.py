@@ -18,6 +18,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Mapping
+from io import BytesIO
 from pathlib import Path
 from typing import Any, Self
 
@@ -144,7 +145,7 @@ class PipelinesServer(Client):
     async def upload(self, name: str, source: str) -> Json:
         """Upload a file, as Open WebUI's settings page does."""
         form = aiohttp.FormData()
-        form.add_field("file", source.encode(), filename=f"{name}.py")
+        form.add_field("file", BytesIO(source.encode()), filename=f"{name}.py")
         address = f"{self.url}/pipelines/upload"
         async with self.http.post(address, data=form, headers=self.headers) as answer:
             reply: Json = await answer.json()
