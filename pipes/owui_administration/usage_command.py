@@ -322,14 +322,8 @@ def _purchase_table(parts: Purchases, all_rows: Sequence[UsageRow]) -> str:
     add("Reasoning", parts.reasoning, "tokens", parts.reasoning_money)
     add("Answers", parts.answers, "tokens", parts.answer_money)
     add("Searches", parts.searches, "calls", parts.search_money)
+    add("Images", parts.images, "calls", parts.image_money)
     add("Python", parts.containers, "containers", parts.container_money)
-    if parts.images:
-        cost = (
-            f"{parts.image_money / _PER_DOLLAR:.4f}"
-            if parts.image_money
-            else "not counted"
-        )
-        rows.append(("Images", f"{parts.images:,} calls", cost))
     rest = requests - parts.itemized
     add("Not itemized", rest, "requests", money - parts.itemized_money)
     add("All", requests, "requests", money)

@@ -333,6 +333,7 @@ async def test_what_the_money_bought(database: UsageDatabase) -> None:
         searches=3,
         search_money=30_000,
         images=2,
+        image_money=40_000,
         containers=1,
         container_money=30_000,
         tasks=4,
@@ -344,12 +345,12 @@ async def test_what_the_money_bought(database: UsageDatabase) -> None:
 
     begin = text.index("| What the money bought")
     assert text[begin:].split("\n\n")[0].splitlines()[2:] == [
-        "| Reading the chats | 900 tokens | 0.8400 |",
+        "| Reading the chats | 900 tokens | 0.8000 |",
         "| Reasoning | 60 tokens | 0.6000 |",
         "| Answers | 40 tokens | 0.4000 |",
         "| Searches | 3 calls | 0.0300 |",
+        "| Images | 2 calls | 0.0400 |",
         "| Python | 1 containers | 0.0300 |",
-        "| Images | 2 calls | not counted |",
         "| Not itemized | 1 requests | 0.1000 |",
         "| All | 10 requests | 2.0000 |",
         "| of these: titles and other tasks | 4 requests | 0.0500 |",

@@ -26,8 +26,8 @@ _ADMINISTRATION_TITLE = "OpenAI Responses Administration"
 
 _COUNTED = (
     "Requests, tokens and money of every answer and task of this pipe are counted, and "
-    "shown by `/usage`. Not counted are the money for images and file searches, and what "
-    "users pay with their own keys."
+    "shown by `/usage`. Not counted are file searches, and what users pay with their own "
+    "keys."
 )
 _NOT_COUNTED = "Nothing is counted, because USER_LIMITS_JSON is empty; `[]` counts."
 _NO_FILTER = "Nothing is counted without the filter of docs/limits.md."

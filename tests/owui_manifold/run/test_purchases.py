@@ -116,6 +116,19 @@ async def test_fees_of_tools_are_told_apart(
     assert bought.itemized_money == row.money
 
 
+async def test_images_are_a_part_of_their_own(
+    pipe: Pipe, administration: Filter, sim: Simulator
+) -> None:
+    """The stand-in tells no tokens for them, which are low ones of 1024 x 1024."""
+    pipe.valves = valves_for(sim, ENABLE_IMAGE_GENERATION=True)
+    await chunks_of(pipe, chat("sim:draw"), **NATIVE)
+    row, bought = await counted(administration)
+
+    assert bought.images >= 1
+    assert bought.image_money == bought.images * 272 * 30
+    assert bought.itemized_money == row.money
+
+
 async def test_nothing_is_itemized_without_a_price(
     pipe: Pipe, administration: Filter, sim: Simulator
 ) -> None:
