@@ -9,6 +9,7 @@ shell knows what an administrator calls it.
 
 import re
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Literal, NamedTuple, Self
 
 from openai_responses.errors import (
@@ -27,7 +28,7 @@ from openai_responses.errors import (
     TimedOut,
     UnreadableAnswer,
 )
-from openai_responses.redaction import redact
+from openai_responses.redaction import redact, redact_beginning
 
 _UNUSABLE_IMAGE = (
     "The model's server could not use an image in this chat{code}. Remove it, or "
@@ -471,7 +472,8 @@ def notice_text(notice: SafetyNotice, secrets: Iterable[str]) -> str:
 
 def _plain_line(text: str, secrets: Iterable[str]) -> str:
     """Return a text of the server as one plain line, without secrets and markup."""
-    line = " ".join(redact(text[: 2 * _MAX_NOTICE], secrets).split())
+    hide = partial(redact, secrets=secrets)
+    line = " ".join(redact_beginning(text, 2 * _MAX_NOTICE, hide).split())
     printable = "".join(letter for letter in line if letter.isprintable())
     plain = printable.translate(_MARKUP).replace("://", ": //")
     return plain if len(plain) <= _MAX_NOTICE else f"{plain[:_MAX_NOTICE]}…"

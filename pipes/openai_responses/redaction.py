@@ -10,7 +10,7 @@ import json
 import math
 import re
 from base64 import b64encode
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from traceback import extract_tb
 from urllib.parse import quote, quote_plus
 
@@ -76,6 +76,24 @@ def redact(text: str, secrets: Iterable[str] = ()) -> str:
         text = _REDACTED.join(parts)
     parts = [_LOOKS_SECRET.sub(_keep_name, part) for part in text.split(_REDACTED)]
     return _REDACTED.join(parts)
+
+
+_LONGEST_SECRET = 6_000
+"""Characters; a key has at most 2,000, which an address writes as up to three each."""
+
+
+def redact_beginning(text: str, characters: int, hide: Callable[[str], str]) -> str:
+    """Return at most so many `characters` of what `hide` makes of a text.
+
+    Of a long text only the beginning is read. Where that ends half a secret may stand,
+    which no rule knows, and long secrets in front of it make the text shorter: so the
+    end of what was read is never shown.
+    """
+    read = text[: characters + 2 * _LONGEST_SECRET]
+    shown = hide(read)
+    if len(read) < len(text):
+        shown = shown[:-_LONGEST_SECRET]
+    return shown[:characters]
 
 
 def _longest_first(form: str) -> tuple[int, str]:

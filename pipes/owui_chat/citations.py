@@ -226,7 +226,7 @@ class Citations:
         """
         lines: list[str] = []
         for number, key in sorted(self._cited.items()):
-            if _DEFINABLE.fullmatch(key):
+            if _DEFINABLE.fullmatch(key) and key.isprintable():
                 name = _NOT_IN_TITLE.sub(" ", self._names.get(key, "")).strip()
                 title = f' "{name}"' if name else ""
                 lines.append(f"[{number}]: {key}{title}")
@@ -364,8 +364,14 @@ class Citations:
 
 
 _DEFINABLE = re.compile(r"https?://[^\s<>]+")
-"""The keys that are addresses, as the definition of a link may have them."""
-_NOT_IN_TITLE = re.compile(r'["\\\s]+')
+"""The keys that are addresses, as the definition of a link may have them.
+
+What cannot be printed ends an address for some readers and not for others (U+FEFF is a
+space in JavaScript), and what follows it would be drawn.
+"""
+_NOT_IN_TITLE = re.compile(r'["\\\s\[\]<>`]+')
+"""What ends a title; and what makes a link, an image or markup where a reader takes the
+definition for text: titles are the words of strangers."""
 _FENCE = re.compile(r"^ {0,3}(```|~~~)", re.MULTILINE)
 
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -41,21 +42,32 @@ _BETWEEN_BREAKS = re.compile(r"[^\n\t]+")
 
 
 def value_with_escapes(value: Any) -> Any:
-    """Return a JSON value whose texts have such escapes; they keep their lines and tabs."""
+    """Return a JSON value whose texts have such escapes; they keep their lines and tabs.
+
+    A number that a page cannot show becomes a text.
+    """
     if isinstance(value, Mapping):
         shown: dict[str, Any] = {}
+        repeats = Counter[str]()
         for name, inner in value.items():
-            shown_name = value_with_escapes(str(name))
+            escaped = shown_name = value_with_escapes(str(name))
             while shown_name in shown:  # the model wrote an escape itself
-                shown_name += "'"
+                repeats[escaped] += 1
+                count = repeats[escaped]
+                shown_name = f"{escaped}'{count if count > 1 else ''}"
             shown[shown_name] = value_with_escapes(inner)
         return shown
     if isinstance(value, list):
         return [value_with_escapes(item) for item in value]
     if isinstance(value, str):
         return _BETWEEN_BREAKS.sub(lambda found: with_escapes(found[0]), value)
+    if isinstance(value, int) and abs(value) > _LARGEST_OF_PAGE:
+        return str(value)
     return value
 
+
+_LARGEST_OF_PAGE = 2**53 - 1
+"""JavaScript rounds larger whole numbers: a page would show another one."""
 
 CHECK_HEADING = "The setup of this pipe, tested with"
 USAGE_HEADING = "### What it cost"

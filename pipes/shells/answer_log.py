@@ -7,7 +7,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
-from openai_responses.redaction import hide_paths, redact, redact_line, redact_words
+from openai_responses.redaction import (
+    hide_paths,
+    redact,
+    redact_beginning,
+    redact_line,
+    redact_words,
+)
 
 LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
 LOG_LEVELS = {"DEBUG": 10, "INFO": 20, "WARNING": 30, "ERROR": 40, "CRITICAL": 50}
@@ -50,7 +56,7 @@ class AnswerLog:
 
         Long text is cut: an exception of a tool may be of any length.
         """
-        one_line = self.redacted(text[: 2 * _MAX_LINE])[:_MAX_LINE]
+        one_line = redact_beginning(text, _MAX_LINE, self.redacted)
         self._write(level, one_line)
 
     def note(self, text: str) -> None:

@@ -5,7 +5,7 @@ import re
 from openai_responses.endings import Ending, api_word
 from openai_responses.errors import ResponsesError
 from openai_responses.loop.events import RunDone, Trace
-from openai_responses.redaction import describe_exception
+from openai_responses.redaction import describe_exception, redact_beginning
 from shells.answer_log import AnswerLog
 from shells.shell import Shell
 from shells.valve_messages import advised_ending, error_message
@@ -92,7 +92,8 @@ _MAX_READ_TEXT = 5000
 
 def server_message(log: AnswerLog, text: str) -> str:
     """Return what the server said, redacted and short, for administrators."""
-    shown = log.redacted_words(text[:_MAX_READ_TEXT])[:_MAX_SHOWN_TEXT]
+    words = redact_beginning(text, _MAX_READ_TEXT, log.redacted_words)
+    shown = words[:_MAX_SHOWN_TEXT]
     return f"The server said: {shown}" if shown else ""
 
 

@@ -449,6 +449,16 @@ def test_notice_is_bounded(notice: SafetyNotice, length: int) -> None:
     assert len(notice_text(notice, ())) <= length
 
 
+@pytest.mark.parametrize("shown", range(4, 32, 5))
+def test_notice_ends_with_no_half_of_a_secret(shown: int) -> None:
+    """A long token in front of it makes the text shorter."""
+    secret = "Zq7-very-secret-value-0123456789"
+    token = "Bearer " + "a" * 900 + " "
+    explanation = token + "p" * (1_200 - len(token) - shown) + secret + "z" * 50_000
+
+    assert "Zq7-" not in notice_text(SafetyNotice(explanation), [secret])
+
+
 OTHER_WORDS = {
     "The model `qwen9` does not exist.": "does not exist, has been shut down",
     'model "qwen9" not found, try pulling it first': "does not exist, has been shut down",

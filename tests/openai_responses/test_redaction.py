@@ -4,6 +4,7 @@ import json
 import tracemalloc
 from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Callable
+from functools import partial
 from urllib.parse import quote, quote_plus
 
 import pytest
@@ -14,6 +15,7 @@ from openai_responses.redaction import (
     describe_exception,
     hide_paths,
     redact,
+    redact_beginning,
     redact_line,
 )
 
@@ -243,3 +245,31 @@ def test_paths_are_read_in_linear_time() -> None:
     """Also long ones, and what looks like many beginnings."""
     assert hide_paths("/app" * 50_000 + "/x", ROOTS).endswith("/x")
     assert hide_paths("/app/" + "a/" * 50_000, ROOTS) == "[path]/a"
+
+
+LONG_SECRET = "Zq7-very-secret-value-0123456789"
+
+
+@pytest.mark.parametrize("hidden", range(1, len(LONG_SECRET)))
+@pytest.mark.parametrize("before", ["", "Bearer " + "a" * 5_000 + " "])
+def test_the_end_of_what_is_read_shows_no_half_of_a_secret(
+    hidden: int, before: str
+) -> None:
+    """Whoever chooses the words in front of a secret would choose how much is shown."""
+    read = 1_000 + 12_000  # the limit, and twice the longest secret
+    filler = "p" * (read - len(before) - len(LONG_SECRET) + hidden)
+    text = before + filler + LONG_SECRET + "z" * 100
+
+    shown = redact_beginning(text, 1_000, partial(redact, secrets=[LONG_SECRET]))
+
+    assert LONG_SECRET[:6] not in shown
+    assert len(shown) <= 1_000
+    assert shown.startswith("Bearer [redacted] p" if before else "p" * 1_000)
+
+
+def test_a_text_that_is_read_whole_keeps_its_end() -> None:
+    text = "p" * 900 + " " + LONG_SECRET + " end"
+
+    shown = redact_beginning(text, 1_000, partial(redact, secrets=[LONG_SECRET]))
+
+    assert shown == "p" * 900 + " [redacted] end"

@@ -394,6 +394,26 @@ def test_addresses_are_never_drawn_as_code(text: str, has_addresses: bool) -> No
     assert bool(below) is has_addresses
 
 
+@pytest.mark.parametrize(
+    "name", ["![x](https://e.example/p.png)", "<img src=x>", "`a`"]
+)
+def test_titles_of_strangers_draw_nothing(name: str) -> None:
+    """Some readers take a definition for text, and then its title, too."""
+    note = url_note(A, name, 0, 4)
+
+    [below] = definitions(message("1", "Rain.", annotations=[note]))
+
+    assert below.startswith(f'\n\n[1]: {A} "')
+    assert not set("[]<>`") & set(below.partition(A)[2])
+
+
+def test_address_that_ends_for_some_readers_has_no_definition() -> None:
+    """U+FEFF is a space in JavaScript, and not in Python: the rest would be drawn."""
+    note = url_note("https://a.example/\ufeffx", "![x](https://e.example/p.png)", 0, 4)
+
+    assert definitions(message("1", "Rain.", annotations=[note])) == [""]
+
+
 def test_commentary_has_no_addresses() -> None:
     """It is shown as a quotation, and is no part of what people copy."""
     assert definitions(message("1", f"One {link(A)}.", "commentary")) == [""]

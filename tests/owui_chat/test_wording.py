@@ -1,6 +1,7 @@
 """What people read of texts that strangers wrote."""
 
 import json
+from itertools import product
 from typing import Any
 
 import pytest
@@ -60,6 +61,10 @@ def test_all_that_is_shown_can_be_seen(text: str) -> None:
         ({"\u200ba": ["b\u202e", {"c": "d\u200d"}]}, None),
         ({"script": "one\n\ttwo"}, {"script": "one\n\ttwo"}),
         ({"n": 1, "x": None, "y": True}, {"n": 1, "x": None, "y": True}),
+        # A page rounds what is larger: to ...992 and ...000.
+        ([2**53 - 1, 1 - 2**53, 1.5], [2**53 - 1, 1 - 2**53, 1.5]),
+        ([2**53 + 1, -(2**53) - 1], ["9007199254740993", "-9007199254740993"]),
+        ({"to": 12345678901234567890}, {"to": "12345678901234567890"}),
         ({"a\u200b": 1, "a\\u200b": 2}, {"a\\u200b": 1, "a\\u200b'": 2}),
     ],
 )
@@ -71,3 +76,16 @@ def test_values_have_escapes_at_every_depth(value: Any, shown: Any) -> None:
         assert json.dumps(escaped, ensure_ascii=False).isprintable()
         shown = {"\\u200ba": ["b\\u202e", {"c": "d\\u200d"}]}
     assert escaped == shown
+
+
+def test_names_that_look_alike_are_numbered_in_linear_time() -> None:
+    """2,048 spellings of one name: each has a mark of its own, and a short one."""
+    spellings = product(("\u200b", "\\u200b"), repeat=11)
+    value = {"".join(letters): index for index, letters in enumerate(spellings)}
+    alike = "\\u200b" * 11
+
+    shown = value_with_escapes({alike + "'2": "own", **value})
+
+    assert list(shown.values()) == ["own", *range(2048)]
+    assert [*shown][:4] == [alike + "'2", alike, alike + "'", alike + "'3"]
+    assert max(map(len, shown)) <= len(alike) + len("'2049")

@@ -189,6 +189,9 @@ async def test_openais_own_words_stay(pipe: Pipe, sim: Simulator) -> None:
         (["<think>", "</think>"], "reasoning"),
         (["[THINK]", "[/THINK]"], "message"),
         (["<think>", ""], "reasoning"),
+        (["a" * 101, "[/b]"], "reasoning"),  # no tag: each piece is compared with it
+        (["a", "b" * 101], "reasoning"),
+        (["a" * 100, "b" * 100], "message"),
         ("<think>", "reasoning"),
     ],
 )

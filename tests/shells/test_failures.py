@@ -62,6 +62,25 @@ def test_line_is_cut_and_whole() -> None:
     assert len(line) == 4000
 
 
+@pytest.mark.parametrize("size", [4_000, 5_000, 8_000])
+@pytest.mark.parametrize("shown", range(4, 40, 5))
+def test_no_line_ends_with_half_a_secret(size: int, shown: int) -> None:
+    """Not in the log, nor in what the server said: a long token shortens both."""
+    secret = "Zq7-very-secret-value-0123456789-and-more"
+    log = Lines()
+    log.hide(secret)
+    token = "Bearer " + "a" * 3_980 + " "
+    filler = "p" * (size - len(token) - shown)
+    text = token + filler + secret + "z" * 50_000
+
+    log.note(text)
+    said = server_message(log, text)
+
+    [(_, line)] = log.written
+    assert "Zq7-" not in line
+    assert "Zq7-" not in said
+
+
 def test_text_for_the_model_has_no_secret_and_no_path_of_the_server(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

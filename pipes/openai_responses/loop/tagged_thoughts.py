@@ -48,6 +48,11 @@ THOUGHT_TAGS: ThoughtTags = (
 """Those that a host knows (docs/reference/open-webui.md, "Tags in texts")."""
 
 
+_MOST_BLANK = 1_000
+"""Blank characters in front of a thought; of more, each that comes would be looked at
+again with all before it."""
+
+
 class _TextPiece(NamedTuple):
     """What becomes of a piece of text: more of the thought, its end, or more `text`.
 
@@ -111,6 +116,9 @@ class _TaggedText:
     def _read_start(self, text: str, at_end: bool) -> str:
         """Look for an opening tag; return the text that is still to be read."""
         words = text.lstrip()
+        if len(text) - len(words) > _MOST_BLANK:
+            self._place = "text"
+            return text
         for start, end in self._pairs.items():
             if words.startswith(start):
                 self._place = "thought"
@@ -278,6 +286,8 @@ class TaggedThoughts:
         """Those of items that are not messages, by the indexes that come."""
         self._messages: dict[int, _TaggedMessage] = {}
         """All messages of the response, by the indexes that come."""
+        self._newest: list[_TaggedMessage] = []
+        """Those since the last item that was none."""
 
     def feed(self, event: RunEvent) -> list[RunEvent]:
         """Return the events that replace an event."""
@@ -321,9 +331,10 @@ class TaggedThoughts:
         """
         if item_type(event.item) != "message":
             begun: list[RunEvent] = []
-            for message in self._messages.values():
+            for message in self._newest:
                 if message.text.is_unread:  # it came before this item
                     begun += message.begin_text()
+            self._newest = []
             index = self._index_of(event.output_index)
             return [*begun, event._replace(output_index=index)]
         self._add_message(event)
@@ -344,6 +355,7 @@ class TaggedThoughts:
             event.item, self._tags, self._free_indexes, keeps=self._keeps_thoughts
         )
         self._messages[event.output_index] = message
+        self._newest.append(message)
         return message
 
     def _index_of(self, index: int) -> int:

@@ -29,7 +29,11 @@ from openai_responses.json_input import JsonObject, load_json
 from openai_responses.loop.arguments import check_arguments
 from openai_responses.loop.events import SpentLimit
 from openai_responses.loop.spending import Budget, EarlierSpending
-from openai_responses.redaction import describe_exception, redact
+from openai_responses.redaction import (
+    describe_exception,
+    redact,
+    redact_beginning,
+)
 from openai_responses.transport.stream import NO_CARD
 
 Approval = Literal["auto", "ask", "deny"]
@@ -557,14 +561,15 @@ async def _call_tool(ready: ReadyCall, toolset: Toolset) -> ToolResult:
             return tool_error(f"{name} did not finish within {seconds:g} s.")
         cause = _exception_text(error)
         toolset.log(f"the tool {name} raised {cause}")
-        told = _cap_text(toolset.redacted(cause[:_MAX_READ_CAUSE]), _MAX_TOLD_CAUSE)
+        read = redact_beginning(cause, _MAX_READ_CAUSE, toolset.redacted)
+        told = _cap_text(read, _MAX_TOLD_CAUSE)
         return ToolResult(toolset.texts.describe_failure(name, told), failed=True)
 
 
 _MAX_TOLD_CAUSE = 1_000
 """Characters of an exception for the model: a message may quote a whole page."""
 _MAX_READ_CAUSE = 10_000
-"""More is not read. What is cut off by this may be half a secret."""
+"""More is not shown to anybody."""
 
 
 def _exception_text(error: BaseException) -> str:

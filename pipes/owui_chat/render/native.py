@@ -86,6 +86,10 @@ class HostedView(Protocol):
         """Yield the chunks for items that the run did not end."""
 
 
+_MOST_ENDS = 2
+"""Of a thought that goes on: a message may be announced before its time."""
+
+
 @dataclass(slots=True)
 class _OpenThought:
     """A thought that the run has not ended, as far as it is on the page."""
@@ -94,6 +98,8 @@ class _OpenThought:
     texts: list[str] = field(default_factory=list)
     end: float | None = None
     """When something else followed it."""
+    ends: int = 0
+    """How often that was."""
 
     def grow(self, kind: str, text: str) -> None:
         """Take more text: the thought goes on."""
@@ -148,15 +154,15 @@ class NativeRenderer:
         self._last_part: dict[int, int] = {}
         self._thoughts: dict[int, _OpenThought] = {}
         """Those that the run has not ended, by their output indexes."""
-        self._is_thinking = False
-        """Whether nothing has followed one of them."""
+        self._unfollowed: dict[int, _OpenThought] = {}
+        """Those that nothing has followed yet."""
         self._last_said: dict[str, tuple[int, int]] = {}
         """The part of the last text in each field of Chat Completions."""
         self._has_text = False
 
     def render(self, event: AnswerEvent) -> Chunks:
         """Yield the chunks to send; `citations` has put the shown texts into events."""
-        if self._is_thinking and isinstance(event, ItemAdded | TextDelta):
+        if self._unfollowed and isinstance(event, ItemAdded | TextDelta):
             yield from self._end_thoughts(event)
         match event:
             case TextDelta() if event.output_index in self._host_indexes:
@@ -309,8 +315,9 @@ class NativeRenderer:
         self._host_indexes[event.output_index] = len(self.shown.items)
         self._started[event.output_index] = self._now()
         if item_type(event.item) == "reasoning":
-            self._thoughts[event.output_index] = _OpenThought()
-            self._is_thinking = True
+            thought = _OpenThought()
+            self._thoughts[event.output_index] = thought
+            self._unfollowed[event.output_index] = thought
         return self.shown.begin(begun_host_item(event.item))
 
     def _grow(self, event: TextDelta) -> Chunks:
@@ -322,7 +329,8 @@ class NativeRenderer:
         thought = self._thoughts.get(event.output_index)
         if thought:
             thought.grow(event.kind, text)
-            self._is_thinking = True
+            if thought.ends < _MOST_ENDS:
+                self._unfollowed[event.output_index] = thought
         is_answer = event.kind in ("text", "refusal")
         self._has_text = self._has_text or (is_answer and bool(event.text.strip()))
         if text:
@@ -358,23 +366,25 @@ class NativeRenderer:
         """Yield the end of the thoughts that something else follows.
 
         llama.cpp ends all items at the end of its stream (recorded), so a thought would
-        last as long as the whole answer.
+        last as long as the whole answer. Each end has the whole thought, so one that
+        goes on again and again has its last end from the run.
         """
         if follows.output_index in self._thoughts:
             return
-        self._is_thinking = False
-        for index, thought in self._thoughts.items():
-            if thought.end is None:
-                thought.end = self._now()
-                host_index = self._host_indexes[index]
-                item = {**self.shown.items[host_index], **thought.fields()}
-                seconds = round(thought.end - self._started[index])
-                yield self.shown.end(host_index, reasoning_host_item(item, seconds))
+        for index, thought in self._unfollowed.items():
+            thought.end = self._now()
+            thought.ends += 1
+            host_index = self._host_indexes[index]
+            item = {**self.shown.items[host_index], **thought.fields()}
+            seconds = round(thought.end - self._started[index])
+            yield self.shown.end(host_index, reasoning_host_item(item, seconds))
+        self._unfollowed = {}
 
     def _end(self, event: ItemDone) -> Chunks:
         """Yield the end of an item, or its other form; a failed thought frees its index."""
         index = event.output_index
         host_index = self._host_indexes[index]
+        self._unfollowed.pop(index, None)
         match item_type(event.item):
             case _ if event.item == NO_THOUGHT:
                 # Of an attempt that failed: people keep what they have read of it.

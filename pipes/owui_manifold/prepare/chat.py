@@ -221,9 +221,19 @@ def _chat_limits(call: CheckedCall, model: ResolvedModel) -> Limits:
     match value_at(call.host.metadata, "params", "reasoning_tags"):
         case False:
             return limits._replace(thought_tags=())
-        case [str() as start, str() as end] if start.strip() and end.strip():
+        case [str() as start, str() as end] if _are_tags(start, end):
             return limits._replace(thought_tags=((start, end),))
     return limits
+
+
+_LONGEST_TAG = 100
+
+
+def _are_tags(start: str, end: str) -> bool:
+    """Say whether two texts can be tags: people choose them, and each piece of an
+    answer is compared with all their beginnings."""
+    is_short = max(len(start), len(end)) <= _LONGEST_TAG
+    return is_short and bool(start.strip() and end.strip())
 
 
 def _read_messages(

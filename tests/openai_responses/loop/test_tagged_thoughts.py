@@ -18,7 +18,11 @@ from openai_responses.loop.events import (
     RunEvent,
 )
 from openai_responses.loop.run import run
-from openai_responses.loop.tagged_thoughts import THOUGHT_TAGS, TaggedThoughts
+from openai_responses.loop.tagged_thoughts import (
+    THOUGHT_TAGS,
+    TaggedThoughts,
+    _TaggedText,
+)
 from openai_responses.loop.tools import Toolset
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import (
@@ -506,3 +510,60 @@ async def test_a_thought_in_tags_that_breaks_off_goes_on(
     assert page.grown[0].startswith("I look")
     assert page.grown[1] == "It rains."
     assert parts_of(end_of(events).output) == page.parts()
+
+
+@pytest.mark.parametrize("blank", [999, 1_000, 1_001, 5_000])
+def test_few_blanks_are_waited_through(blank: int) -> None:
+    """After more of them a text is a text, in pieces and whole."""
+    text = "\n" * blank + "<think>Hm.</think>It rains."
+    is_thought = blank <= 1_000
+    said = message("1", text)
+
+    tagged = TaggedThoughts(0, THOUGHT_TAGS)
+    events = tagged.feed(ItemAdded(0, {**said, "content": []}))
+    for letter in text:
+        events += tagged.feed(TextDelta(0, "text", 0, letter))
+    events += tagged.feed(ItemDone(0, said))
+
+    ended = [event.item for event in events if isinstance(event, ItemDone)]
+    kinds = [item_type(item) for item in ended]
+    assert kinds == (["reasoning", "message"] if is_thought else ["message"])
+    grown = [event for event in events if isinstance(event, TextDelta)]
+    assert {event.kind for event in grown} == (
+        {"reasoning", "text"} if is_thought else {"text"}
+    )
+
+
+def test_blanks_without_an_end_are_not_held() -> None:
+    """Each would be looked at again with all before it."""
+    tagged = TaggedThoughts(0, THOUGHT_TAGS)
+    tagged.feed(ItemAdded(0, {**message("1", ""), "content": []}))
+
+    grown: list[RunEvent] = []
+    for _ in range(3_000):
+        grown += tagged.feed(TextDelta(0, "text", 0, " "))
+
+    shown = [event.text for event in grown if isinstance(event, TextDelta)]
+    assert 3_000 - len("".join(shown)) <= 1_000
+
+
+def test_messages_without_words_are_looked_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Many of them, and many calls behind them: the work is their sum."""
+    tagged = TaggedThoughts(0, THOUGHT_TAGS)
+    for index in range(300):
+        tagged.feed(ItemAdded(index, {**message(str(index), ""), "content": []}))
+
+    looks: list[object] = []
+
+    def look(text: object) -> bool:
+        looks.append(text)
+        return True
+
+    monkeypatch.setattr(_TaggedText, "is_unread", property(look))
+
+    for index in range(300, 400):
+        tagged.feed(ItemAdded(index, call("1")))
+
+    assert len(looks) == 300

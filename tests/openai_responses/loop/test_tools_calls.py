@@ -276,6 +276,22 @@ def test_long_exception_is_cut() -> None:
     assert len(text) < 1_100
 
 
+@pytest.mark.parametrize("last", range(9_900, 10_100, 7))
+def test_exception_shows_no_half_of_a_secret(last: int) -> None:
+    """Whoever asks chooses the words that an address has in front of its key."""
+    secret = "Zq7-very-secret-value-0123456789"
+
+    async def bad(_: Json) -> str:
+        raise ValueError("x" * (last - len(secret)) + secret + "y" * 50_000)
+
+    def redacted(text: str) -> str:
+        return text.replace(secret, "[redacted]")
+
+    result = answer(MemoryTools(bad=bad), calling("bad"), redacted=redacted)
+
+    assert "Zq7-" not in str(result.output)
+
+
 def test_tool_that_takes_too_long_is_cancelled() -> None:
     """The limit is a call's own."""
     tools = MemoryTools(endless=endless)

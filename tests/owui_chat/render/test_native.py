@@ -117,6 +117,22 @@ def test_a_thought_ends_when_something_follows_it() -> None:
     assert message_text(answer).startswith("HashMap")
 
 
+def test_a_thought_that_goes_on_and_on_is_sent_whole_a_few_times() -> None:
+    """A server that sends a thought and an answer in turn would have it sent each time."""
+    view = Page(Clock())
+    list(view.render(ItemAdded(0, {**reasoning("1"), "summary": []})))
+    list(view.render(ItemAdded(1, {**message("2", ""), "content": []})))
+    chunks: list[Json] = []
+    for _ in range(100):
+        chunks += view.render(TextDelta(0, "summary", 0, "Hm. "))
+        chunks += view.render(TextDelta(1, "text", 0, "Rain. "))
+    chunks += view.render(ItemDone(0, reasoning("1")))
+
+    ends = [c for c in chunks if c.get("type") == "response.output_item.done"]
+    assert len(ends) == 2  # and one when the message was announced
+    assert ends[-1]["item"]["summary"] == reasoning("1")["summary"]
+
+
 @pytest.mark.parametrize(
     "follows",
     [search("2"), call("2"), message("2", "Let me look.", "commentary")],

@@ -355,3 +355,15 @@ async def test_rule_holds_for_a_name_that_the_host_cut(rule: str) -> None:
 
     refused = await approver_of(asked).refusal("c", name, {})
     assert "does not allow" in str(refused)
+
+
+async def test_dialog_shows_every_digit_of_a_number() -> None:
+    """A page would round a large one, and show another account."""
+    page = Page(True)
+    call = ruled("", metadata=ASKS, event_call=page)
+
+    await approver_of(call).refusal("call_1", "pay", {"to": 12345678901234567891})
+
+    [event] = page.shown
+    assert event["data"]["tool_call"]["arguments"] == {"to": "12345678901234567891"}
+    assert "12345678901234567891" in event["data"]["message"]

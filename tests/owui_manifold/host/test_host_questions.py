@@ -217,3 +217,12 @@ async def test_host_puts_one_question_and_nothing_beside_it() -> None:
     assert await left(toolset("full"), weather, QUESTION) == ["call_9"]
     assert await left(toolset(ASKS), weather, QUESTION) == ["call_1"]
     assert await left(toolset(ASKS), QUESTION, second) == []
+
+
+@pytest.mark.usefixtures("newest")
+async def test_number_that_the_card_rounds_is_asked_about_here() -> None:
+    """The page reads ...992, and the call is made with ...993."""
+    shown = calling("get_weather", 1, json.dumps({"city": "Bern", "days": 2**53 - 1}))
+    rounded = calling("get_weather", 2, json.dumps({"city": "Bern", "days": 2**53 + 1}))
+
+    assert await left(toolset(ASKS), shown, rounded) == ["call_1"]
