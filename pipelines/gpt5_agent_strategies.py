@@ -1608,6 +1608,24 @@ def redact(text: str, secrets: Iterable[str] = ()) -> str:
     return _REDACTED.join(parts)
 
 
+_LONGEST_SECRET = 6_000
+"""Characters; a key has at most 2,000, which an address writes as up to three each."""
+
+
+def redact_beginning(text: str, characters: int, hide: Callable[[str], str]) -> str:
+    """Return at most so many `characters` of what `hide` makes of a text.
+
+    Of a long text only the beginning is read. Where that ends half a secret may stand,
+    which no rule knows, and long secrets in front of it make the text shorter: so the
+    end of what was read is never shown.
+    """
+    read = text[: characters + 2 * _LONGEST_SECRET]
+    shown = hide(read)
+    if len(read) < len(text):
+        shown = shown[:-_LONGEST_SECRET]
+    return shown[:characters]
+
+
 def _longest_first(form: str) -> tuple[int, str]:
     return -len(form), form
 
@@ -2205,7 +2223,8 @@ def notice_text(notice: SafetyNotice, secrets: Iterable[str]) -> str:
 
 def _plain_line(text: str, secrets: Iterable[str]) -> str:
     """Return a text of the server as one plain line, without secrets and markup."""
-    line = " ".join(redact(text[: 2 * _MAX_NOTICE], secrets).split())
+    hide = partial(redact, secrets=secrets)
+    line = " ".join(redact_beginning(text, 2 * _MAX_NOTICE, hide).split())
     printable = "".join(letter for letter in line if letter.isprintable())
     plain = printable.translate(_MARKUP).replace("://", ": //")
     return plain if len(plain) <= _MAX_NOTICE else f"{plain[:_MAX_NOTICE]}…"
@@ -9699,6 +9718,11 @@ THOUGHT_TAGS: ThoughtTags = (
 """Those that a host knows (docs/reference/open-webui.md, "Tags in texts")."""
 
 
+_MOST_BLANK = 1_000
+"""Blank characters in front of a thought; of more, each that comes would be looked at
+again with all before it."""
+
+
 class _TextPiece(NamedTuple):
     """What becomes of a piece of text: more of the thought, its end, or more `text`.
 
@@ -9762,6 +9786,9 @@ class _TaggedText:
     def _read_start(self, text: str, at_end: bool) -> str:
         """Look for an opening tag; return the text that is still to be read."""
         words = text.lstrip()
+        if len(text) - len(words) > _MOST_BLANK:
+            self._place = "text"
+            return text
         for start, end in self._pairs.items():
             if words.startswith(start):
                 self._place = "thought"
@@ -9929,6 +9956,8 @@ class TaggedThoughts:
         """Those of items that are not messages, by the indexes that come."""
         self._messages: dict[int, _TaggedMessage] = {}
         """All messages of the response, by the indexes that come."""
+        self._newest: list[_TaggedMessage] = []
+        """Those since the last item that was none."""
 
     def feed(self, event: RunEvent) -> list[RunEvent]:
         """Return the events that replace an event."""
@@ -9972,9 +10001,10 @@ class TaggedThoughts:
         """
         if item_type(event.item) != "message":
             begun: list[RunEvent] = []
-            for message in self._messages.values():
+            for message in self._newest:
                 if message.text.is_unread:  # it came before this item
                     begun += message.begin_text()
+            self._newest = []
             index = self._index_of(event.output_index)
             return [*begun, event._replace(output_index=index)]
         self._add_message(event)
@@ -9995,6 +10025,7 @@ class TaggedThoughts:
             event.item, self._tags, self._free_indexes, keeps=self._keeps_thoughts
         )
         self._messages[event.output_index] = message
+        self._newest.append(message)
         return message
 
     def _index_of(self, index: int) -> int:
@@ -13332,14 +13363,15 @@ async def _call_tool(ready: ReadyCall, toolset: Toolset) -> ToolResult:
             return tool_error(f"{name} did not finish within {seconds:g} s.")
         cause = _exception_text(error)
         toolset.log(f"the tool {name} raised {cause}")
-        told = _cap_text(toolset.redacted(cause[:_MAX_READ_CAUSE]), _MAX_TOLD_CAUSE)
+        read = redact_beginning(cause, _MAX_READ_CAUSE, toolset.redacted)
+        told = _cap_text(read, _MAX_TOLD_CAUSE)
         return ToolResult(toolset.texts.describe_failure(name, told), failed=True)
 
 
 _MAX_TOLD_CAUSE = 1_000
 """Characters of an exception for the model: a message may quote a whole page."""
 _MAX_READ_CAUSE = 10_000
-"""More is not read. What is cut off by this may be half a secret."""
+"""More is not shown to anybody."""
 
 
 def _exception_text(error: BaseException) -> str:
@@ -14287,21 +14319,32 @@ _BETWEEN_BREAKS = re.compile(r"[^\n\t]+")
 
 
 def value_with_escapes(value: Any) -> Any:
-    """Return a JSON value whose texts have such escapes; they keep their lines and tabs."""
+    """Return a JSON value whose texts have such escapes; they keep their lines and tabs.
+
+    A number that a page cannot show becomes a text.
+    """
     if isinstance(value, Mapping):
         shown: dict[str, Any] = {}
+        repeats = Counter[str]()
         for name, inner in value.items():
-            shown_name = value_with_escapes(str(name))
+            escaped = shown_name = value_with_escapes(str(name))
             while shown_name in shown:  # the model wrote an escape itself
-                shown_name += "'"
+                repeats[escaped] += 1
+                count = repeats[escaped]
+                shown_name = f"{escaped}'{count if count > 1 else ''}"
             shown[shown_name] = value_with_escapes(inner)
         return shown
     if isinstance(value, list):
         return [value_with_escapes(item) for item in value]
     if isinstance(value, str):
         return _BETWEEN_BREAKS.sub(lambda found: with_escapes(found[0]), value)
+    if isinstance(value, int) and abs(value) > _LARGEST_OF_PAGE:
+        return str(value)
     return value
 
+
+_LARGEST_OF_PAGE = 2**53 - 1
+"""JavaScript rounds larger whole numbers: a page would show another one."""
 
 CHECK_HEADING = "The setup of this pipe, tested with"
 USAGE_HEADING = "### What it cost"
@@ -16672,7 +16715,7 @@ class Citations:
         """
         lines: list[str] = []
         for number, key in sorted(self._cited.items()):
-            if _DEFINABLE.fullmatch(key):
+            if _DEFINABLE.fullmatch(key) and key.isprintable():
                 name = _NOT_IN_TITLE.sub(" ", self._names.get(key, "")).strip()
                 title = f' "{name}"' if name else ""
                 lines.append(f"[{number}]: {key}{title}")
@@ -16810,8 +16853,14 @@ class Citations:
 
 
 _DEFINABLE = re.compile(r"https?://[^\s<>]+")
-"""The keys that are addresses, as the definition of a link may have them."""
-_NOT_IN_TITLE = re.compile(r'["\\\s]+')
+"""The keys that are addresses, as the definition of a link may have them.
+
+What cannot be printed ends an address for some readers and not for others (U+FEFF is a
+space in JavaScript), and what follows it would be drawn.
+"""
+_NOT_IN_TITLE = re.compile(r'["\\\s\[\]<>`]+')
+"""What ends a title; and what makes a link, an image or markup where a reader takes the
+definition for text: titles are the words of strangers."""
 _FENCE = re.compile(r"^ {0,3}(```|~~~)", re.MULTILINE)
 
 
@@ -17918,6 +17967,10 @@ class HostedView(Protocol):
         """Yield the chunks for items that the run did not end."""
 
 
+_MOST_ENDS = 2
+"""Of a thought that goes on: a message may be announced before its time."""
+
+
 @dataclass(slots=True)
 class _OpenThought:
     """A thought that the run has not ended, as far as it is on the page."""
@@ -17926,6 +17979,8 @@ class _OpenThought:
     texts: list[str] = field(default_factory=list)
     end: float | None = None
     """When something else followed it."""
+    ends: int = 0
+    """How often that was."""
 
     def grow(self, kind: str, text: str) -> None:
         """Take more text: the thought goes on."""
@@ -17980,15 +18035,15 @@ class NativeRenderer:
         self._last_part: dict[int, int] = {}
         self._thoughts: dict[int, _OpenThought] = {}
         """Those that the run has not ended, by their output indexes."""
-        self._is_thinking = False
-        """Whether nothing has followed one of them."""
+        self._unfollowed: dict[int, _OpenThought] = {}
+        """Those that nothing has followed yet."""
         self._last_said: dict[str, tuple[int, int]] = {}
         """The part of the last text in each field of Chat Completions."""
         self._has_text = False
 
     def render(self, event: AnswerEvent) -> Chunks:
         """Yield the chunks to send; `citations` has put the shown texts into events."""
-        if self._is_thinking and isinstance(event, ItemAdded | TextDelta):
+        if self._unfollowed and isinstance(event, ItemAdded | TextDelta):
             yield from self._end_thoughts(event)
         match event:
             case TextDelta() if event.output_index in self._host_indexes:
@@ -18141,8 +18196,9 @@ class NativeRenderer:
         self._host_indexes[event.output_index] = len(self.shown.items)
         self._started[event.output_index] = self._now()
         if item_type(event.item) == "reasoning":
-            self._thoughts[event.output_index] = _OpenThought()
-            self._is_thinking = True
+            thought = _OpenThought()
+            self._thoughts[event.output_index] = thought
+            self._unfollowed[event.output_index] = thought
         return self.shown.begin(begun_host_item(event.item))
 
     def _grow(self, event: TextDelta) -> Chunks:
@@ -18154,7 +18210,8 @@ class NativeRenderer:
         thought = self._thoughts.get(event.output_index)
         if thought:
             thought.grow(event.kind, text)
-            self._is_thinking = True
+            if thought.ends < _MOST_ENDS:
+                self._unfollowed[event.output_index] = thought
         is_answer = event.kind in ("text", "refusal")
         self._has_text = self._has_text or (is_answer and bool(event.text.strip()))
         if text:
@@ -18190,23 +18247,25 @@ class NativeRenderer:
         """Yield the end of the thoughts that something else follows.
 
         llama.cpp ends all items at the end of its stream (recorded), so a thought would
-        last as long as the whole answer.
+        last as long as the whole answer. Each end has the whole thought, so one that
+        goes on again and again has its last end from the run.
         """
         if follows.output_index in self._thoughts:
             return
-        self._is_thinking = False
-        for index, thought in self._thoughts.items():
-            if thought.end is None:
-                thought.end = self._now()
-                host_index = self._host_indexes[index]
-                item = {**self.shown.items[host_index], **thought.fields()}
-                seconds = round(thought.end - self._started[index])
-                yield self.shown.end(host_index, reasoning_host_item(item, seconds))
+        for index, thought in self._unfollowed.items():
+            thought.end = self._now()
+            thought.ends += 1
+            host_index = self._host_indexes[index]
+            item = {**self.shown.items[host_index], **thought.fields()}
+            seconds = round(thought.end - self._started[index])
+            yield self.shown.end(host_index, reasoning_host_item(item, seconds))
+        self._unfollowed = {}
 
     def _end(self, event: ItemDone) -> Chunks:
         """Yield the end of an item, or its other form; a failed thought frees its index."""
         index = event.output_index
         host_index = self._host_indexes[index]
+        self._unfollowed.pop(index, None)
         match item_type(event.item):
             case _ if event.item == NO_THOUGHT:
                 # Of an attempt that failed: people keep what they have read of it.
@@ -18484,7 +18543,7 @@ class AnswerLog:
 
         Long text is cut: an exception of a tool may be of any length.
         """
-        one_line = self.redacted(text[: 2 * _MAX_LINE])[:_MAX_LINE]
+        one_line = redact_beginning(text, _MAX_LINE, self.redacted)
         self._write(level, one_line)
 
     def note(self, text: str) -> None:
@@ -19149,7 +19208,8 @@ _MAX_READ_TEXT = 5000
 
 def server_message(log: AnswerLog, text: str) -> str:
     """Return what the server said, redacted and short, for administrators."""
-    shown = log.redacted_words(text[:_MAX_READ_TEXT])[:_MAX_SHOWN_TEXT]
+    words = redact_beginning(text, _MAX_READ_TEXT, log.redacted_words)
+    shown = words[:_MAX_SHOWN_TEXT]
     return f"The server said: {shown}" if shown else ""
 
 

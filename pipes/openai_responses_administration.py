@@ -41,7 +41,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from fnmatch import fnmatchcase
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib import import_module
 from inspect import signature
 from time import monotonic
@@ -870,6 +870,24 @@ def redact(text: str, secrets: Iterable[str] = ()) -> str:
         text = _REDACTED.join(parts)
     parts = [_LOOKS_SECRET.sub(_keep_name, part) for part in text.split(_REDACTED)]
     return _REDACTED.join(parts)
+
+
+_LONGEST_SECRET = 6_000
+"""Characters; a key has at most 2,000, which an address writes as up to three each."""
+
+
+def redact_beginning(text: str, characters: int, hide: Callable[[str], str]) -> str:
+    """Return at most so many `characters` of what `hide` makes of a text.
+
+    Of a long text only the beginning is read. Where that ends half a secret may stand,
+    which no rule knows, and long secrets in front of it make the text shorter: so the
+    end of what was read is never shown.
+    """
+    read = text[: characters + 2 * _LONGEST_SECRET]
+    shown = hide(read)
+    if len(read) < len(text):
+        shown = shown[:-_LONGEST_SECRET]
+    return shown[:characters]
 
 
 def _longest_first(form: str) -> tuple[int, str]:
@@ -1777,7 +1795,8 @@ def notice_text(notice: SafetyNotice, secrets: Iterable[str]) -> str:
 
 def _plain_line(text: str, secrets: Iterable[str]) -> str:
     """Return a text of the server as one plain line, without secrets and markup."""
-    line = " ".join(redact(text[: 2 * _MAX_NOTICE], secrets).split())
+    hide = partial(redact, secrets=secrets)
+    line = " ".join(redact_beginning(text, 2 * _MAX_NOTICE, hide).split())
     printable = "".join(letter for letter in line if letter.isprintable())
     plain = printable.translate(_MARKUP).replace("://", ": //")
     return plain if len(plain) <= _MAX_NOTICE else f"{plain[:_MAX_NOTICE]}…"
@@ -4674,21 +4693,32 @@ _BETWEEN_BREAKS = re.compile(r"[^\n\t]+")
 
 
 def value_with_escapes(value: Any) -> Any:
-    """Return a JSON value whose texts have such escapes; they keep their lines and tabs."""
+    """Return a JSON value whose texts have such escapes; they keep their lines and tabs.
+
+    A number that a page cannot show becomes a text.
+    """
     if isinstance(value, Mapping):
         shown: dict[str, Any] = {}
+        repeats = Counter[str]()
         for name, inner in value.items():
-            shown_name = value_with_escapes(str(name))
+            escaped = shown_name = value_with_escapes(str(name))
             while shown_name in shown:  # the model wrote an escape itself
-                shown_name += "'"
+                repeats[escaped] += 1
+                count = repeats[escaped]
+                shown_name = f"{escaped}'{count if count > 1 else ''}"
             shown[shown_name] = value_with_escapes(inner)
         return shown
     if isinstance(value, list):
         return [value_with_escapes(item) for item in value]
     if isinstance(value, str):
         return _BETWEEN_BREAKS.sub(lambda found: with_escapes(found[0]), value)
+    if isinstance(value, int) and abs(value) > _LARGEST_OF_PAGE:
+        return str(value)
     return value
 
+
+_LARGEST_OF_PAGE = 2**53 - 1
+"""JavaScript rounds larger whole numbers: a page would show another one."""
 
 CHECK_HEADING = "The setup of this pipe, tested with"
 USAGE_HEADING = "### What it cost"
@@ -6518,14 +6548,8 @@ def _purchase_table(parts: Purchases, all_rows: Sequence[UsageRow]) -> str:
     add("Reasoning", parts.reasoning, "tokens", parts.reasoning_money)
     add("Answers", parts.answers, "tokens", parts.answer_money)
     add("Searches", parts.searches, "calls", parts.search_money)
+    add("Images", parts.images, "calls", parts.image_money)
     add("Python", parts.containers, "containers", parts.container_money)
-    if parts.images:
-        cost = (
-            f"{parts.image_money / _PER_DOLLAR:.4f}"
-            if parts.image_money
-            else "not counted"
-        )
-        rows.append(("Images", f"{parts.images:,} calls", cost))
     rest = requests - parts.itemized
     add("Not itemized", rest, "requests", money - parts.itemized_money)
     add("All", requests, "requests", money)

@@ -801,6 +801,24 @@ def redact(text: str, secrets: Iterable[str] = ()) -> str:
     return _REDACTED.join(parts)
 
 
+_LONGEST_SECRET = 6_000
+"""Characters; a key has at most 2,000, which an address writes as up to three each."""
+
+
+def redact_beginning(text: str, characters: int, hide: Callable[[str], str]) -> str:
+    """Return at most so many `characters` of what `hide` makes of a text.
+
+    Of a long text only the beginning is read. Where that ends half a secret may stand,
+    which no rule knows, and long secrets in front of it make the text shorter: so the
+    end of what was read is never shown.
+    """
+    read = text[: characters + 2 * _LONGEST_SECRET]
+    shown = hide(read)
+    if len(read) < len(text):
+        shown = shown[:-_LONGEST_SECRET]
+    return shown[:characters]
+
+
 def _longest_first(form: str) -> tuple[int, str]:
     return -len(form), form
 
@@ -1398,7 +1416,8 @@ def notice_text(notice: SafetyNotice, secrets: Iterable[str]) -> str:
 
 def _plain_line(text: str, secrets: Iterable[str]) -> str:
     """Return a text of the server as one plain line, without secrets and markup."""
-    line = " ".join(redact(text[: 2 * _MAX_NOTICE], secrets).split())
+    hide = partial(redact, secrets=secrets)
+    line = " ".join(redact_beginning(text, 2 * _MAX_NOTICE, hide).split())
     printable = "".join(letter for letter in line if letter.isprintable())
     plain = printable.translate(_MARKUP).replace("://", ": //")
     return plain if len(plain) <= _MAX_NOTICE else f"{plain[:_MAX_NOTICE]}…"
@@ -11498,6 +11517,11 @@ THOUGHT_TAGS: ThoughtTags = (
 """Those that a host knows (docs/reference/open-webui.md, "Tags in texts")."""
 
 
+_MOST_BLANK = 1_000
+"""Blank characters in front of a thought; of more, each that comes would be looked at
+again with all before it."""
+
+
 class _TextPiece(NamedTuple):
     """What becomes of a piece of text: more of the thought, its end, or more `text`.
 
@@ -11561,6 +11585,9 @@ class _TaggedText:
     def _read_start(self, text: str, at_end: bool) -> str:
         """Look for an opening tag; return the text that is still to be read."""
         words = text.lstrip()
+        if len(text) - len(words) > _MOST_BLANK:
+            self._place = "text"
+            return text
         for start, end in self._pairs.items():
             if words.startswith(start):
                 self._place = "thought"
@@ -11728,6 +11755,8 @@ class TaggedThoughts:
         """Those of items that are not messages, by the indexes that come."""
         self._messages: dict[int, _TaggedMessage] = {}
         """All messages of the response, by the indexes that come."""
+        self._newest: list[_TaggedMessage] = []
+        """Those since the last item that was none."""
 
     def feed(self, event: RunEvent) -> list[RunEvent]:
         """Return the events that replace an event."""
@@ -11771,9 +11800,10 @@ class TaggedThoughts:
         """
         if item_type(event.item) != "message":
             begun: list[RunEvent] = []
-            for message in self._messages.values():
+            for message in self._newest:
                 if message.text.is_unread:  # it came before this item
                     begun += message.begin_text()
+            self._newest = []
             index = self._index_of(event.output_index)
             return [*begun, event._replace(output_index=index)]
         self._add_message(event)
@@ -11794,6 +11824,7 @@ class TaggedThoughts:
             event.item, self._tags, self._free_indexes, keeps=self._keeps_thoughts
         )
         self._messages[event.output_index] = message
+        self._newest.append(message)
         return message
 
     def _index_of(self, index: int) -> int:
@@ -13634,14 +13665,15 @@ async def _call_tool(ready: ReadyCall, toolset: Toolset) -> ToolResult:
             return tool_error(f"{name} did not finish within {seconds:g} s.")
         cause = _exception_text(error)
         toolset.log(f"the tool {name} raised {cause}")
-        told = _cap_text(toolset.redacted(cause[:_MAX_READ_CAUSE]), _MAX_TOLD_CAUSE)
+        read = redact_beginning(cause, _MAX_READ_CAUSE, toolset.redacted)
+        told = _cap_text(read, _MAX_TOLD_CAUSE)
         return ToolResult(toolset.texts.describe_failure(name, told), failed=True)
 
 
 _MAX_TOLD_CAUSE = 1_000
 """Characters of an exception for the model: a message may quote a whole page."""
 _MAX_READ_CAUSE = 10_000
-"""More is not read. What is cut off by this may be half a secret."""
+"""More is not shown to anybody."""
 
 
 def _exception_text(error: BaseException) -> str:
@@ -15110,21 +15142,32 @@ _BETWEEN_BREAKS = re.compile(r"[^\n\t]+")
 
 
 def value_with_escapes(value: Any) -> Any:
-    """Return a JSON value whose texts have such escapes; they keep their lines and tabs."""
+    """Return a JSON value whose texts have such escapes; they keep their lines and tabs.
+
+    A number that a page cannot show becomes a text.
+    """
     if isinstance(value, Mapping):
         shown: dict[str, Any] = {}
+        repeats = Counter[str]()
         for name, inner in value.items():
-            shown_name = value_with_escapes(str(name))
+            escaped = shown_name = value_with_escapes(str(name))
             while shown_name in shown:  # the model wrote an escape itself
-                shown_name += "'"
+                repeats[escaped] += 1
+                count = repeats[escaped]
+                shown_name = f"{escaped}'{count if count > 1 else ''}"
             shown[shown_name] = value_with_escapes(inner)
         return shown
     if isinstance(value, list):
         return [value_with_escapes(item) for item in value]
     if isinstance(value, str):
         return _BETWEEN_BREAKS.sub(lambda found: with_escapes(found[0]), value)
+    if isinstance(value, int) and abs(value) > _LARGEST_OF_PAGE:
+        return str(value)
     return value
 
+
+_LARGEST_OF_PAGE = 2**53 - 1
+"""JavaScript rounds larger whole numbers: a page would show another one."""
 
 CHECK_HEADING = "The setup of this pipe, tested with"
 USAGE_HEADING = "### What it cost"
@@ -17003,7 +17046,7 @@ class Citations:
         """
         lines: list[str] = []
         for number, key in sorted(self._cited.items()):
-            if _DEFINABLE.fullmatch(key):
+            if _DEFINABLE.fullmatch(key) and key.isprintable():
                 name = _NOT_IN_TITLE.sub(" ", self._names.get(key, "")).strip()
                 title = f' "{name}"' if name else ""
                 lines.append(f"[{number}]: {key}{title}")
@@ -17141,8 +17184,14 @@ class Citations:
 
 
 _DEFINABLE = re.compile(r"https?://[^\s<>]+")
-"""The keys that are addresses, as the definition of a link may have them."""
-_NOT_IN_TITLE = re.compile(r'["\\\s]+')
+"""The keys that are addresses, as the definition of a link may have them.
+
+What cannot be printed ends an address for some readers and not for others (U+FEFF is a
+space in JavaScript), and what follows it would be drawn.
+"""
+_NOT_IN_TITLE = re.compile(r'["\\\s\[\]<>`]+')
+"""What ends a title; and what makes a link, an image or markup where a reader takes the
+definition for text: titles are the words of strangers."""
 _FENCE = re.compile(r"^ {0,3}(```|~~~)", re.MULTILINE)
 
 
@@ -18093,6 +18142,10 @@ class HostedView(Protocol):
         """Yield the chunks for items that the run did not end."""
 
 
+_MOST_ENDS = 2
+"""Of a thought that goes on: a message may be announced before its time."""
+
+
 @dataclass(slots=True)
 class _OpenThought:
     """A thought that the run has not ended, as far as it is on the page."""
@@ -18101,6 +18154,8 @@ class _OpenThought:
     texts: list[str] = field(default_factory=list)
     end: float | None = None
     """When something else followed it."""
+    ends: int = 0
+    """How often that was."""
 
     def grow(self, kind: str, text: str) -> None:
         """Take more text: the thought goes on."""
@@ -18155,15 +18210,15 @@ class NativeRenderer:
         self._last_part: dict[int, int] = {}
         self._thoughts: dict[int, _OpenThought] = {}
         """Those that the run has not ended, by their output indexes."""
-        self._is_thinking = False
-        """Whether nothing has followed one of them."""
+        self._unfollowed: dict[int, _OpenThought] = {}
+        """Those that nothing has followed yet."""
         self._last_said: dict[str, tuple[int, int]] = {}
         """The part of the last text in each field of Chat Completions."""
         self._has_text = False
 
     def render(self, event: AnswerEvent) -> Chunks:
         """Yield the chunks to send; `citations` has put the shown texts into events."""
-        if self._is_thinking and isinstance(event, ItemAdded | TextDelta):
+        if self._unfollowed and isinstance(event, ItemAdded | TextDelta):
             yield from self._end_thoughts(event)
         match event:
             case TextDelta() if event.output_index in self._host_indexes:
@@ -18316,8 +18371,9 @@ class NativeRenderer:
         self._host_indexes[event.output_index] = len(self.shown.items)
         self._started[event.output_index] = self._now()
         if item_type(event.item) == "reasoning":
-            self._thoughts[event.output_index] = _OpenThought()
-            self._is_thinking = True
+            thought = _OpenThought()
+            self._thoughts[event.output_index] = thought
+            self._unfollowed[event.output_index] = thought
         return self.shown.begin(begun_host_item(event.item))
 
     def _grow(self, event: TextDelta) -> Chunks:
@@ -18329,7 +18385,8 @@ class NativeRenderer:
         thought = self._thoughts.get(event.output_index)
         if thought:
             thought.grow(event.kind, text)
-            self._is_thinking = True
+            if thought.ends < _MOST_ENDS:
+                self._unfollowed[event.output_index] = thought
         is_answer = event.kind in ("text", "refusal")
         self._has_text = self._has_text or (is_answer and bool(event.text.strip()))
         if text:
@@ -18365,23 +18422,25 @@ class NativeRenderer:
         """Yield the end of the thoughts that something else follows.
 
         llama.cpp ends all items at the end of its stream (recorded), so a thought would
-        last as long as the whole answer.
+        last as long as the whole answer. Each end has the whole thought, so one that
+        goes on again and again has its last end from the run.
         """
         if follows.output_index in self._thoughts:
             return
-        self._is_thinking = False
-        for index, thought in self._thoughts.items():
-            if thought.end is None:
-                thought.end = self._now()
-                host_index = self._host_indexes[index]
-                item = {**self.shown.items[host_index], **thought.fields()}
-                seconds = round(thought.end - self._started[index])
-                yield self.shown.end(host_index, reasoning_host_item(item, seconds))
+        for index, thought in self._unfollowed.items():
+            thought.end = self._now()
+            thought.ends += 1
+            host_index = self._host_indexes[index]
+            item = {**self.shown.items[host_index], **thought.fields()}
+            seconds = round(thought.end - self._started[index])
+            yield self.shown.end(host_index, reasoning_host_item(item, seconds))
+        self._unfollowed = {}
 
     def _end(self, event: ItemDone) -> Chunks:
         """Yield the end of an item, or its other form; a failed thought frees its index."""
         index = event.output_index
         host_index = self._host_indexes[index]
+        self._unfollowed.pop(index, None)
         match item_type(event.item):
             case _ if event.item == NO_THOUGHT:
                 # Of an attempt that failed: people keep what they have read of it.
@@ -21145,7 +21204,7 @@ class AnswerLog:
 
         Long text is cut: an exception of a tool may be of any length.
         """
-        one_line = self.redacted(text[: 2 * _MAX_LINE])[:_MAX_LINE]
+        one_line = redact_beginning(text, _MAX_LINE, self.redacted)
         self._write(level, one_line)
 
     def note(self, text: str) -> None:
@@ -21737,7 +21796,8 @@ _MAX_READ_TEXT = 5000
 
 def server_message(log: AnswerLog, text: str) -> str:
     """Return what the server said, redacted and short, for administrators."""
-    shown = log.redacted_words(text[:_MAX_READ_TEXT])[:_MAX_SHOWN_TEXT]
+    words = redact_beginning(text, _MAX_READ_TEXT, log.redacted_words)
+    shown = words[:_MAX_SHOWN_TEXT]
     return f"The server said: {shown}" if shown else ""
 
 
@@ -28869,9 +28929,19 @@ def _chat_limits(call: CheckedCall, model: ResolvedModel) -> Limits:
     match value_at(call.host.metadata, "params", "reasoning_tags"):
         case False:
             return limits._replace(thought_tags=())
-        case [str() as start, str() as end] if start.strip() and end.strip():
+        case [str() as start, str() as end] if _are_tags(start, end):
             return limits._replace(thought_tags=((start, end),))
     return limits
+
+
+_LONGEST_TAG = 100
+
+
+def _are_tags(start: str, end: str) -> bool:
+    """Say whether two texts can be tags: people choose them, and each piece of an
+    answer is compared with all their beginnings."""
+    is_short = max(len(start), len(end)) <= _LONGEST_TAG
+    return is_short and bool(start.strip() and end.strip())
 
 
 def _read_messages(
@@ -31284,8 +31354,8 @@ _ADMINISTRATION_TITLE = "OpenAI Responses Administration"
 
 _COUNTED = (
     "Requests, tokens and money of every answer and task of this pipe are counted, and "
-    "shown by `/usage`. Not counted are the money for images and file searches, and what "
-    "users pay with their own keys."
+    "shown by `/usage`. Not counted are file searches, and what users pay with their own "
+    "keys."
 )
 _NOT_COUNTED = "Nothing is counted, because USER_LIMITS_JSON is empty; `[]` counts."
 _NO_FILTER = "Nothing is counted without the filter of docs/limits.md."
