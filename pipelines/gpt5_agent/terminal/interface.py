@@ -28,7 +28,7 @@ from owui_chat.wording import with_escapes
 from shells.shell import PIPELINE_SHELL
 from shells.valve_messages import advised_ending
 from strategies.context import ContextSource
-from strategies.thoughts import ThoughtFilter
+from strategies.thoughts import RunTexts
 
 _MAX_OUTPUT_CHARACTERS = 2_000
 
@@ -38,19 +38,19 @@ class _TerminalLines:
 
     def __init__(self, *, emits_thoughts: bool) -> None:
         """Begin with none."""
-        self._thoughts = ThoughtFilter(shows_thoughts=emits_thoughts)
+        self._texts = RunTexts(are_shown=emits_thoughts)
 
     def show(self, event: AgentEvent) -> Iterator[str]:
         """Yield the lines for events that `UserInterface` has no method for."""
         match event:
             case StepStarted(kind="round"):
-                self._thoughts.begin_round(may_call=event.may_call)
+                self._texts.begin_round(may_call=event.may_call)
             case ContextSource():
                 yield f"[given: {event.name}]"
             case ExecutionEnded():
                 yield f"[{event.metadata.describe()}]"
             case _ if not isinstance(event, AgentOnlyEvent):
-                for shown in self._thoughts.show(event):
+                for shown in self._texts.feed(event):
                     yield from _format_run_event(shown)
 
 
