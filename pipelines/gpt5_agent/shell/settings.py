@@ -38,7 +38,7 @@ from shells.endpoint_valves import (
 from shells.shell import PIPELINE_SHELL
 from shells.tool_valves import read_rules
 from strategies.metadata import RunMetadata
-from strategies.parameters import MAX_ITERATIONS, StrategyParameters
+from strategies.parameters import DEFAULTS, RANGES, StrategyParameters
 
 
 class AgentInput(NamedTuple):
@@ -120,20 +120,19 @@ def _build_parameters(question: AgentInput) -> StrategyParameters:
     Raises InvalidRequest.
     """
     valves = question.valves
+    context = question.body.get("context") or valves.CONTEXT
+    rounds = question.body.get("maximum_iterations")
     return StrategyParameters(
-        model=question.choose_text("agent_model", valves.MODEL),
+        model=question.choose_text("agent_model", valves.MODEL) or DEFAULTS.model,
         instruction=question.choose_text("instruction", valves.INSTRUCTION),
         prompt_policy_overrides=question.choose_text(
             "prompt_policy_overrides", valves.PROMPT_POLICY_OVERRIDES
         ),
-        context=question.body.get("context") or valves.CONTEXT or None,
+        context=context if isinstance(context, str | dict | list) else None,
         policy_style=valves.POLICY_STYLE,
         guide=find_preset(valves.PRESET, valves.PRESETS_DIR),
         maximum_iterations=clamp_number(
-            question.body.get("maximum_iterations"),
-            1,
-            MAX_ITERATIONS,
-            valves.MAXIMUM_ITERATIONS,
+            rounds, *RANGES["maximum_iterations"], valves.MAXIMUM_ITERATIONS
         ),
         maximum_seconds=valves.MAXIMUM_SECONDS,
         maximum_tokens=valves.MAXIMUM_TOKENS,
