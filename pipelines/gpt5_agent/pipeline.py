@@ -140,7 +140,7 @@ class Pipeline:
             repairs=self._repairs,
             pictures=self._pictures,
         )
-        call = PipelineCall(question, caller, self._connections, self._own_tools, log)
+        call = PipelineCall(question, self._connections, self._own_tools, log)
         try:
             if caller.streams:
                 return self._bridge.stream(stream_answer(call))

@@ -96,6 +96,8 @@ class DelegateTool(NamedTuple):
         parameters = self.request.parameters
         most = parameters.maximum_iterations
         rounds = clamp_number(args.get("rounds"), 1, most, most)
+        names: Any = args.get("tools")
+        tools = [tool for tool in self.tools if names is None or tool.name in names]
         instruction = f"{parameters.instruction}\n\n{_TASK_INSTRUCTION}".strip()
         return self.request._replace(
             messages=[{"role": "user", "content": str(args.get("task") or "")}],
@@ -108,14 +110,10 @@ class DelegateTool(NamedTuple):
                 }
             ),
             own_tools=own_tools._replace(
-                tools=self._select_tools(args.get("tools")),
+                tools=tools,
                 asks_in_chat=False,
                 delegates=False,
             ),
             query="",
             on_request=ignore_report,
         )
-
-    def _select_tools(self, names: Any) -> list[Tool]:
-        """Return the tools of these names, all without any."""
-        return [tool for tool in self.tools if names is None or tool.name in names]

@@ -80,6 +80,7 @@ def build_agent_request(
 ) -> AgentRequest:
     """Return the request to the agent; raises InvalidRequest."""
     valves = question.valves
+    expert = question.settings.expert
     rules = read_rules(valves.TOOL_APPROVAL, PIPELINE_SHELL)
     notices = question.notices
     if rules.problem:
@@ -97,7 +98,11 @@ def build_agent_request(
         endpoint=endpoint,
         connections=connections,
         signing_secret=signing_secret(endpoint.api_key),
-        limits=_build_run_limits(question),
+        limits=Limits(
+            timeouts=expert.timeouts(_chosen_model(question)),
+            retries=RetryPolicy(expert.max_retries),
+            keeps_tagged_thoughts=_shows_thoughts(question),
+        ),
         settings=_build_request_settings(question, endpoint),
         own_tools=_build_tool_settings(question, rules.rules),
         query=question.choose_text("query", ""),
@@ -210,17 +215,6 @@ def build_endpoint(valves: Valves, log: AgentLog) -> Endpoint:
     return endpoint
 
 
-def _build_run_limits(question: AgentInput) -> Limits:
-    """Return the limits of one request, and how often it is retried."""
-    expert = question.settings.expert
-    timeouts = expert.timeouts(_chosen_model(question))
-    return Limits(
-        timeouts=timeouts,
-        retries=RetryPolicy(expert.max_retries),
-        keeps_tagged_thoughts=_shows_thoughts(question),
-    )
-
-
 def _chosen_model(question: AgentInput) -> ResolvedModel:
     """Return the model that the request or the valves name."""
     return resolve_model(question.choose_text("agent_model", question.valves.MODEL))
@@ -231,6 +225,11 @@ def _build_request_settings(question: AgentInput, endpoint: Endpoint) -> Setting
     valves = question.valves
     caller = question.caller
     summary = valves.REASONING_SUMMARY
+    # OpenAI compacts a chat at this size, or at half of the model's window.
+    most_tokens = valves.COMPACTION_TOKENS
+    window = _chosen_model(question).facts.context_window
+    if window:
+        most_tokens = min(most_tokens, window // 2)
     return Settings(
         effort=valves.REASONING_EFFORT or None,
         summary=None if summary == "disabled" else summary,
@@ -239,20 +238,6 @@ def _build_request_settings(question: AgentInput, endpoint: Endpoint) -> Setting
         parallel_tool_calls=None if valves.PARALLEL_TOOL_CALLS else False,
         defaults={
             **hash_ids("chat", caller.user_id, caller.chat_id),
-            "context_management": _build_compaction(question, endpoint),
+            "context_management": compaction_settings(most_tokens, endpoint),
         },
     )
-
-
-def _build_compaction(
-    question: AgentInput, endpoint: Endpoint
-) -> list[dict[str, Any]] | None:
-    """Return when OpenAI compacts a chat; None if it does not.
-
-    At COMPACTION_TOKENS, or at half of the model's window if that is less.
-    """
-    tokens = question.valves.COMPACTION_TOKENS
-    window = _chosen_model(question).facts.context_window
-    if window:
-        tokens = min(tokens, window // 2)
-    return compaction_settings(tokens, endpoint)

@@ -162,7 +162,10 @@ class HostRenderer:
         """Yield the chunks to send."""
         match event:
             case StepStarted() | StepEnded():
-                self._begin_step(event)
+                match event:
+                    case StepStarted(kind="round", parent=""):  # not one of a task
+                        self._texts.begin_round(may_call=event.may_call)
+                        self._round_start = len(self._native.shown.items)
                 yield _build_step_chunk(event, asks=self._asks)
             case RoundEnded():
                 yield from self._attach_details(event)
@@ -197,13 +200,6 @@ class HostRenderer:
         if items:
             result["output"] = items
         return result | _metadata_fields(self._metadata)
-
-    def _begin_step(self, event: StepStarted | StepEnded) -> None:
-        """Remember where a round of the answer begins; tasks have rounds of their own."""
-        match event:
-            case StepStarted(kind="round", parent=""):
-                self._texts.begin_round(may_call=event.may_call)
-                self._round_start = len(self._native.shown.items)
 
     def _render_run_event(self, event: RunEvent) -> Iterator[Chunk]:
         """Yield an event of the API's run, then the files of a tool."""

@@ -20,7 +20,7 @@ from gpt5_agent.events import (
 )
 from gpt5_agent.terminal.session import Session
 from gpt5_agent.tools.approval_cards import one_line_json
-from openai_responses.items import Item, is_call, is_reasoning
+from openai_responses.items import is_call, is_reasoning
 from openai_responses.json_input import as_list, as_mapping
 from openai_responses.loop.events import RunDone, RunEvent, Status, ToolOutput
 from openai_responses.transport.stream import ItemDone
@@ -56,22 +56,21 @@ class _TerminalLines:
 
 def _replace_controls(text: str) -> str:
     """Return a text with nothing in it that a terminal obeys."""
-    return "".join(map(_replace_control, text))
-
-
-def _replace_control(character: str) -> str:
-    """Return a character, or a sign in the place of one that a terminal obeys."""
-    if character.isprintable() or character in "\n\t":
-        return character
-    return "\N{REPLACEMENT CHARACTER}"
+    kept: list[str] = []
+    for character in text:
+        is_safe = character.isprintable() or character in "\n\t"
+        kept.append(character if is_safe else "\N{REPLACEMENT CHARACTER}")
+    return "".join(kept)
 
 
 def _format_run_event(event: RunEvent) -> Iterator[str]:
     """Yield the lines of an event of the API's run; none for most of them."""
     match event:
         case ItemDone() if is_reasoning(event.item):
-            for text in _read_summary_texts(event.item):
-                yield f"~ {text}"
+            for part in as_list(event.item.get("summary")):
+                text = as_mapping(part).get("text")
+                if text:
+                    yield f"~ {text}"
         case ItemDone() if is_call(event.item):
             arguments = event.item.get("arguments", event.item.get("input", ""))
             yield f"* {event.item.get('name')} {arguments}"
@@ -91,14 +90,6 @@ def _format_output(event: ToolOutput) -> str:
         text = f"{text[:_MAX_OUTPUT_CHARACTERS]} [...]"
     mark = "!" if event.failed else "="
     return f"{mark} {text}"
-
-
-def _read_summary_texts(item: Item) -> Iterator[str]:
-    """Yield the texts of a reasoning summary."""
-    for part in as_list(item.get("summary")):
-        text = as_mapping(part).get("text")
-        if text:
-            yield str(text)
 
 
 _CONFIRMATION_WORDS = {"y": True, "yes": True, "n": False, "no": False}
