@@ -61,7 +61,6 @@ class _UnloggedAnswer(dict[str, Any]):
     """A complete answer; the server writes its `repr` to the log."""
 
     def __repr__(self) -> str:
-        """Return nothing of the content."""
         return "a whole answer"
 
 
@@ -197,7 +196,6 @@ def _is_from_inlet(body: Mapping[str, Any], valves: Valves) -> bool:
 
 
 def _context_signer(valves: Valves) -> Sign:
-    """Return what signs the context."""
     secret = signing_secret(read_api_key(valves))
     return signer(secret, "gpt5_agent context")
 

@@ -259,5 +259,4 @@ def _build_task(
 
 
 def _new_completion_id() -> str:
-    """Return the id of a chat completion."""
     return f"chatcmpl-{new_ulid()}"

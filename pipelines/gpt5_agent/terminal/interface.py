@@ -37,7 +37,6 @@ class _TerminalLines:
     """The lines of one conversation."""
 
     def __init__(self, *, emits_thoughts: bool) -> None:
-        """Begin with none."""
         self._texts = RunTexts(are_shown=emits_thoughts)
 
     def show(self, event: AgentEvent) -> Iterator[str]:
@@ -226,7 +225,6 @@ class KeyboardContext:
     """The keyboard of a terminal, to which a listener gives what it reads."""
 
     def __init__(self, terminal: Terminal) -> None:
-        """Belong to `terminal`."""
         self._terminal = terminal
 
     async def emit_input(self, text: str) -> None:
