@@ -403,11 +403,19 @@ class Functions:
     rows: list[SimpleNamespace] = field(default_factory=list)
 
     def add(
-        self, id: str, kind: str, *, is_active: bool = True, **manifest: str
+        self,
+        id: str,
+        kind: str,
+        *,
+        is_active: bool = True,
+        content: str = "",
+        **manifest: str,
     ) -> None:
         """Install a function whose source begins like this."""
         meta = SimpleNamespace(manifest=manifest)
-        row = SimpleNamespace(id=id, type=kind, meta=meta, is_active=is_active)
+        row = SimpleNamespace(
+            id=id, type=kind, meta=meta, is_active=is_active, content=content
+        )
         self.rows.append(row)
 
     async def get_functions_by_type(self, type: str) -> list[SimpleNamespace]:

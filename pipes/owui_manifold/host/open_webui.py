@@ -9,6 +9,7 @@ import re
 from base64 import b64decode
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from hashlib import sha256
 from importlib import import_module
 from io import BytesIO
 from typing import Any, NamedTuple
@@ -281,6 +282,21 @@ async def installed_filters(request: Any) -> list[InstalledFunction]:
             )
         )
     return installed
+
+
+async def installed_version(function_id: str) -> str:
+    """Return the version of the pipe with this id, and the digest of its text.
+
+    Files that were built between two releases have the same version, but not the same
+    digest. The host stores the text as it was imported, so `sha256sum FILE` says it too.
+    Empty if the host has no such pipe.
+    """
+    functions = host_name("models.functions", "Functions")
+    for row in await functions.get_functions_by_type("pipe"):
+        if row.id == function_id:
+            version = as_mapping(row.meta.manifest).get("version")
+            return f"{version}, SHA-256 {sha256(row.content.encode()).hexdigest()}"
+    return ""
 
 
 _TASK_MODELS = (
