@@ -173,7 +173,8 @@ def _parse_valves(valves: Valves) -> _ParsedValves:
     try:
         prices, prices_problem = read_prices(valves.CUSTOM_MODEL_PRICING_JSON)
     except InvalidRequest as error:  # no cost is known then
-        prices, prices_problem = error, str(error)
+        prices = error
+        prices_problem = str(error)
     return _ParsedValves(
         expert=expert,
         expert_problems=expert_problems,

@@ -334,12 +334,6 @@ class Valves(BaseModel):
         """Read stored words of earlier pipes of this name: both stood for the user."""
         return "user" if value in ("id", "email") else value
 
-    @field_validator("MAX_FUNCTION_CALL_LOOPS", "MAX_TOOL_CALLS", mode="after")
-    @classmethod
-    def _at_least_one(cls, value: int) -> int:
-        """Read stored numbers of earlier pipes of this name, which had no limit."""
-        return max(1, value)
-
     def effective_key(self) -> str:
         """Return the key to use; empty if there is none.
 
