@@ -75,12 +75,19 @@ def _valve_complaints(call: CheckedCall) -> list[str]:
     return list(reversed(complaints))
 
 
+_OTHER_VALVES = "Valves that were stored for an earlier pipe have no effect: "
+_CHECK_ADVICE = "`/check` says what to set instead."
+
+
 def _valve_notes(call: CheckedCall) -> list[str]:
     """Return what has no effect in valves: once in the log, once for administrators."""
     servers = call.config.remote
     retirement = call.retirement(image_model_name(call.config))
     image_note = f"IMAGE_GENERATION_OPTIONS: {retirement}" if retirement else ""
+    names = ", ".join(call.valves.without_effect())
+    stored_note = f"{_OTHER_VALVES}{names}. {_CHECK_ADVICE}" if names else ""
     all_notes = (
+        stored_note,
         *servers.notes,
         caller_may_set_error(call.config.expert),
         image_note,
