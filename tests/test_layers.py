@@ -236,12 +236,17 @@ def words_of_shells(source: Source) -> Iterator[str]:
         yield f"{source.name} mentions {word}"
 
 
+RUNNING = {"eval", "exec", "popen", "fork", "posix_spawn", "spawnv"} | {
+    "create_subprocess_exec",
+    "create_subprocess_shell",
+}
+
+
 def code_that_runs_code(source: Source) -> Iterator[str]:
     """Modules that run texts or programs; only the sandbox does, in its confinement."""
     if source.room == "toolbox.sandbox":
         return
-    names = source.names & {"eval", "exec"} | source.tops & {"subprocess"}
-    for name in sorted(names):
+    for name in sorted(source.names & RUNNING | source.tops & {"subprocess"}):
         yield f"{source.name} uses {name}"
 
 
@@ -364,6 +369,11 @@ BROKEN = {
         "pipes/owui_manifold/host/tools.py",
         "from subprocess import run",
         "owui_manifold.host.tools uses subprocess",
+    ),
+    "a program is started on the loop": (
+        "pipes/owui_manifold/host/tools.py",
+        "import asyncio\nrun = asyncio.create_subprocess_exec",
+        "owui_manifold.host.tools uses create_subprocess_exec",
     ),
     "a second connection by name": (
         "pipes/owui_manifold/prepare/files.py",

@@ -15,6 +15,7 @@ def test_defaults_are_safe() -> None:
     settings = ExpertSettings()
 
     assert (settings.max_retries, settings.max_retry_wait_seconds) == (2, 60)
+    assert settings.connect_timeout_seconds == 30
     assert settings.first_event_timeout_seconds == 300
     assert settings.idle_timeout_seconds == 300
     assert settings.total_timeout_seconds == 0
