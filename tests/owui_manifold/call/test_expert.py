@@ -75,7 +75,7 @@ def test_wrong_value_costs_only_its_key(key: str, wrong: Any) -> None:
 def test_number_out_of_range_becomes_the_nearest(
     key: str, wrong: float, nearest: float
 ) -> None:
-    """Seed 000, section 3.3; administrators are told which one applies."""
+    """As specified; administrators are told which one applies."""
     text = expert(**{key: wrong, "fetch_models": False})
     config = read_config(Valves(EXPERT_JSON=text))
 
