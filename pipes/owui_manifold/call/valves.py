@@ -15,6 +15,7 @@ from pydantic import (
 
 from openai_responses.endpoint import DEFAULT_BASE_URL
 from openai_responses.json_input import as_mapping, clamp_number
+from owui_manifold.call.old_valves import OLD_NAMES
 from shells.endpoint_valves import environment_key
 
 _LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
@@ -51,40 +52,6 @@ _VALVE_RANGES: Mapping[str, tuple[int, int]] = {
 }
 """The least and the most of each number. The host shows no reason for a refused value,
 so one outside of them becomes the nearest."""
-
-
-class OtherValve(NamedTuple):
-    """A valve that earlier pipes of this name had, and this one has not."""
-
-    instead: str
-    """What to do instead, in the words of docs/install.md."""
-    harmless: tuple[object, ...]
-    """The stored values with which nothing is lost."""
-
-
-OTHER_VALVES: Mapping[str, OtherValve] = {
-    "ENABLE_WEB_SEARCH_TOOL": OtherValve("Set `ENABLE_WEB_SEARCH` instead.", (False,)),
-    "WEB_SEARCH_CONTEXT_SIZE": OtherValve(
-        "Set `search_context_size` in `WEB_SEARCH_OPTIONS` instead.", ("medium",)
-    ),
-    "WEB_SEARCH_USER_LOCATION": OtherValve(
-        "Set `user_location` in `WEB_SEARCH_OPTIONS` instead.", ("",)
-    ),
-    "SHOW_USAGE_COST": OtherValve("Set `SHOW_COST` instead.", (False,)),
-    "AUTO_ENABLE_NATIVE_FUNCTION_CALLING": OtherValve(
-        "Set `AUTO_NATIVE_TOOLS` instead; it is off by default.", (False,)
-    ),
-    "ENABLE_STRICT_TOOL_CALLING": OtherValve(
-        "Set `strict_tool_calling` in `EXPERT_JSON` instead.", (False,)
-    ),
-    "FETCH_MODELS": OtherValve("Set `fetch_models` in `EXPERT_JSON` instead.", (True,)),
-    "MODEL_FETCH_TTL_SECONDS": OtherValve("The list is read again every hour.", ()),
-    "MODEL_ICON_URL": OtherValve(
-        "`openai_responses_models.json` has the icons.", ("",)
-    ),
-}
-"""A stored value of one of these changes nothing by itself: it can cost money (a search
-is billed), and who stored it meant another pipe."""
 
 
 class Valves(BaseModel):
@@ -382,24 +349,21 @@ class Valves(BaseModel):
 
     @model_validator(mode="wrap")
     @classmethod
-    def _notice_other_valves(
+    def _notice_old_names(
         cls, stored: object, read: ModelWrapValidatorHandler[Self]
     ) -> Self:
         """Read the valves, and remember the stored ones that have no effect."""
         valves = read(stored)
         names: list[str] = []
-        for name, other in OTHER_VALVES.items():
+        for name, old in OLD_NAMES.items():
             value = as_mapping(stored).get(name)
-            if value is not None and value not in other.harmless:
+            if value is not None and value not in old.harmless:
                 names.append(name)
         valves._without_effect = tuple(names)
         return valves
 
     def without_effect(self) -> tuple[str, ...]:
-        """Return the names of the stored valves of an earlier pipe that have no effect.
-
-        OTHER_VALVES says what to do instead.
-        """
+        """Return the names of stored valves without effect; OLD_NAMES has more."""
         return self._without_effect
 
     def effective_key(self) -> str:

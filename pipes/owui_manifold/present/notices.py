@@ -75,8 +75,7 @@ def _valve_complaints(call: CheckedCall) -> list[str]:
     return list(reversed(complaints))
 
 
-_OTHER_VALVES = "Valves that were stored for an earlier pipe have no effect: "
-_CHECK_ADVICE = "`/check` says what to set instead."
+_OLD_NAMES = "Stored valves without effect: {}. `/check` says what to set instead."
 
 
 def _valve_notes(call: CheckedCall) -> list[str]:
@@ -85,9 +84,9 @@ def _valve_notes(call: CheckedCall) -> list[str]:
     retirement = call.retirement(image_model_name(call.config))
     image_note = f"IMAGE_GENERATION_OPTIONS: {retirement}" if retirement else ""
     names = ", ".join(call.valves.without_effect())
-    stored_note = f"{_OTHER_VALVES}{names}. {_CHECK_ADVICE}" if names else ""
+    old_names = _OLD_NAMES.format(names) if names else ""
     all_notes = (
-        stored_note,
+        old_names,
         *servers.notes,
         caller_may_set_error(call.config.expert),
         image_note,
