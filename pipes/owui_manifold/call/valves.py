@@ -1,12 +1,11 @@
 """What an administrator can set, and what a user can."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple, Self
 
 from pydantic import (
     BaseModel,
     Field,
-    ModelWrapValidatorHandler,
     PrivateAttr,
     ValidationInfo,
     field_validator,
@@ -14,7 +13,7 @@ from pydantic import (
 )
 
 from openai_responses.endpoint import DEFAULT_BASE_URL
-from openai_responses.json_input import as_mapping, clamp_number
+from openai_responses.json_input import clamp_number
 from owui_manifold.call.old_valves import OLD_NAMES
 from shells.endpoint_valves import environment_key
 
@@ -349,17 +348,15 @@ class Valves(BaseModel):
 
     @model_validator(mode="wrap")
     @classmethod
-    def _notice_old_names(
-        cls, stored: object, read: ModelWrapValidatorHandler[Self]
-    ) -> Self:
+    def _notice_old_names(cls, stored: object, read: Callable[[object], Self]) -> Self:
         """Read the valves, and remember the stored ones that have no effect."""
         valves = read(stored)
-        names: list[str] = []
-        for name, old in OLD_NAMES.items():
-            value = as_mapping(stored).get(name)
-            if value is not None and value not in old.harmless:
-                names.append(name)
-        valves._without_effect = tuple(names)
+        if isinstance(stored, Mapping):
+            valves._without_effect = tuple(
+                name
+                for name, old in OLD_NAMES.items()
+                if stored.get(name) not in (None, *old.harmless)
+            )
         return valves
 
     def without_effect(self) -> tuple[str, ...]:

@@ -62,6 +62,7 @@ def test_a_stored_setting_without_effect_is_known_until_the_valves_are_saved() -
     assert not valves.ENABLE_WEB_SEARCH
     assert {*valves.without_effect()} == OLD_VALVES.keys() - Valves.model_fields
     assert valves.model_copy().without_effect() == valves.without_effect()
+    assert Valves.model_validate(valves).without_effect() == valves.without_effect()
     assert saved.without_effect() == ()
 
 
