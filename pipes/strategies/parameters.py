@@ -1,8 +1,8 @@
-"""The parameters of a strategy: the seed's names, limits and defaults.
+"""The parameters of a strategy: names, limits and defaults.
 
 Both strategies take the same. `model`, `instruction`, `prompt_policy_overrides`,
-`context`, `maximum_iterations` and `emit_intermediate_thoughts` are the contract of the
-seed (gpt5_dify_plugins_design, section 4.3); the others are ours.
+`context`, `maximum_iterations` and `emit_intermediate_thoughts` are specified
+(docs/reference/specification.md, P9 and P42); the others are ours.
 """
 
 import json
@@ -67,7 +67,7 @@ _RANGES: Mapping[str, tuple[int, int]] = {
     "maximum_tokens": (0, MAX_TOKENS),
 }
 """The least and the greatest value of a parameter."""
-_SEED = StrategyParameters()
+_DEFAULTS = StrategyParameters()
 
 
 class StrategySettings(BaseModel):
@@ -80,11 +80,11 @@ class StrategySettings(BaseModel):
         "the switch *Agent* it is the model of the chat.",
     )
     instruction: StrictStr = Field(
-        default=_SEED.instruction,
+        default=_DEFAULTS.instruction,
         description="What an agent is for. The system prompt of the chat follows it.",
     )
     prompt_policy_overrides: StrictStr = Field(
-        default=_SEED.prompt_policy_overrides,
+        default=_DEFAULTS.prompt_policy_overrides,
         description="Changed policies: a text, which is added, or an object, which "
         "replaces some of them (docs/agent.md).",
     )
@@ -94,7 +94,7 @@ class StrategySettings(BaseModel):
         "with `title`, `content` and `url`. They are sources below each answer.",
     )
     policy_style: PolicyStyle = Field(
-        default=_SEED.policy_style,
+        default=_DEFAULTS.policy_style,
         description="Length of the policies: `full`, `lean` (a sentence each), or "
         "`auto`, which depends on the model.",
     )
@@ -106,21 +106,21 @@ class StrategySettings(BaseModel):
         "`initialMemories`.",
     )
     maximum_iterations: int = Field(
-        default=_SEED.maximum_iterations,
+        default=_DEFAULTS.maximum_iterations,
         description="Maximum number of rounds that may call tools, 1 to 30; then the "
         "model answers with what it has.",
     )
     maximum_seconds: int = Field(
-        default=int(_SEED.maximum_seconds),
+        default=int(_DEFAULTS.maximum_seconds),
         description="Time limit of an answer and its tools, excluding time waiting "
         "for people. 0: none.",
     )
     maximum_tokens: int = Field(
-        default=_SEED.maximum_tokens,
+        default=_DEFAULTS.maximum_tokens,
         description="Token limit of all rounds of an answer. 0: none.",
     )
     emit_intermediate_thoughts: StrictBool = Field(
-        default=_SEED.emit_intermediate_thoughts,
+        default=_DEFAULTS.emit_intermediate_thoughts,
         description="Show what the model writes between calls of tools. Off: only "
         "the answer.",
     )

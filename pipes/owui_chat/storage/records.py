@@ -43,8 +43,8 @@ from openai_responses.repairs.chat_repairs import ChatRepair, read_chat_repairs
 from openai_responses.requests.replay import Origin, read_origin
 from owui_chat.storage.signature import Sign, is_signed, sign_object
 
-_SEED_KEY = "openai_responses_pipe"
-_PREFIX = f"{_SEED_KEY}:"
+_CHAT_KEY = "openai_responses_pipe"
+_PREFIX = f"{_CHAT_KEY}:"
 _VERSION = 5
 
 UNSHOWN_TEXT: Item = {"type": "output_text", "annotations": []}
@@ -118,7 +118,7 @@ def write_records(
 
 def is_pipe_key(key: str) -> bool:
     """Say whether a top-level key of a chat holds records, of any writer."""
-    return key.startswith(_PREFIX) or key == _SEED_KEY
+    return key.startswith(_PREFIX) or key == _CHAT_KEY
 
 
 def read_records(chat: JsonObject, sign: Sign | None) -> dict[str, Record]:
@@ -286,7 +286,7 @@ def prune(
     present: dict[str, JsonObject] = {}
     for key, value in values.items():
         # The key of earlier pipes is never written.
-        if key in (own_key, _SEED_KEY) or not isinstance(value, Mapping):
+        if key in (own_key, _CHAT_KEY) or not isinstance(value, Mapping):
             continue
         if not messages or has_ended.get(key):
             present[key] = value

@@ -10,6 +10,7 @@ from owui_chat.wording import plural
 from owui_manifold.call.agent import find_agent
 from owui_manifold.call.config import SWITCH_CONTRACT, Config
 from owui_manifold.call.context import CheckedCall
+from owui_manifold.call.old_valves import OLD_NAMES
 from owui_manifold.host.open_webui import (
     ADMINISTRATION,
     InstalledFunction,
@@ -79,6 +80,12 @@ def result_line(counts: Counter[Severity]) -> str:
 async def setup_findings(call: CheckedCall) -> list[Finding]:
     """Return what can keep users from their answers and no request shows."""
     findings = valve_findings([*valve_problems(call.config), *_agent_problems(call)])
+    for name in call.valves.without_effect():
+        instead = OLD_NAMES[name].instead
+        text = (
+            f"It is stored, but has no effect. {instead} Saving the valves removes it."
+        )
+        findings.append(Finding(name, text, "Warning"))
     retirements = _retirements(call)
     if retirements:
         text = " ".join(retirements)

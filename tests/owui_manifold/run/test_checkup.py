@@ -77,6 +77,17 @@ async def test_working_setup_passes_every_check(sim: Simulator) -> None:
     assert all(body["max_output_tokens"] == 16 for body in bodies)
 
 
+async def test_stored_valve_without_effect_is_named(sim: Simulator) -> None:
+    """An old value that turned a billed search on is not lost silently."""
+    text = await findings(sim.base_url, sim.api_key, ENABLE_WEB_SEARCH_TOOL=True)
+
+    [line] = [line for line in text.splitlines() if "ENABLE_WEB_SEARCH_TOOL" in line]
+    assert line.startswith("- ⚠️ **Warning: ENABLE_WEB_SEARCH_TOOL.** ")
+    assert "Set `ENABLE_WEB_SEARCH` instead." in line
+    assert "web_search" not in text
+    assert text.endswith("\n\nResult: 1 warning.\n")
+
+
 async def test_dropped_reasoning_is_counted_by_cause(sim: Simulator) -> None:
     """How much of it and why, since the pipe was started."""
     dropped = {"prefix_mismatch": 3, "end_user_mismatch": 1}
