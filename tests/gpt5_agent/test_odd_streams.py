@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agents.sample import called_by_the_host, host_tool
-from calls.outcomes import errors, plain_text
+from calls.outcomes import advice, errors, plain_text
 from gpt5_agent.pipeline import Pipeline
 from hosts.servers.functions import HostFunctions
 from openai_responses.items import message_text
@@ -19,11 +19,13 @@ from upstream.odd_streams import (
     ANSWER,
     CALLS,
     CITY,
+    FULL_CONTEXT,
     LATE_ENDS,
     WHOLE_ANSWERS,
+    of_context,
     sending,
 )
-from upstream.server import Answerer, Upstream, in_turn, streaming
+from upstream.server import Answerer, Upstream, in_turn, streaming, until
 
 pytestmark = pytest.mark.asyncio
 
@@ -36,7 +38,9 @@ each_size = pytest.mark.parametrize("size", [None, 1], ids=["whole", "bytewise"]
 
 
 @asynccontextmanager
-async def agent_at(answer: Answerer) -> AsyncIterator[tuple[Ask, list[Any]]]:
+async def agent_at(
+    answer: Answerer, *, lists_models: bool = False
+) -> AsyncIterator[tuple[Ask, list[Any]]]:
     """What asks an agent of this server, and the bodies that arrive there."""
     async with Upstream(answer) as server:
         pipeline = Pipeline()
@@ -66,6 +70,10 @@ async def agent_at(answer: Answerer) -> AsyncIterator[tuple[Ask, list[Any]]]:
             chunks = await asyncio.to_thread(list, answer)
             return [chunk for chunk in chunks if isinstance(chunk, dict)]
 
+        if lists_models:
+            for _ in range(3):  # pages that list the models
+                pipeline.pipelines()
+            await until(lambda: pipeline._listed._known is not None)
         try:
             yield ask, server.bodies
         finally:
@@ -117,6 +125,23 @@ async def test_plain_client_is_told_that_an_answer_was_cut(
         chunks = await ask([QUESTION], **asked)
         result = await ask([QUESTION], streams=False, **asked)
 
+    choices = [*result["choices"], *(c for e in chunks for c in e.get("choices", ()))]
+    reasons = [choice["finish_reason"] for choice in choices]
+    assert [each for each in reasons if each] == [reason, reason]
+
+
+@pytest.mark.parametrize(("tokens", "reason"), [(256, "length"), (257, "stop")])
+async def test_full_context_is_told(tokens: int, reason: str) -> None:
+    """llama.cpp calls the answer complete, and lists the size of its context."""
+    answer = of_context(tokens, sending(*[FULL_CONTEXT] * 3))
+    async with agent_at(answer, lists_models=True) as (ask, bodies):
+        page = await ask([QUESTION])
+        chunks = await ask([QUESTION], is_page=False)
+        result = await ask([QUESTION], is_page=False, streams=False)
+
+    assert bodies[0] is None
+    assert len(bodies) == 4
+    assert ("context is full" in advice(page)) == (reason == "length")
     choices = [*result["choices"], *(c for e in chunks for c in e.get("choices", ()))]
     reasons = [choice["finish_reason"] for choice in choices]
     assert [each for each in reasons if each] == [reason, reason]

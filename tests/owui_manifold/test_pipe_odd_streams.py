@@ -1,5 +1,6 @@
 """Streams that end in odd ways, through the pipe: on the page and for plain clients."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -10,6 +11,7 @@ import pytest
 from calls.outcomes import (
     NATIVE,
     PLAIN,
+    advice,
     chunks_of,
     errors,
     grown,
@@ -28,8 +30,10 @@ from upstream.odd_streams import (
     ANSWER,
     CALLS,
     CITY,
+    FULL_CONTEXT,
     LATE_ENDS,
     WHOLE_ANSWERS,
+    of_context,
     sending,
 )
 from upstream.server import Answerer, Upstream, in_turn, replying, streaming
@@ -127,6 +131,39 @@ async def test_plain_client_is_told_that_an_answer_was_cut(
     choices = [*result["choices"], *(c for e in chunks for c in e.get("choices", ()))]
     reasons = [choice["finish_reason"] for choice in choices]
     assert [each for each in reasons if each] == [reason, reason]
+
+
+@pytest.mark.parametrize(
+    ("tokens", "mode", "reason"),
+    [
+        (256, "auto", "length"),
+        (256, "strict", "length"),
+        (256, "openai", "stop"),  # OpenAI says so itself
+        (255, "auto", "stop"),  # the server shifts its context
+        (257, "auto", "stop"),
+    ],
+)
+async def test_full_context_is_told(
+    tokens: int, mode: str, reason: str, pipe: Pipe
+) -> None:
+    """llama.cpp calls the answer complete, and lists the size of its context."""
+    answer = of_context(tokens, sending(*[FULL_CONTEXT] * 3))
+    async with upstream_of(pipe, answer, COMPATIBILITY=mode) as bodies:
+        for _ in range(3):  # pages that list the models
+            await pipe.pipes()
+            await asyncio.gather(*pipe._connections._pool()._tasks)
+        native = await chunks_of(pipe, chat("Hi"), **NATIVE)
+        plain = await chunks_of(pipe, chat("Hi"), **PLAIN)
+        result = await result_of(pipe, chat("Hi"), **PLAIN)
+
+    assert errors([*native, *plain, result]) == []
+    assert strip_markers(grown(native)).endswith("locals and tourists. The")
+    assert ("context is full" in advice(native)) == (reason == "length")
+    choices = [*result["choices"], *(c for e in plain for c in e.get("choices", ()))]
+    reasons = [choice["finish_reason"] for choice in choices]
+    assert [each for each in reasons if each] == [reason, reason]
+    asked = [body is None for body in bodies]
+    assert asked == [*[True] * (mode != "openai"), *[False] * 3]
 
 
 @each_size
