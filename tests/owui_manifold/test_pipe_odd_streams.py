@@ -18,9 +18,11 @@ from calls.outcomes import (
     plain_text,
     result_of,
     split_id,
+    statuses,
     usages,
 )
 from calls.sample import IDS, TOOL, USER, chat
+from chats.pictures import PIXEL
 from openai_responses.items import message_text
 from owui_chat.storage.markers import strip_markers
 from owui_manifold.pipe import Pipe
@@ -33,6 +35,8 @@ from upstream.odd_streams import (
     FULL_CONTEXT,
     LATE_ENDS,
     WHOLE_ANSWERS,
+    answer_without_eyes,
+    assert_thought_ends_before_text,
     of_context,
     sending,
 )
@@ -131,6 +135,31 @@ async def test_plain_client_is_told_that_an_answer_was_cut(
     choices = [*result["choices"], *(c for e in chunks for c in e.get("choices", ()))]
     reasons = [choice["finish_reason"] for choice in choices]
     assert [each for each in reasons if each] == [reason, reason]
+
+
+async def test_thought_ends_before_the_text_begins(pipe: Pipe) -> None:
+    """llama.cpp ends its items with the response (recorded)."""
+    async with upstream_of(pipe, sending(LATE_ENDS), COMPATIBILITY="auto"):
+        chunks = await chunks_of(pipe, chat("Hi"), **NATIVE)
+
+    assert_thought_ends_before_text(chunks)
+
+
+async def test_model_that_cannot_see_is_remembered(pipe: Pipe) -> None:
+    """The second question is asked once, with a line in place of the image."""
+    image = {"type": "image_url", "image_url": {"url": PIXEL}}
+    body = chat("Hi")
+    body["messages"][0]["content"] = [{"type": "text", "text": "See?"}, image]
+    async with upstream_of(pipe, answer_without_eyes, COMPATIBILITY="auto") as bodies:
+        first = await chunks_of(pipe, body, **NATIVE)
+        second = await chunks_of(pipe, body, **NATIVE)
+
+    assert errors([*first, *second]) == []
+    assert any("cannot see images" in line for line in statuses(first))
+    seen = ["input_image" in json.dumps(body) for body in bodies]
+    assert seen == [True, False, False]
+    part = bodies[-1]["input"][-1]["content"][-1]
+    assert part["text"].startswith("See?\n[An image or file was here.")
 
 
 @pytest.mark.parametrize(
