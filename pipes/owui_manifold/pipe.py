@@ -101,7 +101,7 @@ class Pipe:
         self._connections = Connections()
         self._capabilities = AccountCapabilities()
         self._listing = Listing()
-        self._capabilities.shutdown_dates = self._listing.shutdown_dates
+        self._capabilities.listed = self._listing
         self._threads = ToolThreads()
 
     async def pipes(self) -> list[dict[str, str]]:

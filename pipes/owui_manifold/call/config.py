@@ -474,4 +474,5 @@ def run_limits(expert: ExpertSettings, model: ResolvedModel) -> Limits:
         timeouts=expert.timeouts(model, expert.total_timeout_seconds),
         retries=RetryPolicy(expert.max_retries, expert.max_retry_wait_seconds),
         flex_falls_back=expert.flex_falls_back,
+        context_window=model.facts.context_window,
     )
