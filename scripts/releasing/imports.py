@@ -22,6 +22,8 @@ _AGENT = (
     "several steps."
 )
 _NO_SIZE = "A model of OpenAI, with its reasoning kept in the chat."
+# People read it above the input of a new chat, before they ask for a picture.
+_SWITCHES = "Search, Python and images: in the menu next to the chat input."
 
 
 def models_file(pipe: str, names: Iterable[str], filters: Iterable[str]) -> str:
@@ -48,7 +50,7 @@ def _model(
     return model_entry(
         model_id,
         model.name,
-        description,
+        f"{description} {_SWITCHES}" if filters else description,
         filters,
         sees=bool(model.facts.vision),
         is_public=not is_costly,
