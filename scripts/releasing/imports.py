@@ -22,8 +22,9 @@ _AGENT = (
     "several steps."
 )
 _NO_SIZE = "A model of OpenAI, with its reasoning kept in the chat."
-# People read it above the input of a new chat, before they ask for a picture.
-_SWITCHES = "Search, Python and images: in the menu next to the chat input."
+# People read it above the input of a new chat, before they ask for a picture. A phone
+# shows about 105 characters of a description.
+_SWITCHES = "Search, Python, images: in the menu below."
 
 
 def models_file(pipe: str, names: Iterable[str], filters: Iterable[str]) -> str:
