@@ -229,7 +229,8 @@ async def active_administration(request: Any) -> Administration | None:
         older = "that filter" if contract < ADMINISTRATION_CONTRACT else "this pipe"
         raise InvalidRequest(
             f"The filter {ADMINISTRATION} does not work with this version of the pipe, "
-            f"so nothing is sent. An administrator has to update {older}.",
+            f"so nothing is sent. An administrator has to update {older} "
+            "(docs/install.md, Update).",
             remedy="setup",
         )
     # Not from the context: it reads the valves of the filters that the chat's model has,
