@@ -27,7 +27,13 @@ API = {
 }
 API_RUN = API | {"openai_responses.transport", "openai_responses.loop"}
 CHAT = {"owui_chat", "owui_chat.storage", "owui_chat.input", "owui_chat.render"}
-PIPE_CALL = {"shells", "owui_host", "owui_manifold.host", "owui_manifold.call"}
+PIPE_CALL = {
+    "settings",
+    "shells",
+    "owui_host",
+    "owui_manifold.host",
+    "owui_manifold.call",
+}
 PIPE_STORE = PIPE_CALL | {"owui_manifold.store"}
 PIPE_PREPARE = PIPE_STORE | {"owui_manifold.prepare"}
 PIPE_PRESENT = PIPE_PREPARE | {"owui_manifold.present"}
@@ -50,7 +56,8 @@ ARROWS: dict[str, set[str]] = {
     "owui_chat.storage": {"owui_chat"} | API_RUN,
     "owui_chat.input": {"owui_chat", "owui_chat.storage"} | API_RUN,
     "owui_chat.render": {"owui_chat"} | API_RUN,
-    "shells": API_RUN,
+    "settings": {"openai_responses"},
+    "shells": {"settings"} | API_RUN,
     "strategies": {"owui_chat"} | API_RUN,
     "owui_manifold": PIPE_RUN | {"strategies"} | CHAT | API_RUN,
     "owui_manifold.run": PIPE_PRESENT | {"shells", "strategies"} | CHAT | API_RUN,
@@ -59,7 +66,8 @@ ARROWS: dict[str, set[str]] = {
     | API_RUN,
     "owui_manifold.prepare": PIPE_STORE | {"strategies"} | CHAT | API_RUN,
     "owui_manifold.store": PIPE_CALL | CHAT | API_RUN,
-    "owui_manifold.call": {"owui_manifold.host", "shells", "strategies"} | API_RUN,
+    "owui_manifold.call": {"owui_manifold.host", "settings", "shells", "strategies"}
+    | API_RUN,
     "owui_manifold.host": {"shells", "owui_host"} | CHAT | API_RUN,
     "owui_host": {"openai_responses", "owui_chat"},
     "owui_controls": set(),
@@ -78,7 +86,10 @@ ARROWS: dict[str, set[str]] = {
     | API_RUN,
     "gpt5_agent.tools": {"strategies", "gpt5_agent", "owui_chat"} | API_RUN,
     "gpt5_agent.agent": AGENT | CHAT | API_RUN,
-    "gpt5_agent.shell": AGENT | {"shells", "toolbox.sandbox"} | CHAT | API_RUN,
+    "gpt5_agent.shell": AGENT
+    | {"settings", "shells", "toolbox.sandbox"}
+    | CHAT
+    | API_RUN,
     "gpt5_agent.terminal": AGENT | {"gpt5_agent.shell", "shells"} | CHAT | API_RUN,
     "simulator": {f"simulator.{room}" for room in SIMULATOR_ROOMS},
     "simulator.checks": {"simulator"},
@@ -88,7 +99,7 @@ ARROWS: dict[str, set[str]] = {
 }
 """What each room may import beside itself."""
 
-PURE = {"strategies", *CHAT, *API}
+PURE = {"settings", "strategies", *CHAT, *API}
 IMPURE_MODULES = {
     "openai_responses.audit",
     "openai_responses.clock",

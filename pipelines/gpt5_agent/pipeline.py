@@ -65,7 +65,6 @@ class _UnloggedAnswer(dict[str, Any]):
     """A complete answer; the server writes its `repr` to the log."""
 
     def __repr__(self) -> str:
-        """Return nothing of the content."""
         return "a whole answer"
 
 
@@ -157,7 +156,7 @@ class Pipeline:
             pictures=self._pictures,
             listed=self._listed,
         )
-        call = PipelineCall(question, caller, self._connections, self._own_tools, log)
+        call = PipelineCall(question, self._connections, self._own_tools, log)
         try:
             if caller.streams:
                 return self._bridge.stream(stream_answer(call))
@@ -214,7 +213,6 @@ def _is_from_inlet(body: Mapping[str, Any], valves: Valves) -> bool:
 
 
 def _context_signer(valves: Valves) -> Sign:
-    """Return what signs the context."""
     secret = signing_secret(read_api_key(valves))
     return signer(secret, "gpt5_agent context")
 

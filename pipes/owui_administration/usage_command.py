@@ -97,7 +97,6 @@ class UsageReport:
         today: date,
         save_file: SaveFile | None = None,
     ) -> None:
-        """Take who asks."""
         self._table = table
         self._facts = facts
         self._today = today

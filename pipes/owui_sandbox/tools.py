@@ -46,7 +46,6 @@ class Tools:
     Valves = SandboxValves
 
     def __init__(self) -> None:
-        """Start nothing yet."""
         self.valves = self.Valves()
         self._sandboxes: dict[str, SandboxTools] = {}
 

@@ -8,7 +8,7 @@ from strategies.limits import build_budget, build_call_texts
 from strategies.parameters import StrategyParameters
 
 PARAMETERS = StrategyParameters(
-    maximum_iterations=99, maximum_seconds=60.0, maximum_tokens=500
+    maximum_iterations=99, maximum_seconds=60, maximum_tokens=500
 )
 
 

@@ -171,7 +171,9 @@ class _Agent:
     def _show(
         self, event: RunEvent | RoundEvent | StepStarted | StepEnded
     ) -> Iterator[AgentEvent]:
-        """Yield what is shown of an event of the run."""
+        """Yield what is shown of an event of the run; calls have their tools' names."""
+        if isinstance(event, RunEvent):
+            self._learning.note(event)
         match event:
             case RoundStarted():
                 yield from self._begin_round(event)
@@ -180,15 +182,7 @@ class _Agent:
             case StepStarted() | StepEnded():
                 yield event
             case RunDone():
-                self._learning.note(event)
                 yield from self._end_run(event)
-            case _:
-                self._learning.note(event)
-                yield from self._show_event(event)
-
-    def _show_event(self, event: RunEvent) -> Iterator[AgentEvent]:
-        """Yield an event of the loop; calls have the names of their tools."""
-        match event:
             case ItemAdded() if is_call(event.item):
                 if event.item is self._judge.question:
                     yield from self._judge.requests

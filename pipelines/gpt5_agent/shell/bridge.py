@@ -55,7 +55,6 @@ class _AnswerReader:
         self._has_ended = False
 
     def __iter__(self) -> Self:
-        """Return itself."""
         return self
 
     def __next__(self) -> AnswerPiece:

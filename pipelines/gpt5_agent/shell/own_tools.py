@@ -145,7 +145,6 @@ class OwnToolPool:
     """
 
     def __init__(self) -> None:
-        """Open nothing yet."""
         self._workspaces = WorkspacePool()
         self._sandboxes: dict[tuple[SandboxLimits, str], SandboxTools] = {}
 

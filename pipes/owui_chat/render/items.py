@@ -145,7 +145,6 @@ class OutputItems:
     """Makes the events; `items` and `files` are what the host has stored so far."""
 
     def __init__(self) -> None:
-        """Start without items."""
         self.items: list[Item] = []
         self.files: list[Item] = []
         self._turn_start = 0
