@@ -247,6 +247,20 @@ def words_of_shells(source: Source) -> Iterator[str]:
         yield f"{source.name} mentions {word}"
 
 
+RUNNING = {"eval", "exec", "popen", "fork", "posix_spawn", "spawnv"} | {
+    "create_subprocess_exec",
+    "create_subprocess_shell",
+}
+
+
+def code_that_runs_code(source: Source) -> Iterator[str]:
+    """Modules that run texts or programs; only the sandbox does, in its confinement."""
+    if source.room == "toolbox.sandbox":
+        return
+    for name in sorted(source.names & RUNNING | source.tops & {"subprocess"}):
+        yield f"{source.name} uses {name}"
+
+
 RULES = (
     rooms_without_arrows,
     undrawn_imports,
@@ -254,6 +268,7 @@ RULES = (
     host_imports,
     sessions,
     words_of_shells,
+    code_that_runs_code,
 )
 
 
@@ -355,6 +370,21 @@ BROKEN = {
         "pipes/owui_chat/storage/markers.py",
         "# See MAXIMUM_ITERATIONS.",
         "owui_chat.storage.markers mentions MAXIMUM_ITERATIONS",
+    ),
+    "a text is run as code": (
+        "pipes/owui_manifold/host/tools.py",
+        "def f(text):\n    return eval(text)",
+        "owui_manifold.host.tools uses eval",
+    ),
+    "a program is started": (
+        "pipes/owui_manifold/host/tools.py",
+        "from subprocess import run",
+        "owui_manifold.host.tools uses subprocess",
+    ),
+    "a program is started on the loop": (
+        "pipes/owui_manifold/host/tools.py",
+        "import asyncio\nrun = asyncio.create_subprocess_exec",
+        "owui_manifold.host.tools uses create_subprocess_exec",
     ),
     "a second connection by name": (
         "pipes/owui_manifold/prepare/files.py",

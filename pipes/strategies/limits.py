@@ -1,6 +1,6 @@
 """The budget of a strategy, and the texts for the model when it is used up.
 
-The texts about rounds and failures are the seed's
+The texts about rounds and failures are specified
 (docs/reference/pipelines-server.md, "Texts for the model").
 """
 

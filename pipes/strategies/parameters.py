@@ -1,8 +1,8 @@
-"""The parameters of a strategy: the seed's names, limits and defaults.
+"""The parameters of a strategy: names, limits and defaults.
 
 Both strategies take the same. `model`, `instruction`, `prompt_policy_overrides`,
-`context`, `maximum_iterations` and `emit_intermediate_thoughts` are the contract of the
-seed (gpt5_dify_plugins_design, section 4.3); the others are ours.
+`context`, `maximum_iterations` and `emit_intermediate_thoughts` are specified
+(docs/reference/specification.md, P9 and P42); the others are ours.
 """
 
 import json

@@ -7,7 +7,7 @@ from strategies.guide import BUILT_IN_GUIDES, NO_GUIDE, Guide
 from strategies.parameters import StrategyParameters
 
 
-def test_defaults_are_those_of_the_seed() -> None:
+def test_defaults_are_as_specified() -> None:
     """Six rounds, thoughts are shown, no limit of time or tokens."""
     parameters = StrategyParameters()
 
@@ -62,7 +62,7 @@ def test_every_parameter_can_be_read() -> None:
     assert names == set(StrategyParameters.model_fields)
 
 
-def test_settings_have_a_model_and_the_seeds_defaults() -> None:
+def test_settings_have_a_model_and_the_same_defaults() -> None:
     """An agent of Open WebUI works without any setting."""
     given = StrategyParameters()
 

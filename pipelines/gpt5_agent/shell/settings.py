@@ -35,6 +35,7 @@ from shells.endpoint_valves import (
     missing_key_error,
     read_headers,
 )
+from shells.model_list import ModelList
 from shells.shell import PIPELINE_SHELL
 from shells.tool_valves import read_rules
 from strategies.metadata import RunMetadata
@@ -59,6 +60,7 @@ class AgentInput(NamedTuple):
     store_file: StoreFile | None = None
     repairs: RepairMemory | None = None
     pictures: PictureMemory | None = None
+    listed: ModelList | None = None
 
     @property
     def valves(self) -> Valves:
@@ -87,6 +89,10 @@ def build_agent_request(
         log.warn(rules.problem)
         notices = (*notices, rules.problem)
 
+    model = resolve_model(question.choose_text("agent_model", valves.MODEL))
+    if question.listed:
+        model = question.listed.with_context(model, endpoint)
+
     def log_metadata(metadata: RunMetadata) -> None:
         log.note(json.dumps(metadata.wire()))
 
@@ -99,11 +105,12 @@ def build_agent_request(
         connections=connections,
         signing_secret=signing_secret(endpoint.api_key),
         limits=Limits(
-            timeouts=expert.timeouts(_chosen_model(question)),
+            timeouts=expert.timeouts(model),
             retries=RetryPolicy(expert.max_retries),
             keeps_tagged_thoughts=_shows_thoughts(question),
+            context_window=model.facts.context_window,
         ),
-        settings=_build_request_settings(question, endpoint),
+        settings=_build_request_settings(question, endpoint, model),
         own_tools=_build_tool_settings(question, rules.rules),
         query=question.choose_text("query", ""),
         notices=notices if question.caller.is_admin else (),
@@ -215,19 +222,16 @@ def build_endpoint(valves: Valves, log: AgentLog) -> Endpoint:
     return endpoint
 
 
-def _chosen_model(question: AgentInput) -> ResolvedModel:
-    """Return the model that the request or the valves name."""
-    return resolve_model(question.choose_text("agent_model", question.valves.MODEL))
-
-
-def _build_request_settings(question: AgentInput, endpoint: Endpoint) -> Settings:
+def _build_request_settings(
+    question: AgentInput, endpoint: Endpoint, model: ResolvedModel
+) -> Settings:
     """Return the fields of a request that the valves decide."""
     valves = question.valves
     caller = question.caller
     summary = valves.REASONING_SUMMARY
     # OpenAI compacts a chat at this size, or at half of the model's window.
     most_tokens = valves.COMPACTION_TOKENS
-    window = _chosen_model(question).facts.context_window
+    window = model.facts.context_window
     if window:
         most_tokens = min(most_tokens, window // 2)
     return Settings(

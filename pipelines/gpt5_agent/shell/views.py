@@ -151,9 +151,9 @@ class HostRenderer:
         self._origin = origin
         self._sign = sign
         self._round_start = 0
+        """How many items were shown before the current round."""
         self._asks = False
         """Whether a person is asked about a call."""
-        """How many items were shown before the current round."""
         self._note_count = 0
         self._run_end = RunDone(CUT)
         self._metadata: RunMetadata | None = None

@@ -1,10 +1,11 @@
 """What an administrator can set, and what a user can."""
 
-from collections.abc import Mapping
-from typing import Literal, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Literal, NamedTuple, Self
 
-from pydantic import ConfigDict, field_validator
+from pydantic import ConfigDict, PrivateAttr, field_validator, model_validator
 
+from owui_manifold.call.old_valves import OLD_NAMES
 from settings.shared_valves import SHARED, SharedValves
 from settings.table import BoundedValves, page_schema, valve
 from shells.endpoint_valves import environment_key
@@ -243,6 +244,27 @@ class Valves(SharedValves):
     def _rename_cache_keys(cls, value: object) -> object:
         """Read stored words of earlier pipes of this name: both stood for the user."""
         return "user" if value in ("id", "email") else value
+
+    # The host passes on all that it has stored; when the page saves the valves, it
+    # stores only what this class has (docs/reference/open-webui.md, "Valves").
+    _without_effect: tuple[str, ...] = PrivateAttr(())
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _notice_old_names(cls, stored: object, read: Callable[[object], Self]) -> Self:
+        """Read the valves, and remember the stored ones that have no effect."""
+        valves = read(stored)
+        if isinstance(stored, Mapping):
+            valves._without_effect = tuple(
+                name
+                for name, old in OLD_NAMES.items()
+                if stored.get(name) not in (None, *old.harmless)
+            )
+        return valves
+
+    def without_effect(self) -> tuple[str, ...]:
+        """Return the names of stored valves without effect; OLD_NAMES has more."""
+        return self._without_effect
 
     def effective_key(self) -> str:
         """Return the key to use; empty if there is none.

@@ -107,6 +107,7 @@ from owui_manifold.prepare.python_files import (
 from owui_manifold.prepare.request import (
     PreparedRequest,
     call_toolset,
+    image_notice,
     learned_repairs,
     offered_tools,
     other_allowed_effort,
@@ -199,6 +200,7 @@ async def build_chat_request(call: CheckedCall) -> PreparedRequest:
         reason=f"{chat.reason} {wait_message(request)}".strip(),
         notices=(
             tools.notice,
+            image_notice(call, chat.model, tools),
             chat.memory_note,
             svg_notice(chat.parts),
             cut_notice(chat.parts),
@@ -249,7 +251,8 @@ def _read_messages(
     """
     messages, memory_note = remembered_messages(call.agent, call.messages)
     system_prompt, parts = parse_messages(messages, call.valves.IMAGE_DETAIL)
-    instructions, summary = system_prompt, ""
+    instructions = system_prompt
+    summary = ""
     heading, model_prompt = conversation
     if heading:
         instructions, summary = take_conversation(system_prompt, heading, model_prompt)
