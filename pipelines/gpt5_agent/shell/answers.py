@@ -127,12 +127,14 @@ async def _open_run(
         offer = await call.own_tools.open_tools(
             call.question.settings, key, log, files, call.question.messages
         )
-        question = call.question._replace(
-            tools=offer.tools,
-            notices=(*call.question.notices, *offer.problems),
-            store_file=files.store if caller.host_reads else None,
+        request = build_agent_request(
+            call.question,
+            endpoint,
+            call.connections,
+            log,
+            offer,
+            files.store if caller.host_reads else None,
         )
-        request = build_agent_request(question, endpoint, call.connections, log)
         expert = call.question.settings.expert
         audit = open_audit_log(expert, log, endpoint.host)
         if audit:

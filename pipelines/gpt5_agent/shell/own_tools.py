@@ -87,6 +87,9 @@ class OwnToolOffer(NamedTuple):
     problems: tuple[str, ...] = ()
 
 
+NO_OFFER = OwnToolOffer()
+
+
 def _build_file_parts(files: Iterable[SandboxFile]) -> Iterator[dict[str, Any]]:
     """Yield the files as parts, together no larger than one file may be.
 

@@ -13,6 +13,7 @@ from gpt5_agent.request import AgentRequest, OwnToolSettings, show_always
 from gpt5_agent.shell.inlet import AttachedToChat, PipelineCaller
 from gpt5_agent.shell.json_valves import ValveSettings
 from gpt5_agent.shell.log import AgentLog
+from gpt5_agent.shell.own_tools import NO_OFFER, OwnToolOffer
 from gpt5_agent.shell.presets import find_preset
 from gpt5_agent.shell.sealing import reveal_secret, signing_secret
 from gpt5_agent.shell.server_access import ACCESS_VARIABLE, BLOCKED_ADDRESS
@@ -43,7 +44,7 @@ from strategies.parameters import DEFAULTS, RANGES, StrategyParameters
 
 
 class AgentInput(NamedTuple):
-    """One question; `tools` run here.
+    """One question.
 
     `notices` are for administrators, where `is_new` says that they were not yet shown.
     """
@@ -52,12 +53,10 @@ class AgentInput(NamedTuple):
     messages: Sequence[Mapping[str, Any]]
     body: Mapping[str, Any]
     settings: ValveSettings
-    tools: Sequence[Tool] = ()
     caller: PipelineCaller = PipelineCaller()
     attached: AttachedToChat = AttachedToChat()
     notices: tuple[str, ...] = ()
     is_new: Callable[[str], bool] = show_always
-    store_file: StoreFile | None = None
     repairs: RepairMemory | None = None
     pictures: PictureMemory | None = None
     listed: ModelList | None = None
@@ -78,18 +77,27 @@ class AgentInput(NamedTuple):
 
 
 def build_agent_request(
-    question: AgentInput, endpoint: Endpoint, connections: Connections, log: AgentLog
+    question: AgentInput,
+    endpoint: Endpoint,
+    connections: Connections,
+    log: AgentLog,
+    offer: OwnToolOffer = NO_OFFER,
+    store_file: StoreFile | None = None,
 ) -> AgentRequest:
-    """Return the request to the agent; raises InvalidRequest."""
+    """Return the request to the agent; raises InvalidRequest.
+
+    `offer` has the tools that run here; `store_file` gives their files to the user.
+    """
     valves = question.valves
     expert = question.settings.expert
+    parameters = _build_parameters(question)
     rules = read_rules(valves.TOOL_APPROVAL, PIPELINE_SHELL)
-    notices = question.notices
+    notices = (*question.notices, *offer.problems)
     if rules.problem:
         log.warn(rules.problem)
         notices = (*notices, rules.problem)
 
-    model = resolve_model(question.choose_text("agent_model", valves.MODEL))
+    model = resolve_model(parameters.model)
     if question.listed:
         model = question.listed.with_context(model, endpoint)
 
@@ -98,7 +106,7 @@ def build_agent_request(
 
     return AgentRequest(
         strategy=question.strategy,
-        parameters=_build_parameters(question),
+        parameters=parameters,
         messages=question.messages,
         body=question.body,
         endpoint=endpoint,
@@ -111,7 +119,7 @@ def build_agent_request(
             context_window=model.facts.context_window,
         ),
         settings=_build_request_settings(question, endpoint, model),
-        own_tools=_build_tool_settings(question, rules.rules),
+        own_tools=_build_tool_settings(question, rules.rules, offer.tools, store_file),
         query=question.choose_text("query", ""),
         notices=notices if question.caller.is_admin else (),
         is_new=question.is_new,
@@ -152,14 +160,19 @@ def _build_parameters(question: AgentInput) -> StrategyParameters:
     )
 
 
-def _build_tool_settings(question: AgentInput, rules: ApprovalRules) -> OwnToolSettings:
+def _build_tool_settings(
+    question: AgentInput,
+    rules: ApprovalRules,
+    tools: Sequence[Tool],
+    store_file: StoreFile | None,
+) -> OwnToolSettings:
     """Return the tools that run here, and the rules for all tools."""
     valves = question.valves
     timeouts = question.settings.timeouts
-    own_tools = frozenset([DELEGATE, *(tool.name for tool in question.tools)])
+    own_tools = frozenset([DELEGATE, *(tool.name for tool in tools)])
     names = replace(question.attached.tool_names, own_tools=own_tools)
     return OwnToolSettings(
-        tools=question.tools,
+        tools=tools,
         approver=Approver(
             rules, other_names=names.other_names, may_match=names.may_match
         ),
@@ -170,7 +183,7 @@ def _build_tool_settings(question: AgentInput, rules: ApprovalRules) -> OwnToolS
         ),
         asks_in_chat=question.caller.can_ask,
         delegates=valves.DELEGATION,
-        store_file=question.store_file,
+        store_file=store_file,
     )
 
 

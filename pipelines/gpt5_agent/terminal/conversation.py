@@ -98,10 +98,9 @@ async def _run_terminal(options: argparse.Namespace) -> None:
             messages=(),
             body={"stream": True},
             settings=settings,
-            tools=offer.tools,
             repairs=RepairMemory(),
         )
-        request = build_agent_request(question, endpoint, connections, log)
+        request = build_agent_request(question, endpoint, connections, log, offer)
         await _start_listeners(options, terminal, stack)
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGINT, terminal.interrupt)

@@ -10,17 +10,19 @@ import pytest
 
 from agents.sample import WeatherTool
 from calls.valves import expert
+from gpt5_agent.ports import Tool
 from gpt5_agent.request import AgentRequest
 from gpt5_agent.shell.inlet import AttachedToChat, PipelineCaller
 from gpt5_agent.shell.json_valves import read_valve_settings
 from gpt5_agent.shell.log import AgentLog
+from gpt5_agent.shell.own_tools import OwnToolOffer
 from gpt5_agent.shell.settings import AgentInput, build_agent_request, build_endpoint
 from gpt5_agent.shell.valves import Valves
 from gpt5_agent.tools.host_calls import HostToolNames
 from openai_responses.errors import InvalidRequest
 from openai_responses.transport.connections import Connections
 from strategies.metadata import RunMetadata
-from strategies.parameters import StrategyParameters
+from strategies.parameters import DEFAULTS, StrategyParameters
 
 KEY = "sk-simulator-12345"
 MESSAGES = [{"role": "user", "content": "hello"}]
@@ -33,11 +35,12 @@ def question(body: dict[str, Any] | None = None, **valves: Any) -> AgentInput:
     return AgentInput("gpt5_react", MESSAGES, body or {}, settings)
 
 
-def requested(agent_input: AgentInput) -> AgentRequest:
-    """What the agent is asked then."""
+def requested(agent_input: AgentInput, *tools: Tool) -> AgentRequest:
+    """What the agent is asked then, with tools that run here."""
     log = AgentLog("ID")
     endpoint = build_endpoint(agent_input.valves, log)
-    return build_agent_request(agent_input, endpoint, Connections(), log)
+    offer = OwnToolOffer(tools)
+    return build_agent_request(agent_input, endpoint, Connections(), log, offer)
 
 
 def asked(body: dict[str, Any] | None = None, **valves: Any) -> AgentRequest:
@@ -131,14 +134,22 @@ def test_a_person_is_asked_only_where_there_is_a_chat(
     assert own_tools.approver.ask is None
 
 
+def test_an_empty_model_is_the_default_everywhere() -> None:
+    """Of the request, and of its limits."""
+    request = asked(MODEL="")
+
+    assert request.parameters.model == DEFAULTS.model
+    assert request.limits == asked().limits
+
+
 def test_rules_hold_for_other_names_of_the_host_s_tools() -> None:
     """By the ids that are attached to the chat; our own tools have one name."""
     attached = AttachedToChat(HostToolNames(frozenset({"kit"}), frozenset({"docs"})))
     agent_input = question(TOOL_APPROVAL="kit_*=deny, *_everything=ask")._replace(
-        attached=attached, tools=[WeatherTool("own_weather")]
+        attached=attached
     )
 
-    request = requested(agent_input)
+    request = requested(agent_input, WeatherTool("own_weather"))
 
     rule_for = request.own_tools.approver.rule_for
     cut = f"{'docs_search_':a<55}_0123abcd"
