@@ -25,6 +25,7 @@ class Shared(BoundedValves):
     NEW: int = valve(5, "A new one.", bounds=(1, 9))
     PROXY: str = valve("", "A proxy.", secret=True)
     AFTER_PROXY: bool = valve(True, "Behind it.")
+    ZONE: str = valve("", "A zone.")
 
 
 class Door(Shared):
@@ -35,7 +36,7 @@ class Door(Shared):
     )
 
     OWN: str = valve("a", "Its own.")
-    LAST: str = valve("", "The last.", then=("PROXY",))
+    LAST: str = valve("", "The last.", then=("PROXY", "ZONE"))
     END: str = valve("", "The end.")
 
 
@@ -44,7 +45,7 @@ NAMES = tuple(Shared.model_fields)
 
 def test_a_shared_valve_follows_the_one_that_names_it_or_the_one_before() -> None:
     """Nobody has to place a new one."""
-    order = ["KEY", "NEW", "OWN", "LAST", "PROXY", "AFTER_PROXY", "END"]
+    order = ["KEY", "NEW", "OWN", "LAST", "PROXY", "AFTER_PROXY", "ZONE", "END"]
 
     assert page_order(Door, NAMES) == order
     assert list(Door.model_json_schema()["properties"]) == order

@@ -235,6 +235,18 @@ def test_call_that_is_shown_after_its_response_belongs_to_it() -> None:
     assert page(events) == [("reasoning", "Hm."), CALL, ANSWER]
 
 
+def test_message_that_ends_after_its_call_stays_a_thought() -> None:
+    """Some servers end all items at the end of their stream."""
+    thoughts = RunTexts(are_shown=True)
+    thoughts.begin_round(may_call=True)
+    *begun, ended, _, _ = run_of(FIRST)
+    *asked, _, _ = [shifted(event, 1) for event in run_of(WEATHER)]
+    events = [e for event in (*begun, *asked, ended) for e in thoughts.feed(event)]
+
+    assert page(events) == [("reasoning", "I look it up."), CALL]
+    assert thoughts.get_text(0) == ""
+
+
 def test_commentary_before_a_late_call_is_no_answer() -> None:
     """It was shown as one until the call came."""
     look = message("1", "I look it up.", "commentary")

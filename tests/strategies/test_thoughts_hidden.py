@@ -69,6 +69,7 @@ CASES: dict[str, tuple[list[Item], list[str]]] = {
     "text without a call": ([THOUGHT, PLAIN], ["reasoning", "Text."]),
     "commentary before an answer": ([STEP, ANSWER], ["(Step.)", "Answer."]),
     "commentary before a text": ([STEP, PLAIN], ["(Step.)", "Text."]),
+    "commentary after an answer": ([ANSWER, STEP], ["Answer.", "(Step.)"]),
     "nothing but commentary": ([STEP], ["Step."]),
 }
 
