@@ -1,7 +1,7 @@
 """
 title: OpenAI Responses Manifold
 author: The authors of OpenAI Responses Manifold
-version: 1.0.0
+version: 1.1.0.dev
 required_open_webui_version: 0.11.4
 license: MIT
 description: GPT models over the Responses API, with reasoning that is remembered.
@@ -69,6 +69,7 @@ from decimal import Decimal
 from email.utils import parsedate_to_datetime
 from fnmatch import fnmatchcase
 from functools import cached_property, lru_cache, partial
+from hashlib import sha256
 from http import HTTPStatus
 from importlib import import_module
 from io import BytesIO
@@ -25807,6 +25808,21 @@ async def installed_filters(request: Any) -> list[InstalledFunction]:
     return installed
 
 
+async def installed_version(function_id: str) -> str:
+    """Return the version of the pipe with this id, and the digest of its text.
+
+    Files that were built between two releases have the same version, but not the same
+    digest. The host stores the text as it was imported, so `sha256sum FILE` says it too.
+    Empty if the host has no such pipe.
+    """
+    functions = host_name("models.functions", "Functions")
+    for row in await functions.get_functions_by_type("pipe"):
+        if row.id == function_id:
+            version = as_mapping(row.meta.manifest).get("version")
+            return f"{version}, SHA-256 {sha256(row.content.encode()).hexdigest()}"
+    return ""
+
+
 _TASK_MODELS = (
     "task.model.default",
     "task.model.external",
@@ -31420,12 +31436,16 @@ async def setup_findings(call: CheckedCall) -> list[Finding]:
         findings.append(assess("Limits", works, " ".join(rules)))
     if call.host.request is None:
         return findings
+    function_id = call.caller.host_model.partition(".")[0]
     try:
+        version = await installed_version(function_id)
         filters = await installed_filters(call.host.request)
         missing = await missing_task_models(call.host.request)
     except Exception as error:
         reason = f"Open WebUI could not list them ({describe_exception(error)})."
         return [*findings, assess("Filters", "", reason)]
+    if version:
+        findings.append(Finding("Version", f"{version}."))
     works = "Those that are installed work with this version of the pipe."
     findings.append(assess("Filters", works, " ".join(_filter_problems(filters))))
     if missing:

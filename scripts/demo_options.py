@@ -10,13 +10,15 @@ import socket
 from collections.abc import Sequence
 from pathlib import Path
 
+from demo_server import list_server_models
+
 USUAL_PORT = 8080
 _LAST_PORT = 65535
 DESCRIPTION = (
     "A real Open WebUI on this machine with the pipe in it. With OPENAI_API_KEY in the "
     "environment the pipe talks to OpenAI, without it to a simulator. The first start "
     "takes a minute or two: it downloads Open WebUI (270 MB, 0.9 GB on disk). Later "
-    "starts take about half a minute."
+    "starts take 10 to 30 seconds."
 )
 
 
@@ -26,7 +28,7 @@ def build_demo_parser() -> argparse.ArgumentParser:
     parser.add_argument("--port", type=_port, help=f"instead of {USUAL_PORT}")
     parser.add_argument(
         "--keep-data",
-        type=_absolute_path,
+        type=_folder,
         metavar="DIR",
         help="keep chats and settings there, for the next start",
     )
@@ -59,6 +61,8 @@ def read_demo_options(arguments: Sequence[str]) -> argparse.Namespace:
     parser = build_demo_parser()
     options = parser.parse_args(arguments)
     _check_server_options(parser, options)
+    if options.check and options.tour:
+        parser.error("--check ends after two turns of its own: leave out --tour")
     if options.port and not is_free(options.port):
         parser.error(f"port {options.port} is in use")
     if options.tour and os.environ.get("OPENAI_API_KEY"):
@@ -82,6 +86,10 @@ def _check_server_options(
     for name in ("tour", "check"):
         if getattr(options, name):
             parser.error(f"--{name} is for the simulator or OpenAI, not for --server")
+    try:
+        list_server_models(options.server)
+    except OSError as error:
+        parser.error(str(error))
 
 
 def is_free(port: int) -> bool:
@@ -102,8 +110,12 @@ def _port(text: str) -> int:
     return port
 
 
-def _absolute_path(text: str) -> Path:
+def _folder(text: str) -> Path:
+    """Return an absolute path at which a folder is or can be made."""
     path = Path(text).resolve()
-    if path.exists() and not path.is_dir():
-        raise argparse.ArgumentTypeError(f"{path} is a file: a folder is needed")
+    existing = next(place for place in (path, *path.parents) if place.exists())
+    if not existing.is_dir():
+        raise argparse.ArgumentTypeError(f"{existing} is a file: a folder is needed")
+    if not os.access(existing, os.W_OK | os.X_OK):
+        raise argparse.ArgumentTypeError(f"{existing} is not yours to write to")
     return path

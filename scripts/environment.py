@@ -123,7 +123,8 @@ class Environment:
         run_installer(
             self.name, self._installer(uv), self.log, progress, describe_state
         )
-        progress.end(f"{self._installed()} packages")
+        # Not those of the new environment itself: pip, and what it needs.
+        progress.end(f"{self._installed() - before} packages")
 
     def _installer(self, uv: str | None) -> list[str]:
         if uv:

@@ -1,9 +1,11 @@
 """Setting up the checkout's environments."""
 
+import io
 import shutil
 import socket
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -16,6 +18,7 @@ from hosts.servers.offline import BootError
 from installer import InstallationError
 from marking import UnmarkedTestError, require_mark
 from needs import MARKS, needs_of
+from progress import Progress
 from setup_environment import NO_KEY
 
 SCRIPTS = Path(__file__).resolve().parents[1] / "scripts"
@@ -131,6 +134,25 @@ def test_progress_counts_what_is_for_this_system(
         (packages / f"{name}.dist-info").mkdir(parents=True)
     checkout.environment.log.write_text(said)
     assert checkout.environment._so_far(0) == state
+
+
+def test_the_end_counts_what_was_asked_for(
+    checkout: Checkout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A new environment has pip in it, which the progress did not count."""
+    printed = io.StringIO()
+    monkeypatch.setattr("environment.Progress", partial(Progress, output=printed))
+    create = Environment._create
+
+    def create_with_pip(environment: Environment, uv: str | None) -> None:
+        create(environment, uv)
+        [packages] = environment.directory.glob("lib/*/site-packages")
+        (packages / "pip-24.dist-info").mkdir()
+
+    monkeypatch.setattr(Environment, "_create", create_with_pip)
+    checkout.make_current()
+
+    assert "uv: 2 packages" in printed.getvalue()
 
 
 @pytest.mark.parametrize(
@@ -333,10 +355,14 @@ def test_wrong_options_of_the_demo_download_nothing(tmp_path: Path) -> None:
             f"port {port} is in use": start(tmp_path, "demo", "--port", port),
             "unrecognized arguments: --tuor": start(tmp_path, "demo", "--tuor"),
             "is a file: a folder is needed": start(
-                tmp_path, "demo", "--keep-data", str(file)
+                tmp_path, "demo", "--keep-data", str(file / "chats")
             ),
             "only the simulator understands": start(
                 tmp_path, "demo", "--tour", OPENAI_API_KEY="sk-1"
+            ),
+            "leave out --tour": start(tmp_path, "demo", "--check", "--tour"),
+            "No server answers at http://127.0.0.1:9/v1": start(
+                tmp_path, "demo", "--server", "http://127.0.0.1:9/v1", "--model", "m"
             ),
         }
     for words, (status, line) in ended.items():

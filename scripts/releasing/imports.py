@@ -22,6 +22,9 @@ _AGENT = (
     "several steps."
 )
 _NO_SIZE = "A model of OpenAI, with its reasoning kept in the chat."
+# People read it above the input of a new chat, before they ask for a picture. A phone
+# shows about 105 characters of a description.
+_SWITCHES = "Search, Python, images: in the menu below."
 
 
 def models_file(pipe: str, names: Iterable[str], filters: Iterable[str]) -> str:
@@ -48,7 +51,7 @@ def _model(
     return model_entry(
         model_id,
         model.name,
-        description,
+        f"{description} {_SWITCHES}" if filters else description,
         filters,
         sees=bool(model.facts.vision),
         is_public=not is_costly,

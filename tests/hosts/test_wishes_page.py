@@ -124,6 +124,61 @@ async def test_switches_of_the_composer_are_drawn_and_work(
     assert chat_bodies(simulator)[-1]["reasoning"]["effort"] == "max"
 
 
+@pytest_asyncio.fixture
+async def hosts_image(admin: User) -> AsyncIterator[None]:
+    """Open WebUI's own image generation is on, so its menu has the switch Image."""
+    path = "/api/v1/images/config"
+    before = await admin.call("GET", path)
+    await admin.call(
+        "POST", f"{path}/update", {**before, "ENABLE_IMAGE_GENERATION": True}
+    )
+    yield
+    await admin.call("POST", f"{path}/update", before)
+
+
+async def switch_on(page: ChatPage, name: str) -> None:
+    """In the menu next to the chat input."""
+    await page.page.locator("#integration-menu-button").click()
+    await page.page.get_by_text(name, exact=True).click()
+    await page.page.keyboard.press("Escape")
+
+
+@pytest.mark.usefixtures("hosts_image")
+async def test_the_hosts_image_without_its_tool_leads_to_the_pipes_switch(
+    page: ChatPage, admin: User, simulator: Simulator
+) -> None:
+    """Once in a chat; where the host offers its tool, nothing is said."""
+    async with switches(admin, MODEL) as model:
+        await page.open_model(model)
+        await switch_on(page, "Image")
+        await page.ask("sim:short Draw a lake")
+        names = [tool.get("name") for tool in chat_bodies(simulator)[-1]["tools"]]
+        assert "generate_image" in names
+        assert "Images by OpenAI" not in await page.last_answer()
+
+    no_tools = {"capabilities": {"builtin_tools": False}}
+    async with switches(admin, MODEL, meta=no_tools) as model:
+        await page.open_model(model)
+        await switch_on(page, "Image")
+        await page.ask("sim:short Draw a lake")
+        line = page.answers.last.get_by_text("Images by OpenAI")
+        await line.or_(page.answers.last.get_by_text("1 note")).first.wait_for()
+        await pictures_of(page, "image-without-a-tool")
+        await page.answers.last.get_by_label("Toggle status history").click()
+        await line.first.wait_for()
+        await pictures_of(page, "image-without-a-tool-open")
+        before = chat_bodies(simulator)[-1]
+        assert "tools" not in before
+        await switch_on(page, "Images by OpenAI")
+        await page.ask("sim:short Draw a lake")
+
+    after = chat_bodies(simulator)[-1]
+    assert "image_generation" in str(after)
+    assert after["input"][: len(before["input"])] == before["input"]
+    assert "note" not in await page.last_answer()
+    assert page.errors == []
+
+
 async def pictures_of(page: ChatPage, name: str) -> None:
     """The page on a screen, then as on a phone."""
     PICTURES.mkdir(exist_ok=True)

@@ -422,6 +422,7 @@ def _build_metadata(
 ) -> RunMetadata:
     """Return what an answer took."""
     model = resolve_model(request.parameters.model)
+    facts = model.facts._replace(context_window=request.limits.context_window)
     cost = _shown_cost(request, spending.usages)
     return RunMetadata(
         strategy=request.strategy,
@@ -432,7 +433,7 @@ def _build_metadata(
         latency=spending.seconds,
         cost=cost,
         usage=spending.total_usage,
-        window_share=window_share(spending.last_usage, model.facts),
+        window_share=window_share(spending.last_usage, facts),
     )
 
 

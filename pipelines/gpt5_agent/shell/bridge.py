@@ -153,6 +153,11 @@ class AsyncBridge:
         except CancelledError:
             raise BridgeClosed from None
 
+    def begin(self, work: Coroutine[Any, Any, None]) -> None:
+        """Let `work` run; nobody waits for it. A bridge that is closed drops it."""
+        with suppress(BridgeClosed):
+            self._submit(work)
+
     def close(self) -> None:
         """Cancel everything, then end the thread; later work is refused."""
         with self._lock:

@@ -35,6 +35,7 @@ from shells.endpoint_valves import (
     missing_key_error,
     read_headers,
 )
+from shells.model_list import ModelList
 from shells.shell import PIPELINE_SHELL
 from shells.tool_valves import read_rules
 from strategies.metadata import RunMetadata
@@ -59,6 +60,7 @@ class AgentInput(NamedTuple):
     store_file: StoreFile | None = None
     repairs: RepairMemory | None = None
     pictures: PictureMemory | None = None
+    listed: ModelList | None = None
 
     @property
     def valves(self) -> Valves:
@@ -86,6 +88,10 @@ def build_agent_request(
         log.warn(rules.problem)
         notices = (*notices, rules.problem)
 
+    model = resolve_model(question.choose_text("agent_model", valves.MODEL))
+    if question.listed:
+        model = question.listed.with_context(model, endpoint)
+
     def log_metadata(metadata: RunMetadata) -> None:
         log.note(json.dumps(metadata.wire()))
 
@@ -97,8 +103,8 @@ def build_agent_request(
         endpoint=endpoint,
         connections=connections,
         signing_secret=signing_secret(endpoint.api_key),
-        limits=_build_run_limits(question),
-        settings=_build_request_settings(question, endpoint),
+        limits=_build_run_limits(question, model),
+        settings=_build_request_settings(question, endpoint, model),
         own_tools=_build_tool_settings(question, rules.rules),
         query=question.choose_text("query", ""),
         notices=notices if question.caller.is_admin else (),
@@ -211,23 +217,20 @@ def build_endpoint(valves: Valves, log: AgentLog) -> Endpoint:
     return endpoint
 
 
-def _build_run_limits(question: AgentInput) -> Limits:
+def _build_run_limits(question: AgentInput, model: ResolvedModel) -> Limits:
     """Return the limits of one request, and how often it is retried."""
     expert = question.settings.expert
-    timeouts = expert.timeouts(_chosen_model(question))
     return Limits(
-        timeouts=timeouts,
+        timeouts=expert.timeouts(model),
         retries=RetryPolicy(expert.max_retries),
         keeps_tagged_thoughts=_shows_thoughts(question),
+        context_window=model.facts.context_window,
     )
 
 
-def _chosen_model(question: AgentInput) -> ResolvedModel:
-    """Return the model that the request or the valves name."""
-    return resolve_model(question.choose_text("agent_model", question.valves.MODEL))
-
-
-def _build_request_settings(question: AgentInput, endpoint: Endpoint) -> Settings:
+def _build_request_settings(
+    question: AgentInput, endpoint: Endpoint, model: ResolvedModel
+) -> Settings:
     """Return the fields of a request that the valves decide."""
     valves = question.valves
     caller = question.caller
@@ -240,20 +243,20 @@ def _build_request_settings(question: AgentInput, endpoint: Endpoint) -> Setting
         parallel_tool_calls=None if valves.PARALLEL_TOOL_CALLS else False,
         defaults={
             **hash_ids("chat", caller.user_id, caller.chat_id),
-            "context_management": _build_compaction(question, endpoint),
+            "context_management": _build_compaction(question, endpoint, model),
         },
     )
 
 
 def _build_compaction(
-    question: AgentInput, endpoint: Endpoint
+    question: AgentInput, endpoint: Endpoint, model: ResolvedModel
 ) -> list[dict[str, Any]] | None:
     """Return when OpenAI compacts a chat; None if it does not.
 
     At COMPACTION_TOKENS, or at half of the model's window if that is less.
     """
     tokens = question.valves.COMPACTION_TOKENS
-    window = _chosen_model(question).facts.context_window
+    window = model.facts.context_window
     if window:
         tokens = min(tokens, window // 2)
     return compaction_settings(tokens, endpoint)

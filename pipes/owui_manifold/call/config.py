@@ -5,7 +5,7 @@ The switches of the composer come from filters (`owui_controls`), in
 `agent` (true), `thinking` (an effort).
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 from openai_responses.endpoint import Endpoint, connection_secrets
@@ -330,7 +330,7 @@ def _read_wishes(
     may_use_agent = True
     if not is_admin:
         allowed = _allowed_choices(wanted.user, valves)
-        may_use_agent = _is_permitted(_AGENT_WORD, _permitted_words(valves))
+        may_use_agent = may_change(_AGENT_WORD, valves)
     return _Wishes(
         allowed=allowed,
         own_key=allowed.API_KEY.strip() if valves.USER_API_KEYS != "off" else "",
@@ -365,17 +365,17 @@ def _apply_switches(user: UserValves, switches: object) -> _WantedSettings:
     return _WantedSettings(user.model_copy(update=changed), wants_agent)
 
 
-def _is_permitted(word: str, permitted: Collection[str]) -> bool:
+def may_change(word: str, valves: Valves) -> bool:
     """Say whether users may change what a word of USER_MAY_CHANGE stands for."""
+    permitted = _permitted_words(valves)
     return word in permitted or "all" in permitted
 
 
 def _allowed_choices(user: UserValves, valves: Valves) -> UserValves:
     """Return a user's settings without those that they may not change."""
-    permitted = _permitted_words(valves)
     reset: dict[str, object] = {}
     for word, valve in _CHOICES.items():
-        if not _is_permitted(word, permitted):
+        if not may_change(word, valves):
             reset[valve] = UserValves.model_fields[valve].default
     return user.model_copy(update=reset)
 
@@ -474,4 +474,5 @@ def run_limits(expert: ExpertSettings, model: ResolvedModel) -> Limits:
         timeouts=expert.timeouts(model, expert.total_timeout_seconds),
         retries=RetryPolicy(expert.max_retries, expert.max_retry_wait_seconds),
         flex_falls_back=expert.flex_falls_back,
+        context_window=model.facts.context_window,
     )

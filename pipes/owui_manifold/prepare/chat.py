@@ -107,6 +107,7 @@ from owui_manifold.prepare.python_files import (
 from owui_manifold.prepare.request import (
     PreparedRequest,
     call_toolset,
+    image_notice,
     learned_repairs,
     offered_tools,
     other_allowed_effort,
@@ -199,6 +200,7 @@ async def build_chat_request(call: CheckedCall) -> PreparedRequest:
         reason=f"{chat.reason} {wait_message(request)}".strip(),
         notices=(
             tools.notice,
+            image_notice(call, chat.model, tools),
             chat.memory_note,
             svg_notice(chat.parts),
             cut_notice(chat.parts),

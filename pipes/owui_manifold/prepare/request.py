@@ -7,13 +7,17 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from openai_responses.appended import APPENDED
-from openai_responses.items import Item, item_type
+from openai_responses.items import Item, item_type, tool_name
 from openai_responses.json_input import as_mapping, as_text, value_at
 from openai_responses.loop.attempts import Limits
 from openai_responses.loop.spending import Budget
 from openai_responses.loop.tools import Approver, CallLimits, Toolset
 from openai_responses.models.facts import ModelFacts
-from openai_responses.models.resolve import REASONING_EFFORTS, ResolvedModel
+from openai_responses.models.resolve import (
+    REASONING_EFFORTS,
+    ResolvedModel,
+    takes_hosted_tool,
+)
 from openai_responses.repairs.memory import RepairScope
 from openai_responses.repairs.request_repairs import Repair, refused_tools
 from openai_responses.requests.build import (
@@ -27,10 +31,10 @@ from openai_responses.requests.tools import is_hosted_tool
 from owui_chat.input.prefix import SentContext
 from owui_chat.storage.records import Record
 from owui_manifold.call.callers import given_tools
-from owui_manifold.call.config import read_config
+from owui_manifold.call.config import may_change, read_config
 from owui_manifold.call.context import CheckedCall, note_left_out
 from owui_manifold.call.research import research_ceiling
-from owui_manifold.call.valves import Valves
+from owui_manifold.call.valves import TOOL_SETTINGS, Valves
 from owui_manifold.host.approvals import HostQuestions, build_approver
 from owui_manifold.host.open_webui import stores_approvals
 from owui_manifold.host.tools import HostTools, ToolUser, long_running_tools
@@ -96,6 +100,42 @@ def offered_tools(call: CheckedCall, model: ResolvedModel) -> OfferedTools:
     offered = offer_tools(choice, hosted, called, replaced, builtin)
     note_left_out(call, left_out_tools(call.body, model, called, offered, builtin))
     return offered
+
+
+_IMAGES_NOWHERE = (
+    "Open WebUI's Image has no effect here: no tool for images is available to you "
+    "with this model."
+)
+# A phone shows about 40 characters until somebody opens the line.
+_IMAGES_ELSEWHERE = (
+    "For images, turn on Images by OpenAI in the menu next to the chat input, or Image "
+    "Generation in your settings of this pipe (Controls > Valves). Open WebUI's Image "
+    "has no effect with this model."
+)
+
+
+def image_notice(call: CheckedCall, model: ResolvedModel, offered: OfferedTools) -> str:
+    """Return where images can be turned on, once in a chat that has the host's Image on.
+
+    The host then offers tools of its own, but none to a model without built-in tools;
+    with legacy function calling it draws before it asks the model.
+    """
+    kind = "image_generation"
+    metadata = call.host.metadata
+    is_legacy = value_at(metadata, "params", "function_calling") == "legacy"
+    wanted = call.caller.host_reads and value_at(metadata, "features", kind)
+    if not wanted or is_legacy:
+        return ""
+    drawing = {kind, *TOOL_SETTINGS[kind].replaced}
+    if any(tool_name(tool) in drawing for tool in offered.items):
+        return ""
+    is_permitted = call.caller.is_admin or may_change(kind, call.valves)
+    # Who has turned it on and does not get it is told why by others.
+    can_help = kind not in call.config.tool_kinds and takes_hosted_tool(model, kind)
+    notice = _IMAGES_ELSEWHERE if is_permitted and can_help else _IMAGES_NOWHERE
+    call.warn_once(notice)
+    is_new = call.capabilities.first_time(f"Image: {call.caller.chat_id}")
+    return notice if is_new else ""
 
 
 def _runs_calls(call: CheckedCall, offered: OfferedTools) -> bool:

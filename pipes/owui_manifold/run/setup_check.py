@@ -15,6 +15,7 @@ from owui_manifold.host.open_webui import (
     ADMINISTRATION,
     InstalledFunction,
     installed_filters,
+    installed_version,
     missing_task_models,
 )
 from owui_manifold.prepare.agent import check_agent_model
@@ -95,12 +96,16 @@ async def setup_findings(call: CheckedCall) -> list[Finding]:
         findings.append(assess("Limits", works, " ".join(rules)))
     if call.host.request is None:
         return findings
+    function_id = call.caller.host_model.partition(".")[0]
     try:
+        version = await installed_version(function_id)
         filters = await installed_filters(call.host.request)
         missing = await missing_task_models(call.host.request)
     except Exception as error:
         reason = f"Open WebUI could not list them ({describe_exception(error)})."
         return [*findings, assess("Filters", "", reason)]
+    if version:
+        findings.append(Finding("Version", f"{version}."))
     works = "Those that are installed work with this version of the pipe."
     findings.append(assess("Filters", works, " ".join(_filter_problems(filters))))
     if missing:

@@ -46,12 +46,15 @@ async def workspace_model(
 
 @asynccontextmanager
 async def switches(
-    admin: User, base: str, changed: tuple[str, str] = ("", "")
+    admin: User,
+    base: str,
+    changed: tuple[str, str] = ("", ""),
+    meta: Json | None = None,
 ) -> AsyncIterator[str]:
     """The switches, with one text of theirs changed, on a model of its own."""
     await install_switches(admin, changed)
     try:
-        async with workspace_model(admin, base, {}) as model:
+        async with workspace_model(admin, base, {}, **(meta or {})) as model:
             await attach_switches(admin, [model])
             yield model
     finally:

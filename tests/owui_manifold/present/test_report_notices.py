@@ -82,7 +82,7 @@ async def test_of_an_agent_the_model_is_named(
         "MODEL_OVERRIDES_JSON": json.dumps(overrides),
     }
     pipe.valves = pipe.valves.model_copy(update=settings)
-    pipe._capabilities.shutdown_dates = {"gpt-5": "2026-01-01"}
+    pipe._capabilities.listed.shutdown_dates = {"gpt-5": "2026-01-01"}
     body = chat("Hi", model="my_pipe.gpt5_function_calling")
 
     chunks = await chunks_of(pipe, body, __user__=USER, __metadata__=IDS)

@@ -410,6 +410,18 @@ async def test_task_model_that_does_not_answer(
     assert "✅ **TASK_MODEL**" in await checked(host, sim, TASK_MODEL="gpt-4.1")
 
 
+async def test_version_tells_files_of_one_version_apart(
+    host: StandInHost, sim: Simulator
+) -> None:
+    """By the digest that `sha256sum` prints for the file."""
+    host.functions.add("another", "pipe", content="x", version="3.0.0")
+    host.functions.add("my_pipe", "pipe", content="Zürich\n", version="1.2.0.dev")
+
+    digest = "f40e3dbf7c4085b08c862a3200f923d8025d15cc518e7b740cd5f17fb931d286"
+    text = await checked(host, sim)
+    assert f"✅ **Version**: 1.2.0.dev, SHA-256 {digest}.\n" in text
+
+
 class OldSwitch:
     """A switch of the first release, which states no contract."""
 
