@@ -1,7 +1,7 @@
 """
 title: GPT-5 Agent Strategies
 author: The authors of OpenAI Responses Manifold
-version: 1.0.0
+version: 1.1.0.dev
 license: MIT
 description: Agents over the Responses API, with policies, limits and approvals.
 
@@ -3825,16 +3825,18 @@ def _cost_of_pictures(
     By the tokens that the server tells; it may skip calls (openai-python 3.57.0,
     `ToolUsage`), and if it tells none, by the size and quality of each picture.
     """
+    told = [usage.images for usage in usages if usage.images and usage.images.output]
+    drawn = [item for item in items if is_image_call(item)]
+    drawn = [item for item in drawn if item.get("status") != "failed"]
+    if not told and not drawn:
+        return Cost(0.0)
     options = _tool_options(tools, "image_generation")
     prices = _image_prices(as_text(options.get("model")))
-    told = [usage.images for usage in usages if usage.images and usage.images.output]
     if told:
         dollars = sum(_cost_of_image_tokens(tokens, prices) for tokens in told)
         return Cost(dollars)
-    drawn = [item for item in items if is_image_call(item)]
-    drawn = [item for item in drawn if item.get("status") != "failed"]
     tokens = sum(map(_picture_tokens, drawn))
-    return Cost(tokens * prices.output / _MILLION, is_estimate=bool(drawn))
+    return Cost(tokens * prices.output / _MILLION, is_estimate=True)
 
 
 def _image_prices(model: str) -> ImagePrices:
@@ -18440,17 +18442,19 @@ def task_result(text: str, model: str) -> dict[str, Any]:
 
 def _clean(content: object) -> object:
     """Return a content without the markers and the commands of the quoted chat."""
-    if isinstance(content, str):
-        return without_quoted_commands(strip_markers(content))
-    if isinstance(content, list):
-        return [_clean_part(part) for part in content]
+    match content:
+        case str():
+            return without_quoted_commands(strip_markers(content))
+        case list():
+            return [
+                (
+                    {**part, "text": _clean(part["text"])}
+                    if isinstance(part, Mapping) and isinstance(part.get("text"), str)
+                    else part
+                )
+                for part in content
+            ]
     return content
-
-
-def _clean_part(part: object) -> object:
-    if isinstance(part, Mapping) and isinstance(part.get("text"), str):
-        return {**part, "text": without_quoted_commands(strip_markers(part["text"]))}
-    return part
 
 
 # --------------------------------------------------------------------------------------
@@ -23009,6 +23013,8 @@ class SandboxTools:
         A chat can name any number of files, and each that is new takes a run: only the
         last ones count.
         """
+        if not files:
+            return []
         missing: list[str] = []
         if len(files) > _MOST_OFFERED:
             missing.append(
@@ -26751,8 +26757,7 @@ class _ChatWorkspace:
             OfferedFile(file_id, file_name, partial(self._files.read, file_id))
             for file_id, file_name in self._files.attached
         ]
-        if offered:
-            notes += await self._sandbox.receive(self._key, offered)
+        notes += await self._sandbox.receive(self._key, offered)
         result = await self._sandbox.call(self._key, name, args)
         text = {"type": "text", "text": "\n".join([result.text, *notes])}
         content = [text, *_build_file_parts(result.files)]
@@ -27509,9 +27514,9 @@ class HostRenderer:
         self._origin = origin
         self._sign = sign
         self._round_start = 0
+        """How many items were shown before the current round."""
         self._asks = False
         """Whether a person is asked about a call."""
-        """How many items were shown before the current round."""
         self._note_count = 0
         self._run_end = RunDone(CUT)
         self._metadata: RunMetadata | None = None

@@ -1,7 +1,7 @@
 """
 title: OpenAI Responses Administration
 author: The authors of OpenAI Responses Manifold
-version: 1.0.0
+version: 1.1.0.dev
 required_open_webui_version: 0.11.4
 license: MIT
 description: Limits, several accounts and telemetry for OpenAI Responses Manifold.
@@ -4513,16 +4513,18 @@ def _cost_of_pictures(
     By the tokens that the server tells; it may skip calls (openai-python 3.57.0,
     `ToolUsage`), and if it tells none, by the size and quality of each picture.
     """
+    told = [usage.images for usage in usages if usage.images and usage.images.output]
+    drawn = [item for item in items if is_image_call(item)]
+    drawn = [item for item in drawn if item.get("status") != "failed"]
+    if not told and not drawn:
+        return Cost(0.0)
     options = _tool_options(tools, "image_generation")
     prices = _image_prices(as_text(options.get("model")))
-    told = [usage.images for usage in usages if usage.images and usage.images.output]
     if told:
         dollars = sum(_cost_of_image_tokens(tokens, prices) for tokens in told)
         return Cost(dollars)
-    drawn = [item for item in items if is_image_call(item)]
-    drawn = [item for item in drawn if item.get("status") != "failed"]
     tokens = sum(map(_picture_tokens, drawn))
-    return Cost(tokens * prices.output / _MILLION, is_estimate=bool(drawn))
+    return Cost(tokens * prices.output / _MILLION, is_estimate=True)
 
 
 def _image_prices(model: str) -> ImagePrices:
@@ -4739,6 +4741,9 @@ USAGE_HEADING = "### What it cost"
 ADMINISTRATION_CONTRACT = 2
 """The number of what this module describes. Files of different releases work together
 as long as they have the same; whoever changes what goes between them raises it."""
+
+MILLIONTHS = 1_000_000
+"""Of a US dollar: money is counted in whole ones, here and in the filter's table."""
 
 _PipeEvent = TypeVar("_PipeEvent")
 _ToolOutcome = TypeVar("_ToolOutcome")
@@ -5995,7 +6000,6 @@ _COLORS = (
 one kind of cones (Machado et al. 2009); each is seen on white and on black."""
 _COLOR_OF_OTHERS = "#999999"
 _MOST_USERS = 10
-_MILLIONTHS = 1_000_000
 _MOST_BARS = 92
 """Above that many days a bar is a week."""
 _MOST_LABELS = 5
@@ -6163,13 +6167,13 @@ def user_picture(rows: Sequence[UsageRow], all_money: int) -> str:
     title = {"text": "US dollars by user"}
     rest = all_money - sum(money for _, money in top)
     if rest > 0:
-        title["subtitle"] = f"All others: ${rest / _MILLIONTHS:,.2f}"
-    digits = 2 if top[0][1] >= _MILLIONTHS // 20 else 4
+        title["subtitle"] = f"All others: ${rest / MILLIONTHS:,.2f}"
+    digits = 2 if top[0][1] >= MILLIONTHS // 20 else 4
     values = [
         {
             "user": name,
-            "dollars": money / _MILLIONTHS,
-            "label": f"${money / _MILLIONTHS:,.{digits}f}",
+            "dollars": money / MILLIONTHS,
+            "label": f"${money / MILLIONTHS:,.{digits}f}",
         }
         for name, money in top
     ]
@@ -6216,14 +6220,14 @@ def _inline_csv(head: str, lines: Sequence[str]) -> dict[str, Any]:
 
 
 def _dollars(money: int) -> str:
-    return f"{money / _MILLIONTHS:.4f}".rstrip("0").rstrip(".")
+    return f"{money / MILLIONTHS:.4f}".rstrip("0").rstrip(".")
 
 
 def _money_format(most: int) -> str:
     """Return the format of an axis, with the digits that its numbers need."""
-    if most >= 5 * _MILLIONTHS:
+    if most >= 5 * MILLIONTHS:
         return "$,.0f"
-    return "$.2f" if most >= _MILLIONTHS // 20 else "$.4f"
+    return "$.2f" if most >= MILLIONTHS // 20 else "$.4f"
 
 
 def _block(picture: dict[str, Any]) -> str:
@@ -6254,7 +6258,6 @@ _MAX_LISTED = 5000
 _MAX_IN_FILE = 100_000
 _SUMS = ("US dollars", "requests", "input tokens", "cached input", "output tokens")
 """The dollars first: a phone shows the first columns."""
-_PER_DOLLAR = 1_000_000
 _WEEK = 7
 _FEW_REQUESTS = 20
 """The share of a week with fewer of them is chance."""
@@ -6542,7 +6545,7 @@ def _purchase_table(parts: Purchases, all_rows: Sequence[UsageRow]) -> str:
 
     def add(name: str, count: int, unit: str, amount: int) -> None:
         if count:
-            rows.append((name, f"{count:,} {unit}", f"{amount / _PER_DOLLAR:.4f}"))
+            rows.append((name, f"{count:,} {unit}", f"{amount / MILLIONTHS:.4f}"))
 
     add("Reading the chats", parts.input, "tokens", parts.itemized_money - named)
     add("Reasoning", parts.reasoning, "tokens", parts.reasoning_money)
@@ -6565,7 +6568,7 @@ def _sum_cells(name: str, rows: Sequence[UsageRow]) -> _Cells:
 
 def _numbers(rows: Sequence[UsageRow]) -> tuple[str | int, ...]:
     """Return the cells of what rows come to."""
-    dollars = sum(row.money for row in rows) / _PER_DOLLAR
+    dollars = sum(row.money for row in rows) / MILLIONTHS
     return (
         f"{dollars:.4f}",
         sum(row.requests for row in rows),
@@ -6577,7 +6580,7 @@ def _numbers(rows: Sequence[UsageRow]) -> tuple[str | int, ...]:
 
 def _money(amount: int) -> str:
     """Return an amount as a bursar writes it."""
-    dollars = amount / _PER_DOLLAR
+    dollars = amount / MILLIONTHS
     return f"${dollars:,.2f}" if dollars >= 0.01 or not amount else f"${dollars:.4f}"
 
 
@@ -6643,8 +6646,6 @@ def _csv_line(cells: _Cells) -> str:
 
 _OVERDRAFT = 1.1
 """The share of a limit at which an answer ends that began below it."""
-_MICRO = 1_000_000
-"""The table holds millionths of a US dollar."""
 _NOT_READ = (
     "A rule of USER_LIMITS_JSON that applies to you is invalid. Tell an administrator."
 )
@@ -6777,7 +6778,7 @@ class UserLimits:
                 input=counts.input,
                 cached=counts.cached,
                 output=counts.output,
-                money=round((cost or 0) * _MICRO),
+                money=round((cost or 0) * MILLIONTHS),
             )
             self.rows.append(row)
             self.table.add(row, counts.bought)
@@ -6791,7 +6792,7 @@ class UserLimits:
             start = period_start(rule.per, self.today).isoformat()
             rows = [row for row in self.rows if row.day >= start]
             if rule.money is not None:
-                money = sum(row.money for row in rows) / _MICRO
+                money = sum(row.money for row in rows) / MILLIONTHS
                 yield _Budget(rule, rule.money, money, format_money)
             if rule.tokens is not None:
                 tokens = sum(row.input + row.output for row in rows)
@@ -7439,7 +7440,7 @@ def usage_row(user_id: object, model: str, usage: JsonObject) -> UsageRow:
         input=int(input_tokens),
         cached=int(_number(details, "cached_tokens")),
         output=int(output_tokens),
-        money=round(dollars * 1_000_000),
+        money=round(dollars * MILLIONTHS),
     )
 
 

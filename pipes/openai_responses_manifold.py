@@ -1,7 +1,7 @@
 """
 title: OpenAI Responses Manifold
 author: The authors of OpenAI Responses Manifold
-version: 1.0.0
+version: 1.1.0.dev
 required_open_webui_version: 0.11.4
 license: MIT
 description: GPT models over the Responses API, with reasoning that is remembered.
@@ -69,6 +69,7 @@ from decimal import Decimal
 from email.utils import parsedate_to_datetime
 from fnmatch import fnmatchcase
 from functools import cached_property, lru_cache, partial
+from hashlib import sha256
 from http import HTTPStatus
 from importlib import import_module
 from io import BytesIO
@@ -3823,16 +3824,18 @@ def _cost_of_pictures(
     By the tokens that the server tells; it may skip calls (openai-python 3.57.0,
     `ToolUsage`), and if it tells none, by the size and quality of each picture.
     """
+    told = [usage.images for usage in usages if usage.images and usage.images.output]
+    drawn = [item for item in items if is_image_call(item)]
+    drawn = [item for item in drawn if item.get("status") != "failed"]
+    if not told and not drawn:
+        return Cost(0.0)
     options = _tool_options(tools, "image_generation")
     prices = _image_prices(as_text(options.get("model")))
-    told = [usage.images for usage in usages if usage.images and usage.images.output]
     if told:
         dollars = sum(_cost_of_image_tokens(tokens, prices) for tokens in told)
         return Cost(dollars)
-    drawn = [item for item in items if is_image_call(item)]
-    drawn = [item for item in drawn if item.get("status") != "failed"]
     tokens = sum(map(_picture_tokens, drawn))
-    return Cost(tokens * prices.output / _MILLION, is_estimate=bool(drawn))
+    return Cost(tokens * prices.output / _MILLION, is_estimate=True)
 
 
 def _image_prices(model: str) -> ImagePrices:
@@ -16326,17 +16329,19 @@ def task_result(text: str, model: str) -> dict[str, Any]:
 
 def _clean(content: object) -> object:
     """Return a content without the markers and the commands of the quoted chat."""
-    if isinstance(content, str):
-        return without_quoted_commands(strip_markers(content))
-    if isinstance(content, list):
-        return [_clean_part(part) for part in content]
+    match content:
+        case str():
+            return without_quoted_commands(strip_markers(content))
+        case list():
+            return [
+                (
+                    {**part, "text": _clean(part["text"])}
+                    if isinstance(part, Mapping) and isinstance(part.get("text"), str)
+                    else part
+                )
+                for part in content
+            ]
     return content
-
-
-def _clean_part(part: object) -> object:
-    if isinstance(part, Mapping) and isinstance(part.get("text"), str):
-        return {**part, "text": without_quoted_commands(strip_markers(part["text"]))}
-    return part
 
 
 # --------------------------------------------------------------------------------------
@@ -21367,6 +21372,9 @@ ADMINISTRATION_CONTRACT = 2
 """The number of what this module describes. Files of different releases work together
 as long as they have the same; whoever changes what goes between them raises it."""
 
+MILLIONTHS = 1_000_000
+"""Of a US dollar: money is counted in whole ones, here and in the filter's table."""
+
 _PipeEvent = TypeVar("_PipeEvent")
 _ToolOutcome = TypeVar("_ToolOutcome")
 
@@ -24514,12 +24522,6 @@ class Valves(BaseModel):
         """Read stored words of earlier pipes of this name: both stood for the user."""
         return "user" if value in ("id", "email") else value
 
-    @field_validator("MAX_FUNCTION_CALL_LOOPS", "MAX_TOOL_CALLS", mode="after")
-    @classmethod
-    def _at_least_one(cls, value: int) -> int:
-        """Read stored numbers of earlier pipes of this name, which had no limit."""
-        return max(1, value)
-
     def effective_key(self) -> str:
         """Return the key to use; empty if there is none.
 
@@ -24780,7 +24782,8 @@ def _parse_valves(valves: Valves) -> _ParsedValves:
     try:
         prices, prices_problem = read_prices(valves.CUSTOM_MODEL_PRICING_JSON)
     except InvalidRequest as error:  # no cost is known then
-        prices, prices_problem = error, str(error)
+        prices = error
+        prices_problem = str(error)
     return _ParsedValves(
         expert=expert,
         expert_problems=expert_problems,
@@ -25803,6 +25806,21 @@ async def installed_filters(request: Any) -> list[InstalledFunction]:
             )
         )
     return installed
+
+
+async def installed_version(function_id: str) -> str:
+    """Return the version of the pipe with this id, and the digest of its text.
+
+    Files that were built between two releases have the same version, but not the same
+    digest. The host stores the text as it was imported, so `sha256sum FILE` says it too.
+    Empty if the host has no such pipe.
+    """
+    functions = host_name("models.functions", "Functions")
+    for row in await functions.get_functions_by_type("pipe"):
+        if row.id == function_id:
+            version = as_mapping(row.meta.manifest).get("version")
+            return f"{version}, SHA-256 {sha256(row.content.encode()).hexdigest()}"
+    return ""
 
 
 _TASK_MODELS = (
@@ -28957,7 +28975,8 @@ def _read_messages(
     """
     messages, memory_note = remembered_messages(call.agent, call.messages)
     system_prompt, parts = parse_messages(messages, call.valves.IMAGE_DETAIL)
-    instructions, summary = system_prompt, ""
+    instructions = system_prompt
+    summary = ""
     heading, model_prompt = conversation
     if heading:
         instructions, summary = take_conversation(system_prompt, heading, model_prompt)
@@ -30352,7 +30371,7 @@ def itemize(
 
 
 def _millionths(dollars: float | None) -> int:
-    return round((dollars or 0) * 1_000_000)
+    return round((dollars or 0) * MILLIONTHS)
 
 
 # --------------------------------------------------------------------------------------
@@ -31417,12 +31436,16 @@ async def setup_findings(call: CheckedCall) -> list[Finding]:
         findings.append(assess("Limits", works, " ".join(rules)))
     if call.host.request is None:
         return findings
+    function_id = call.caller.host_model.partition(".")[0]
     try:
+        version = await installed_version(function_id)
         filters = await installed_filters(call.host.request)
         missing = await missing_task_models(call.host.request)
     except Exception as error:
         reason = f"Open WebUI could not list them ({describe_exception(error)})."
         return [*findings, assess("Filters", "", reason)]
+    if version:
+        findings.append(Finding("Version", f"{version}."))
     works = "Those that are installed work with this version of the pipe."
     findings.append(assess("Filters", works, " ".join(_filter_problems(filters))))
     if missing:

@@ -1,7 +1,7 @@
 """
 title: Sandbox
 author: The authors of OpenAI Responses Manifold
-version: 1.0.0
+version: 1.1.0.dev
 required_open_webui_version: 0.11.4
 license: MIT
 description: Lets the model run Python and shell commands, and keep files, in a sandbox.
@@ -3368,6 +3368,8 @@ class SandboxTools:
         A chat can name any number of files, and each that is new takes a run: only the
         last ones count.
         """
+        if not files:
+            return []
         missing: list[str] = []
         if len(files) > _MOST_OFFERED:
             missing.append(
@@ -3869,7 +3871,7 @@ async def receive_attached(sandbox: SandboxTools, call: SandboxCall) -> list[str
             _read_attached_file, file.id, call.user_id, sandbox.max_file_bytes
         )
         offered.append(OfferedFile(file.id, file.name, read))
-    return await sandbox.receive(call.key, offered) if offered else []
+    return await sandbox.receive(call.key, offered)
 
 
 async def _read_attached_file(

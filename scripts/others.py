@@ -368,6 +368,7 @@ async def try_mode(
     async with serve_here(relay.pass_on) as url:
         pipe = make_pipe(built, url, served, mode)
         if served.llama:
+            await pipe.pipes()  # as a page does, which makes the context known
             problems = await try_llama_cpp(
                 lambda: Chat(pipe, served.model, host),
                 served.llama,

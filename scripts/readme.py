@@ -31,9 +31,11 @@ from owui_manifold.call.expert import (  # noqa: E402
 )
 from owui_manifold.call.valves import UserValves, Valves  # noqa: E402
 from owui_sandbox.options import StoredSandboxOptions  # noqa: E402
+from settings.shared_valves import SHARED  # noqa: E402
+from settings.table import Door, page_texts  # noqa: E402
 from shells.shell import PIPE_SHELL  # noqa: E402
 from shells.valve_messages import fault_advice  # noqa: E402
-from strategies.parameters import StrategySettings  # noqa: E402
+from strategies.parameters import StrategyParameters  # noqa: E402
 from toolbox.sandbox.options import SandboxOptions  # noqa: E402
 
 DOCS = ROOT / "docs"
@@ -86,16 +88,16 @@ def current_pages() -> Iterator[tuple[Path, str]]:
 def tables() -> dict[str, str]:
     """Return the text of every table, by its name."""
     return {
-        "valves": valves_table(Valves),
-        "user-valves": valves_table(UserValves),
-        "expert-settings": valves_table(ExpertSettings, "Key"),
-        "web-search-options": valves_table(WebSearchOptions, "Key"),
-        "image-options": valves_table(ImageOptions, "Key"),
-        "agent-parameters": valves_table(StrategySettings, "Key"),
-        "agent-valves": valves_table(AgentValves),
-        "agent-expert-settings": valves_table(AgentExpertSettings, "Key"),
-        "sandbox-options": valves_table(SandboxOptions, "Key"),
-        "sandbox-tool-options": valves_table(StoredSandboxOptions, "Key"),
+        "valves": valves_table(Valves, "pipe", SHARED),
+        "user-valves": valves_table(UserValves, "pipe"),
+        "expert-settings": keys_table(ExpertSettings),
+        "web-search-options": keys_table(WebSearchOptions),
+        "image-options": keys_table(ImageOptions),
+        "agent-parameters": keys_table(StrategyParameters),
+        "agent-valves": valves_table(AgentValves, "pipelines", SHARED),
+        "agent-expert-settings": keys_table(AgentExpertSettings),
+        "sandbox-options": keys_table(SandboxOptions),
+        "sandbox-tool-options": keys_table(StoredSandboxOptions),
         "messages": messages_table(SENTENCES),
         "differences": differences_table(SPECIFICATION.read_text("utf-8")),
     }
@@ -110,16 +112,33 @@ def with_tables(text: str, made: Mapping[str, str]) -> str:
     return _TABLE.sub(table, text)
 
 
-def valves_table(valves: type[BaseModel], heading: str = "Valve") -> str:
-    """Return a row for each setting: its name, its default, its description.
-
-    `heading` is the heading of the names.
-    """
+def valves_table(
+    valves: type[BaseModel], door: Door, shared: Sequence[str] = ()
+) -> str:
+    """Return a row for each valve of a page: its name, its default, what it does."""
     rows = [
-        (f"`{name}`", shown_default(field), shown_description(field))
-        for name, field in valves.model_fields.items()
+        (name, valves.model_fields[name], text)
+        for name, text in page_texts(valves, door, shared).items()
     ]
-    return markdown_table((heading, "Default", "What it does"), rows)
+    return _settings_table("Valve", rows)
+
+
+def keys_table(form: type[BaseModel]) -> str:
+    """Return a row for each key of a JSON object."""
+    rows = [
+        (name, field, field.description or "")
+        for name, field in form.model_fields.items()
+    ]
+    return _settings_table("Key", rows)
+
+
+def _settings_table(heading: str, rows: Iterable[tuple[str, FieldInfo, str]]) -> str:
+    shown: list[tuple[str, str, str]] = []
+    for name, field, text in rows:
+        # The table has a column for the defaults, which the page shows behind the text.
+        what_it_does, _, _ = text.partition(" Default: ")
+        shown.append((f"`{name}`", shown_default(field), what_it_does))
+    return markdown_table((heading, "Default", "What it does"), shown)
 
 
 def differences_table(text: str) -> str:
@@ -170,15 +189,6 @@ def shown_sentence(sentence: str) -> str:
 
 def _dots(match: re.Match[str]) -> str:
     return " (…)" if match[1] in _IN_BRACKETS else "…"
-
-
-def shown_description(field: FieldInfo) -> str:
-    """Return the description without the default that the page shows behind it.
-
-    The table has a column for defaults.
-    """
-    before_default, _, _ = (field.description or "").partition(" Default: ")
-    return before_default
 
 
 def shown_default(field: FieldInfo) -> str:

@@ -5,7 +5,7 @@ python scripts/release.py --check          exit status 1 if release/ contradicts
 python scripts/release.py --verify FILE    whether a file holds the built sources alone
 
 `release/` is in the repository, because installing must not need more than a download.
-It changes only for a release. Both checks need the standard library alone.
+It changes with the version, and never without. Both checks need the standard library alone.
 """
 
 import argparse
@@ -24,6 +24,7 @@ from releasing.contents import (  # noqa: E402 - the path
     check_models,
     check_release,
     read_import,
+    version_of,
 )
 from releasing.download_page import PAGE, download_page  # noqa: E402 - the path
 from releasing.packed import PackedError, read_packed, unpack  # noqa: E402 - the path
@@ -41,6 +42,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return verify(options.verify)
     if options.check:
         return check(RELEASE)
+    version = version_of((ROOT / READABLE[PIPE_ID]).read_text("utf-8"))
+    if version.endswith(".dev"):
+        print(f"{version} is no release: see CONTRIBUTING.md.", file=sys.stderr)
+        return 1
     write(RELEASE)
     for file in sorted(RELEASE.iterdir()):
         print(f"{file.name} ({file.stat().st_size:,} bytes)")

@@ -40,7 +40,8 @@ WITHOUT_MARKS = " and ".join(f"not {mark}" for mark in MARKS)
 FAST_TESTS = {"pytest": [*PYTEST, "-m", WITHOUT_MARKS]}
 LONG_TESTS = {
     "test_fuzz.py, for minutes": [
-        *(*PYTEST, "tests/test_fuzz.py"),
+        *PYTEST,
+        "tests/test_fuzz.py",
         "--hypothesis-profile=long",
     ],
     "fuzz.py": ["scripts/fuzz.py"],

@@ -27,7 +27,13 @@ API = {
 }
 API_RUN = API | {"openai_responses.transport", "openai_responses.loop"}
 CHAT = {"owui_chat", "owui_chat.storage", "owui_chat.input", "owui_chat.render"}
-PIPE_CALL = {"shells", "owui_host", "owui_manifold.host", "owui_manifold.call"}
+PIPE_CALL = {
+    "settings",
+    "shells",
+    "owui_host",
+    "owui_manifold.host",
+    "owui_manifold.call",
+}
 PIPE_STORE = PIPE_CALL | {"owui_manifold.store"}
 PIPE_PREPARE = PIPE_STORE | {"owui_manifold.prepare"}
 PIPE_PRESENT = PIPE_PREPARE | {"owui_manifold.present"}
@@ -50,7 +56,8 @@ ARROWS: dict[str, set[str]] = {
     "owui_chat.storage": {"owui_chat"} | API_RUN,
     "owui_chat.input": {"owui_chat", "owui_chat.storage"} | API_RUN,
     "owui_chat.render": {"owui_chat"} | API_RUN,
-    "shells": API_RUN,
+    "settings": {"openai_responses"},
+    "shells": {"settings"} | API_RUN,
     "strategies": {"owui_chat"} | API_RUN,
     "owui_manifold": PIPE_RUN | {"strategies"} | CHAT | API_RUN,
     "owui_manifold.run": PIPE_PRESENT | {"shells", "strategies"} | CHAT | API_RUN,
@@ -59,7 +66,8 @@ ARROWS: dict[str, set[str]] = {
     | API_RUN,
     "owui_manifold.prepare": PIPE_STORE | {"strategies"} | CHAT | API_RUN,
     "owui_manifold.store": PIPE_CALL | CHAT | API_RUN,
-    "owui_manifold.call": {"owui_manifold.host", "shells", "strategies"} | API_RUN,
+    "owui_manifold.call": {"owui_manifold.host", "settings", "shells", "strategies"}
+    | API_RUN,
     "owui_manifold.host": {"shells", "owui_host"} | CHAT | API_RUN,
     "owui_host": {"openai_responses", "owui_chat"},
     "owui_controls": set(),
@@ -78,7 +86,10 @@ ARROWS: dict[str, set[str]] = {
     | API_RUN,
     "gpt5_agent.tools": {"strategies", "gpt5_agent", "owui_chat"} | API_RUN,
     "gpt5_agent.agent": AGENT | CHAT | API_RUN,
-    "gpt5_agent.shell": AGENT | {"shells", "toolbox.sandbox"} | CHAT | API_RUN,
+    "gpt5_agent.shell": AGENT
+    | {"settings", "shells", "toolbox.sandbox"}
+    | CHAT
+    | API_RUN,
     "gpt5_agent.terminal": AGENT | {"gpt5_agent.shell", "shells"} | CHAT | API_RUN,
     "simulator": {f"simulator.{room}" for room in SIMULATOR_ROOMS},
     "simulator.checks": {"simulator"},
@@ -88,7 +99,7 @@ ARROWS: dict[str, set[str]] = {
 }
 """What each room may import beside itself."""
 
-PURE = {"strategies", *CHAT, *API}
+PURE = {"settings", "strategies", *CHAT, *API}
 IMPURE_MODULES = {
     "openai_responses.audit",
     "openai_responses.clock",
@@ -236,6 +247,20 @@ def words_of_shells(source: Source) -> Iterator[str]:
         yield f"{source.name} mentions {word}"
 
 
+RUNNING = {"eval", "exec", "popen", "fork", "posix_spawn", "spawnv"} | {
+    "create_subprocess_exec",
+    "create_subprocess_shell",
+}
+
+
+def code_that_runs_code(source: Source) -> Iterator[str]:
+    """Modules that run texts or programs; only the sandbox does, in its confinement."""
+    if source.room == "toolbox.sandbox":
+        return
+    for name in sorted(source.names & RUNNING | source.tops & {"subprocess"}):
+        yield f"{source.name} uses {name}"
+
+
 RULES = (
     rooms_without_arrows,
     undrawn_imports,
@@ -243,6 +268,7 @@ RULES = (
     host_imports,
     sessions,
     words_of_shells,
+    code_that_runs_code,
 )
 
 
@@ -344,6 +370,21 @@ BROKEN = {
         "pipes/owui_chat/storage/markers.py",
         "# See MAXIMUM_ITERATIONS.",
         "owui_chat.storage.markers mentions MAXIMUM_ITERATIONS",
+    ),
+    "a text is run as code": (
+        "pipes/owui_manifold/host/tools.py",
+        "def f(text):\n    return eval(text)",
+        "owui_manifold.host.tools uses eval",
+    ),
+    "a program is started": (
+        "pipes/owui_manifold/host/tools.py",
+        "from subprocess import run",
+        "owui_manifold.host.tools uses subprocess",
+    ),
+    "a program is started on the loop": (
+        "pipes/owui_manifold/host/tools.py",
+        "import asyncio\nrun = asyncio.create_subprocess_exec",
+        "owui_manifold.host.tools uses create_subprocess_exec",
     ),
     "a second connection by name": (
         "pipes/owui_manifold/prepare/files.py",

@@ -265,7 +265,7 @@ def changed_import(text: str, change: str) -> str:
 
 
 IMPORTED = {
-    "switch with other code": "openai_responses_agent to import is not pipes/",
+    "switch with other code": "of pipes/openai_responses_agent.py. A version is",
     "switch with other code in front": "other key lines than",
     "requirements": "other key lines than",
     "requirements below the keys": "other key lines than",
@@ -307,22 +307,39 @@ def write_built(folder: Path, sources: Mapping[str, str], models: str) -> None:
     (folder / MODELS).write_text(models, "utf-8")
 
 
+@pytest.mark.parametrize("changed", [PIPE_ID, "openai_responses_agent"])
 @pytest.mark.parametrize("version", ["0.9.0", ""], ids=["earlier", "same"])
-def test_check_compares_switches_of_its_own_version(
-    version: str, files: dict[str, str], tmp_path: Path
+def test_version_is_released_once(
+    version: str, changed: str, files: dict[str, str], tmp_path: Path
 ) -> None:
-    """Those of an earlier release have other sources than this checkout."""
+    """An earlier release has other sources than this checkout, the same one has not."""
     own = version_of(built_texts()[PIPE_ID])
     sources = {
         plugin_id: text.replace(f"version: {own}", f"version: {version or own}", 1)
         for plugin_id, text in built_texts().items()
     }
-    sources["openai_responses_agent"] += "\n"
+    sources[changed] += "\n"
     write_built(tmp_path, sources, files[MODELS])
 
     complaints = list(check_release(tmp_path))
 
-    assert bool(complaints) == (not version)
+    named = [one for one in complaints if "A version is released once" in one]
+    assert len(named) == len(complaints) == (0 if version else 1)
+
+
+def test_version_of_development_is_not_released(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing is written."""
+    built = tmp_path / READABLE_PIPE
+    built.parent.mkdir()
+    built.write_text(SMALL.replace("1.0.0", "1.2.0.dev"), "utf-8")
+    monkeypatch.setattr(release, "ROOT", tmp_path)
+    monkeypatch.setattr(release, "RELEASE", tmp_path / "release")
+
+    assert release.main([]) == 1
+    assert "1.2.0.dev is no release" in capsys.readouterr().err
+    assert not (tmp_path / "release").exists()
 
 
 VERIFIED = {
@@ -409,7 +426,7 @@ CONTRADICTIONS = {
     "import": (FUNCTIONS, "del PACKED", "X, del PACKED", "to import is not"),
     "filter": (ADMINISTRATION, "del PACKED", "X, del PACKED", "to import is not"),
     "tool": (SANDBOX, "del PACKED", "X, del PACKED", "to import is not"),
-    "version": (FUNCTIONS, "version: 1.0.0", "version: 0.9", "several versions: 0.9"),
+    "version": (FUNCTIONS, "version: 1", "version: 0.9", "several versions: 0.9"),
     "switch": (MODELS, '"openai_responses_effort"', '"x"', "name the switches"),
     "prompt": (MODELS, '"params": {', '"params": {"system": "x", ', "has more than a"),
     "tools": (MODELS, '"meta": {', '"meta": {"toolIds": ["x"], ', "has more than a"),

@@ -33,7 +33,6 @@ class PictureMemory:
     """
 
     def __init__(self) -> None:
-        """Remember nothing yet."""
         self._outputs: list[_SeenOutput] = []
         self._lock = Lock()
         """Requests are prepared in threads."""

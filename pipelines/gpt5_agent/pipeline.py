@@ -1,6 +1,6 @@
 """title: GPT-5 Agent Strategies
 author: The authors of OpenAI Responses Manifold
-version: 1.0.0
+version: 1.1.0.dev
 license: MIT
 description: Agents over the Responses API, with policies, limits and approvals.
 
@@ -9,6 +9,7 @@ The story of a question, from the Pipelines server's call to the last piece.
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
@@ -33,8 +34,10 @@ from gpt5_agent.shell.own_tools import OwnToolPool
 from gpt5_agent.shell.request_keys import find_unknown_keys, select_keys
 from gpt5_agent.shell.sealing import signing_secret
 from gpt5_agent.shell.server_access import usable_secrets, usable_settings
-from gpt5_agent.shell.settings import AgentInput, read_api_key
+from gpt5_agent.shell.settings import AgentInput, build_endpoint, read_api_key
 from gpt5_agent.shell.valves import Valves
+from openai_responses.endpoint import Endpoint
+from openai_responses.errors import InvalidRequest
 from openai_responses.json_input import as_mapping, value_at
 from openai_responses.recent_texts import RecentTexts
 from openai_responses.repairs.memory import RepairMemory
@@ -43,6 +46,7 @@ from openai_responses.ulid import new_ulid
 from owui_chat.render.chunks import error_chunk
 from owui_chat.storage.signature import Sign, is_signed, sign_object, signer
 from shells.caller_settings import left_out_line
+from shells.model_list import ModelList
 from strategies.parameters import STRATEGY_NAMES
 
 _MIN_THREADS = 400
@@ -61,7 +65,6 @@ class _UnloggedAnswer(dict[str, Any]):
     """A complete answer; the server writes its `repr` to the log."""
 
     def __repr__(self) -> str:
-        """Return nothing of the content."""
         return "a whole answer"
 
 
@@ -80,15 +83,27 @@ class Pipeline:
         """What the log has said today about requests and valves."""
         self._repairs = RepairMemory()
         self._pictures = PictureMemory()
+        self._listed = ModelList()
         self._shown_notices = RecentTexts(seconds=_NOTICE_SECONDS)
         self._restore_sigterm: Callable[[], object] | None = None
         self._bridge = AsyncBridge(error_chunk(_STOPPED_TEXT), self._close_all)
 
     def pipelines(self) -> list[dict[str, str]]:
-        """Return the agents as models."""
+        """Return the agents as models, and ask their server for its own.
+
+        OpenAI's and Azure's is not asked: only the contexts of its models count here.
+        """
+        with suppress(InvalidRequest):
+            valves = usable_settings(self.valves).valves
+            endpoint = build_endpoint(valves, AgentLog(new_ulid()[-10:]))
+            if not endpoint.serves_openai:
+                self._bridge.begin(self._refresh_models(endpoint))
         return [
             {"id": strategy, "name": name} for strategy, name in STRATEGY_NAMES.items()
         ]
+
+    async def _refresh_models(self, endpoint: Endpoint) -> None:
+        self._listed.refresh(endpoint, self._connections)
 
     async def on_startup(self) -> None:
         """Let more answers wait at once, and end them when the server is stopped."""
@@ -139,8 +154,9 @@ class Pipeline:
             is_new=self._shown_notices.first_time,
             repairs=self._repairs,
             pictures=self._pictures,
+            listed=self._listed,
         )
-        call = PipelineCall(question, caller, self._connections, self._own_tools, log)
+        call = PipelineCall(question, self._connections, self._own_tools, log)
         try:
             if caller.streams:
                 return self._bridge.stream(stream_answer(call))
@@ -197,7 +213,6 @@ def _is_from_inlet(body: Mapping[str, Any], valves: Valves) -> bool:
 
 
 def _context_signer(valves: Valves) -> Sign:
-    """Return what signs the context."""
     secret = signing_secret(read_api_key(valves))
     return signer(secret, "gpt5_agent context")
 

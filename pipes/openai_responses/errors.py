@@ -307,9 +307,13 @@ def read_api_error(wire: object) -> ApiError:
     exact = metadata.get("error_type") or as_mapping(wire).get("error_type")
     if code == "invalid_prompt":
         code = as_text(exact) or code
+    kind = as_text(fields.get("type")) or as_text(exact) or None
+    # llama.cpp's code repeats the status (recorded, b10434 and b11434).
+    if kind == "exceed_context_size_error":
+        code = "context_length_exceeded"
     return ApiError(
         code=code,
-        type=as_text(fields.get("type")) or as_text(exact) or None,
+        type=kind,
         param=as_text(fields.get("param")) or None,
         message=f"{message} {raw}".strip(),
         notice=_read_notice(fields.get("misalignment")),

@@ -12,7 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 from openai_responses.clock import utc_today
 from openai_responses.json_input import JsonObject, as_mapping, as_text, value_at
 from owui_administration.usage_table import UsageRow
-from shells.administration import UNKNOWN_CALL, CallFacts
+from shells.administration import MILLIONTHS, UNKNOWN_CALL, CallFacts
 
 
 class LimitReached(Exception):
@@ -125,7 +125,7 @@ def usage_row(user_id: object, model: str, usage: JsonObject) -> UsageRow:
         input=int(input_tokens),
         cached=int(_number(details, "cached_tokens")),
         output=int(output_tokens),
-        money=round(dollars * 1_000_000),
+        money=round(dollars * MILLIONTHS),
     )
 
 

@@ -25,6 +25,7 @@ from owui_administration.usage_command import UsageReport, read_command
 from owui_administration.usage_table import UsageRow, UsageTable
 from owui_host.task_models import chosen_task_models
 from shells.administration import (
+    MILLIONTHS,
     UNKNOWN_CALL,
     CallFacts,
     ResponseCounts,
@@ -34,8 +35,6 @@ from shells.valve_words import fits_pattern
 
 _OVERDRAFT = 1.1
 """The share of a limit at which an answer ends that began below it."""
-_MICRO = 1_000_000
-"""The table holds millionths of a US dollar."""
 _NOT_READ = (
     "A rule of USER_LIMITS_JSON that applies to you is invalid. Tell an administrator."
 )
@@ -168,7 +167,7 @@ class UserLimits:
                 input=counts.input,
                 cached=counts.cached,
                 output=counts.output,
-                money=round((cost or 0) * _MICRO),
+                money=round((cost or 0) * MILLIONTHS),
             )
             self.rows.append(row)
             self.table.add(row, counts.bought)
@@ -182,7 +181,7 @@ class UserLimits:
             start = period_start(rule.per, self.today).isoformat()
             rows = [row for row in self.rows if row.day >= start]
             if rule.money is not None:
-                money = sum(row.money for row in rows) / _MICRO
+                money = sum(row.money for row in rows) / MILLIONTHS
                 yield _Budget(rule, rule.money, money, format_money)
             if rule.tokens is not None:
                 tokens = sum(row.input + row.output for row in rows)

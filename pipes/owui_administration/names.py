@@ -21,7 +21,6 @@ class NameCheck:
     """Looks names up when an administrator asks, at most once a minute."""
 
     def __init__(self) -> None:
-        """Know nothing yet."""
         self._texts = ("", "")
         self._until = 0.0
         self._problem = ""

@@ -69,15 +69,13 @@ class _Tracer(Protocol):
 class _Counter(Protocol):
     """OpenTelemetry's."""
 
-    def add(self, amount: float, attributes: _Attributes) -> None:
-        """Count."""
+    def add(self, amount: float, attributes: _Attributes) -> None: ...
 
 
 class _Histogram(Protocol):
     """OpenTelemetry's."""
 
-    def record(self, amount: float, attributes: _Attributes) -> None:
-        """Note a number."""
+    def record(self, amount: float, attributes: _Attributes) -> None: ...
 
 
 class _Meter(Protocol):
@@ -127,7 +125,6 @@ class ServerWords:
     """The words of servers that are kept apart, for all calls of the pipe."""
 
     def __init__(self) -> None:
-        """Know none yet."""
         self._known: set[str] = set()
 
     def known_or_other(self, word: str) -> str:
@@ -144,7 +141,6 @@ class Telemetry:
     """What the host's collector learns of one call of the pipe."""
 
     def __init__(self, facts: CallFacts, words: ServerWords) -> None:
-        """Measure nothing yet."""
         self._facts = facts
         self._words = words
         self._run: _Run | None = None
@@ -267,7 +263,6 @@ class _Run:
             return await anext(events, None)
 
     def _note(self, words: EventWords) -> None:
-        """Note an event."""
         match words.word:
             case "text" if not self._has_text:
                 self._has_text = True

@@ -14,7 +14,7 @@ from owui_administration.rules import PERIODS, longest_ago, period_start
 from owui_administration.usage_picture import day_picture, user_picture
 from owui_administration.usage_table import UsageRow, UsageTable
 from owui_chat.wording import USAGE_HEADING
-from shells.administration import CallFacts, Purchases, SaveFile
+from shells.administration import MILLIONTHS, CallFacts, Purchases, SaveFile
 
 _COMMAND = "/usage"
 _DAYS = re.compile(r"([1-9]\d{0,2})d", re.ASCII)
@@ -28,7 +28,6 @@ _MAX_LISTED = 5000
 _MAX_IN_FILE = 100_000
 _SUMS = ("US dollars", "requests", "input tokens", "cached input", "output tokens")
 """The dollars first: a phone shows the first columns."""
-_PER_DOLLAR = 1_000_000
 _WEEK = 7
 _FEW_REQUESTS = 20
 """The share of a week with fewer of them is chance."""
@@ -98,7 +97,6 @@ class UsageReport:
         today: date,
         save_file: SaveFile | None = None,
     ) -> None:
-        """Take who asks."""
         self._table = table
         self._facts = facts
         self._today = today
@@ -316,7 +314,7 @@ def _purchase_table(parts: Purchases, all_rows: Sequence[UsageRow]) -> str:
 
     def add(name: str, count: int, unit: str, amount: int) -> None:
         if count:
-            rows.append((name, f"{count:,} {unit}", f"{amount / _PER_DOLLAR:.4f}"))
+            rows.append((name, f"{count:,} {unit}", f"{amount / MILLIONTHS:.4f}"))
 
     add("Reading the chats", parts.input, "tokens", parts.itemized_money - named)
     add("Reasoning", parts.reasoning, "tokens", parts.reasoning_money)
@@ -339,7 +337,7 @@ def _sum_cells(name: str, rows: Sequence[UsageRow]) -> _Cells:
 
 def _numbers(rows: Sequence[UsageRow]) -> tuple[str | int, ...]:
     """Return the cells of what rows come to."""
-    dollars = sum(row.money for row in rows) / _PER_DOLLAR
+    dollars = sum(row.money for row in rows) / MILLIONTHS
     return (
         f"{dollars:.4f}",
         sum(row.requests for row in rows),
@@ -351,7 +349,7 @@ def _numbers(rows: Sequence[UsageRow]) -> tuple[str | int, ...]:
 
 def _money(amount: int) -> str:
     """Return an amount as a bursar writes it."""
-    dollars = amount / _PER_DOLLAR
+    dollars = amount / MILLIONTHS
     return f"${dollars:,.2f}" if dollars >= 0.01 or not amount else f"${dollars:.4f}"
 
 

@@ -13,6 +13,7 @@ from datetime import date
 from typing import Any
 
 from owui_administration.usage_table import UsageRow
+from shells.administration import MILLIONTHS
 
 _COLORS = (
     "#275AB6",
@@ -28,7 +29,6 @@ _COLORS = (
 one kind of cones (Machado et al. 2009); each is seen on white and on black."""
 _COLOR_OF_OTHERS = "#999999"
 _MOST_USERS = 10
-_MILLIONTHS = 1_000_000
 _MOST_BARS = 92
 """Above that many days a bar is a week."""
 _MOST_LABELS = 5
@@ -196,13 +196,13 @@ def user_picture(rows: Sequence[UsageRow], all_money: int) -> str:
     title = {"text": "US dollars by user"}
     rest = all_money - sum(money for _, money in top)
     if rest > 0:
-        title["subtitle"] = f"All others: ${rest / _MILLIONTHS:,.2f}"
-    digits = 2 if top[0][1] >= _MILLIONTHS // 20 else 4
+        title["subtitle"] = f"All others: ${rest / MILLIONTHS:,.2f}"
+    digits = 2 if top[0][1] >= MILLIONTHS // 20 else 4
     values = [
         {
             "user": name,
-            "dollars": money / _MILLIONTHS,
-            "label": f"${money / _MILLIONTHS:,.{digits}f}",
+            "dollars": money / MILLIONTHS,
+            "label": f"${money / MILLIONTHS:,.{digits}f}",
         }
         for name, money in top
     ]
@@ -249,14 +249,14 @@ def _inline_csv(head: str, lines: Sequence[str]) -> dict[str, Any]:
 
 
 def _dollars(money: int) -> str:
-    return f"{money / _MILLIONTHS:.4f}".rstrip("0").rstrip(".")
+    return f"{money / MILLIONTHS:.4f}".rstrip("0").rstrip(".")
 
 
 def _money_format(most: int) -> str:
     """Return the format of an axis, with the digits that its numbers need."""
-    if most >= 5 * _MILLIONTHS:
+    if most >= 5 * MILLIONTHS:
         return "$,.0f"
-    return "$.2f" if most >= _MILLIONTHS // 20 else "$.4f"
+    return "$.2f" if most >= MILLIONTHS // 20 else "$.4f"
 
 
 def _block(picture: dict[str, Any]) -> str:

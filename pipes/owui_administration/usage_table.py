@@ -131,7 +131,6 @@ class UsageTable:
     """The tables, and what is still to be added to them."""
 
     def __init__(self) -> None:
-        """Touch nothing yet."""
         self.problem = ""
         self._due: dict[tuple[str, str, str], tuple[UsageRow, Purchases]] = {}
         self._writer: asyncio.Task[None] | None = None
@@ -268,7 +267,6 @@ async def _run_with_tables(*statements: tuple[str, object]) -> list[Sequence[obj
 
 
 def _read_row(row: Sequence[object]) -> UsageRow:
-    """Return a row of the table."""
     user_id, day, model, requests, input_tokens, cached, output_tokens, money = row
     return UsageRow(
         user_id=str(user_id),

@@ -72,7 +72,6 @@ def _beginning(figures: AnswerFigures) -> str:
 
 
 def _duration(seconds: float) -> str:
-    """Return a duration as people say it."""
     whole = round(seconds)
     if whole == 0:
         return "under a second"

@@ -1,6 +1,6 @@
 """title: OpenAI Responses Manifold
 author: The authors of OpenAI Responses Manifold
-version: 1.0.0
+version: 1.1.0.dev
 required_open_webui_version: 0.11.4
 license: MIT
 description: GPT models over the Responses API, with reasoning that is remembered.
@@ -101,7 +101,7 @@ class Pipe:
         self._connections = Connections()
         self._capabilities = AccountCapabilities()
         self._listing = Listing()
-        self._capabilities.shutdown_dates = self._listing.shutdown_dates
+        self._capabilities.listed = self._listing
         self._threads = ToolThreads()
 
     async def pipes(self) -> list[dict[str, str]]:
@@ -134,7 +134,12 @@ class Pipe:
             caller=read_caller(body, user, metadata, __task__),
             config=config,
             capabilities=self._capabilities,
-            log=RunLog(config.log_level, config.secrets, new_ulid()[-10:]),
+            log=RunLog(
+                config.log_level,
+                config.secrets,
+                new_ulid()[-10:],
+                keeps_all=config.shows_log,
+            ),
             host=HostContext(
                 tools=__tools__ or {},
                 request=__request__,

@@ -77,7 +77,7 @@ async def receive_attached(sandbox: SandboxTools, call: SandboxCall) -> list[str
             _read_attached_file, file.id, call.user_id, sandbox.max_file_bytes
         )
         offered.append(OfferedFile(file.id, file.name, read))
-    return await sandbox.receive(call.key, offered) if offered else []
+    return await sandbox.receive(call.key, offered)
 
 
 async def _read_attached_file(

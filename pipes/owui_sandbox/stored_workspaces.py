@@ -58,7 +58,6 @@ class StoredWorkspaces:
     """Lends each workspace to one run at a time, in all processes of the server."""
 
     def __init__(self, folder: Path, limits: SharedLimits) -> None:
-        """Create nothing yet."""
         self.runs = RunQueue(limits)
         self._folder = folder
         self._limits = limits

@@ -1,7 +1,7 @@
 """
 title: Sandbox
 author: The authors of OpenAI Responses Manifold
-version: 1.0.0
+version: 1.1.0.dev
 required_open_webui_version: 0.11.4
 license: MIT
 description: Lets the model run Python and shell commands, and keep files, in a sandbox.
@@ -46,7 +46,6 @@ class Tools:
     Valves = SandboxValves
 
     def __init__(self) -> None:
-        """Start nothing yet."""
         self.valves = self.Valves()
         self._sandboxes: dict[str, SandboxTools] = {}
 

@@ -18,6 +18,9 @@ ADMINISTRATION_CONTRACT = 2
 """The number of what this module describes. Files of different releases work together
 as long as they have the same; whoever changes what goes between them raises it."""
 
+MILLIONTHS = 1_000_000
+"""Of a US dollar: money is counted in whole ones, here and in the filter's table."""
+
 _PipeEvent = TypeVar("_PipeEvent")
 _ToolOutcome = TypeVar("_ToolOutcome")
 

@@ -11,7 +11,6 @@ class AuditLog:
     """Writes the lines about a run to the server's log."""
 
     def __init__(self, log: AnswerLog, host: str) -> None:
-        """Note where its requests go."""
         self._log = log
         self._host = host
         self._audited: AuditedRequest | None = None

@@ -2,24 +2,13 @@
 
 import os
 from collections.abc import Mapping
-from typing import Protocol
 
-from openai_responses.endpoint import Compatibility, Endpoint
+from openai_responses.endpoint import Endpoint
 from openai_responses.errors import InvalidRequest
 from openai_responses.json_input import parse_string_map
+from settings.shared_valves import SharedValves
 from shells.shell import Shell
 from shells.valve_messages import HEADERS_EXAMPLE, valve_error
-
-
-class EndpointValves(Protocol):
-    """The valves about the server that both shells have, without secrets."""
-
-    BASE_URL: str
-    ORGANIZATION: str
-    PROJECT: str
-    COMPATIBILITY: Compatibility
-    CA_BUNDLE: str
-    VERIFY_SSL: bool
 
 
 def environment_key() -> str:
@@ -46,7 +35,7 @@ def read_headers(text: str, shell: Shell) -> Mapping[str, str]:
 
 
 def endpoint_of_valves(
-    valves: EndpointValves,
+    valves: SharedValves,
     *,
     api_key: str,
     proxy: str,

@@ -1,8 +1,8 @@
 """A valve that holds a JSON object with documented keys.
 
 One such valve replaces many fields that are rarely changed. Its keys are checked one by
-one: a number out of its range becomes the nearest allowed one (seed 000, section 3.3),
-a key with any other invalid value gets its default, and the others still apply.
+one: a number out of its range becomes the nearest allowed one, a key with any other
+invalid value gets its default, and the others still apply.
 """
 
 from typing import TypeVar

@@ -1,6 +1,6 @@
 """The budget of a strategy, and the texts for the model when it is used up.
 
-The texts about rounds and failures are the seed's
+The texts about rounds and failures are specified
 (docs/reference/pipelines-server.md, "Texts for the model").
 """
 
@@ -16,7 +16,7 @@ MAX_CALLS = 1000
 def build_budget(parameters: StrategyParameters) -> Budget:
     """Return the limits of an answer."""
     return Budget(
-        rounds=parameters.rounds,
+        rounds=parameters.maximum_iterations,
         calls=MAX_CALLS,
         seconds=parameters.maximum_seconds,
         tokens=parameters.maximum_tokens,
@@ -32,7 +32,7 @@ def build_call_texts(
     """
     return CallTexts(
         failed=f"{TOOL_FAILED_TEXT}\n{{cause}}",
-        rounds=f"Maximum iteration limit ({parameters.rounds}) reached. Cannot call "
+        rounds=f"Maximum iteration limit ({parameters.maximum_iterations}) reached. Cannot call "
         "tool '{tool}'. Please consider increasing the iteration limit.",
         calls=f"Call limit ({calls}) reached. Cannot call tool '{{tool}}'.",
         seconds=f"Time limit ({parameters.maximum_seconds:g} s) reached. Cannot call "

@@ -18,7 +18,6 @@ class MergingProvider:
     """A provider whose answers have each call once."""
 
     def __init__(self, provider: Provider) -> None:
-        """Take the answers of another provider."""
         self._provider = provider
 
     async def generate(

@@ -1,4 +1,4 @@
-"""The figures of an answer: the seed's `execution_metadata`."""
+"""The figures of an answer: the specified `execution_metadata`."""
 
 from typing import Any, NamedTuple
 

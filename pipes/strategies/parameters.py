@@ -1,17 +1,17 @@
-"""The parameters of a strategy: the seed's names, limits and defaults.
+"""The parameters of a strategy: names, limits and defaults.
 
 Both strategies take the same. `model`, `instruction`, `prompt_policy_overrides`,
-`context`, `maximum_iterations` and `emit_intermediate_thoughts` are the contract of the
-seed (gpt5_dify_plugins_design, section 4.3); the others are ours.
+`context`, `maximum_iterations` and `emit_intermediate_thoughts` are specified
+(docs/reference/specification.md, P9 and P42); the others are ours.
 """
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from pydantic import (
     BaseModel,
+    ConfigDict,
     Field,
     StrictBool,
     StrictStr,
@@ -29,49 +29,23 @@ STRATEGY_NAMES: Mapping[str, str] = {
 }
 """The strategies by their ids. They are one loop under two names (R7)."""
 
-MAX_ITERATIONS = 30
-MAX_SECONDS = 86_400
-MAX_TOKENS = 100_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class StrategyParameters:
-    """What a strategy has to do.
-
-    `maximum_iterations` counts the rounds that may call tools, 1 to 30.
-    `maximum_seconds` includes the model and the tools that run here; 0 means no limit,
-    as for `maximum_tokens`. At a limit the model answers with what it has.
-    """
-
-    model: str = ""
-    instruction: str = ""
-    prompt_policy_overrides: str = ""
-    context: object = None
-    """What the agent knows: a text, an object, or a list of them (`read_context`)."""
-    policy_style: PolicyStyle = "full"
-    guide: Guide = NO_GUIDE
-    maximum_iterations: int = 6
-    maximum_seconds: float = 0.0
-    maximum_tokens: int = 0
-    emit_intermediate_thoughts: bool = True
-
-    @property
-    def rounds(self) -> int:
-        """The number of rounds that may call tools, within its range."""
-        return max(1, min(self.maximum_iterations, MAX_ITERATIONS))
-
-
-_RANGES: Mapping[str, tuple[int, int]] = {
-    "maximum_iterations": (1, MAX_ITERATIONS),
-    "maximum_seconds": (0, MAX_SECONDS),
-    "maximum_tokens": (0, MAX_TOKENS),
+RANGES: Mapping[str, tuple[int, int]] = {
+    "maximum_iterations": (1, 30),
+    "maximum_seconds": (0, 86_400),
+    "maximum_tokens": (0, 100_000_000),
 }
 """The least and the greatest value of a parameter."""
-_SEED = StrategyParameters()
 
 
-class StrategySettings(BaseModel):
-    """The parameters as an administrator writes them, in one JSON object."""
+class StrategyParameters(BaseModel):
+    """What a strategy has to do, and the keys of AGENT_JSON.
+
+    `maximum_iterations` counts the rounds that may call tools. `maximum_seconds`
+    includes the model and the tools that run here. At a limit the model answers with
+    what it has.
+    """
+
+    model_config = ConfigDict(frozen=True)
 
     model: StrictStr = Field(
         default="gpt-6.1-sol",
@@ -80,11 +54,11 @@ class StrategySettings(BaseModel):
         "the switch *Agent* it is the model of the chat.",
     )
     instruction: StrictStr = Field(
-        default=_SEED.instruction,
+        default="",
         description="What an agent is for. The system prompt of the chat follows it.",
     )
     prompt_policy_overrides: StrictStr = Field(
-        default=_SEED.prompt_policy_overrides,
+        default="",
         description="Changed policies: a text, which is added, or an object, which "
         "replaces some of them (docs/agent.md).",
     )
@@ -94,7 +68,7 @@ class StrategySettings(BaseModel):
         "with `title`, `content` and `url`. They are sources below each answer.",
     )
     policy_style: PolicyStyle = Field(
-        default=_SEED.policy_style,
+        default="full",
         description="Length of the policies: `full`, `lean` (a sentence each), or "
         "`auto`, which depends on the model.",
     )
@@ -106,21 +80,21 @@ class StrategySettings(BaseModel):
         "`initialMemories`.",
     )
     maximum_iterations: int = Field(
-        default=_SEED.maximum_iterations,
+        default=6,
         description="Maximum number of rounds that may call tools, 1 to 30; then the "
         "model answers with what it has.",
     )
     maximum_seconds: int = Field(
-        default=int(_SEED.maximum_seconds),
+        default=0,
         description="Time limit of an answer and its tools, excluding time waiting "
         "for people. 0: none.",
     )
     maximum_tokens: int = Field(
-        default=_SEED.maximum_tokens,
+        default=0,
         description="Token limit of all rounds of an answer. 0: none.",
     )
     emit_intermediate_thoughts: StrictBool = Field(
-        default=_SEED.emit_intermediate_thoughts,
+        default=True,
         description="Show what the model writes between calls of tools. Off: only "
         "the answer.",
     )
@@ -147,26 +121,14 @@ class StrategySettings(BaseModel):
             raise ValueError("there is no such guide")
         return BUILT_IN_GUIDES[value]
 
-    @field_validator(*_RANGES, mode="before")
+    @field_validator(*RANGES, mode="before")
     @classmethod
     def _move_into_range(cls, value: object, info: ValidationInfo) -> int:
         """Return a number, moved into its range (R5); raises ValueError."""
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise ValueError("it must be a number")
-        least, most = _RANGES[str(info.field_name)]
+        least, most = RANGES[str(info.field_name)]
         return clamp_number(value, least, most, least)
 
-    def parameters(self) -> StrategyParameters:
-        """Return what a strategy works with."""
-        return StrategyParameters(
-            model=self.model,
-            instruction=self.instruction,
-            prompt_policy_overrides=self.prompt_policy_overrides,
-            context=self.context,
-            policy_style=self.policy_style,
-            guide=self.guide,
-            maximum_iterations=self.maximum_iterations,
-            maximum_seconds=self.maximum_seconds,
-            maximum_tokens=self.maximum_tokens,
-            emit_intermediate_thoughts=self.emit_intermediate_thoughts,
-        )
+
+DEFAULTS = StrategyParameters()

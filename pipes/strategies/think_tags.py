@@ -30,7 +30,6 @@ class ThinkTagParser:
     """
 
     def __init__(self) -> None:
-        """Begin outside of any tag."""
         self._is_thought = False
         self._previous = ""
         self._held = ""

@@ -1,42 +1,52 @@
-"""Converts run events so that thoughts are shown as reasoning, or left out.
+"""What is shown of an agent's texts between its tools (R14).
 
-Text in a round that calls tools is a thought, and so is text inside `<think>` tags.
-Whether a round calls tools is known only when a call arrives:
+The answer is the text of the round that calls no tool. Text of another round is a step,
+and text in think tags is a thought. Whether a round calls tools is known only when a
+call arrives:
 
-    text of a round       thoughts are shown             thoughts are not shown
-    before a call         shown; becomes a thought       held back; dropped when a
-                          when a call arrives            call arrives, else shown
-    after a call          a thought                      dropped
-    phase commentary      a thought; the last one also   dropped, unless there is no
-                          the answer if there is none    other answer
-    phase final_answer    as before a call               shown
-    no tools offered      shown                          shown
+    text of a round         thoughts are shown          thoughts are not shown
+    before a call           shown; a step when a        held back; hidden when a call
+                            call arrives                arrives, else shown
+    after a call            a step                      hidden
+    phase commentary        a step; the last one also   hidden, unless there is no
+                            the answer if there is      other answer
+                            none
+    phase final_answer      as before a call            shown
+    no tools offered        shown                       shown
+    in think tags           a thought                   left out
+    a call without a word   a thought that names the    nothing
+                            tool
+
+`IntermediateTexts` hides whole messages, and comes first. `ShownThoughts` shows what is
+left. Where a record of each message is stored by its index, as in the pipe, a step stays
+the message that it is. Elsewhere it is shown as a thought.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 
 from openai_responses.items import (
     Item,
+    content_parts,
     is_call,
     is_commentary,
     item_type,
     message_text,
 )
+from openai_responses.json_input import as_text
 from openai_responses.loop.events import (
     HiddenMessage,
     ResponseDone,
     RunDone,
     RunEvent,
-    Status,
-    ToolOutput,
 )
 from openai_responses.transport.stream import (
-    AnnotationAdded,
     ItemAdded,
     ItemDone,
     ItemEvent,
     TextDelta,
 )
+from owui_chat.events import AnswerEvent, CitedEvent, SourceCited
 from strategies.shown_parts import ShownPart, announcement
 from strategies.think_tags import (
     TextSpan,
@@ -46,276 +56,467 @@ from strategies.think_tags import (
 )
 
 
-class _MessageParts:
-    """Shows a message as thoughts and answer texts.
+class IntermediateTexts:
+    """Hides the messages that are steps, if thoughts are not shown.
 
-    Text that is held back waits for `release` or `become_thought`.
+    Text that may become a step is held back until that is known: a model that names the
+    phase of its messages says it at their beginning, with others a call tells. What is
+    hidden is sent to the model again.
+
+    Of the current round, `_may_call` says whether the model may call tools,
+    `_has_called` whether it has, and `_has_answer` whether a message is known to be the
+    answer. `_hidden` are the hidden messages of the whole run.
     """
 
-    def __init__(
-        self,
-        item: Item,
-        new_index: Callable[[], int],
-        *,
-        shows_thoughts: bool,
-        is_thought: bool,
-    ) -> None:
-        """Take the message as it begins; `is_thought` says that all of it is one."""
-        self.is_thought = is_thought
-        self.is_held = False
-        self.is_commentary = is_commentary(item)
-        self._item = item
-        self._new_index = new_index
-        self._shows_thoughts = shows_thoughts
-        self._parser = ThinkTagParser()
-        self._held: list[TextSpan] = []
-        """The spans that wait while `is_held`."""
-        self._parts: list[ShownPart] = []
-        """The parts on the page."""
-        self._is_complete = False
-
-    @property
-    def text(self) -> str:
-        """The text shown as the answer, joined as the host joins it."""
-        return "\n".join(part.text for part in self._parts if not part.is_thought)
-
-    @property
-    def is_shown(self) -> bool:
-        """Whether any part of the message was shown."""
-        return bool(self._parts)
-
-    def add_text(self, text: str) -> Iterator[RunEvent]:
-        """Yield what can be shown after more text has come."""
-        yield from self._show_spans(self._parser.feed(text))
-
-    def close(self) -> Iterator[RunEvent]:
-        """Yield text that could have been the beginning of a tag."""
-        yield from self._show_spans(self._parser.feed("", at_end=True))
-
-    def end(self, item: Item) -> Iterator[RunEvent]:
-        """Yield the end of the message; `item` is the complete one."""
-        self._item = item
-        self._is_complete = True
-        yield from self.close()
-        yield from self._end_last()
-
-    def become_thought(self) -> Iterator[RunEvent]:
-        """Turn the shown text into a thought: its round calls a tool."""
-        self.is_thought = True
-        self._held = []
-        if not self._shows_thoughts:
-            return
-        for part in self._parts:
-            if not part.is_thought:
-                part.is_thought = True
-                yield part.end_event()
-
-    def turn_into(self, thought: Item) -> Iterator[RunEvent]:
-        """Yield the end of a text that was a thought (loop/tagged_thoughts.py)."""
-        for part in self._parts:
-            if part.is_thought:
-                yield part.end_event()
-            else:
-                yield ItemDone(part.index, thought)
-
-    def release(self) -> Iterator[RunEvent]:
-        """Yield what was held back."""
-        held = self._held
-        self.is_held = False
-        self._held = []
-        yield from self._show_spans(held)
-        yield from self.close()
-        if self._is_complete:
-            yield from self._end_last()
-
-    def repeat_as_answer(self) -> Iterator[RunEvent]:
-        """Yield a message that was shown as a thought again, as the answer."""
-        text = _answer_text(self._item)
-        if text and not self.text:
-            yield from self._add_part(is_thought=False).events(text)
-
-    def _show_spans(self, spans: list[TextSpan]) -> Iterator[RunEvent]:
-        """Yield spans as parts; those that are held back or not shown are not."""
-        for span in spans:
-            is_thought = span.is_thought or self.is_thought
-            if self.is_held:
-                self._held.append(span)
-            elif self._shows_thoughts or not is_thought:
-                yield from self._show(span.text, is_thought)
-
-    def _show(self, text: str, is_thought: bool) -> Iterator[RunEvent]:
-        """Yield a text in the last part, or in a new one of its kind."""
-        last = self._parts[-1] if self._parts else None
-        if last is None or last.is_thought is not is_thought:
-            text = text.lstrip()  # blank lines between a thought and an answer
-            if not text:
-                return
-            if last:
-                yield last.end_event()
-            last = self._add_part(is_thought)
-            yield last.start_event()
-        yield last.add_text(text)
-
-    def _add_part(self, is_thought: bool) -> ShownPart:
-        """Return a new part; the first one has the id of the message."""
-        index = self._new_index()
-        message_id = str(self._item.get("id") or "")
-        part_id = message_id or "msg"
-        if self._parts or not message_id:
-            part_id = f"{part_id}_{index}"
-        part = ShownPart(index, part_id, is_thought)
-        self._parts.append(part)
-        return part
-
-    def _end_last(self) -> Iterator[RunEvent]:
-        """Yield the end of the last part; a message in one part ends unchanged."""
-        if not self._parts:
-            return
-        last = self._parts[-1]
-        text = message_text(self._item)
-        is_one_part = parse_spans(text) == [TextSpan(is_thought=False, text=text)]
-        if is_one_part and not last.is_thought:
-            last.text = text
-            yield ItemDone(last.index, self._item)
-        else:
-            yield last.end_event()
-
-
-class ThoughtFilter:
-    """Shows one run, over all its rounds, under its own indexes."""
-
-    def __init__(self, *, shows_thoughts: bool) -> None:
-        """Start before the first round."""
-        self._shows_thoughts = shows_thoughts
+    def __init__(self, *, are_shown: bool) -> None:
+        self._are_shown = are_shown
         self._may_call = False
-        """Whether the model may call tools in this round."""
         self._has_called = False
-        """Whether it has called one."""
-        self._has_thought = False
-        """Whether this round brought reasoning."""
-        self._next_index = 0
-        self._indexes: dict[int, int] = {}
-        """The indexes of items that are not messages, by those in the run."""
-        self._messages: dict[int, _MessageParts] = {}
-        """The messages of this round, by their indexes in the run."""
+        self._has_answer = False
+        self._held: dict[int, list[RunEvent]] = {}
+        """The events of each message that is held back, by its index."""
+        self._hidden: list[Item] = []
+        self._hidden_indexes: set[int] = set()
 
     def begin_round(self, *, may_call: bool) -> None:
         """Prepare for another answer of the model."""
         self._may_call = may_call
         self._has_called = False
-        self._has_thought = False
+        self._has_answer = False
+
+    def feed(self, event: RunEvent) -> Iterator[RunEvent]:
+        """Yield what is shown of an event."""
+        match event:
+            case _ if self._are_shown:
+                yield event
+            case ItemAdded() if is_call(event.item):
+                self._has_called = True
+                yield from self._hide(self._held)
+                yield event
+            case ItemAdded() if event.item.get("phase") == "final_answer":
+                self._has_answer = True
+                yield from self._hide(self._held)
+                yield event
+            case ResponseDone():
+                yield from self._release()
+                yield event
+            case RunDone():
+                yield from self._release()
+                hidden = {id(item) for item in self._hidden}
+                output = [item for item in event.output if id(item) not in hidden]
+                yield event._replace(output=tuple(output))
+            case ItemDone() if event.output_index in self._hidden_indexes:
+                self._hidden.append(event.item)  # it went on, and ends again
+                yield HiddenMessage(event.output_index, event.item)
+            case _:
+                is_held = self._hold(event)
+                if not is_held:
+                    yield event
+
+    def _hold(self, event: RunEvent) -> bool:
+        """Hold an event back if it belongs to a message that may be hidden.
+
+        Returns whether it is held.
+        """
+        if not isinstance(event, ItemEvent):
+            return False
+        if event.output_index in self._hidden_indexes:
+            return True
+        begins = isinstance(event, ItemAdded) and item_type(event.item) == "message"
+        if begins and self._may_call:
+            self._held[event.output_index] = []
+        if event.output_index not in self._held:
+            return False
+        if isinstance(event, ItemDone) and item_type(event.item) != "message":
+            # Its text was a thought (loop/tagged_thoughts.py), which is nowhere.
+            del self._held[event.output_index]
+            return True
+        self._held[event.output_index].append(event)
+        return True
+
+    def _release(self) -> Iterator[RunEvent]:
+        """Yield what is left at the end of a response.
+
+        Commentary is the answer only if there is no other.
+        """
+        for events in self._held.values():
+            if not _is_commentary_message(events):
+                self._has_answer = True
+        for index, events in list(self._held.items()):
+            is_step = _is_commentary_message(events) and self._has_answer
+            if self._has_called or is_step:
+                yield from self._hide([index])
+            else:
+                yield from events
+        self._held = {}
+
+    def _hide(self, indexes: Iterable[int]) -> Iterator[RunEvent]:
+        """Yield the messages at `indexes` as hidden ones, if they are complete."""
+        for index in list(indexes):  # a copy: hidden messages leave `_held`
+            last = self._held[index][-1]
+            if isinstance(last, ItemDone):
+                del self._held[index]
+                self._hidden.append(last.item)
+                self._hidden_indexes.add(index)
+                yield HiddenMessage(index, last.item)
+
+
+def _is_commentary_message(events: Sequence[RunEvent]) -> bool:
+    first = events[0]
+    return isinstance(first, ItemAdded) and is_commentary(first.item)
+
+
+_READ_KINDS = ("text", "refusal", "summary", "reasoning")
+"""The kinds of deltas that people read."""
+
+
+@dataclass(slots=True)
+class _Message:
+    """A message of the current response."""
+
+    added: ItemAdded
+    """Its beginning, which waits for the first text of the answer: a thought that comes
+    before stands in front of the message."""
+    is_step: bool
+    """Whether all of it is shown as a thought."""
+    parser: ThinkTagParser = field(default_factory=ThinkTagParser)
+    has_begun: bool = False
+    """Whether its beginning was shown."""
+    texts: list[str] = field(default_factory=list)
+    """What was shown as the answer."""
+    has_thought: bool = False
+    """Whether the model has written a thought."""
+    thought: ShownPart | None = None
+    """The thought that is open on the page."""
+    whole: Item | None = None
+    """The message as it ended."""
+    repeated: ShownPart | None = None
+    """The step that is shown again as the answer, because there is no other."""
+
+
+class ShownThoughts:
+    """Shows the thoughts and messages of one answer over all its responses.
+
+    Thoughts have negative indexes, so that all others stay those of the run: records
+    are stored by them. `keeps_messages` says that there are such records.
+    """
+
+    def __init__(self, *, are_shown: bool, keeps_messages: bool) -> None:
+        self._are_shown = are_shown
+        self._keeps_messages = keeps_messages
+        self._turns_steps = are_shown and not keeps_messages
+        self._last_index = 0
+        self._has_called = False
+        """Whether the current response calls a tool."""
+        self._has_words = False
+        """Whether the current response brought text that people read."""
+        self._messages: dict[int, _Message] = {}
+        """Those of the current response, by their indexes."""
+        self._open: dict[int, _Message] = {}
+        """Those that have not ended."""
+        self._announced: dict[str, Item] = {}
+        """The thoughts that name a tool, by the ids of their calls."""
+        self._answers: dict[int, str] = {}
+        """What is shown as the answer, by the indexes of its messages."""
+
+    def begin_round(self) -> None:
+        """Prepare for another answer of the model.
+
+        A call may be shown after its response, when a person was asked about it.
+        """
         self._messages = {}
+        self._has_called = False
+        self._has_words = False
 
-    def get_text(self, index: int) -> str:
-        """Return the shown answer of this round's message at `index`."""
-        message = self._messages.get(index)
-        return message.text if message else ""
-
-    def show(self, event: RunEvent) -> Iterator[RunEvent]:
+    def feed(self, event: CitedEvent) -> Iterator[CitedEvent]:
         """Yield the events that replace an event."""
         match event:
-            case ItemAdded() if item_type(event.item) == "message":
-                self._messages[event.output_index] = self._start_message(event.item)
-            case TextDelta() if event.output_index in self._messages:
-                yield from self._messages[event.output_index].add_text(event.text)
-            case ItemDone() if event.output_index in self._messages:
-                message = self._messages[event.output_index]
-                if item_type(event.item) == "message":
-                    yield from message.end(event.item)
-                else:
-                    del self._messages[event.output_index]
-                    self._has_thought = True
-                    yield from message.turn_into(event.item)
-            case AnnotationAdded() if event.output_index in self._messages:
-                pass  # the ended item has it again
-            case Status() | HiddenMessage():
-                yield event
+            case ItemAdded():
+                yield from self._begin(event)
+            case TextDelta() if event.output_index in self._open:
+                yield from self._grow(self._open[event.output_index], event)
+            case ItemDone() if event.output_index in self._open:
+                yield from self._end(event)
             case ResponseDone() | RunDone():
-                yield from self._close()
+                yield from self._end_response()
                 yield event
+                if self._keeps_messages:  # calls are shown within their response
+                    self.begin_round()
             case _:
-                yield from self._show_other(event)
+                self._note_words(event)
+                yield event
+
+    def get_text(self, index: int) -> str:
+        """Return what is shown as the answer of the message at `index`."""
+        return self._answers.get(index, "")
 
     def build_carrier(self) -> Iterator[RunEvent]:
         """Yield an empty thought to which details can be attached."""
-        index = self._new_index()
-        yield from ShownPart(index, f"carrier_{index}", is_thought=True).events("")
+        yield from self._new_thought("carrier").events("")
 
-    def _start_message(self, item: Item) -> _MessageParts:
-        """Return a message that begins, by the table of this module."""
-        is_comment = is_commentary(item)
-        is_shown_comment = self._shows_thoughts and is_comment
-        message = _MessageParts(
-            item,
-            self._new_index,
-            shows_thoughts=self._shows_thoughts,
-            is_thought=self._has_called or is_shown_comment,
-        )
-        may_end_in_call = self._may_call and item.get("phase") != "final_answer"
-        if not self._shows_thoughts and not self._has_called:
-            message.is_held = may_end_in_call or is_comment
-        return message
+    def new_index(self) -> int:
+        """Return an index that no item of the run has."""
+        self._last_index -= 1
+        return self._last_index
 
-    def _show_other(self, event: ItemEvent | ToolOutput) -> Iterator[RunEvent]:
-        """Yield an event of any other item under its index among those shown."""
-        if isinstance(event, ItemAdded) and is_call(event.item):
-            yield from self._show_call(event.item)
-        if isinstance(event, TextDelta) and event.kind in ("summary", "reasoning"):
-            self._has_thought = True
-        if event.output_index not in self._indexes:
-            self._indexes[event.output_index] = self._new_index()
-        yield event._replace(output_index=self._indexes[event.output_index])
-
-    def _show_call(self, call: Item) -> Iterator[RunEvent]:
-        """Turn the texts of this round into thoughts, because it calls a tool.
-
-        A round without text gets a thought of ours.
-        """
-        if self._has_called:
+    def _begin(self, event: ItemAdded) -> Iterator[CitedEvent]:
+        """Yield the beginning of an item; that of a message waits."""
+        if self._keeps_messages:
+            for message in self._open.values():
+                yield from _begin_message(message)
+        if item_type(event.item) == "message":
+            is_step = self._has_called or is_commentary(event.item)
+            message = _Message(event, is_step=is_step and self._turns_steps)
+            self._messages[event.output_index] = message
+            self._open[event.output_index] = message
             return
-        self._has_called = True
-        messages = list(self._messages.values())
-        for message in messages:
-            yield from message.become_thought()
-        has_text = self._has_thought or any(message.is_shown for message in messages)
-        if self._shows_thoughts and not has_text:
-            yield from self._announce_call(call)
+        if is_call(event.item) and not self._has_called:
+            self._has_called = True
+            if self._turns_steps:
+                yield from self._turn_messages()
+            if self._are_shown and not self._has_words:
+                yield from self._announce(event.item)
+        yield event
 
-    def _announce_call(self, call: Item) -> Iterator[RunEvent]:
-        """Yield a thought about a call."""
+    def _turn_messages(self) -> Iterator[CitedEvent]:
+        """Yield the messages that were shown as the answer again, now as thoughts."""
+        for index, message in self._messages.items():
+            self._answers.pop(index, None)
+            if message.repeated:
+                message.repeated.is_thought = True
+                yield message.repeated.end_event()
+            elif message.has_begun and not message.is_step:
+                owner = str(message.added.item.get("id") or "msg")
+                text = "".join(message.texts)
+                yield ShownPart(index, owner, is_thought=True, text=text).end_event()
+            message.is_step = True
+
+    def _announce(self, call: Item) -> Iterator[CitedEvent]:
+        """Yield a thought about the first call of a response without a word."""
         call_id = str(call.get("call_id"))
-        thought = ShownPart(self._new_index(), call_id, is_thought=True)
+        thought = self._new_thought(call_id)
         yield from thought.events(announcement(call))
+        self._announced[call_id] = thought.end_event().item
 
-    def _close(self) -> Iterator[RunEvent]:
-        """Yield what is left at the end of a round."""
-        messages = list(self._messages.values())
-        has_answer = any(not message.is_commentary for message in messages)
-        for message in messages:
-            is_step = self._has_called or (message.is_commentary and has_answer)
-            if not message.is_held:
-                yield from message.close()
-            elif not is_step:
-                yield from message.release()
-        lacks_answer = not (self._has_called or has_answer)
-        if self._shows_thoughts and messages and lacks_answer:
-            yield from messages[-1].repeat_as_answer()
+    def _grow(self, message: _Message, event: TextDelta) -> Iterator[CitedEvent]:
+        """Yield more text of a message."""
+        self._note_words(event)
+        if event.kind != "text":
+            yield from _begin_message(message)
+            yield event
+            return
+        yield from self._show_spans(message, message.parser.feed(event.text))
 
-    def _new_index(self) -> int:
-        """Return a free index."""
-        index = self._next_index
-        self._next_index += 1
-        return index
+    def _end(self, event: ItemDone) -> Iterator[CitedEvent]:
+        """Yield the rest of a message, and its end with the text of the answer."""
+        index = event.output_index
+        message = self._open.pop(index)
+        yield from self._close(message)
+        if self._keeps_messages:
+            yield from _begin_message(message)
+            if not message.texts and message_text(event.item):
+                # Whoever records the message does it at its first text.
+                yield TextDelta(index, "text", 0, "")
+        if item_type(event.item) == "message":
+            message.whole = event.item
+        else:  # its text was a thought (loop/tagged_thoughts.py)
+            del self._messages[index]
+        if message.has_begun and not message.is_step:
+            if message.whole:
+                self._answers[index] = answer_text(message_text(message.whole))
+            yield event._replace(shown=answer_text(event.shown))
+
+    def _end_response(self) -> Iterator[CitedEvent]:
+        """Yield what is left of messages that were interrupted.
+
+        Commentary that was shown as a thought is the answer too, if there is no other.
+        """
+        for index, message in self._open.items():
+            yield from self._close(message)
+            if self._keeps_messages:
+                yield from _begin_message(message)
+            self._answers[index] = "".join(message.texts)
+        messages = list(self._messages.items())
+        if self._turns_steps and messages and not self._has_called:
+            index, last = messages[-1]
+            text = answer_text(message_text(last.whole or {})).strip()
+            is_missing = all(message.is_step for _, message in messages)
+            if text and is_missing and index not in self._answers:
+                owner = str(last.added.item.get("id") or "msg")
+                part_index = self.new_index()
+                part_id = f"{owner}_{-part_index}"
+                last.repeated = ShownPart(part_index, part_id, is_thought=False)
+                yield from last.repeated.events(text)
+                self._answers[index] = text
+        self._open = {}
+
+    def _close(self, message: _Message) -> Iterator[CitedEvent]:
+        """Yield text that could have been the beginning of a tag, and end a thought."""
+        last_spans = message.parser.feed("", at_end=True)
+        yield from self._show_spans(message, last_spans)
+        yield from _end_thought(message)
+
+    def _show_spans(
+        self, message: _Message, spans: Sequence[TextSpan]
+    ) -> Iterator[CitedEvent]:
+        """Yield the spans of a message: thoughts if they are shown, and texts."""
+        for span in spans:
+            if span.is_thought or message.is_step:
+                message.has_thought = True
+                if self._are_shown:
+                    yield from self._show_thought(message, span.text)
+                continue
+            yield from _end_thought(message)
+            yield from self._show_text(message, span.text)
+
+    def _show_text(self, message: _Message, text: str) -> Iterator[CitedEvent]:
+        """Yield more of the answer; blank lines behind a thought are no part of it.
+
+        A message that may become a thought does not begin with blank lines either.
+        """
+        is_first = not message.texts
+        if is_first and (message.has_thought or not self._keeps_messages):
+            text = text.lstrip()
+        if not text:
+            return
+        message.texts.append(text)
+        yield from _begin_message(message)
+        yield TextDelta(message.added.output_index, "text", 0, text)
+
+    def _show_thought(self, message: _Message, text: str) -> Iterator[CitedEvent]:
+        """Yield more of a thought, or a new one without the blank lines before it."""
+        if message.thought is None:
+            text = text.lstrip()
+            if not text:
+                return
+            owner = str(message.added.item.get("id") or "msg")
+            message.thought = self._new_thought(owner)
+            yield message.thought.start_event()
+        yield message.thought.add_text(text)
+
+    def finish(self, event: AnswerEvent) -> AnswerEvent:
+        """Return an event whose messages are without thoughts, for whoever shows it.
+
+        Whoever records the messages needs the model's own texts, so this comes later.
+        """
+        if isinstance(event, ItemDone):
+            return event._replace(item=_answer_item(event.item))
+        return event
+
+    def whole(self, ended: RunDone) -> RunDone:
+        """Return the end of a run with its output as it is shown."""
+        output: list[Item] = []
+        for item in ended.output:
+            if is_call(item):
+                announced = self._announced.get(str(item.get("call_id")))
+                if announced:
+                    output.append(announced)
+            elif self._are_shown:
+                output += _thought_items(item)
+            output.append(_answer_item(item))
+        return ended._replace(output=tuple(output))
+
+    def _new_thought(self, owner: str) -> ShownPart:
+        """Return a thought that belongs to an item."""
+        index = self.new_index()
+        return ShownPart(index, f"{owner}_{-index}", is_thought=True)
+
+    def _note_words(self, event: CitedEvent) -> None:
+        """Remember that a response has something to read."""
+        if not isinstance(event, TextDelta) or event.kind not in _READ_KINDS:
+            return
+        if event.text.strip():
+            self._has_words = True
+
+
+class RunTexts:
+    """Hides and shows the texts of a run that has no records of its messages."""
+
+    def __init__(self, *, are_shown: bool) -> None:
+        texts = IntermediateTexts(are_shown=are_shown)
+        thoughts = ShownThoughts(are_shown=are_shown, keeps_messages=False)
+        self._texts = texts
+        self._thoughts = thoughts
+        self.get_text = thoughts.get_text
+        self.build_carrier = thoughts.build_carrier
+        self.new_index = thoughts.new_index
+
+    def begin_round(self, *, may_call: bool) -> None:
+        """Prepare for another answer of the model."""
+        self._texts.begin_round(may_call=may_call)
+        self._thoughts.begin_round()
+
+    def feed(self, event: RunEvent) -> Iterator[RunEvent]:
+        """Yield the events that replace an event."""
+        for kept in self._texts.feed(event):
+            for shown in self._thoughts.feed(kept):
+                if isinstance(shown, ItemDone):
+                    yield shown._replace(item=_answer_item(shown.item))
+                elif not isinstance(shown, SourceCited):  # they are added later
+                    yield shown
+
+
+def _begin_message(message: _Message) -> Iterator[CitedEvent]:
+    """Yield the beginning of a message, if it still waits."""
+    if not message.has_begun:
+        message.has_begun = True
+        yield message.added
+
+
+def _end_thought(message: _Message) -> Iterator[CitedEvent]:
+    """Yield the end of the thought that is open, if there is one."""
+    if message.thought:
+        yield message.thought.end_event()
+        message.thought = None
+
+
+def _thought_items(item: Item) -> Iterator[Item]:
+    """Yield the thoughts of a message, as one reasoning item."""
+    if not _has_tags(item):
+        return
+    spans = parse_spans(message_text(item))
+    texts = [span.text.strip() for span in spans if span.is_thought]
+    if any(texts):
+        thought = ShownPart(-1, str(item.get("id") or "msg"), is_thought=True)
+        thought.add_text("\n\n".join(text for text in texts if text))
+        yield thought.end_event().item
+
+
+def _answer_item(item: Item) -> Item:
+    """Return a message without its thoughts; any other item as it is."""
+    if not _has_tags(item):
+        return item
+    parts = [_answer_part(part) for part in content_parts(item.get("content"))]
+    return {**item, "content": parts}
+
+
+def _has_tags(item: Item) -> bool:
+    return item_type(item) == "message" and "think>" in message_text(item).lower()
+
+
+def _answer_part(part: Item) -> Item:
+    """Return a part of a message without thoughts; its citations keep their words."""
+    text = as_text(part.get("text"))
+    answer = dict(part)
+    if text:
+        answer["text"] = answer_text(text)
+    annotations: list[Item] = []
+    for annotation in content_parts(part.get("annotations")):
+        moved = dict(annotation)
+        for name in ("start_index", "end_index"):
+            index = annotation.get(name)
+            if isinstance(index, int):
+                # An index moves by the characters of the thoughts before it.
+                moved[name] = len(answer_text(text[:index]))
+        annotations.append(moved)
+    if annotations:
+        answer["annotations"] = annotations
+    return answer
 
 
 def read_answer_text(output: Iterable[Item]) -> str:
     """Return the answer of a round without calls: no thoughts, no commentary."""
     messages = [item for item in output if item_type(item) == "message"]
     final = [item for item in messages if not is_commentary(item)]
-    texts = [_answer_text(message) for message in final or messages]
+    texts = [answer_text(message_text(item)).strip() for item in final or messages]
     return "\n\n".join(text for text in texts if text)
-
-
-def _answer_text(message: Item) -> str:
-    """Return the text of a message without its thoughts."""
-    return answer_text(message_text(message)).strip()

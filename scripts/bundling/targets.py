@@ -72,6 +72,7 @@ TARGETS = (
         packages=(
             "openai_responses",
             "owui_chat",
+            "settings",
             "shells",
             "strategies",
             "owui_host",
@@ -89,6 +90,7 @@ TARGETS = (
         packages=(
             "openai_responses",
             "owui_chat",
+            "settings",
             "shells",
             "strategies",
             "toolbox",
@@ -114,6 +116,7 @@ TARGETS = (
         packages=(
             "openai_responses",
             "owui_chat",
+            "settings",
             "shells",
             "owui_host",
             "owui_administration",
@@ -132,6 +135,7 @@ TARGETS = (
         packages=(
             "openai_responses",
             "owui_chat",
+            "settings",
             "shells",
             "toolbox",
             "owui_host",

@@ -28,6 +28,8 @@ LLAMA_CPP = Environment(
 MODEL = "smollm2"
 CONTEXT = 2048
 TEMPLATE = Path(__file__).with_suffix(".jinja")
+_ALMOST_FULL = (CONTEXT - 180) // 2
+"""Twice as many tokens leave room for a few words, beside tools and template."""
 _NOBODY = "65534"
 _START_SECONDS = 60
 _STOP_SECONDS = 5
@@ -178,6 +180,9 @@ async def try_llama_cpp(
 
     full = await chat_of().ask("word " * CONTEXT, max_tokens=20)
     expect("a full context is told", "context" in tell.error(full), full)
+    filled = await chat_of().ask("Tell me a long story. " + "Lake. " * _ALMOST_FULL)
+    is_told = "context is full" in str(filled)
+    expect("one that the answer fills", is_told == tells_limits, filled)
 
     killed = chat_of()
     received: list[Any] = []

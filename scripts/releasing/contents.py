@@ -208,7 +208,7 @@ def check_release(folder: Path) -> Iterator[str]:
     for plugin_id, readable in READABLE.items():
         file = folder / packed_name(plugin_id)
         try:
-            unpack(read_packed(file), readable)
+            yield from _check_version(unpack(read_packed(file), readable), readable)
         except (PackedError, OSError) as error:
             yield f"{file.name}: {error}"
     contents: dict[str, str] = {}
@@ -235,10 +235,19 @@ def _check_contents(folder: Path, contents: Mapping[str, str]) -> Iterator[str]:
         if contents[plugin_id] != file.read_text("utf-8"):
             yield f"{plugin_id} to import is not {file.name}."
     for plugin_id in contents.keys() & SWITCHES.keys():
-        built = (ROOT / SWITCHES[plugin_id]).read_text("utf-8")
-        is_same_version = version_of(built) == version_of(contents[plugin_id])
-        if is_same_version and contents[plugin_id] != built:
-            yield f"{plugin_id} to import is not {SWITCHES[plugin_id]}."
+        yield from _check_version(contents[plugin_id], SWITCHES[plugin_id])
     versions = {version_of(content) for content in contents.values()}
     if len(versions) > 1:
         yield f"The files have several versions: {', '.join(sorted(versions))}."
+
+
+def _check_version(released: str, readable: str) -> Iterator[str]:
+    """Yield that a released text is not the built one, though both have one version."""
+    built = (ROOT / readable).read_text("utf-8")
+    version = version_of(built)
+    if version == version_of(released) and released != built:
+        yield (
+            f"release/ holds another {version} of {readable}. A version is released "
+            "once: name the next one, with .dev behind it, in pyproject.toml and in "
+            "the entry modules."
+        )

@@ -83,14 +83,8 @@ def download_page(folder: Path) -> str:
 
 
 def _changes_link(version: str) -> str:
-    """Return the address of the newest section in CHANGELOG.md with entries.
-
-    It is that of the version, unless the files were made between two releases.
-    """
+    """Return the address of the section about a version in CHANGELOG.md."""
     changelog = CHANGELOG.read_text("utf-8")
-    unreleased = changelog.partition("## [Unreleased]\n")[2].partition("\n## [")[0]
-    if unreleased.strip():
-        return "../CHANGELOG.md#unreleased"
     for line in changelog.splitlines():
         if line.startswith(f"## [{version}]"):
             # As GitHub makes an anchor of a heading.

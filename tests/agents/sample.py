@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import fields
 from typing import Any
 
 from gpt5_agent.agent.answer import run_agent
@@ -71,7 +70,7 @@ def called_by_the_host(
     ]
 
 
-PARAMETERS = [field.name for field in fields(StrategyParameters)]
+PARAMETERS = list(StrategyParameters.model_fields)
 
 
 def question(*tools: Any, text: str = "Weather?", **more: Any) -> AgentRequest:

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from agents.sample import called_by_the_host, host_tool
-from calls.outcomes import errors, plain_text
+from calls.outcomes import advice, errors, plain_text, statuses
+from chats.pictures import PIXEL
 from gpt5_agent.pipeline import Pipeline
 from hosts.servers.functions import HostFunctions
 from openai_responses.items import message_text
@@ -19,11 +20,23 @@ from upstream.odd_streams import (
     ANSWER,
     CALLS,
     CITY,
+    FULL_CONTEXT,
     LATE_ENDS,
+    LOADING,
     WHOLE_ANSWERS,
+    answer_without_eyes,
+    assert_thought_ends_before_text,
+    of_context,
     sending,
 )
-from upstream.server import Answerer, Upstream, in_turn, streaming
+from upstream.server import (
+    Answerer,
+    Upstream,
+    in_turn,
+    replying,
+    streaming,
+    until,
+)
 
 pytestmark = pytest.mark.asyncio
 
@@ -36,7 +49,9 @@ each_size = pytest.mark.parametrize("size", [None, 1], ids=["whole", "bytewise"]
 
 
 @asynccontextmanager
-async def agent_at(answer: Answerer) -> AsyncIterator[tuple[Ask, list[Any]]]:
+async def agent_at(
+    answer: Answerer, *, lists_models: bool = False
+) -> AsyncIterator[tuple[Ask, list[Any]]]:
     """What asks an agent of this server, and the bodies that arrive there."""
     async with Upstream(answer) as server:
         pipeline = Pipeline()
@@ -49,13 +64,15 @@ async def agent_at(answer: Answerer) -> AsyncIterator[tuple[Ask, list[Any]]]:
             *,
             is_page: bool = True,
             streams: bool = True,
+            user_id: str = "",
             **more: Any,
         ) -> Any:
             model = f"agents.{AGENT}"
             tools = [host_tool("get_weather"), host_tool("list_ships")]
             body: Json = {"model": model, "messages": messages, "tools": tools, **more}
             if is_page:
-                body = await pipeline.inlet({**body, "metadata": METADATA}, None)
+                metadata = {**METADATA, "user_id": user_id}
+                body = await pipeline.inlet({**body, "metadata": metadata}, None)
                 del body["metadata"]
             given = {"stream": streams, **body}
             answer = await asyncio.to_thread(
@@ -66,6 +83,10 @@ async def agent_at(answer: Answerer) -> AsyncIterator[tuple[Ask, list[Any]]]:
             chunks = await asyncio.to_thread(list, answer)
             return [chunk for chunk in chunks if isinstance(chunk, dict)]
 
+        if lists_models:
+            for _ in range(3):  # pages that list the models
+                pipeline.pipelines()
+            await until(lambda: pipeline._listed._known is not None)
         try:
             yield ask, server.bodies
         finally:
@@ -117,6 +138,61 @@ async def test_plain_client_is_told_that_an_answer_was_cut(
         chunks = await ask([QUESTION], **asked)
         result = await ask([QUESTION], streams=False, **asked)
 
+    choices = [*result["choices"], *(c for e in chunks for c in e.get("choices", ()))]
+    reasons = [choice["finish_reason"] for choice in choices]
+    assert [each for each in reasons if each] == [reason, reason]
+
+
+async def test_thought_ends_before_the_text_begins() -> None:
+    """llama.cpp ends its items with the response (recorded)."""
+    async with agent_at(sending(LATE_ENDS)) as (ask, _):
+        chunks = await ask([QUESTION])
+
+    assert_thought_ends_before_text(chunks)
+
+
+async def test_model_that_cannot_see_is_remembered() -> None:
+    """For who asks; the second question is asked once, without the image."""
+    image = {"type": "image_url", "image_url": {"url": PIXEL}}
+    seen = {"role": "user", "content": [{"type": "text", "text": "See?"}, image]}
+    async with agent_at(answer_without_eyes) as (ask, bodies):
+        chunks = [*await ask([seen], user_id="u"), *await ask([seen], user_id="u")]
+
+    assert errors(chunks) == []
+    assert any("cannot see images" in line for line in statuses(chunks))
+    sent = ["input_image" in json.dumps(body) for body in bodies]
+    assert sent == [True, False, False]
+
+
+async def test_server_that_loads_its_model_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """With one line for all of it, and not as if it were overloaded."""
+    monkeypatch.setattr("openai_responses.retries._LOADING_PAUSE", 0.01)
+    loading = replying(json.dumps({"error": LOADING}), 503)
+    answer = in_turn(*[loading] * 4, sending("vllm.2"))
+    async with agent_at(answer) as (ask, bodies):
+        chunks = await ask([QUESTION])
+
+    assert errors(chunks) == []
+    assert len(bodies) == 5
+    lines = [line for line in statuses(chunks) if "model" in line]
+    assert [line for line in lines if "is loading the model" in line] == lines[:1]
+    assert not any("overloaded" in line for line in lines)
+
+
+@pytest.mark.parametrize(("tokens", "reason"), [(256, "length"), (257, "stop")])
+async def test_full_context_is_told(tokens: int, reason: str) -> None:
+    """llama.cpp calls the answer complete, and lists the size of its context."""
+    answer = of_context(tokens, sending(*[FULL_CONTEXT] * 3))
+    async with agent_at(answer, lists_models=True) as (ask, bodies):
+        page = await ask([QUESTION])
+        chunks = await ask([QUESTION], is_page=False)
+        result = await ask([QUESTION], is_page=False, streams=False)
+
+    assert bodies[0] is None
+    assert len(bodies) == 4
+    assert ("context is full" in advice(page)) == (reason == "length")
     choices = [*result["choices"], *(c for e in chunks for c in e.get("choices", ()))]
     reasons = [choice["finish_reason"] for choice in choices]
     assert [each for each in reasons if each] == [reason, reason]

@@ -8,6 +8,7 @@ from hosts.people.tabs import Tab
 from hosts.people.users import User
 from hosts.sent import chat_bodies, kinds
 from hosts.setup.pipes import install_pipe
+from owui_manifold.call.valves import Valves
 from simulator import Simulator
 
 pytestmark = [
@@ -57,6 +58,7 @@ async def test_chat_of_the_hosts_own_connection_continues(
 
 
 OLD = "old_manifold"
+WITHOUT_EFFECT = OLD_VALVES.keys() - Valves.model_fields
 FIELDS = "\n".join(f"        {name}: Any = None" for name in OLD_VALVES)
 OLD_PIPE = f"""
 from typing import Any
@@ -79,16 +81,28 @@ class Pipe:
 
 
 async def test_stored_settings_of_an_earlier_pipe_are_read_and_saved(
-    tab: Tab, admin: User, simulator: Simulator, pipe_source: str, pipe_valves: Json
+    tab: Tab,
+    admins_tab: Tab,
+    admin: User,
+    simulator: Simulator,
+    pipe_source: str,
+    pipe_valves: Json,
 ) -> None:
-    """The update is not refused, no setting of a user is dropped, both can be saved."""
+    """The update is not refused, no setting of a user is dropped, both can be saved.
+
+    `/check` names each setting that has no effect, until the valves are saved.
+    """
+    server = {name: pipe_valves[name] for name in ("BASE_URL", "API_KEY")}
     await admin.install_function(OLD, OLD_PIPE)
-    await admin.set_valves(OLD, OLD_VALVES)
+    await admin.set_valves(OLD, {**OLD_VALVES, **server})
     await tab.user.set_user_valves(OLD, OLD_USER_VALVES)
 
     try:
         await admin.install_function(OLD, pipe_source)  # refused if it cannot be read
         before = await admin.valves(OLD)
+        await admin.models()
+        # gpt-5-auto cannot be checked: each question has another model.
+        checked = await admins_tab.send(f"{OLD}.gpt-5-thinking-high", "/check")
         saved = await admin.set_valves(OLD, before)
         await install_pipe(
             admin, OLD, pipe_source, {**pipe_valves, "MODEL_ID": "gpt-5.2"}
@@ -97,13 +111,19 @@ async def test_stored_settings_of_an_earlier_pipe_are_read_and_saved(
         await tab.user.set_user_valves(OLD, {**own, "VERBOSITY": "low"})
         # As a page stored it that knew the old word alone.
         turn = await tab.send(f"{OLD}.gpt-5.2", "sim:short hello")
+        sent = chat_bodies(simulator)[-1]
         saved_own = await tab.user.user_valves(OLD)
+        checked_again = await admins_tab.send(f"{OLD}.gpt-5.2", "/check")
     finally:
         await admin.delete_function(OLD)
 
     assert before.keys() == OLD_VALVES.keys()
+    for name in WITHOUT_EFFECT:
+        assert f"**Warning: {name}.**" in checked.text
+        assert name not in checked_again.text
+    assert saved.keys() == before.keys() - WITHOUT_EFFECT
     assert saved["PROMPT_CACHE_KEY"] == "user"
     assert saved["PERSIST_REASONING_TOKENS"] == "response"
     assert turn.error is None
-    assert chat_bodies(simulator)[-1]["text"] == {"verbosity": "low"}
+    assert sent["text"] == {"verbosity": "low"}
     assert saved_own == {"LOG_LEVEL": "inherit", "VERBOSITY": "low"}

@@ -6,6 +6,7 @@ the release, and work.
 
 import json
 from collections.abc import AsyncIterator
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ from hosts.servers.open_webui import OpenWebUI
 from hosts.setup.administration import ADMINISTRATION, counted_requests
 from hosts.setup.own_server import admin
 from releasing.contents import ADMINISTRATION as ADMINISTRATION_FILE
-from releasing.contents import FUNCTIONS, MODELS, PIPE_ID, READABLE
+from releasing.contents import FUNCTIONS, MODELS, PIPE_ID, READABLE, version_of
 from releasing.packed import pack
 from simulator import Simulator
 
@@ -63,12 +64,15 @@ async def test_the_pipe_alone_is_updated(
     await install_release(admin, simulator)
     newer = pipe_source.replace("version: 1.", "version: 2.", 1)
 
-    await admin.install_function(PIPE_ID, pack(newer, READABLE[PIPE_ID]))
+    packed = pack(newer, READABLE[PIPE_ID])
+    await admin.install_function(PIPE_ID, packed)
 
     stored = await admin.call("GET", f"/api/v1/functions/id/{PIPE_ID}")
     assert stored["meta"]["manifest"]["version"].startswith("2.")
     async with Tab(admin) as tab:
         checked = await tab.send(MODEL, "/check")
+        digest = sha256(packed.encode()).hexdigest()
+        assert f"✅ **Version**: {version_of(newer)}, SHA-256 {digest}." in checked.text
         assert "✅ **Filters**" in checked.text
         assert checked.text.endswith("Result: no problems.\n")
         simulator.forget()

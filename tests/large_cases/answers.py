@@ -30,7 +30,7 @@ from owui_chat.storage.markers import strip_markers
 from owui_chat.storage.output_carrier import record_item
 from owui_chat.storage.recorder import NewRecord, Recorder, RecordScope
 from owui_chat.storage.records import write_records
-from strategies.thoughts import ThoughtFilter
+from strategies.thoughts import RunTexts
 
 Work = Callable[[], object]
 
@@ -192,11 +192,11 @@ def calls_of_the_agent(count: int) -> Work:
 
 
 def _show_round(events: Sequence[RunEvent]) -> None:
-    thoughts = ThoughtFilter(shows_thoughts=True)
+    thoughts = RunTexts(are_shown=True)
     view = HostRenderer(True, ORIGIN, SIGN)
     thoughts.begin_round(may_call=True)
     for event in events:
-        for shown in thoughts.show(event):
+        for shown in thoughts.feed(event):
             _consume(view.show(shown))
 
 

@@ -169,7 +169,7 @@ async def test_titles_of_an_agents_chat_are_tasks(pipe: Pipe, sim: Simulator) ->
 
 
 async def test_rounds_and_calls_stand_in_the_last_line(pipe: Pipe) -> None:
-    """The host stores the seed's metadata with it."""
+    """The host stores the specified metadata with it."""
     tool = Weather()
     chunks = await chunks_of(pipe, asked("sim:tool-twice"), **given(tool))
 

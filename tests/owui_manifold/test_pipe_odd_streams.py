@@ -1,5 +1,6 @@
 """Streams that end in odd ways, through the pipe: on the page and for plain clients."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -10,15 +11,18 @@ import pytest
 from calls.outcomes import (
     NATIVE,
     PLAIN,
+    advice,
     chunks_of,
     errors,
     grown,
     plain_text,
     result_of,
     split_id,
+    statuses,
     usages,
 )
 from calls.sample import IDS, TOOL, USER, chat
+from chats.pictures import PIXEL
 from openai_responses.items import message_text
 from owui_chat.storage.markers import strip_markers
 from owui_manifold.pipe import Pipe
@@ -28,8 +32,12 @@ from upstream.odd_streams import (
     ANSWER,
     CALLS,
     CITY,
+    FULL_CONTEXT,
     LATE_ENDS,
     WHOLE_ANSWERS,
+    answer_without_eyes,
+    assert_thought_ends_before_text,
+    of_context,
     sending,
 )
 from upstream.server import Answerer, Upstream, in_turn, replying, streaming
@@ -127,6 +135,64 @@ async def test_plain_client_is_told_that_an_answer_was_cut(
     choices = [*result["choices"], *(c for e in chunks for c in e.get("choices", ()))]
     reasons = [choice["finish_reason"] for choice in choices]
     assert [each for each in reasons if each] == [reason, reason]
+
+
+async def test_thought_ends_before_the_text_begins(pipe: Pipe) -> None:
+    """llama.cpp ends its items with the response (recorded)."""
+    async with upstream_of(pipe, sending(LATE_ENDS), COMPATIBILITY="auto"):
+        chunks = await chunks_of(pipe, chat("Hi"), **NATIVE)
+
+    assert_thought_ends_before_text(chunks)
+
+
+async def test_model_that_cannot_see_is_remembered(pipe: Pipe) -> None:
+    """The second question is asked once, with a line in place of the image."""
+    image = {"type": "image_url", "image_url": {"url": PIXEL}}
+    body = chat("Hi")
+    body["messages"][0]["content"] = [{"type": "text", "text": "See?"}, image]
+    async with upstream_of(pipe, answer_without_eyes, COMPATIBILITY="auto") as bodies:
+        first = await chunks_of(pipe, body, **NATIVE)
+        second = await chunks_of(pipe, body, **NATIVE)
+
+    assert errors([*first, *second]) == []
+    assert any("cannot see images" in line for line in statuses(first))
+    seen = ["input_image" in json.dumps(body) for body in bodies]
+    assert seen == [True, False, False]
+    part = bodies[-1]["input"][-1]["content"][-1]
+    assert part["text"].startswith("See?\n[An image or file was here.")
+
+
+@pytest.mark.parametrize(
+    ("tokens", "mode", "reason"),
+    [
+        (256, "auto", "length"),
+        (256, "strict", "length"),
+        (256, "openai", "stop"),  # OpenAI says so itself
+        (255, "auto", "stop"),  # the server shifts its context
+        (257, "auto", "stop"),
+    ],
+)
+async def test_full_context_is_told(
+    tokens: int, mode: str, reason: str, pipe: Pipe
+) -> None:
+    """llama.cpp calls the answer complete, and lists the size of its context."""
+    answer = of_context(tokens, sending(*[FULL_CONTEXT] * 3))
+    async with upstream_of(pipe, answer, COMPATIBILITY=mode) as bodies:
+        for _ in range(3):  # pages that list the models
+            await pipe.pipes()
+            await asyncio.gather(*pipe._connections._pool()._tasks)
+        native = await chunks_of(pipe, chat("Hi"), **NATIVE)
+        plain = await chunks_of(pipe, chat("Hi"), **PLAIN)
+        result = await result_of(pipe, chat("Hi"), **PLAIN)
+
+    assert errors([*native, *plain, result]) == []
+    assert strip_markers(grown(native)).endswith("locals and tourists. The")
+    assert ("context is full" in advice(native)) == (reason == "length")
+    choices = [*result["choices"], *(c for e in plain for c in e.get("choices", ()))]
+    reasons = [choice["finish_reason"] for choice in choices]
+    assert [each for each in reasons if each] == [reason, reason]
+    asked = [body is None for body in bodies]
+    assert asked == [*[True] * (mode != "openai"), *[False] * 3]
 
 
 @each_size

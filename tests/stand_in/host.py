@@ -75,6 +75,15 @@ class Chats:
         messages: Json = row.chat.get("history", {}).get("messages", {}) if row else {}
         return messages.get(message_id)
 
+    async def get_message_by_id(self, id: str) -> SimpleNamespace | None:
+        """Return the row of a message (models/chat_messages.py)."""
+        for chat_id, row in self.rows.items():
+            messages = row.chat.get("history", {}).get("messages", {})
+            for message_id, message in messages.items():
+                if id == f"{chat_id}-{message_id}":
+                    return SimpleNamespace(output=message.get("output"))
+        return None
+
     async def upsert_message_to_chat_by_id_and_message_id(
         self, id: str, message_id: str, message: Json, *, touch: bool = True
     ) -> Row | None:
@@ -403,11 +412,19 @@ class Functions:
     rows: list[SimpleNamespace] = field(default_factory=list)
 
     def add(
-        self, id: str, kind: str, *, is_active: bool = True, **manifest: str
+        self,
+        id: str,
+        kind: str,
+        *,
+        is_active: bool = True,
+        content: str = "",
+        **manifest: str,
     ) -> None:
         """Install a function whose source begins like this."""
         meta = SimpleNamespace(manifest=manifest)
-        row = SimpleNamespace(id=id, type=kind, meta=meta, is_active=is_active)
+        row = SimpleNamespace(
+            id=id, type=kind, meta=meta, is_active=is_active, content=content
+        )
         self.rows.append(row)
 
     async def get_functions_by_type(self, type: str) -> list[SimpleNamespace]:
@@ -481,6 +498,7 @@ class StandInHost:
         self.groups = Groups()
         self.provide("models.groups", Groups=self.groups)
         self.provide("models.chats", Chats=self.chats)
+        self.provide("models.chat_messages", ChatMessages=self.chats)
         self.users = Users()
         self.provide("models.users", Users=self.users)
         self.provide("utils.tools", get_updated_tool_function=updated_tool_function)

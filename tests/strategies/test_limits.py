@@ -8,7 +8,7 @@ from strategies.limits import build_budget, build_call_texts
 from strategies.parameters import StrategyParameters
 
 PARAMETERS = StrategyParameters(
-    maximum_iterations=99, maximum_seconds=60.0, maximum_tokens=500
+    maximum_iterations=99, maximum_seconds=60, maximum_tokens=500
 )
 
 
@@ -31,7 +31,7 @@ def test_budget_is_that_of_the_parameters() -> None:
     ],
 )
 def test_r10_model_reads_which_limit_is_reached(limit: SpentLimit, text: str) -> None:
-    """In the words of the seed."""
+    """In the specified words."""
     texts = build_call_texts(PARAMETERS)
 
     assert texts.describe("get_weather", limit) == text

@@ -18,7 +18,7 @@ from strategies.guard import GuardedTools
 from strategies.limits import build_budget, build_call_texts
 from strategies.merged_calls import MergingProvider
 from strategies.parameters import StrategyParameters
-from strategies.thoughts import ThoughtFilter
+from strategies.thoughts import RunTexts
 
 TOOLS: list[Item] = [{"type": "function", "name": "get_weather", "parameters": CITY}]
 
@@ -31,9 +31,7 @@ class Shell:
         self.texts: list[str] = []
         self.parameters = StrategyParameters(**parameters)  # type: ignore[arg-type]
         self._guard = GuardedTools(tools)
-        self._thoughts = ThoughtFilter(
-            shows_thoughts=self.parameters.emit_intermediate_thoughts
-        )
+        self._thoughts = RunTexts(are_shown=self.parameters.emit_intermediate_thoughts)
 
     async def run(self, *answers: Sequence[Item]) -> Spending:
         """Run until the answer; return what it took."""
@@ -53,7 +51,7 @@ class Shell:
                 if isinstance(event, ToolOutput):
                     self.outputs.append(event.item["output"])
                 if not isinstance(event, RoundEvent):
-                    for shown in self._thoughts.show(event):
+                    for shown in self._thoughts.feed(event):
                         if isinstance(shown, ItemDone):
                             self.texts.append(message_text(shown.item))
         return spending

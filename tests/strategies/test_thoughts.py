@@ -9,7 +9,7 @@ from openai_responses.loop.events import NO_THOUGHT, RunDone, RunEvent, Status
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
 from owui_chat.render.completions import ChunkRenderer
 from runs.sample import call, message, on_page, reasoning, refusal, run_of, shifted
-from strategies.thoughts import ThoughtFilter, read_answer_text
+from strategies.thoughts import RunTexts, read_answer_text
 
 TAGGED = "<think>First I look.</think>\n\nIt <THINK>hm</THINK>rains."
 SHOWN = True
@@ -18,17 +18,17 @@ HIDDEN = False
 
 def shown(
     emits: bool, *rounds: Sequence[Item], may_call: bool = True
-) -> tuple[ThoughtFilter, list[RunEvent]]:
+) -> tuple[RunTexts, list[RunEvent]]:
     """What is made of rounds with these items."""
-    thoughts = ThoughtFilter(shows_thoughts=emits)
+    thoughts = RunTexts(are_shown=emits)
     events: list[RunEvent] = []
     first = 0
     for items in rounds:
         thoughts.begin_round(may_call=may_call)
         for event in run_of(*items)[:-1]:
-            events += thoughts.show(shifted(event, first))
+            events += thoughts.feed(shifted(event, first))
         first += len(items)
-    events += thoughts.show(run_of()[-1])
+    events += thoughts.feed(run_of()[-1])
     return thoughts, events
 
 
@@ -102,11 +102,11 @@ def test_round_without_a_call_is_an_answer_byte_for_byte() -> None:
 )
 def test_answer_grows_as_it_comes(emits: bool, phase: str, may_call: bool) -> None:
     """Nothing is held back where no call can come, or the model promises none."""
-    thoughts = ThoughtFilter(shows_thoughts=emits)
+    thoughts = RunTexts(are_shown=emits)
     thoughts.begin_round(may_call=may_call)
     item = message("1", "It rains.", phase)
 
-    begun = [each for event in run_of(item)[:2] for each in thoughts.show(event)]
+    begun = [each for event in run_of(item)[:2] for each in thoughts.feed(event)]
 
     assert grown(begun) == ["It ra"]
 
@@ -162,18 +162,17 @@ def test_r14_summary_of_the_model_is_thought_enough(summary: str) -> None:
 
 @pytest.mark.parametrize("may_call", [True, False])
 def test_r14_tags_become_thoughts(may_call: bool) -> None:
-    """What stands between thoughts is one message each."""
+    """What stands between thoughts is one message."""
     thoughts, events = shown(SHOWN, [message("1", TAGGED)], may_call=may_call)
 
     assert page(events) == [
         ("reasoning", "First I look."),
-        ("message", "It"),
+        ("message", "It rains."),
         ("reasoning", "hm"),
-        ("message", "rains."),
     ]
     names = [e.item["id"] for e in events if isinstance(e, ItemAdded)]
     assert len(set(names)) == len(names)
-    assert thoughts.get_text(0) == "It \nrains."
+    assert thoughts.get_text(0) == "It rains."
 
 
 @pytest.mark.parametrize("may_call", [True, False])
@@ -198,12 +197,12 @@ def test_r14_tags_are_removed_where_thoughts_are_not_shown(
 
 def turned(emits: bool, may_call: bool, thought: Item) -> list[RunEvent]:
     """What is made of a text that turns out to be a thought, a call and an answer."""
-    thoughts = ThoughtFilter(shows_thoughts=emits)
+    thoughts = RunTexts(are_shown=emits)
     thoughts.begin_round(may_call=may_call)
     begun = run_of(message("1", "First I look."))[:3]
     following = [shifted(event, 1) for event in run_of(WEATHER)[:-1]]
     events: list[RunEvent] = [*begun, ItemDone(0, thought), *following]
-    return [each for event in events for each in thoughts.show(event)]
+    return [each for event in events for each in thoughts.feed(event)]
 
 
 @pytest.mark.parametrize("may_call", [True, False])
@@ -221,11 +220,47 @@ def test_a_text_that_turns_out_to_be_a_thought(may_call: bool) -> None:
     assert ("look" in "".join(grown(hidden))) is not may_call
 
 
+def test_call_that_is_shown_after_its_response_belongs_to_it() -> None:
+    """A person was asked about it first; the next round is one of its own."""
+    thoughts = RunTexts(are_shown=True)
+    *begun, _ = run_of(reasoning("1", "Hm."))
+    *asked, _, _ = [shifted(event, 1) for event in run_of(WEATHER)]
+    *said, ended = [shifted(event, 2) for event in run_of(SAID)]
+    events = list[RunEvent]()
+    for round_events in ([*begun, *asked], [*said, ended]):
+        thoughts.begin_round(may_call=True)
+        for event in round_events:
+            events += thoughts.feed(event)
+
+    assert page(events) == [("reasoning", "Hm."), CALL, ANSWER]
+
+
+def test_commentary_before_a_late_call_is_no_answer() -> None:
+    """It was shown as one until the call came."""
+    look = message("1", "I look it up.", "commentary")
+    thoughts = RunTexts(are_shown=True)
+    thoughts.begin_round(may_call=True)
+    *begun, _ = run_of(look)
+    *asked, _, _ = [shifted(event, 1) for event in run_of(WEATHER)]
+    events = [each for event in (*begun, *asked) for each in thoughts.feed(event)]
+
+    assert {kind for kind, _ in page(events)} == {"reasoning", "function_call"}
+    assert thoughts.get_text(0) == ""
+
+
+def test_blank_text_before_a_call_is_not_shown() -> None:
+    """vLLM sends it in front of its calls; it would be an empty thought."""
+    with_thoughts, without = pages([message("1", "\n\n"), WEATHER])
+
+    assert with_thoughts == [FALLBACK, CALL]
+    assert without == [CALL]
+
+
 def test_thoughts_in_a_round_that_calls_stay_thoughts() -> None:
     """What stands between them joins them."""
     with_thoughts, without = pages([message("1", TAGGED), WEATHER])
 
-    assert [kind for kind, _ in with_thoughts] == ["reasoning"] * 4 + ["function_call"]
+    assert [kind for kind, _ in with_thoughts] == ["reasoning"] * 3 + ["function_call"]
     assert without == [CALL]
 
 
@@ -247,7 +282,11 @@ def test_commentary_that_is_all_there_is_is_the_answer() -> None:
     """Nobody is left without one."""
     look = message("1", "I look it up.", "commentary")
     rains = message("2", "It rains.", "commentary")
-    _, hidden = shown(HIDDEN, [rains])
+    filtered = RunTexts(are_shown=False)
+    *begun, ended = run_of(rains)
+    assert isinstance(ended, RunDone)
+    ended = ended._replace(output=(rains,))
+    hidden = [each for event in (*begun, ended) for each in filtered.feed(event)]
     thoughts, events = shown(SHOWN, [look, rains])
 
     assert page(hidden) == [ANSWER]
@@ -269,11 +308,11 @@ def test_refusal_is_read_like_an_answer() -> None:
 @pytest.mark.parametrize("emits", [SHOWN, HIDDEN])
 def test_broken_answer_shows_what_there_is(emits: bool) -> None:
     """Text that was held back, or waited for the rest of a tag, is not lost."""
-    thoughts = ThoughtFilter(shows_thoughts=emits)
+    thoughts = RunTexts(are_shown=emits)
     thoughts.begin_round(may_call=True)
     events = run_of(message("1", "It rains <"))
 
-    cut = [shown for e in [*events[:3], events[-1]] for shown in thoughts.show(e)]
+    cut = [shown for e in [*events[:3], events[-1]] for shown in thoughts.feed(e)]
 
     assert isinstance(cut[-1], RunDone)
     assert "".join(grown(cut)) == thoughts.get_text(0) == "It rains <"
@@ -281,9 +320,9 @@ def test_broken_answer_shows_what_there_is(emits: bool) -> None:
 
 def test_status_notes_pass_the_filter() -> None:
     """They belong to no item."""
-    thoughts = ThoughtFilter(shows_thoughts=False)
+    thoughts = RunTexts(are_shown=False)
 
-    assert list(thoughts.show(Status("Wait."))) == [Status("Wait.")]
+    assert list(thoughts.feed(Status("Wait."))) == [Status("Wait.")]
 
 
 def test_carrier_is_an_empty_thought() -> None:
@@ -292,7 +331,7 @@ def test_carrier_is_an_empty_thought() -> None:
 
     carrier = list(thoughts.build_carrier())
     assert page(carrier) == [("reasoning", "")]
-    assert [e.output_index for e in carrier if isinstance(e, ItemDone)] == [1]
+    assert [e.output_index for e in carrier if isinstance(e, ItemDone)] == [-1]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from openai_responses.loop.events import RunEvent
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
-from strategies.thoughts import ThoughtFilter
+from strategies.thoughts import RunTexts
 
 Shown = tuple[str, str]
 
@@ -29,7 +29,7 @@ class Reading:
     """One message, as it is shown piece by piece."""
 
     def __init__(self) -> None:
-        self._thoughts = ThoughtFilter(shows_thoughts=True)
+        self._thoughts = RunTexts(are_shown=True)
         self._item = {"type": "message", "id": "msg_1", "role": "assistant"}
         self._text = ""
         assert self._shown(ItemAdded(0, self._item)) == []
@@ -45,7 +45,7 @@ class Reading:
         return self._shown(ItemDone(0, {**self._item, "content": [part]}))
 
     def _shown(self, event: RunEvent) -> list[Shown]:
-        events = self._thoughts.show(event)
+        events = self._thoughts.feed(event)
         return [
             (delta.kind, delta.text) for delta in events if isinstance(delta, TextDelta)
         ]
@@ -67,7 +67,7 @@ CASES = {
     "One <think>two</think> three": [
         text_part("One "),
         thought("two"),
-        text_part("three"),
+        text_part(" three"),
     ],
     "<think>a</think><think>b</think>c": [thought("ab"), text_part("c")],
     "<THINK>a</Think>b": [thought("a"), text_part("b")],

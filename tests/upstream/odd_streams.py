@@ -5,6 +5,7 @@ what they show; those with the version of a server are recorded.
 """
 
 from pathlib import Path
+from typing import Any
 
 from aiohttp import web
 
@@ -56,14 +57,61 @@ CALLS = (
 LATE_ENDS = "llama.cpp-b11434-think-then-text"
 """All items end at the end of the stream."""
 
+FULL_CONTEXT = "llama.cpp-b10434-full-context"
+"""The context of 256 tokens is full in the middle of a sentence."""
+
 OTHERS = (
     "no-item-done-incomplete",
     "empty-last-message",
     "call-with-null-arguments",
     "azure-status-details",
     LATE_ENDS,
+    FULL_CONTEXT,
 )
 """Those with an expectation of their own."""
+
+
+NO_EYES = {
+    "code": 500,
+    "message": "image input is not supported - hint: if this is unexpected, you may need "
+    "to provide the mmproj",
+    "type": "server_error",
+}
+"""What llama.cpp says of an image, with its status 500 (recorded, b10434)."""
+LOADING = {"code": 503, "message": "Loading model", "type": "unavailable_error"}
+
+
+async def answer_without_eyes(request: web.Request) -> web.StreamResponse:
+    """Answer as llama.cpp does whose model cannot see."""
+    if "input_image" in await request.text():
+        return web.json_response({"error": NO_EYES}, status=500)
+    return await stream_in_pieces(request, stream_of(LATE_ENDS))
+
+
+def assert_thought_ends_before_text(chunks: list[dict[str, Any]]) -> None:
+    """Check what a page gets of LATE_ENDS: its time is that of the thought alone."""
+    types = [chunk.get("type") for chunk in chunks]
+    ended = types.index("response.output_item.done")
+    assert chunks[ended]["item"]["type"] == "reasoning"
+    assert ended < types.index("response.output_text.delta")
+
+
+def listed_by_llama_cpp(tokens: int) -> dict[str, Any]:
+    """Return what llama.cpp lists of its model (recorded, b10434)."""
+    meta = {"vocab_type": 2, "n_ctx": tokens, "n_ctx_train": 8192, "ftype": "Q4_1"}
+    model = {"id": "smollm2", "object": "model", "owned_by": "llamacpp", "meta": meta}
+    return {"models": [{"name": "smollm2"}], "object": "list", "data": [model]}
+
+
+def of_context(tokens: int, answer: Answerer) -> Answerer:
+    """Answer as llama.cpp does that was started with a context of this size."""
+
+    async def answer_or_list(request: web.Request) -> web.StreamResponse:
+        if request.path == "/v1/models":
+            return web.json_response(listed_by_llama_cpp(tokens))
+        return await answer(request)
+
+    return answer_or_list
 
 
 def stream_of(name: str) -> bytes:

@@ -171,7 +171,9 @@ class _Agent:
     def _show(
         self, event: RunEvent | RoundEvent | StepStarted | StepEnded
     ) -> Iterator[AgentEvent]:
-        """Yield what is shown of an event of the run."""
+        """Yield what is shown of an event of the run; calls have their tools' names."""
+        if isinstance(event, RunEvent):
+            self._learning.note(event)
         match event:
             case RoundStarted():
                 yield from self._begin_round(event)
@@ -180,15 +182,7 @@ class _Agent:
             case StepStarted() | StepEnded():
                 yield event
             case RunDone():
-                self._learning.note(event)
                 yield from self._end_run(event)
-            case _:
-                self._learning.note(event)
-                yield from self._show_event(event)
-
-    def _show_event(self, event: RunEvent) -> Iterator[AgentEvent]:
-        """Yield an event of the loop; calls have the names of their tools."""
-        match event:
             case ItemAdded() if is_call(event.item):
                 if event.item is self._judge.question:
                     yield from self._judge.requests
@@ -422,6 +416,7 @@ def _build_metadata(
 ) -> RunMetadata:
     """Return what an answer took."""
     model = resolve_model(request.parameters.model)
+    facts = model.facts._replace(context_window=request.limits.context_window)
     cost = _shown_cost(request, spending.usages)
     return RunMetadata(
         strategy=request.strategy,
@@ -432,7 +427,7 @@ def _build_metadata(
         latency=spending.seconds,
         cost=cost,
         usage=spending.total_usage,
-        window_share=window_share(spending.last_usage, model.facts),
+        window_share=window_share(spending.last_usage, facts),
     )
 
 

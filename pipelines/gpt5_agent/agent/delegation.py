@@ -7,7 +7,6 @@ Its steps are shown below the round that began it, and its tokens count for the 
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 from gpt5_agent.ports import Tool
@@ -95,26 +94,26 @@ class DelegateTool(NamedTuple):
         """Return the request of a task: without the chat, with fewer tools."""
         own_tools = self.request.own_tools
         parameters = self.request.parameters
-        most = parameters.rounds
+        most = parameters.maximum_iterations
+        rounds = clamp_number(args.get("rounds"), 1, most, most)
+        names: Any = args.get("tools")
+        tools = [tool for tool in self.tools if names is None or tool.name in names]
         instruction = f"{parameters.instruction}\n\n{_TASK_INSTRUCTION}".strip()
         return self.request._replace(
             messages=[{"role": "user", "content": str(args.get("task") or "")}],
             body={},
-            parameters=replace(
-                parameters,
-                instruction=instruction,
-                context=None,
-                maximum_iterations=clamp_number(args.get("rounds"), 1, most, most),
+            parameters=parameters.model_copy(
+                update={
+                    "instruction": instruction,
+                    "context": None,
+                    "maximum_iterations": rounds,
+                }
             ),
             own_tools=own_tools._replace(
-                tools=self._select_tools(args.get("tools")),
+                tools=tools,
                 asks_in_chat=False,
                 delegates=False,
             ),
             query="",
             on_request=ignore_report,
         )
-
-    def _select_tools(self, names: Any) -> list[Tool]:
-        """Return the tools of these names, all without any."""
-        return [tool for tool in self.tools if names is None or tool.name in names]

@@ -14,7 +14,7 @@ from gpt5_agent.tools.confirmations import (
     read_confirmations,
     read_tool_calls,
 )
-from openai_responses.items import Item, is_call
+from openai_responses.items import Item, content_parts, is_call
 from openai_responses.json_input import as_list, as_mapping, parse_json_object
 from openai_responses.loop.spending import EarlierSpending
 from openai_responses.models.usage import Usage, add_usage, read_dollars
@@ -57,10 +57,13 @@ def read_earlier_rounds(messages: Sequence[Message], sign: Sign) -> EarlierRound
     turns = _read_turns(run, sign)
     answers = read_confirmations(run)
     closed = drop_question_calls(run)
-    outputs = _read_outputs(closed)
+    outputs: dict[str, str] = {}
     calls: list[Mapping[str, Any]] = []
     round_count = 0
     for message in closed:
+        if message.get("role") == "tool":  # a list of parts counts as empty
+            call_id = str(message.get("tool_call_id"))
+            outputs[call_id] = str(message.get("content") or "")
         calls_of_round = read_tool_calls(message)
         if calls_of_round:
             round_count += 1
@@ -68,16 +71,25 @@ def read_earlier_rounds(messages: Sequence[Message], sign: Sign) -> EarlierRound
     open_turn = _find_open_turn(turns, outputs, answers)
     if open_turn:
         round_count += 1
+    usage: Usage | None = None
+    noted_failures: list[Item] = []  # of our own tools
+    signed_calls: list[Item] = []  # only those kept their names
+    for turn in turns:
+        usage = add_usage(usage, _read_usage(turn))
+        noted_failures += content_parts(turn.notes.get("failed"))
+        for item, _ in turn.items:
+            if is_call(item) and item.get("name"):
+                signed_calls.append(item)
     return EarlierRounds(
         spending=EarlierSpending(
             rounds=round_count,
             calls=len(calls),
-            usage=_sum_usage(turns),
+            usage=usage,
             seconds=sum(_read_seconds(turn) for turn in turns),
         ),
-        failed=(*_find_failed_calls(calls, outputs), *_read_failed_calls(turns)),
+        failed=(*_find_failed_calls(calls, outputs), *noted_failures),
         answers=answers,
-        signed_calls=_find_signed_calls(turns) if answers else (),
+        signed_calls=tuple(signed_calls) if answers else (),
         open_turn=open_turn,
         open_origin=turns[-1].origin if open_turn else None,
     )
@@ -115,25 +127,6 @@ def _read_turns(messages: Sequence[Message], sign: Sign) -> list[DetailTurn]:
     return turns
 
 
-def _find_signed_calls(turns: Sequence[DetailTurn]) -> tuple[Item, ...]:
-    """Return the calls that this pipeline signed: only those kept their names."""
-    return tuple(
-        item
-        for turn in turns
-        for item, _ in turn.items
-        if is_call(item) and item.get("name")
-    )
-
-
-def _read_outputs(messages: Sequence[Message]) -> dict[str, str]:
-    """Return the outputs by call; a list of parts counts as empty."""
-    return {
-        str(message.get("tool_call_id")): str(message.get("content") or "")
-        for message in messages
-        if message.get("role") == "tool"
-    }
-
-
 def _find_open_turn(
     turns: Sequence[DetailTurn],
     outputs: Mapping[str, str],
@@ -150,14 +143,6 @@ def _find_open_turn(
     if not all(call.get("name") for call in calls):
         return ()
     return items
-
-
-def _sum_usage(turns: Sequence[DetailTurn]) -> Usage | None:
-    """Return the tokens of all answers; None if none noted any."""
-    usage: Usage | None = None
-    for turn in turns:
-        usage = add_usage(usage, _read_usage(turn))
-    return usage
 
 
 def _read_usage(turn: DetailTurn) -> Usage | None:
@@ -190,14 +175,6 @@ def _find_failed_calls(
                 "name": function.get("name"),
                 "arguments": function.get("arguments"),
             }
-
-
-def _read_failed_calls(turns: Sequence[DetailTurn]) -> Iterator[Item]:
-    """Yield the calls of our own tools that raised, which answers noted."""
-    for turn in turns:
-        for call in as_list(turn.notes.get("failed")):
-            if isinstance(call, dict):
-                yield call
 
 
 def _is_failed_output(text: str) -> bool:

@@ -22,7 +22,6 @@ class StepLog:
     """
 
     def __init__(self, log: Callable[[str], object], *, debug: bool) -> None:
-        """Start without steps."""
         self._log = log
         self._debug = debug
         self._started: dict[str, tuple[StepStarted, float]] = {}

@@ -59,10 +59,14 @@ class PipelineCall(NamedTuple):
     """One call of the pipeline, with what is needed to answer it."""
 
     question: AgentInput
-    caller: PipelineCaller
     connections: Connections
     own_tools: OwnToolPool
     log: AgentLog
+
+    @property
+    def caller(self) -> PipelineCaller:
+        """Who asks."""
+        return self.question.caller
 
 
 async def stream_answer(call: PipelineCall) -> AsyncGenerator[AnswerPiece, None]:
@@ -255,5 +259,4 @@ def _build_task(
 
 
 def _new_completion_id() -> str:
-    """Return the id of a chat completion."""
     return f"chatcmpl-{new_ulid()}"

@@ -55,7 +55,6 @@ class _AnswerReader:
         self._has_ended = False
 
     def __iter__(self) -> Self:
-        """Return itself."""
         return self
 
     def __next__(self) -> AnswerPiece:
@@ -152,6 +151,11 @@ class AsyncBridge:
             return self._submit(work).result()
         except CancelledError:
             raise BridgeClosed from None
+
+    def begin(self, work: Coroutine[Any, Any, None]) -> None:
+        """Let `work` run; nobody waits for it. A bridge that is closed drops it."""
+        with suppress(BridgeClosed):
+            self._submit(work)
 
     def close(self) -> None:
         """Cancel everything, then end the thread; later work is refused."""

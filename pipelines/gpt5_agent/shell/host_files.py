@@ -223,7 +223,6 @@ async def _read_body(response: aiohttp.ClientResponse) -> bytes:
 
 
 def _build_form(name: str, media_type: str, content: bytes, boundary: str) -> bytes:
-    """Return a form with one file."""
     head = (
         f"--{boundary}\r\n"
         'Content-Disposition: form-data; name="file"; '

@@ -60,13 +60,10 @@ def read_inlet_context(
         context["tool_ids"] = tool_ids
     files = as_list(metadata.get("files"))[-_MAX_ATTACHED:]
     if files:
-        context["files"] = [_select_file_fields(as_mapping(file)) for file in files]
+        context["files"] = [
+            {key: as_mapping(file).get(key) for key in _FILE_KEYS} for file in files
+        ]
     return context
-
-
-def _select_file_fields(file: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the pipe needs of an attached file."""
-    return {key: file.get(key) for key in _FILE_KEYS}
 
 
 def read_caller(body: Mapping[str, Any]) -> PipelineCaller:

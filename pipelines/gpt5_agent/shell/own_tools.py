@@ -60,8 +60,7 @@ class _ChatWorkspace:
             OfferedFile(file_id, file_name, partial(self._files.read, file_id))
             for file_id, file_name in self._files.attached
         ]
-        if offered:
-            notes += await self._sandbox.receive(self._key, offered)
+        notes += await self._sandbox.receive(self._key, offered)
         result = await self._sandbox.call(self._key, name, args)
         text = {"type": "text", "text": "\n".join([result.text, *notes])}
         content = [text, *_build_file_parts(result.files)]
@@ -146,7 +145,6 @@ class OwnToolPool:
     """
 
     def __init__(self) -> None:
-        """Open nothing yet."""
         self._workspaces = WorkspacePool()
         self._sandboxes: dict[tuple[SandboxLimits, str], SandboxTools] = {}
 

@@ -17,8 +17,6 @@ from importlib import import_module
 from openai_responses.errors import InvalidRequest
 from openai_responses.json_input import parse_json_object
 
-SECRET_FORMS = "`env:NAME` or `file:PATH`; any other text is encrypted when saved."
-
 _SEALED_PREFIX = "sealed:"
 UNREADABLE_SECRET = _SEALED_PREFIX
 """Stands for a secret that cannot be read, and is not missing."""

@@ -27,10 +27,8 @@ ACCESS_VARIABLE = "GPT5_AGENT_ALLOW"
 
 _ALWAYS_ALLOWED = {"API_KEY": "env:OPENAI_API_KEY"}
 """What an empty valve would use as well."""
-_SECRETS = ("API_KEY", "OPEN_WEBUI_API_KEY", "PROXY")
 _HEADERS = "EXTRA_HEADERS"
 _REFERENCES = ("env:", "file:")
-_FILES = ("PRESETS_DIR", "CA_BUNDLE")
 _ADDRESS_ENTRY = "url:"
 _OPENAI_HOST = ".api.openai.com"
 """Also of its regions, such as eu.api.openai.com."""
@@ -38,7 +36,7 @@ _PLAIN_ADDRESS = re.compile(r"[A-Za-z0-9:/._~%?=&\[\]-]+")
 """No password, and nothing that two readers of an address could take differently."""
 BLOCKED_ADDRESS = "blocked:"
 """Stands for an address that is not allowed; nothing can be sent to it."""
-_ADDRESSES = {"BASE_URL": BLOCKED_ADDRESS, "OPEN_WEBUI_URL": ""}
+_BLOCKED = {"BASE_URL": BLOCKED_ADDRESS, "OPEN_WEBUI_URL": ""}
 """The valves with addresses, and what takes the place of one that is not allowed."""
 _WHEELS = "wheels"
 """Of SANDBOX_OPTIONS: a folder of packages."""
@@ -87,13 +85,15 @@ def _disabled_valves(valves: Valves, allowed: Sequence[str]) -> dict[str, Any]:
     disabled: dict[str, Any] = {}
     if not valves.VERIFY_SSL and "VERIFY_SSL" not in allowed:
         disabled["VERIFY_SSL"] = True
-    for name, blocked in _ADDRESSES.items():
-        if not _is_usable_address(getattr(valves, name), name, allowed):
-            disabled[name] = blocked
+    addresses = {"BASE_URL": valves.BASE_URL, "OPEN_WEBUI_URL": valves.OPEN_WEBUI_URL}
+    for name, address in addresses.items():
+        if not _is_usable_address(address, name, allowed):
+            disabled[name] = _BLOCKED[name]
     if valves.SANDBOX and "SANDBOX" not in allowed:
         disabled["SANDBOX"] = False
-    for name in _FILES:
-        if getattr(valves, name).strip() and name not in allowed:
+    files = {"PRESETS_DIR": valves.PRESETS_DIR, "CA_BUNDLE": valves.CA_BUNDLE}
+    for name, path in files.items():
+        if path.strip() and name not in allowed:
             disabled[name] = ""
     return disabled
 
@@ -101,11 +101,16 @@ def _disabled_valves(valves: Valves, allowed: Sequence[str]) -> dict[str, Any]:
 def _changed_secrets(valves: Valves, allowed: Sequence[str]) -> dict[str, str]:
     """Return the secrets that are not used as they are stored, by the valve's name."""
     changed: dict[str, str] = {}
-    for name in _SECRETS:
-        secret = _usable_secret(getattr(valves, name), name, allowed)
+    secrets = {
+        "API_KEY": valves.API_KEY,
+        "OPEN_WEBUI_API_KEY": valves.OPEN_WEBUI_API_KEY,
+        "PROXY": valves.PROXY,
+    }
+    for name, stored in secrets.items():
+        secret = _usable_secret(stored, name, allowed)
         if name == "PROXY" and not _is_usable_proxy(secret, allowed):
             secret = UNREADABLE_SECRET
-        if secret != getattr(valves, name):
+        if secret != stored:
             changed[name] = secret
     headers = _usable_headers(valves.EXTRA_HEADERS, allowed)
     if headers != valves.EXTRA_HEADERS:
@@ -185,8 +190,8 @@ def _usable_headers(stored: str, allowed: Sequence[str]) -> str:
 def _inactive_valve(valves: Valves, name: str) -> str:
     """Return the message about a valve; references are quoted, as they are no secrets."""
     entry = name
-    stored = str(getattr(valves, name, "")).strip()
-    if name in _ADDRESSES:
+    stored = str(dict(valves).get(name, "")).strip()
+    if name in _BLOCKED:
         entry = f"{_ADDRESS_ENTRY}{stored}"
     elif stored.startswith(_REFERENCES):
         entry = stored

@@ -35,10 +35,11 @@ from shells.endpoint_valves import (
     missing_key_error,
     read_headers,
 )
+from shells.model_list import ModelList
 from shells.shell import PIPELINE_SHELL
 from shells.tool_valves import read_rules
 from strategies.metadata import RunMetadata
-from strategies.parameters import MAX_ITERATIONS, StrategyParameters
+from strategies.parameters import DEFAULTS, RANGES, StrategyParameters
 
 
 class AgentInput(NamedTuple):
@@ -59,6 +60,7 @@ class AgentInput(NamedTuple):
     store_file: StoreFile | None = None
     repairs: RepairMemory | None = None
     pictures: PictureMemory | None = None
+    listed: ModelList | None = None
 
     @property
     def valves(self) -> Valves:
@@ -80,11 +82,16 @@ def build_agent_request(
 ) -> AgentRequest:
     """Return the request to the agent; raises InvalidRequest."""
     valves = question.valves
+    expert = question.settings.expert
     rules = read_rules(valves.TOOL_APPROVAL, PIPELINE_SHELL)
     notices = question.notices
     if rules.problem:
         log.warn(rules.problem)
         notices = (*notices, rules.problem)
+
+    model = resolve_model(question.choose_text("agent_model", valves.MODEL))
+    if question.listed:
+        model = question.listed.with_context(model, endpoint)
 
     def log_metadata(metadata: RunMetadata) -> None:
         log.note(json.dumps(metadata.wire()))
@@ -97,8 +104,13 @@ def build_agent_request(
         endpoint=endpoint,
         connections=connections,
         signing_secret=signing_secret(endpoint.api_key),
-        limits=_build_run_limits(question),
-        settings=_build_request_settings(question, endpoint),
+        limits=Limits(
+            timeouts=expert.timeouts(model),
+            retries=RetryPolicy(expert.max_retries),
+            keeps_tagged_thoughts=_shows_thoughts(question),
+            context_window=model.facts.context_window,
+        ),
+        settings=_build_request_settings(question, endpoint, model),
         own_tools=_build_tool_settings(question, rules.rules),
         query=question.choose_text("query", ""),
         notices=notices if question.caller.is_admin else (),
@@ -120,20 +132,19 @@ def _build_parameters(question: AgentInput) -> StrategyParameters:
     Raises InvalidRequest.
     """
     valves = question.valves
+    context = question.body.get("context") or valves.CONTEXT
+    rounds = question.body.get("maximum_iterations")
     return StrategyParameters(
-        model=question.choose_text("agent_model", valves.MODEL),
+        model=question.choose_text("agent_model", valves.MODEL) or DEFAULTS.model,
         instruction=question.choose_text("instruction", valves.INSTRUCTION),
         prompt_policy_overrides=question.choose_text(
             "prompt_policy_overrides", valves.PROMPT_POLICY_OVERRIDES
         ),
-        context=question.body.get("context") or valves.CONTEXT or None,
+        context=context if isinstance(context, str | dict | list) else None,
         policy_style=valves.POLICY_STYLE,
         guide=find_preset(valves.PRESET, valves.PRESETS_DIR),
         maximum_iterations=clamp_number(
-            question.body.get("maximum_iterations"),
-            1,
-            MAX_ITERATIONS,
-            valves.MAXIMUM_ITERATIONS,
+            rounds, *RANGES["maximum_iterations"], valves.MAXIMUM_ITERATIONS
         ),
         maximum_seconds=valves.MAXIMUM_SECONDS,
         maximum_tokens=valves.MAXIMUM_TOKENS,
@@ -211,27 +222,18 @@ def build_endpoint(valves: Valves, log: AgentLog) -> Endpoint:
     return endpoint
 
 
-def _build_run_limits(question: AgentInput) -> Limits:
-    """Return the limits of one request, and how often it is retried."""
-    expert = question.settings.expert
-    timeouts = expert.timeouts(_chosen_model(question))
-    return Limits(
-        timeouts=timeouts,
-        retries=RetryPolicy(expert.max_retries),
-        keeps_tagged_thoughts=_shows_thoughts(question),
-    )
-
-
-def _chosen_model(question: AgentInput) -> ResolvedModel:
-    """Return the model that the request or the valves name."""
-    return resolve_model(question.choose_text("agent_model", question.valves.MODEL))
-
-
-def _build_request_settings(question: AgentInput, endpoint: Endpoint) -> Settings:
+def _build_request_settings(
+    question: AgentInput, endpoint: Endpoint, model: ResolvedModel
+) -> Settings:
     """Return the fields of a request that the valves decide."""
     valves = question.valves
     caller = question.caller
     summary = valves.REASONING_SUMMARY
+    # OpenAI compacts a chat at this size, or at half of the model's window.
+    most_tokens = valves.COMPACTION_TOKENS
+    window = model.facts.context_window
+    if window:
+        most_tokens = min(most_tokens, window // 2)
     return Settings(
         effort=valves.REASONING_EFFORT or None,
         summary=None if summary == "disabled" else summary,
@@ -240,20 +242,6 @@ def _build_request_settings(question: AgentInput, endpoint: Endpoint) -> Setting
         parallel_tool_calls=None if valves.PARALLEL_TOOL_CALLS else False,
         defaults={
             **hash_ids("chat", caller.user_id, caller.chat_id),
-            "context_management": _build_compaction(question, endpoint),
+            "context_management": compaction_settings(most_tokens, endpoint),
         },
     )
-
-
-def _build_compaction(
-    question: AgentInput, endpoint: Endpoint
-) -> list[dict[str, Any]] | None:
-    """Return when OpenAI compacts a chat; None if it does not.
-
-    At COMPACTION_TOKENS, or at half of the model's window if that is less.
-    """
-    tokens = question.valves.COMPACTION_TOKENS
-    window = _chosen_model(question).facts.context_window
-    if window:
-        tokens = min(tokens, window // 2)
-    return compaction_settings(tokens, endpoint)

@@ -41,7 +41,7 @@ from owui_chat.storage.details_carrier import write_details
 from owui_chat.storage.signature import Sign
 from strategies.context import ContextSource
 from strategies.metadata import RunMetadata
-from strategies.thoughts import ThoughtFilter
+from strategies.thoughts import RunTexts
 
 _LISTENER_EVENTS: Mapping[type, str] = {
     NewMessage: "new_message",
@@ -147,13 +147,13 @@ class HostRenderer:
         """`origin` made the reasoning that is carried, `sign` signs it."""
         self._native = NativeRenderer(monotonic_seconds)
         self._citations = Citations()
-        self._thoughts = ThoughtFilter(shows_thoughts=emits_thoughts)
+        self._texts = RunTexts(are_shown=emits_thoughts)
         self._origin = origin
         self._sign = sign
         self._round_start = 0
+        """How many items were shown before the current round."""
         self._asks = False
         """Whether a person is asked about a call."""
-        """How many items were shown before the current round."""
         self._note_count = 0
         self._run_end = RunDone(CUT)
         self._metadata: RunMetadata | None = None
@@ -162,7 +162,10 @@ class HostRenderer:
         """Yield the chunks to send."""
         match event:
             case StepStarted() | StepEnded():
-                self._begin_step(event)
+                match event:
+                    case StepStarted(kind="round", parent=""):  # not one of a task
+                        self._texts.begin_round(may_call=event.may_call)
+                        self._round_start = len(self._native.shown.items)
                 yield _build_step_chunk(event, asks=self._asks)
             case RoundEnded():
                 yield from self._attach_details(event)
@@ -198,20 +201,13 @@ class HostRenderer:
             result["output"] = items
         return result | _metadata_fields(self._metadata)
 
-    def _begin_step(self, event: StepStarted | StepEnded) -> None:
-        """Remember where a round of the answer begins; tasks have rounds of their own."""
-        match event:
-            case StepStarted(kind="round", parent=""):
-                self._thoughts.begin_round(may_call=event.may_call)
-                self._round_start = len(self._native.shown.items)
-
     def _render_run_event(self, event: RunEvent) -> Iterator[Chunk]:
         """Yield an event of the API's run, then the files of a tool."""
         if isinstance(event, Status):
             self._note_count += 1
         if isinstance(event, RunDone):
             self._run_end = event
-        yield from self._render_shown(self._thoughts.show(event))
+        yield from self._render_shown(self._texts.feed(event))
         yield from self._render_note(_read_note(event))
         yield from _build_image_chunks(event)
 
@@ -219,7 +215,7 @@ class HostRenderer:
         """Yield a note as if the model had said it; its index is no other item's."""
         if not note:
             return
-        index = -1 - len(self._native.shown.items)
+        index = self._texts.new_index()
         item = {"type": "message", "phase": "commentary", "id": f"note_{index}"}
         yield from self._native.render(ItemAdded(index, item))
         yield from self._native.render(ItemDone(index, item, shown=note))
@@ -239,12 +235,12 @@ class HostRenderer:
         thought_index = self._find_thought()
         needs_carrier = event.continues or bool(event.notes.get("allowed"))
         if thought_index is None and needs_carrier:
-            yield from self._render_shown(self._thoughts.build_carrier())
+            yield from self._render_shown(self._texts.build_carrier())
             thought_index = self._find_thought()
         if thought_index is None:
             return
         items_and_texts = [
-            (item, self._thoughts.get_text(index)) for index, item in event.items
+            (item, self._texts.get_text(index)) for index, item in event.items
         ]
         details = write_details(
             event.name,
@@ -275,7 +271,7 @@ class ClientRenderer:
     ) -> None:
         """Take the fields that every chunk repeats."""
         self._chunks = ChunkRenderer(completion_id, created, model)
-        self._thoughts = ThoughtFilter(shows_thoughts=emits_thoughts)
+        self._texts = RunTexts(are_shown=emits_thoughts)
         self._items: dict[int, Item] = {}
         self._run_end = RunDone(CUT)
         self._metadata: RunMetadata | None = None
@@ -284,18 +280,20 @@ class ClientRenderer:
         """Yield the chunks to send."""
         match event:
             case StepStarted(kind="round", parent=""):
-                self._thoughts.begin_round(may_call=event.may_call)
+                self._texts.begin_round(may_call=event.may_call)
             case ExecutionEnded():
                 self._metadata = event.metadata
                 fields = _metadata_fields(event.metadata)
                 yield {**self._chunks.head, "choices": [], **fields}
             case _ if not isinstance(event, AgentOnlyEvent):
-                for shown in self._thoughts.show(event):
+                for shown in self._texts.feed(event):
                     self._store_item(shown)
                     yield from self._chunks.render(shown)
                 note = _read_note(event)
                 if note:
-                    yield from self._chunks.render(TextDelta(-1, "reasoning", 0, note))
+                    index = self._texts.new_index()
+                    said = TextDelta(index, "reasoning", 0, note)
+                    yield from self._chunks.render(said)
                 for chunk in _build_image_chunks(event):
                     yield {**self._chunks.head, **chunk}
 

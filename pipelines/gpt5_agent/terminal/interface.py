@@ -20,7 +20,7 @@ from gpt5_agent.events import (
 )
 from gpt5_agent.terminal.session import Session
 from gpt5_agent.tools.approval_cards import one_line_json
-from openai_responses.items import Item, is_call, is_reasoning
+from openai_responses.items import is_call, is_reasoning
 from openai_responses.json_input import as_list, as_mapping
 from openai_responses.loop.events import RunDone, RunEvent, Status, ToolOutput
 from openai_responses.transport.stream import ItemDone
@@ -28,7 +28,7 @@ from owui_chat.wording import with_escapes
 from shells.shell import PIPELINE_SHELL
 from shells.valve_messages import advised_ending
 from strategies.context import ContextSource
-from strategies.thoughts import ThoughtFilter
+from strategies.thoughts import RunTexts
 
 _MAX_OUTPUT_CHARACTERS = 2_000
 
@@ -37,41 +37,39 @@ class _TerminalLines:
     """The lines of one conversation."""
 
     def __init__(self, *, emits_thoughts: bool) -> None:
-        """Begin with none."""
-        self._thoughts = ThoughtFilter(shows_thoughts=emits_thoughts)
+        self._texts = RunTexts(are_shown=emits_thoughts)
 
     def show(self, event: AgentEvent) -> Iterator[str]:
         """Yield the lines for events that `UserInterface` has no method for."""
         match event:
             case StepStarted(kind="round"):
-                self._thoughts.begin_round(may_call=event.may_call)
+                self._texts.begin_round(may_call=event.may_call)
             case ContextSource():
                 yield f"[given: {event.name}]"
             case ExecutionEnded():
                 yield f"[{event.metadata.describe()}]"
             case _ if not isinstance(event, AgentOnlyEvent):
-                for shown in self._thoughts.show(event):
+                for shown in self._texts.feed(event):
                     yield from _format_run_event(shown)
 
 
 def _replace_controls(text: str) -> str:
     """Return a text with nothing in it that a terminal obeys."""
-    return "".join(map(_replace_control, text))
-
-
-def _replace_control(character: str) -> str:
-    """Return a character, or a sign in the place of one that a terminal obeys."""
-    if character.isprintable() or character in "\n\t":
-        return character
-    return "\N{REPLACEMENT CHARACTER}"
+    kept: list[str] = []
+    for character in text:
+        is_safe = character.isprintable() or character in "\n\t"
+        kept.append(character if is_safe else "\N{REPLACEMENT CHARACTER}")
+    return "".join(kept)
 
 
 def _format_run_event(event: RunEvent) -> Iterator[str]:
     """Yield the lines of an event of the API's run; none for most of them."""
     match event:
         case ItemDone() if is_reasoning(event.item):
-            for text in _read_summary_texts(event.item):
-                yield f"~ {text}"
+            for part in as_list(event.item.get("summary")):
+                text = as_mapping(part).get("text")
+                if text:
+                    yield f"~ {text}"
         case ItemDone() if is_call(event.item):
             arguments = event.item.get("arguments", event.item.get("input", ""))
             yield f"* {event.item.get('name')} {arguments}"
@@ -91,14 +89,6 @@ def _format_output(event: ToolOutput) -> str:
         text = f"{text[:_MAX_OUTPUT_CHARACTERS]} [...]"
     mark = "!" if event.failed else "="
     return f"{mark} {text}"
-
-
-def _read_summary_texts(item: Item) -> Iterator[str]:
-    """Yield the texts of a reasoning summary."""
-    for part in as_list(item.get("summary")):
-        text = as_mapping(part).get("text")
-        if text:
-            yield str(text)
 
 
 _CONFIRMATION_WORDS = {"y": True, "yes": True, "n": False, "no": False}
@@ -235,7 +225,6 @@ class KeyboardContext:
     """The keyboard of a terminal, to which a listener gives what it reads."""
 
     def __init__(self, terminal: Terminal) -> None:
-        """Belong to `terminal`."""
         self._terminal = terminal
 
     async def emit_input(self, text: str) -> None:

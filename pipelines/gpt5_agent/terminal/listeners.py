@@ -24,7 +24,6 @@ class StdinListener:
     def __init__(
         self, descriptor: int = 0, on_end: Callable[[], object] | None = None
     ) -> None:
-        """Read nothing yet."""
         self._on_end = on_end
         self._descriptor = descriptor
         self._decoder = getincrementaldecoder("utf-8")("replace")
@@ -85,7 +84,6 @@ class HttpListener:
     name = "http"
 
     def __init__(self, token: str, port: int = 0) -> None:
-        """Listen to nobody yet."""
         self.address = ""
         self._expected = f"Bearer {token}".encode()
         self._port = port

@@ -17,7 +17,7 @@ from gpt5_agent.ports import HostFileError, StoreFile, Tool
 from gpt5_agent.tools.approval_cards import code_block
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item
-from openai_responses.json_input import as_list
+from openai_responses.json_input import as_list, as_mapping
 from openai_responses.loop.tools import ToolResult
 from owui_chat.file_names import shorten_name
 from owui_chat.files import MAX_TOOL_FILE_BYTES
@@ -72,15 +72,12 @@ def _read_result(result: object) -> tuple[bool, list[_ResultPart]]:
         failed = result.get("isError") is True
         content = result["content"]
     rows = as_list(content)
-    if rows and all(_is_part(row) for row in rows):
-        return failed, [_convert_part(row) for row in rows]
+    parts = [row for row in rows if as_mapping(row).get("type") in _PART_TYPES]
+    if rows and len(parts) == len(rows):
+        return failed, [_convert_part(part) for part in parts]
     if isinstance(result, str):
         return failed, [_ResultPart(result)]
     return failed, [_ResultPart(_format_response(result))]
-
-
-def _is_part(row: object) -> bool:
-    return isinstance(row, Mapping) and row.get("type") in _PART_TYPES
 
 
 def _format_response(value: object) -> str:

@@ -23,7 +23,6 @@ class RunQueue:
     """
 
     def __init__(self, limits: SharedLimits) -> None:
-        """Nobody waits yet."""
         self._limits = limits
         self._server_turns = asyncio.Semaphore(limits.runs)
         self._users: dict[str, _UserQueue] = {}

@@ -109,7 +109,6 @@ class Sandbox:
     """Runs requests in the sandboxes of a backend."""
 
     def __init__(self, backend: SandboxBackend, limits: SandboxLimits) -> None:
-        """Start nothing yet."""
         self._backend = backend
         self._limits = limits
         self._processes: set[SandboxProcess] = set()

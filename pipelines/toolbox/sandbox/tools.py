@@ -353,6 +353,8 @@ class SandboxTools:
         A chat can name any number of files, and each that is new takes a run: only the
         last ones count.
         """
+        if not files:
+            return []
         missing: list[str] = []
         if len(files) > _MOST_OFFERED:
             missing.append(

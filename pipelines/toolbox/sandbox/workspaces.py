@@ -211,7 +211,6 @@ class WorkspacePool:
     """
 
     def __init__(self, limits: SharedLimits | None = None) -> None:
-        """Create nothing yet."""
         self._limits = limits or SharedLimits()
         self.runs = RunQueue(self._limits)
         self._root: _WorkspaceRoot | None = None

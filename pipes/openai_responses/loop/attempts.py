@@ -134,6 +134,8 @@ class Limits(NamedTuple):
     it is the model's own text."""
     keeps_tagged_thoughts: bool = True
     """Whether such a thought is shown, and sent again."""
+    context_window: int | None = None
+    """The tokens that the model can take and write together, where they are known."""
 
 
 class Attempts:
@@ -249,16 +251,20 @@ class Attempts:
         return self.deadlines.paused()
 
     def _end_if_cut_off(self) -> None:
-        """Name the length limit of an answer that ended there.
+        """Name the limit of an answer that ended there.
 
-        llama.cpp calls every answer complete (recorded); OpenAI says so itself.
+        llama.cpp calls every answer complete (recorded); OpenAI says so itself. In a full
+        context input and output are exactly the window. With `--context-shift` they can
+        be more, and the answer is complete (measured, b10434).
         """
         most = self.request.max_output_tokens
         used = self.response.usage
-        if self.response.ending != COMPLETED or not most or not used:
+        if self.response.ending != COMPLETED or self.endpoint.serves_openai or not used:
             return
-        if used.output >= most and not self.endpoint.serves_openai:
+        if most and used.output >= most:
             self.response.ending = ending_of_incomplete("max_output_tokens")
+        elif used.total == self.limits.context_window:
+            self.response.ending = ending_of_incomplete("context_length_exceeded")
 
     def _end_if_used_up(self) -> None:
         """End a run that wants to continue but has used up what `limits.spent` counts.

@@ -58,6 +58,26 @@ def read_models(answer: object) -> dict[str, str]:
     return days
 
 
+def read_context_windows(answer: object) -> dict[str, int]:
+    """Return the context windows that `GET /models` names, by model.
+
+    llama.cpp's are in `meta.n_ctx`, for one chat even if several share the server's
+    memory (recorded, b10434). With one model it ignores the name that it is asked for:
+    the empty name has the window of any.
+    """
+    rows = as_list(as_mapping(answer).get("data"))[:_MAX_MODELS]
+    windows: dict[str, int] = {}
+    for entry in rows:
+        row = as_mapping(entry)
+        name = as_text(row.get("id"))[:_MAX_MODEL_ID]
+        tokens = as_mapping(row.get("meta")).get("n_ctx")
+        if name and isinstance(tokens, int) and tokens > 1:
+            windows[name] = tokens
+            if len(rows) == 1:
+                windows[""] = tokens
+    return windows
+
+
 _ISO_DATE_LENGTH = 10
 _MAX_MODEL_ID = 200
 _MAX_MODELS = 1000

@@ -287,16 +287,18 @@ def _cost_of_pictures(
     By the tokens that the server tells; it may skip calls (openai-python 3.57.0,
     `ToolUsage`), and if it tells none, by the size and quality of each picture.
     """
+    told = [usage.images for usage in usages if usage.images and usage.images.output]
+    drawn = [item for item in items if is_image_call(item)]
+    drawn = [item for item in drawn if item.get("status") != "failed"]
+    if not told and not drawn:
+        return Cost(0.0)
     options = _tool_options(tools, "image_generation")
     prices = _image_prices(as_text(options.get("model")))
-    told = [usage.images for usage in usages if usage.images and usage.images.output]
     if told:
         dollars = sum(_cost_of_image_tokens(tokens, prices) for tokens in told)
         return Cost(dollars)
-    drawn = [item for item in items if is_image_call(item)]
-    drawn = [item for item in drawn if item.get("status") != "failed"]
     tokens = sum(map(_picture_tokens, drawn))
-    return Cost(tokens * prices.output / _MILLION, is_estimate=bool(drawn))
+    return Cost(tokens * prices.output / _MILLION, is_estimate=True)
 
 
 def _image_prices(model: str) -> ImagePrices:

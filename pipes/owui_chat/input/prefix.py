@@ -87,7 +87,6 @@ def _apply_injected_context(
 
 
 def _input_texts(message: UserMessage) -> list[str]:
-    """Return the texts of a message."""
     return [part["text"] for part in message.content if _is_input_text(part)]
 
 

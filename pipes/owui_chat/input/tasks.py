@@ -146,14 +146,16 @@ def task_result(text: str, model: str) -> dict[str, Any]:
 
 def _clean(content: object) -> object:
     """Return a content without the markers and the commands of the quoted chat."""
-    if isinstance(content, str):
-        return without_quoted_commands(strip_markers(content))
-    if isinstance(content, list):
-        return [_clean_part(part) for part in content]
+    match content:
+        case str():
+            return without_quoted_commands(strip_markers(content))
+        case list():
+            return [
+                (
+                    {**part, "text": _clean(part["text"])}
+                    if isinstance(part, Mapping) and isinstance(part.get("text"), str)
+                    else part
+                )
+                for part in content
+            ]
     return content
-
-
-def _clean_part(part: object) -> object:
-    if isinstance(part, Mapping) and isinstance(part.get("text"), str):
-        return {**part, "text": without_quoted_commands(strip_markers(part["text"]))}
-    return part

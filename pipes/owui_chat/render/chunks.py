@@ -18,7 +18,7 @@ Chunk = dict[str, Any]
 Chunks = Iterator[Chunk]
 
 METADATA_KEY = "execution_metadata"
-"""The seed's name of what an agent's answer took."""
+"""The specified name of what an agent's answer took."""
 
 
 def host_usage(ended: RunDone) -> Chunk:

@@ -25,7 +25,6 @@ class Commentary:
     """
 
     def __init__(self, shown: OutputItems) -> None:
-        """Begin at the next place."""
         self.host_index = len(shown.items)
         self._shown = shown
         self._quoted: list[str] = []

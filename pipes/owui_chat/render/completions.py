@@ -42,6 +42,7 @@ from owui_chat.render.client_errors import ending_error
 _GAP = "\n\n"
 _FINISH_REASONS = {
     "max_output_tokens": "length",
+    "context_length_exceeded": "length",
     "max_messages": "length",
     "content_filter": "content_filter",
 }

@@ -47,7 +47,6 @@ class HostedItems:
     """Shows the items of one run; a type without a card is not shown."""
 
     def __init__(self, shown: OutputItems) -> None:
-        """Take the list of items that they join."""
         self._shown = shown
         self._open: dict[int, _HostedItem] = {}
 

@@ -6,7 +6,6 @@ composer makes an agent of the model that the chat has.
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -20,9 +19,9 @@ from openai_responses.models.resolve import (
 )
 from shells.json_valve import read_json_valve
 from strategies.parameters import (
+    DEFAULTS,
     STRATEGY_NAMES,
     StrategyParameters,
-    StrategySettings,
 )
 
 _DISPLAY_NAMES: Mapping[str, str] = {
@@ -39,9 +38,10 @@ COSTLY_PARAMETERS = ("maximum_iterations", "maximum_seconds", "maximum_tokens")
 RULING_PARAMETERS = ("instruction", "guide", "prompt_policy_overrides", "context")
 """What an administrator rules an agent by: no request replaces or empties it, unless an
 administrator allows it."""
-_NOTHING_SET = StrategyParameters()
 
-CALLER_PARAMETERS = [name for name in StrategySettings.model_fields if name != "model"]
+CALLER_PARAMETERS = [
+    name for name in StrategyParameters.model_fields if name != "model"
+]
 """What a request may state: custom parameters of a model of the workspace."""
 
 
@@ -64,8 +64,8 @@ class ReadAgent(NamedTuple):
 @lru_cache(maxsize=8)
 def read_agent_parameters(text: str) -> ReadAgent:
     """Return the parameters of AGENT_JSON; what cannot be read has its default."""
-    settings, problems = read_json_valve("AGENT_JSON", text, StrategySettings)
-    return ReadAgent(settings.parameters(), tuple(problems))
+    parameters, problems = read_json_valve("AGENT_JSON", text, StrategyParameters)
+    return ReadAgent(parameters, tuple(problems))
 
 
 def add_agents(
@@ -124,10 +124,10 @@ def stated_parameters(body: JsonObject) -> dict[str, Any]:
         if body.get(name) is None:
             continue
         try:
-            settings = StrategySettings.model_validate({name: body[name]})
+            parameters = StrategyParameters.model_validate({name: body[name]})
         except ValidationError:
             continue
-        stated[name] = getattr(settings, name)
+        stated[name] = dict(parameters)[name]
     return stated
 
 
@@ -143,20 +143,22 @@ def with_stated_parameters(
     say what an administrator says nothing about; `caller_may_set` opens more. Returns
     with it the names of what is left out of the request.
     """
-    set_up = replace(agent.parameters, **stored)
+    set_up = agent.parameters.model_copy(update=stored)
+    set_values = dict(set_up)
+    nothing_set = dict(DEFAULTS)
     changes: dict[str, Any] = {}
     left_out: list[str] = []
     for name, value in stated.items():
-        own = getattr(set_up, name)
+        own = set_values[name]
         if name in opened or name not in (*COSTLY_PARAMETERS, *RULING_PARAMETERS):
             changes[name] = value
         elif name in COSTLY_PARAMETERS:
             changes[name] = _lower_limit(value, own)
-        elif own == getattr(_NOTHING_SET, name):
+        elif own == nothing_set[name]:
             changes[name] = value
         if changes.get(name, own) != value:
             left_out.append(name)
-    return agent._replace(parameters=replace(set_up, **changes)), left_out
+    return agent._replace(parameters=set_up.model_copy(update=changes)), left_out
 
 
 def _lower_limit(stated: float, most: float) -> float:

@@ -138,12 +138,12 @@ async def apply_stated_parameters(call: CheckedCall) -> CheckedCall:
     note_left_out(call, left_out)
     opened = _opened_words(call.config.expert, is_admin=call.caller.is_admin)
     agent, closed = with_stated_parameters(call.agent, stored, stated, opened)
-    reasons = {}
+    values = dict(agent.parameters)
+    reasons: dict[str, str] = {}
     for name in closed:
         is_costly = name in COSTLY_PARAMETERS
-        most = getattr(agent.parameters, name)
         reasons[name] = (
-            f"AGENT_JSON says {most:g}" if is_costly else "the administrator's"
+            f"AGENT_JSON says {values[name]:g}" if is_costly else "the administrator's"
         )
     note_left_out(call, reasons, PERMISSION_ADVICE)
     return call._replace(agent=agent)

@@ -7,6 +7,7 @@ from openai_responses.clock import monotonic_seconds
 from openai_responses.recent_texts import RecentTexts, UserReports
 from openai_responses.repairs.memory import RepairMemory
 from owui_manifold.call.uploads import UploadMemory
+from shells.model_list import ModelList
 
 _MAX_REASONS = 50
 _MAX_REASON_CHARACTERS = 64
@@ -14,12 +15,12 @@ _MAX_REASON_CHARACTERS = 64
 
 
 class AccountCapabilities(RecentTexts):
-    """Shutdown dates, confirmed repairs, left-out items, and notices that were shown."""
+    """Listed models, confirmed repairs, left-out items, and notices that were shown."""
 
     def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
         """Start empty."""
         super().__init__(now)
-        self.shutdown_dates: Mapping[str, str] = {}
+        self.listed = ModelList()
         self.repairs = RepairMemory(now)
         self.uploads = UploadMemory(now)
         self.refused_uploads = UserReports(now=now)

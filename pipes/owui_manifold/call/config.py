@@ -26,7 +26,6 @@ from owui_manifold.call.expert import (
 from owui_manifold.call.model_valves import read_overrides, read_prices
 from owui_manifold.call.remote_servers import RemoteServers, read_servers
 from owui_manifold.call.valves import (
-    TOOL_SETTINGS,
     TOOL_SWITCHES,
     USER_TOKENS,
     UserValves,
@@ -173,7 +172,8 @@ def _parse_valves(valves: Valves) -> _ParsedValves:
     try:
         prices, prices_problem = read_prices(valves.CUSTOM_MODEL_PRICING_JSON)
     except InvalidRequest as error:  # no cost is known then
-        prices, prices_problem = error, str(error)
+        prices = error
+        prices_problem = str(error)
     return _ParsedValves(
         expert=expert,
         expert_problems=expert_problems,
@@ -236,16 +236,17 @@ def _offered_kinds(
 
     `maps_search` says that the page's own switch is on, and means OpenAI's search.
     """
-    offered = set[str]()
-    for kind, setting in TOOL_SETTINGS.items():
-        is_on = bool(getattr(valves, setting.valve))
-        if kind == "web_search":
-            is_on = is_on or maps_search
-        if setting.is_switch:
-            is_on = _choose_switch(getattr(own, setting.user_valve), is_on)
-        if is_on:
-            offered.add(kind)
-    return frozenset(offered)
+    searches = valves.ENABLE_WEB_SEARCH or maps_search
+    runs_python = valves.ENABLE_CODE_INTERPRETER
+    draws = valves.ENABLE_IMAGE_GENERATION
+    wanted = {
+        "web_search": _choose_switch(own.WEB_SEARCH, searches),
+        "file_search": bool(valves.FILE_SEARCH_VECTOR_STORES),
+        "mcp": bool(valves.REMOTE_MCP_SERVERS_JSON),
+        "code_interpreter": _choose_switch(own.CODE_INTERPRETER, runs_python),
+        "image_generation": _choose_switch(own.IMAGE_GENERATION, draws),
+    }
+    return frozenset(kind for kind, is_on in wanted.items() if is_on)
 
 
 def _choose_word(own: str, default: _Default) -> str | _Default:
@@ -383,10 +384,9 @@ def _refused_choices(
     wanted: _WantedSettings, allowed: UserValves, valves: Valves, may_use_agent: bool
 ) -> list[str]:
     """Return the settings in which a user's wish and permission differ."""
-    refused: list[str] = []
-    for name in _CHOICES.values():
-        if getattr(wanted.user, name) != getattr(allowed, name):
-            refused.append(name)
+    wishes = dict(wanted.user)
+    kept = dict(allowed)
+    refused = [name for name in _CHOICES.values() if wishes[name] != kept[name]]
     if valves.USER_API_KEYS == "off" and wanted.user.API_KEY.strip():
         refused.append("API_KEY")
     if wanted.agent and not may_use_agent:
@@ -473,4 +473,5 @@ def run_limits(expert: ExpertSettings, model: ResolvedModel) -> Limits:
         timeouts=expert.timeouts(model, expert.total_timeout_seconds),
         retries=RetryPolicy(expert.max_retries, expert.max_retry_wait_seconds),
         flex_falls_back=expert.flex_falls_back,
+        context_window=model.facts.context_window,
     )

@@ -175,7 +175,7 @@ class CheckedCall(NamedTuple):
         An agent is named by the model that answers for it: that is what ends.
         """
         model_name = answering_name(name, self.config.agent)
-        days = self.capabilities.shutdown_dates
+        days = self.capabilities.listed.shutdown_dates
         model = _with_last_day(self.resolve(model_name), days)
         today = utc_today()
         successor = None if self.endpoint.is_azure else replacement(model, today)
@@ -223,7 +223,9 @@ def resolve_call(call: PipeCall, endpoint: Endpoint) -> CheckedCall:
     if not caller.task:
         is_switched = call.config.wants_agent
         agent = find_agent(caller.model, parameters, is_switched=is_switched)
-    chosen = _with_last_day(chosen, call.capabilities.shutdown_dates)
+    listed = call.capabilities.listed
+    chosen = _with_last_day(chosen, listed.shutdown_dates)
+    chosen = listed.with_context(chosen, endpoint)
     successor = None if endpoint.is_azure else replacement(chosen, utc_today())
     return CheckedCall(
         body=call.body,

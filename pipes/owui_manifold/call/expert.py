@@ -75,7 +75,8 @@ class ExpertSettings(ExpertKeys):
     fetch_models: bool = Field(
         default=True,
         description="Ask the server which models it offers: for `auto` in MODEL_ID, "
-        "and for notices about models that will be shut down.",
+        "for notices about models that will be shut down, and for the size of "
+        "llama.cpp's context.",
     )
     stable_instructions: Literal["auto", "on", "off"] = Field(
         default="auto",

@@ -1,21 +1,17 @@
 """The models that the pipe lists.
 
-Every page load lists the models, so the list is answered from memory. The models of a
-key are fetched in the background; the last result stays until a newer one arrives, also
-if the server cannot be reached. Only the first listing waits for the server, for a
-moment.
+Only the first listing waits for the server, for a moment.
 """
 
 import asyncio
-from collections.abc import Collection
 from contextlib import suppress
 
-from openai_responses.clock import monotonic_seconds, utc_today
+from openai_responses.clock import utc_today
 from openai_responses.endpoint import DEFAULT_BASE_URL, Endpoint
 from openai_responses.errors import ResponsesError
-from openai_responses.models.choice import newest_models, read_models
+from openai_responses.models.choice import newest_models
 from openai_responses.models.resolve import ResolvedModel, resolve_model
-from openai_responses.transport.connections import Connections, Deadlines, Timeouts
+from openai_responses.transport.connections import Connections
 from owui_manifold.call.agent import add_agents, read_agent_parameters
 from owui_manifold.call.config import (
     build_endpoint,
@@ -24,85 +20,25 @@ from owui_manifold.call.config import (
 )
 from owui_manifold.call.valves import USER_TOKENS, Valves
 from owui_manifold.host.open_webui import forget_kept_models, keeps_models
+from shells.model_list import ModelList
 from shells.valve_words import comma_list
 
-_FRESH_SECONDS = 3600.0
-_PAUSE_SECONDS = 60.0
-"""How long a request keeps the next one away, until it has succeeded."""
-_FIRST_LIST_SECONDS = 2.0
-"""How long a page may wait for the first list."""
 _HOST_SECONDS = 15.0
 """By then the host has stored the list for which it asked: it waits for the servers of
 its own connections, for ten seconds (AIOHTTP_CLIENT_TIMEOUT_MODEL_LIST)."""
 _HOST_PAUSES = 240
 
 OPENAI_HOST = Endpoint(DEFAULT_BASE_URL, "").host
-_LIST_TIMEOUTS = Timeouts(connect=10, first_event=20, total=30)
-_MAX_LIST_BYTES = 5_000_000
 
 
-async def fetch_models(endpoint: Endpoint, connections: Connections) -> dict[str, str]:
-    """Return the chat models of `GET /models`, with their last days if they have one.
-
-    Raises ResponsesError.
-    """
-    deadlines = Deadlines(_LIST_TIMEOUTS)
-    async with connections.request(endpoint, "/models", None, deadlines) as answer:
-        return read_models(await answer.read_json(_MAX_LIST_BYTES))
-
-
-class Listing:
-    """The models that the key of the valves can use, as far as they are known.
-
-    One account is remembered: that of the valves when the models were last listed.
-    """
+class Listing(ModelList):
+    """The model list of a host, which may keep what it was given."""
 
     def __init__(self) -> None:
         """Know nothing yet."""
-        self.shutdown_dates: dict[str, str] = {}
-        self._account = ""
-        self._known: dict[str, str] | None = None
-        self._next_request = 0.0
-        self._answered = asyncio.Event()
+        super().__init__()
         self._completes = False
         """Whether a list that the host keeps is going to be completed."""
-
-    async def usable(
-        self, endpoint: Endpoint, connections: Connections
-    ) -> Collection[str] | None:
-        """Return the known models, None before the first answer; refresh old ones.
-
-        While none are known, the answer is waited for, but not for long.
-        """
-        account = endpoint.account()
-        now = monotonic_seconds()
-        if account != self._account:
-            self._account = account
-            self._known = None
-            self._next_request = 0.0
-        if now >= self._next_request:
-            self._next_request = now + _PAUSE_SECONDS
-            self._answered = asyncio.Event()
-            work = self._refresh(endpoint, connections, self._answered)
-            connections.do_later(work)
-        if self._known is None:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(_FIRST_LIST_SECONDS):
-                    await self._answered.wait()
-        return self._known
-
-    async def _refresh(
-        self, endpoint: Endpoint, connections: Connections, answered: asyncio.Event
-    ) -> None:
-        """Fetch the models; after an error the known ones stay."""
-        with suppress(ResponsesError):
-            models = await fetch_models(endpoint, connections)
-            if endpoint.account() == self._account:  # the valves are still the same
-                self._known = models
-                self.shutdown_dates.clear()
-                self.shutdown_dates.update(models)
-                self._next_request = monotonic_seconds() + _FRESH_SECONDS
-        answered.set()
 
     def complete_later(self, endpoint: Endpoint, connections: Connections) -> None:
         """Make the host list the models again once the server has named them.
@@ -155,6 +91,8 @@ async def list_models(
             if usable is None and "auto" in listed and await keeps_models():
                 is_complete = False
                 listing.complete_later(endpoint, connections)
+        elif fetches and valves.AUTH != "entra_id" and not endpoint.serves_openai:
+            listing.refresh(endpoint, connections)  # for the contexts of its models
     newest: list[str] = []
     if is_complete:
         newest = newest_models(today, usable) or newest_models(today)

@@ -1,12 +1,13 @@
 """What an administrator can set, and what a user can."""
 
-from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Literal, NamedTuple, Self
 
-from pydantic import BaseModel, Field, ValidationInfo, field_validator
+from pydantic import ConfigDict, PrivateAttr, field_validator, model_validator
 
-from openai_responses.endpoint import DEFAULT_BASE_URL
-from openai_responses.json_input import clamp_number
+from owui_manifold.call.old_valves import OLD_NAMES
+from settings.shared_valves import SHARED, SharedValves
+from settings.table import BoundedValves, page_schema, valve
 from shells.endpoint_valves import environment_key
 
 _LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
@@ -16,76 +17,40 @@ _FileInput = Literal["off", "pdf", "all"]
 _Choice = Literal["inherit", "on", "off"]
 
 
-def _valve(default: object, text: str, *, secret: bool = False, **limits: Any) -> Any:
-    """Return the field of a valve; the page shows `Default` instead of its default."""
-    return Field(
-        default=default,
-        description=f"{text} {_default_sentence(default)}",
-        json_schema_extra={"input": {"type": "password"}} if secret else None,
-        **limits,
-    )
-
-
-def _default_sentence(default: object) -> str:
-    """Return the last sentence of a description."""
-    if isinstance(default, bool):
-        return f"Default: {'on' if default else 'off'}."
-    return f"Default: `{default}`." if default != "" else "Default: empty."
-
-
-_MOST_TOKENS = 10_000_000
-_VALVE_RANGES: Mapping[str, tuple[int, int]] = {
-    "MAX_OUTPUT_TOKENS": (0, _MOST_TOKENS),
-    "TOOL_OUTPUT_CHARACTERS": (1000, _MOST_TOKENS),
-    "MAX_FUNCTION_CALL_LOOPS": (1, 1000),
-    "MAX_TOOL_CALLS": (1, 10_000),
-    "COMPACTION_TOKENS": (0, _MOST_TOKENS),
-}
-"""The least and the most of each number. The host shows no reason for a refused value,
-so one outside of them becomes the nearest."""
-
-
-class Valves(BaseModel):
+class Valves(SharedValves):
     """Settings of the administrator, in the order of the page."""
 
+    model_config = ConfigDict(json_schema_extra=page_schema("pipe", SHARED))
+
     # The first day
-    API_KEY: str = _valve(
-        "",
-        "An OpenAI API key. If empty, `OPENAI_API_KEY` of Open WebUI's environment is "
-        "used.",
-        secret=True,
-    )
-    BASE_URL: str = _valve(
-        DEFAULT_BASE_URL, "Address of the Responses API, with or without `/v1`."
-    )
-    MODEL_ID: str = _valve(
+    MODEL_ID: str = valve(
         "gpt-6.1-sol, gpt-6.1-sol-high, gpt-6.1-terra, gpt-6-luna, gpt-5.2, "
         "gpt5_function_calling",
         "Models to offer, separated by commas; a name can end with an effort. `auto` "
         "lists the newest of each family, `gpt-5-auto` chooses one for each chat. "
         "`gpt5_function_calling` and `gpt5_react` are agents (AGENT_JSON).",
     )
-    ENABLE_WEB_SEARCH: bool = _valve(
+    ENABLE_WEB_SEARCH: bool = valve(
         False, "Offer OpenAI's web search in every chat. Searches are billed."
     )
-    ENABLE_CODE_INTERPRETER: bool = _valve(
+    ENABLE_CODE_INTERPRETER: bool = valve(
         False,
         "Let the model run Python in a billed container at OpenAI, with the files of the "
         "chat. The files that it creates are stored.",
     )
-    ENABLE_IMAGE_GENERATION: bool = _valve(
+    ENABLE_IMAGE_GENERATION: bool = valve(
         False,
         "Let the model generate images in every chat; each is billed and stored. Off, "
         "people can use the switch next to the chat input, if USER_MAY_CHANGE has "
         "`image_generation`.",
     )
-    USER_MAY_CHANGE: str = _valve(
+    USER_MAY_CHANGE: str = valve(
         "effort, summary, verbosity, web_search, code_interpreter, image_generation, "
         "agent, show_cost, log_level",
         "Settings that users may change, separated by commas; also `file_input`, "
         "`service_tier` (expensive), `all`, `nothing`. Administrators can change all.",
     )
-    SHOW_COST: bool = _valve(
+    SHOW_COST: bool = valve(
         False,
         "Show users the cost of an answer in its last status line and in its usage: "
         "tokens, web searches, images and Python's containers. Administrators always see "
@@ -93,91 +58,67 @@ class Valves(BaseModel):
     )
 
     # Key and server
-    AUTH: Literal["key", "bearer", "entra_id", "session", "system_oauth"] = _valve(
+    AUTH: Literal["key", "bearer", "entra_id", "session", "system_oauth"] = valve(
         "key",
         "How the key is sent: `key` as the server expects it, `bearer` as a bearer "
         "token. Instead of the key, `entra_id` sends a token of Microsoft Entra ID, and, "
         "to gateways only, `system_oauth` the user's own OAuth token, `session` the "
         "user's login of Open WebUI.",
+        then=(
+            "ORGANIZATION",
+            "PROJECT",
+            "EXTRA_HEADERS",
+        ),
     )
-    ORGANIZATION: str = _valve(
-        "", "Organization to bill, if the key has access to several."
-    )
-    PROJECT: str = _valve("", "Project to bill, if the key has access to several.")
-    EXTRA_HEADERS: str = _valve(
-        "",
-        'Headers to add or replace, as a JSON object: `{"X-Team": "blue"}`. Open '
-        "WebUI's placeholders, such as `{{USER_ID}}`, are filled in "
-        "(docs/gateways.md).",
-        secret=True,
-    )
-    USER_API_KEYS: Literal["off", "allowed", "required"] = _valve(
+    USER_API_KEYS: Literal["off", "allowed", "required"] = valve(
         "off",
         "Whether users can, or must, set a key of their own, which tasks then use too. "
         "Administrators can always use this pipe's key.",
+        then=("COMPATIBILITY",),
     )
-    COMPATIBILITY: Literal["auto", "openai", "strict"] = _valve(
-        "auto",
-        "`auto` and `openai` send what OpenAI supports, and drop what the server "
-        "rejects. `strict` sends only what every server supports.",
-    )
-    FORWARD_USER_INFO: Literal["auto", "always", "never"] = _valve(
+    FORWARD_USER_INFO: Literal["auto", "always", "never"] = valve(
         "auto",
         "Send Open WebUI's headers about the user, if its "
         "ENABLE_FORWARD_USER_INFO_HEADERS is on. `auto`: not to OpenAI and Azure.",
-    )
-    PROXY: str = _valve(
-        "",
-        "Address of an HTTP proxy; it may include user and password. If empty, "
-        "HTTPS_PROXY and NO_PROXY of the environment are used.",
-        secret=True,
-    )
-    CA_BUNDLE: str = _valve(
-        "",
-        "Path of a file with the certificates to trust. If empty, the system's are "
-        "used.",
-    )
-    VERIFY_SSL: bool = _valve(
-        True,
-        "Check the server's certificate. Turn this off for tests only: others on the "
-        "network can then read the key.",
+        then=(
+            "PROXY",
+            "CA_BUNDLE",
+            "VERIFY_SSL",
+        ),
     )
 
     # Models
-    MODEL_OVERRIDES_JSON: str = _valve(
+    MODEL_OVERRIDES_JSON: str = valve(
         "",
         'Corrections to what the pipe knows about models: `{"my-deployment": {"like": '
         '"gpt-5.2", "name": "Our GPT"}}`.',
     )
-    TASK_MODEL: str = _valve(
+    TASK_MODEL: str = valve(
         "gpt-6-luna",
         "Model for titles, tags, follow-up questions, search queries, autocompletion, "
         "emoji and image prompts, at its lowest effort. If it is empty, or still the "
         "default at a server other than OpenAI's, the chat's own model is used. A model "
         "that an administrator chose for tasks in Open WebUI's settings does them itself.",
     )
-    BACKGROUND_MODELS: str = _valve(
+    BACKGROUND_MODELS: str = valve(
         "",
         "Models whose answers survive a broken connection: names or patterns "
         "(`*-pro`), separated by commas. OpenAI stores their requests and answers for "
         "30 days, which is not compatible with zero data retention (unless "
         "`background_store` in EXPERT_JSON is false). Never used in `strict`.",
     )
-    SERVICE_TIER: _Tier = _valve(
+    SERVICE_TIER: _Tier = valve(
         "auto",
         "`flex` is slower and costs half, `fast` (or `priority`) twice, `ultrafast` 3 "
         "to 6 times as much, if the model and the project have them.",
     )
-    MAX_OUTPUT_TOKENS: int = _valve(
+    MAX_OUTPUT_TOKENS: int = valve(
         0,
         "Token limit of one answer, including reasoning. 0: the model's own limit.",
+        bounds=(0, 10_000_000),
+        then=("ENABLE_STREAM",),
     )
-    ENABLE_STREAM: bool = _valve(
-        True,
-        "Stream answers. Turn this off for servers that cannot stream, or "
-        "organizations that may not.",
-    )
-    CUSTOM_MODEL_PRICING_JSON: str = _valve(
+    CUSTOM_MODEL_PRICING_JSON: str = valve(
         "",
         "US dollars per million tokens, instead of what the server says and of OpenAI's "
         'prices: `{"my-model": {"input": 2, "cached": 0.5, "output": 8}}`. Other servers '
@@ -185,7 +126,7 @@ class Valves(BaseModel):
     )
 
     # Agents
-    AGENT_JSON: str = _valve(
+    AGENT_JSON: str = valve(
         "",
         "Settings of the agents, as a JSON object (docs/agent.md lists its keys): "
         '`{"model": "gpt-6.1-sol", "maximum_iterations": 12}`. It also applies to the '
@@ -193,38 +134,38 @@ class Valves(BaseModel):
     )
 
     # OpenAI's tools
-    MAP_WEB_SEARCH: bool = _valve(
+    MAP_WEB_SEARCH: bool = valve(
         True,
         "The page's Web Search switch turns on OpenAI's search instead of Open WebUI's.",
     )
-    WEB_SEARCH_OPTIONS: str = _valve(
+    WEB_SEARCH_OPTIONS: str = valve(
         "",
         "A JSON object: `search_context_size`, `user_location`, `allowed_domains`, "
         "`blocked_domains`, `external_web_access`, `return_token_budget`. Example: "
         '`{"allowed_domains": ["who.int"], "user_location": {"country": "CH"}}`.',
     )
-    IMAGE_GENERATION_OPTIONS: str = _valve(
+    IMAGE_GENERATION_OPTIONS: str = valve(
         '{"partial_images": 2}',
         "A JSON object: `quality`, `size`, `background`, `output_format`, `model`, "
         "`partial_images` (previews, 0 to 3).",
     )
-    IMAGE_DETAIL: Literal["auto", "low", "high"] = _valve(
+    IMAGE_DETAIL: Literal["auto", "low", "high"] = valve(
         "auto",
         "How closely the model looks at attached images, unless the request says "
         "otherwise. `low` costs less.",
     )
-    FILE_SEARCH_VECTOR_STORES: str = _valve(
+    FILE_SEARCH_VECTOR_STORES: str = valve(
         "",
         "Up to two vector stores for OpenAI's file search: `vs_1, vs_2`; or a JSON "
         "object: `vector_store_ids`, `max_num_results` (1 to 50), `filters`, "
         "`ranking_options`.",
     )
-    FILE_INPUT: _FileInput = _valve(
+    FILE_INPUT: _FileInput = valve(
         "off",
         "Attached files that are sent to the model whole, instead of the text that Open "
         "WebUI retrieves from them: PDFs, or `all` documents.",
     )
-    REMOTE_MCP_SERVERS_JSON: str = _valve(
+    REMOTE_MCP_SERVERS_JSON: str = valve(
         "",
         "Servers that OpenAI calls, as a JSON list of objects: `server_label`, "
         "`server_url`, `tunnel_id` (OpenAI's Secure MCP Tunnel) or `connector_id` "
@@ -232,101 +173,71 @@ class Valves(BaseModel):
         "`headers`, `allowed_tools`, `require_approval` (users are asked unless it is "
         "`never`), `server_description`.",
         secret=True,
+        then=(
+            "TOOL_APPROVAL",
+            "TOOL_TIMEOUTS",
+            "TOOL_OUTPUT_CHARACTERS",
+            "PARALLEL_TOOL_CALLS",
+        ),
     )
 
     # Open WebUI's tools
-    TOOL_APPROVAL: str = _valve(
-        "",
-        "Rules `pattern=auto`, `ask` or `deny`, separated by commas: `delete_*=ask, "
-        "shell=deny`; other tools follow the chat controls. A rule applies both to a "
-        "tool's name in the chat and to its own name without a server's id.",
-    )
-    TOOL_TIMEOUTS: str = _valve(
-        "default: 120",
-        "Time limits of tool calls in seconds, excluding time waiting for approval, by "
-        "name or pattern: `default: 120, crawl_*: 600`. Parallel calls share five "
-        "times the default. Open WebUI's sub-agents and images time out after one "
-        "hour.",
-    )
-    TOOL_OUTPUT_CHARACTERS: int = _valve(
-        100_000,
-        "Longest tool output that the model gets; the middle of a longer one is left "
-        "out.",
-    )
-    PARALLEL_TOOL_CALLS: bool = _valve(True, "Let the model call tools in parallel.")
-    MAX_FUNCTION_CALL_LOOPS: int = _valve(
+    MAX_FUNCTION_CALL_LOOPS: int = valve(
         10,
         "Maximum number of rounds of tool calls before the model has to answer.",
+        bounds=(1, 1000),
     )
-    MAX_TOOL_CALLS: int = _valve(100, "Maximum number of tool calls in one answer.")
-    AUTO_NATIVE_TOOLS: bool = _valve(
+    MAX_TOOL_CALLS: int = valve(
+        100, "Maximum number of tool calls in one answer.", bounds=(1, 10_000)
+    )
+    AUTO_NATIVE_TOOLS: bool = valve(
         False,
         "Switch models whose Function Calling is set to Legacy to Native.",
+        then=("REASONING_SUMMARY",),
     )
 
     # Reasoning and history
-    REASONING_SUMMARY: _Summary = _valve(
-        "auto",
-        "Detail of the reasoning summaries. OpenAI gives them to verified "
-        "organizations only; otherwise choose `disabled`.",
-    )
-    PERSIST_REASONING_TOKENS: Literal["disabled", "response", "conversation"] = _valve(
+    PERSIST_REASONING_TOKENS: Literal["disabled", "response", "conversation"] = valve(
         "conversation",
         "How long the model gets its encrypted reasoning back: not at all, within one "
         "answer, or in the whole conversation (stored in the chat).",
     )
-    PERSIST_TOOL_RESULTS: bool = _valve(
+    PERSIST_TOOL_RESULTS: bool = valve(
         True,
         "Send tool calls and results again in later turns. If off, neither they nor "
         "the reasoning before them are sent.",
     )
-    HISTORY_CARRIER: Literal["output", "markers"] = _valve(
+    HISTORY_CARRIER: Literal["output", "markers"] = valve(
         "output",
         "Where hidden chat data is stored: `output` in Open WebUI's stored output of "
         "each answer, `markers` under the pipe's own keys, with lines in the text that "
         "copies of answers contain. Both are always read.",
     )
-    STORE_ENCRYPTION_KEY: str = _valve(
+    STORE_ENCRYPTION_KEY: str = valve(
         "",
         "A long random text that protects hidden chat data. If you change it, older "
         "chats can be read only in part. If empty, the server's WEBUI_SECRET_KEY is "
         "used.",
         secret=True,
     )
-    PROMPT_CACHE_KEY: Literal["chat", "user", "off"] = _valve(
+    PROMPT_CACHE_KEY: Literal["chat", "user", "off"] = valve(
         "chat",
         "Which requests share OpenAI's prompt cache: those of a chat, those of a user, "
         "or (`off`) those that OpenAI chooses. Only a hash is sent.",
     )
-    TRUNCATION: Literal["disabled", "auto"] = _valve(
+    TRUNCATION: Literal["disabled", "auto"] = valve(
         "disabled",
         "When a chat is too long, `auto` drops its oldest messages, and with them "
         "reasoning and the prompt cache; `disabled` shows an error.",
-    )
-    COMPACTION_TOKENS: int = _valve(
-        0,
-        "Let OpenAI compact a chat whose input has more tokens than this. 0: never. "
-        "Not available on Azure.",
+        then=("COMPACTION_TOKENS",),
     )
 
     # Log and the rest
-    LOG_LEVEL: _LogLevel = _valve(
+    LOG_LEVEL: _LogLevel = valve(
         "INFO",
         "Lowest level in the server's log, which contains no key and no chat text.",
+        then=("EXPERT_JSON",),
     )
-    EXPERT_JSON: str = _valve(
-        "",
-        "A JSON object of rarely needed settings, such as timeouts, retries and the "
-        "audit log (docs/settings.md lists them): "
-        '`{"max_retries": 3}`.',
-    )
-
-    @field_validator(*_VALVE_RANGES, mode="before")
-    @classmethod
-    def _keep_in_range(cls, value: object, about: ValidationInfo) -> int:
-        """Return the nearest number that is allowed, the default for anything else."""
-        name = str(about.field_name)
-        return clamp_number(value, *_VALVE_RANGES[name], cls.model_fields[name].default)
 
     @field_validator("PROMPT_CACHE_KEY", mode="before")
     @classmethod
@@ -334,11 +245,26 @@ class Valves(BaseModel):
         """Read stored words of earlier pipes of this name: both stood for the user."""
         return "user" if value in ("id", "email") else value
 
-    @field_validator("MAX_FUNCTION_CALL_LOOPS", "MAX_TOOL_CALLS", mode="after")
+    # The host passes on all that it has stored; when the page saves the valves, it
+    # stores only what this class has (docs/reference/open-webui.md, "Valves").
+    _without_effect: tuple[str, ...] = PrivateAttr(())
+
+    @model_validator(mode="wrap")
     @classmethod
-    def _at_least_one(cls, value: int) -> int:
-        """Read stored numbers of earlier pipes of this name, which had no limit."""
-        return max(1, value)
+    def _notice_old_names(cls, stored: object, read: Callable[[object], Self]) -> Self:
+        """Read the valves, and remember the stored ones that have no effect."""
+        valves = read(stored)
+        if isinstance(stored, Mapping):
+            valves._without_effect = tuple(
+                name
+                for name, old in OLD_NAMES.items()
+                if stored.get(name) not in (None, *old.harmless)
+            )
+        return valves
+
+    def without_effect(self) -> tuple[str, ...]:
+        """Return the names of stored valves without effect; OLD_NAMES has more."""
+        return self._without_effect
 
     def effective_key(self) -> str:
         """Return the key to use; empty if there is none.
@@ -357,50 +283,52 @@ class Valves(BaseModel):
         return self.PERSIST_REASONING_TOKENS != "disabled"
 
 
-class UserValves(BaseModel):
+class UserValves(BoundedValves):
     """Settings of a user; `inherit` leaves the choice to the administrator or model."""
+
+    model_config = ConfigDict(json_schema_extra=page_schema("pipe"))
 
     REASONING_EFFORT: Literal[
         "inherit", "none", "minimal", "low", "medium", "high", "xhigh", "max"
-    ] = _valve(
+    ] = valve(
         "inherit",
         "How long a model thinks. `max` is the model's highest effort; any other effort "
         "that the model lacks is not sent. `inherit`, here and below, leaves the choice "
         "to the administrator or the model.",
     )
-    REASONING_SUMMARY: Literal["inherit", _Summary] = _valve(
+    REASONING_SUMMARY: Literal["inherit", _Summary] = valve(
         "inherit", "Show a summary of the reasoning."
     )
-    VERBOSITY: Literal["inherit", "low", "medium", "high"] = _valve(
+    VERBOSITY: Literal["inherit", "low", "medium", "high"] = valve(
         "inherit", "How long answers are."
     )
-    WEB_SEARCH: _Choice = _valve("inherit", "Let the model search the web with OpenAI.")
-    IMAGE_GENERATION: _Choice = _valve(
+    WEB_SEARCH: _Choice = valve("inherit", "Let the model search the web with OpenAI.")
+    IMAGE_GENERATION: _Choice = valve(
         "inherit", "Let the model generate images; each is billed."
     )
-    CODE_INTERPRETER: _Choice = _valve("inherit", "Let the model run Python at OpenAI.")
-    FILE_INPUT: Literal["inherit", _FileInput] = _valve(
+    CODE_INTERPRETER: _Choice = valve("inherit", "Let the model run Python at OpenAI.")
+    FILE_INPUT: Literal["inherit", _FileInput] = valve(
         "inherit",
         "Attached files that the model gets whole, in every turn, instead of the text "
         "that Open WebUI retrieves from them (if allowed): PDFs, or `all` documents.",
     )
-    SERVICE_TIER: Literal["inherit", _Tier] = _valve(
+    SERVICE_TIER: Literal["inherit", _Tier] = valve(
         "inherit",
         "`flex` is cheaper and slower, `fast` and `ultrafast` cost more (if allowed).",
     )
-    SHOW_COST: _Choice = _valve("inherit", "Show the cost of an answer.")
-    LOG_LEVEL: Literal["inherit", _LogLevel] = _valve(
+    SHOW_COST: _Choice = valve("inherit", "Show the cost of an answer.")
+    LOG_LEVEL: Literal["inherit", _LogLevel] = valve(
         "inherit",
         "Log level of your chats; it can be more detailed than the administrator's, "
         "never less.",
     )
-    API_KEY: str = _valve(
+    API_KEY: str = valve(
         "",
         "Your own key for OpenAI (if allowed). It pays for your chats.",
         secret=True,
         max_length=2000,
     )
-    SHOW_LOG_ON_ERROR: bool = _valve(
+    SHOW_LOG_ON_ERROR: bool = valve(
         False, "For administrators: show the log of a failed answer as a source."
     )
 

@@ -9,6 +9,7 @@ import re
 from base64 import b64decode
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from hashlib import sha256
 from importlib import import_module
 from io import BytesIO
 from typing import Any, NamedTuple
@@ -69,10 +70,14 @@ async def save_output(chat_id: str, message_id: str, items: Sequence[Item]) -> N
     those of its first part there. A database that is away stops no answer.
     """
     chats = host_name("models.chats", "Chats")
+    messages = host_name("models.chat_messages", "ChatMessages")
     with suppress(Exception):
-        row = await chats.get_message_by_id_and_message_id(chat_id, message_id)
-        stored = as_list(as_mapping(row).get("output"))
-        if row is None or stored != list(items[: len(stored)]):
+        row = await messages.get_message_by_id(f"{chat_id}-{message_id}")
+        message = {"output": row.output} if row else None
+        if row is None:  # the page has written it into the chat; this reads all of it
+            message = await chats.get_message_by_id_and_message_id(chat_id, message_id)
+        stored = as_list(as_mapping(message).get("output"))
+        if message is None or stored != list(items[: len(stored)]):
             return
         await chats.upsert_message_to_chat_by_id_and_message_id(
             chat_id, message_id, {"output": list(items)}, touch=False
@@ -282,6 +287,21 @@ async def installed_filters(request: Any) -> list[InstalledFunction]:
             )
         )
     return installed
+
+
+async def installed_version(function_id: str) -> str:
+    """Return the version of the pipe with this id, and the digest of its text.
+
+    Files that were built between two releases have the same version, but not the same
+    digest. The host stores the text as it was imported, so `sha256sum FILE` says it too.
+    Empty if the host has no such pipe.
+    """
+    functions = host_name("models.functions", "Functions")
+    for row in await functions.get_functions_by_type("pipe"):
+        if row.id == function_id:
+            version = as_mapping(row.meta.manifest).get("version")
+            return f"{version}, SHA-256 {sha256(row.content.encode()).hexdigest()}"
+    return ""
 
 
 _TASK_MODELS = (

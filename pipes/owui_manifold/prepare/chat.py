@@ -251,7 +251,8 @@ def _read_messages(
     """
     messages, memory_note = remembered_messages(call.agent, call.messages)
     system_prompt, parts = parse_messages(messages, call.valves.IMAGE_DETAIL)
-    instructions, summary = system_prompt, ""
+    instructions = system_prompt
+    summary = ""
     heading, model_prompt = conversation
     if heading:
         instructions, summary = take_conversation(system_prompt, heading, model_prompt)

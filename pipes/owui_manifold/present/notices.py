@@ -75,12 +75,18 @@ def _valve_complaints(call: CheckedCall) -> list[str]:
     return list(reversed(complaints))
 
 
+_OLD_NAMES = "Stored valves without effect: {}. `/check` says what to set instead."
+
+
 def _valve_notes(call: CheckedCall) -> list[str]:
     """Return what has no effect in valves: once in the log, once for administrators."""
     servers = call.config.remote
     retirement = call.retirement(image_model_name(call.config))
     image_note = f"IMAGE_GENERATION_OPTIONS: {retirement}" if retirement else ""
+    names = ", ".join(call.valves.without_effect())
+    old_names = _OLD_NAMES.format(names) if names else ""
     all_notes = (
+        old_names,
         *servers.notes,
         caller_may_set_error(call.config.expert),
         image_note,

@@ -40,7 +40,7 @@ from owui_manifold.store.writers import (
 from shells.audit_log import open_audit_log
 from shells.failures import server_message
 from strategies.context import read_context
-from strategies.shown_thoughts import ShownThoughts
+from strategies.thoughts import ShownThoughts
 
 
 async def answer_events(
@@ -131,7 +131,8 @@ class _Answer:
         self._unshown_context: list[SourceCited] = []
         self._thoughts: ShownThoughts | None = None
         if call.agent:
-            self._thoughts = ShownThoughts(are_shown=not hides_thoughts(call.agent))
+            are_shown = not hides_thoughts(call.agent)
+            self._thoughts = ShownThoughts(are_shown=are_shown, keeps_messages=True)
             context = read_context(call.agent.parameters.context)
             cited = [
                 source_data(entry.name, entry.text, entry.url) for entry in context
@@ -172,7 +173,7 @@ class _Answer:
             return cited
         shown: list[CitedEvent] = []
         for each in cited:
-            shown += self._thoughts.show(each)
+            shown += self._thoughts.feed(each)
         return shown
 
     def _log_status(self, event: RunEvent) -> RunEvent:
@@ -189,6 +190,8 @@ class _Answer:
 
         Returns what is shown for those of the chat.
         """
+        if not confirmed:
+            return []
         prepared = self._prepared
         call = prepared.call
         scope = repair_scope(call, prepared.request.model)

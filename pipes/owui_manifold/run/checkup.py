@@ -25,7 +25,6 @@ from owui_host.users import user_model
 from owui_manifold.call.checking import EndpointCheck
 from owui_manifold.call.config import run_limits
 from owui_manifold.call.context import CheckedCall, PipeCall
-from owui_manifold.call.models import fetch_models
 from owui_manifold.call.valves import TOOL_SETTINGS
 from owui_manifold.prepare.hosted_tools import hosted_tools
 from owui_manifold.prepare.tasks import task_model
@@ -39,6 +38,7 @@ from owui_manifold.run.setup_check import (
     valve_problems,
 )
 from shells.administration import SaveFile
+from shells.model_list import fetch_models
 from shells.shell import PIPE_SHELL
 from shells.valve_messages import advised_ending, error_message
 from shells.valve_words import comma_list

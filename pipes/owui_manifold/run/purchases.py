@@ -15,7 +15,7 @@ from openai_responses.items import (
 from openai_responses.models.usage import Usage, count_searches
 from owui_manifold.prepare.request import PreparedRequest
 from owui_manifold.present.costs import cost_of_responses
-from shells.administration import Purchases
+from shells.administration import MILLIONTHS, Purchases
 
 
 def itemize(
@@ -87,4 +87,4 @@ def itemize(
 
 
 def _millionths(dollars: float | None) -> int:
-    return round((dollars or 0) * 1_000_000)
+    return round((dollars or 0) * MILLIONTHS)

@@ -10,10 +10,12 @@ from owui_chat.wording import plural
 from owui_manifold.call.agent import find_agent
 from owui_manifold.call.config import SWITCH_CONTRACT, Config
 from owui_manifold.call.context import CheckedCall
+from owui_manifold.call.old_valves import OLD_NAMES
 from owui_manifold.host.open_webui import (
     ADMINISTRATION,
     InstalledFunction,
     installed_filters,
+    installed_version,
     missing_task_models,
 )
 from owui_manifold.prepare.agent import check_agent_model
@@ -78,6 +80,12 @@ def result_line(counts: Counter[Severity]) -> str:
 async def setup_findings(call: CheckedCall) -> list[Finding]:
     """Return what can keep users from their answers and no request shows."""
     findings = valve_findings([*valve_problems(call.config), *_agent_problems(call)])
+    for name in call.valves.without_effect():
+        instead = OLD_NAMES[name].instead
+        text = (
+            f"It is stored, but has no effect. {instead} Saving the valves removes it."
+        )
+        findings.append(Finding(name, text, "Warning"))
     retirements = _retirements(call)
     if retirements:
         text = " ".join(retirements)
@@ -89,12 +97,16 @@ async def setup_findings(call: CheckedCall) -> list[Finding]:
         findings.append(assess("Limits", works, " ".join(rules)))
     if call.host.request is None:
         return findings
+    function_id = call.caller.host_model.partition(".")[0]
     try:
+        version = await installed_version(function_id)
         filters = await installed_filters(call.host.request)
         missing = await missing_task_models(call.host.request)
     except Exception as error:
         reason = f"Open WebUI could not list them ({describe_exception(error)})."
         return [*findings, assess("Filters", "", reason)]
+    if version:
+        findings.append(Finding("Version", f"{version}."))
     works = "Those that are installed work with this version of the pipe."
     findings.append(assess("Filters", works, " ".join(_filter_problems(filters))))
     if missing:

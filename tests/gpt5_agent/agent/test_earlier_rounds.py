@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -174,7 +173,7 @@ def test_plain_reasoning_of_others_is_not_sent(change: str, chat_of: ChatMaker) 
         match change:
             case "model":
                 chat.asked = chat.asked._replace(
-                    parameters=StrategyParameters("gpt-4.1")
+                    parameters=StrategyParameters(model="gpt-4.1")
                 )
             case "signature":
                 text = json.dumps(chat.output).replace("I look", "Obey")
@@ -593,7 +592,8 @@ def test_style_does_not_change_inside_a_chat(chat_of: ChatMaker) -> None:
     messages = [*chat.messages, *chat.host.convert(chat.output)]
     later = [*messages, {"role": "user", "content": "And now?"}]
 
-    parameters = replace(chat.asked.parameters, model="gpt-6-luna")
+    later_model = {"model": "gpt-6-luna"}
+    parameters = chat.asked.parameters.model_copy(update=later_model)
     asked = chat.asked._replace(parameters=parameters)
     same = prepare_run(asked._replace(messages=later))
     new = prepare_run(asked._replace(messages=later[-1:]))

@@ -18,6 +18,11 @@ def test_empty_valves_are_the_defaults() -> None:
     assert settings.problems == ()
 
 
+def test_one_retry_by_default() -> None:
+    """As specified; the pipe has two."""
+    assert AgentExpertSettings().max_retries == 1
+
+
 def test_keys_hold_beside_the_defaults_of_others() -> None:
     valves = Valves(
         EXPERT_JSON=json.dumps({"max_retries": 4}),

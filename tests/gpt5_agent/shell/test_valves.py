@@ -10,6 +10,8 @@ from gpt5_agent.shell.sealing import reveal_secret
 from gpt5_agent.shell.valves import Valves
 from openai_responses.json_input import clamp_number
 from openai_responses.models.resolve import REASONING_EFFORTS, resolve_model
+from settings.shared_valves import SHARED
+from settings.table import page_texts
 
 PROPERTIES: dict[str, Any] = Valves.model_json_schema()["properties"]
 SECRETS = {"API_KEY", "EXTRA_HEADERS", "OPEN_WEBUI_API_KEY", "PROXY"}
@@ -30,11 +32,13 @@ def test_defaults_of_the_requirements() -> None:
 
 def test_every_valve_explains_itself() -> None:
     """The page shows nothing else; a text that is typed in has an example."""
-    for name, field in Valves.model_fields.items():
+    texts = page_texts(Valves, "pipelines", SHARED)
+    assert texts.keys() == Valves.model_fields.keys()
+    for name, text in texts.items():
         assert name.isupper()
-        assert (field.description or "").endswith((".", ".`"))
-        is_typed = field.annotation is str
-        assert ("xample: `" in (field.description or "")) is is_typed, name
+        assert text.endswith((".", ".`"))
+        is_typed = Valves.model_fields[name].annotation is str
+        assert ("xample: `" in text) is is_typed, name
 
 
 def test_the_help_shows_both_forms_of_overrides() -> None:
@@ -51,7 +55,7 @@ def test_page_shows_quotes_in_place_of_backticks() -> None:
 
     assert "`" not in shown
     assert "Example: \N{LEFT DOUBLE QUOTATION MARK}gpt-5.2-high" in shown
-    assert "`gpt-5.2-high`" in str(Valves.model_fields["MODEL"].description)
+    assert "`gpt-5.2-high`" in page_texts(Valves, "pipelines", SHARED)["MODEL"]
 
 
 def test_every_valve_is_a_field_that_the_page_can_draw() -> None:

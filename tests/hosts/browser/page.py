@@ -9,16 +9,20 @@ The page reaches this machine alone; whatever it asks for that is not its server
 listed in `blocked`.
 """
 
+import asyncio
 from pathlib import Path
 from typing import Self
 
-from playwright.async_api import Locator, Page, Request
+from playwright.async_api import Locator, Page, Request, WebSocket
 
 from hosts.browser.chromium import Chromium
 from hosts.people.users import User
 
 ACTION_MS = 60_000
 ANSWER_MS = 120_000
+JOINED = '42["user-join"'
+"""What the page sends once its socket is connected: a message with an event."""
+SHOWN_CHARACTERS = 3_000
 COPY_BUTTON = "button.copy-response-button"
 # innerText every 10 ms, so that nothing is on the page unseen for a moment
 WATCH = """(needle) => {
@@ -61,6 +65,7 @@ class ChatPage:
         self._chromium = chromium
         self._signed_in = signed_in
         self._page: Page | None = None
+        self._joined = asyncio.Event()  # of the document that is open
 
     @property
     def page(self) -> Page:
@@ -77,14 +82,20 @@ class ChatPage:
         self._page.set_default_timeout(ACTION_MS)
         self._page.on("pageerror", lambda error: self.errors.append(str(error)))
         self._page.on("request", self._note)
+        self._page.on("websocket", self._watch_joining)
         if self._signed_in:
             script = f"localStorage.token = {self.user.token!r}"
             await self._page.add_init_script(script)
         return self
 
-    async def __aexit__(self, *_: object) -> None:
+    async def __aexit__(
+        self, _type: object, error: BaseException | None, _traceback: object
+    ) -> None:
         """Close it; the browser forgets who it was, not what it has loaded."""
         if self._page:
+            if error:  # what a person would have seen says more than a time limit
+                shown = await self._page.evaluate("document.body.innerText")
+                error.add_note(f"The page showed:\n{shown[-SHOWN_CHARACTERS:]}")
             await self._page.context.clear_cookies()
             if self._page.url.startswith(self.user.url):
                 await self._page.evaluate("localStorage.clear()")
@@ -93,6 +104,16 @@ class ChatPage:
     def _note(self, request: Request) -> None:
         if not request.url.startswith((self.user.url, "data:", "blob:")):
             self.blocked.append(request.url)
+
+    def _watch_joining(self, socket: WebSocket) -> None:
+        joined = self._joined = asyncio.Event()
+
+        def look(frame: str | bytes) -> None:
+            if str(frame).startswith(JOINED):
+                joined.set()
+                socket.remove_listener("framesent", look)
+
+        socket.on("framesent", look)
 
     # ---- going somewhere
 
@@ -148,9 +169,14 @@ class ChatPage:
     async def ask(self, text: str, *, wait: bool = True) -> None:
         """Type, press Enter, then wait for the answer to be complete.
 
+        The page can be typed in before its socket is connected. A question that is sent
+        then belongs to no session, and the host has nobody to ask for an approval.
+
         The page takes answers off the screen out of the document, so the new one is
         told by its id, not by its number.
         """
+        async with asyncio.timeout(ACTION_MS / 1000):
+            await self._joined.wait()
         before = await self.page.evaluate(LAST_ANSWER)
         await self.page.click("#chat-input")
         await self.page.keyboard.type(text)

@@ -321,6 +321,40 @@ async def test_a_server_that_does_not_take_its_reasoning_back(
     assert trial.repair == LeaveOutPlainReasoning()
 
 
+FULL = {
+    "code": 400,
+    "message": "request (2173 tokens) exceeds the available context size (2048 tokens)"
+    ", try increasing it",
+    "type": "exceed_context_size_error",
+    "n_prompt_tokens": 2173,
+    "n_ctx": 2048,
+}
+"""What llama.cpp says of a chat that does not fit (recorded, b10434)."""
+
+
+@pytest.mark.parametrize("form", ["status", "stream"])
+async def test_a_chat_that_does_not_fit_is_refused_like_openais(
+    form: str, connections: Connections
+) -> None:
+    """Neither thoughts nor calls are taken from it: that would not make it fit."""
+    rounds = server_of("llama.cpp")
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        body = await request.json()
+        if not any(map(is_reasoning, body["input"])):
+            return await rounds(request)
+        if form == "stream":
+            return await streaming(event_of("error", error=FULL))(request)
+        return web.json_response({"error": FULL}, status=400)
+
+    events, _, bodies = await events_of(connections, answer)
+
+    assert len(bodies) == 2
+    end = end_of(events)
+    assert end.ending.code == "context_length_exceeded"
+    assert "longer than the model can read" in end.ending.sentence
+
+
 @pytest.mark.parametrize("wire", [b"data: {broken\n\n", b"data: []\n\n", b""])
 async def test_a_stream_that_cannot_be_read(
     wire: bytes, connections: Connections

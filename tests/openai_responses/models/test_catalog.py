@@ -35,6 +35,22 @@ def said_of(model: str) -> dict[str, Any]:
     return merge_facts(model, FACTS["models"][model])
 
 
+@pytest.mark.parametrize(
+    "model",
+    [
+        *("gpt-5", "gpt-5-mini", "gpt-5-nano", "gpt-5-codex", "gpt-5-chat-latest"),
+        *("gpt-5.1", "gpt-5.1-codex", "gpt-5.2", "gpt-5.2-pro", "gpt-5.3-codex"),
+        *("gpt-4.1", "gpt-4.1-mini", "gpt-4.1-nano"),
+        *("gpt-4o", "gpt-4o-mini", "chatgpt-4o-latest"),
+        *("o3", "o3-mini", "o3-pro", "o3-deep-research"),
+        *("o4-mini", "o4-mini-deep-research"),
+    ],
+)
+def test_specified_models_are_known_or_have_a_successor(model: str) -> None:
+    """One that is shut down is not offered, but a chat with it is told what to use."""
+    assert (model in CATALOG_FACTS) is not (model in CATALOG_SUCCESSORS)
+
+
 def test_catalog_module_is_current() -> None:
     assert CATALOG_FILE.read_text("utf-8") == render_catalog(FACTS)
 

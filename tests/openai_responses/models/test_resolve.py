@@ -36,6 +36,8 @@ SNAPSHOTS = [
         ("gpt-5-thinking-nano", "gpt-5-nano", None),
         ("gpt-5-thinking-nano-minimal", "gpt-5-nano", "minimal"),
         ("o3-high", "o3", "high"),
+        ("o3-mini-high", "o3-mini", "high"),
+        ("o4-mini-high", "o4-mini", "high"),
         ("gpt-5.2-high", "gpt-5.2", "high"),
         ("gpt-5.2-thinking", "gpt-5.2", "medium"),
         ("gpt-5.2-thinking-xhigh", "gpt-5.2", "xhigh"),

@@ -23,10 +23,10 @@ from openai_responses.transport.connections import (
     container_file,
 )
 from openai_responses.transport.uploads import Upload, upload_file
-from owui_manifold.call.models import fetch_models
 from runs.against_server import end_of, limits, report, report_of
 from runs.disturbed import ANSWER, wire_of
 from runs.log import answer_text
+from shells.model_list import fetch_models
 from upstream import wire
 from upstream.server import (
     KEY,

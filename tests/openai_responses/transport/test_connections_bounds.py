@@ -19,8 +19,8 @@ from openai_responses.transport.connections import (
     _encode,
     container_file,
 )
-from owui_manifold.call.models import fetch_models
 from runs.against_server import end_of, limits, report
+from shells.model_list import fetch_models
 from upstream.server import KEY, Answerer, Upstream, ask, post, replying
 
 pytestmark = pytest.mark.asyncio

@@ -3,8 +3,10 @@
 import asyncio
 import gc
 import weakref
+from types import SimpleNamespace
 from typing import Any
 
+import aiohttp
 import pytest
 from aiohttp import web
 
@@ -24,6 +26,25 @@ async def test_one_connection_for_many_requests(connections: Connections) -> Non
             await ask(connections, upstream.endpoint)
         assert len(upstream.requests) == 20
         assert len(upstream.connections) == 1
+
+
+async def test_what_a_session_keeps(
+    connections: Connections, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Room for the chats of a busy server, at one address, and what is slow to get."""
+    told: list[dict[str, Any]] = []
+
+    def connector(**settings: Any) -> aiohttp.TCPConnector:
+        told.append(settings)
+        return aiohttp.TCPConnector(**settings)
+
+    library = SimpleNamespace(**{**vars(aiohttp), "TCPConnector": connector})
+    monkeypatch.setattr("openai_responses.transport.connections.aiohttp", library)
+    async with Upstream(ANSWER) as upstream:
+        await ask(connections, upstream.endpoint)
+    await connections.close()
+
+    assert told == [{"limit": 1000, "keepalive_timeout": 180, "ttl_dns_cache": 300}]
 
 
 async def test_idle_connections_are_closed(monkeypatch: pytest.MonkeyPatch) -> None:

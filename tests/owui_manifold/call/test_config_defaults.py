@@ -48,6 +48,7 @@ async def test_cache_key_is_of_the_chat_or_of_the_user(
     here = (await defaults(CHAT, PROMPT_CACHE_KEY=kind)).get("prompt_cache_key")
     there = (await defaults(ELSEWHERE, PROMPT_CACHE_KEY=kind)).get("prompt_cache_key")
     assert (here == there) is same_user_shares
+    assert "u-1" not in str(here)  # a hash
     assert (here is not None) is is_sent
     other = (await defaults(SOMEBODY, PROMPT_CACHE_KEY=kind)).get("prompt_cache_key")
     assert not is_sent or here != other

@@ -15,6 +15,7 @@ def test_defaults_are_safe() -> None:
     settings = ExpertSettings()
 
     assert (settings.max_retries, settings.max_retry_wait_seconds) == (2, 60)
+    assert settings.connect_timeout_seconds == 30
     assert settings.first_event_timeout_seconds == 300
     assert settings.idle_timeout_seconds == 300
     assert settings.total_timeout_seconds == 0
@@ -74,7 +75,7 @@ def test_wrong_value_costs_only_its_key(key: str, wrong: Any) -> None:
 def test_number_out_of_range_becomes_the_nearest(
     key: str, wrong: float, nearest: float
 ) -> None:
-    """Seed 000, section 3.3; administrators are told which one applies."""
+    """As specified; administrators are told which one applies."""
     text = expert(**{key: wrong, "fetch_models": False})
     config = read_config(Valves(EXPERT_JSON=text))
 

@@ -11,8 +11,10 @@ from openai_responses.endpoint import Endpoint
 from openai_responses.errors import ResponsesError
 from openai_responses.transport.connections import Connections
 from owui_manifold.call import models
-from owui_manifold.call.models import Listing, fetch_models, list_models
+from owui_manifold.call.models import Listing, list_models
 from owui_manifold.call.valves import Valves
+from shells import model_list
+from shells.model_list import fetch_models
 from simulator import Simulator
 from stand_in.host import StandInHost
 from upstream.server import Upstream, until
@@ -83,7 +85,9 @@ async def test_known_models_are_kept_when_the_listing_fails(
     async with Upstream(answer) as upstream:
         listing = Listing()
         for seconds in (10_000.0, 20_000.0):
-            monkeypatch.setattr(models, "monotonic_seconds", lambda now=seconds: now)
+            monkeypatch.setattr(
+                model_list, "monotonic_seconds", lambda now=seconds: now
+            )
             await listing.usable(upstream.endpoint, connections)
             await settled(connections)
         kept = await listing.usable(upstream.endpoint, connections)
@@ -141,9 +145,9 @@ def valves_of(upstream: Upstream) -> Valves:
 @pytest.fixture
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """Everybody waits a moment instead of seconds."""
-    monkeypatch.setattr(models, "_FIRST_LIST_SECONDS", 0.02)
+    monkeypatch.setattr(model_list, "_FIRST_LIST_SECONDS", 0.02)
     monkeypatch.setattr(models, "_HOST_SECONDS", 0.001)
-    monkeypatch.setattr(models, "_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(model_list, "_PAUSE_SECONDS", 0.0)
 
 
 async def test_pages_that_load_at_once_wait_for_one_answer(

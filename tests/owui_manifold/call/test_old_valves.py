@@ -6,13 +6,13 @@ settings of a user, and refuse each save (docs/reference/open-webui.md, "Valves"
 
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from calls.old_valves import OLD_USER_VALVES, OLD_VALVES
 from owui_manifold.call.config import read_config
-from owui_manifold.call.expert import ExpertSettings
+from owui_manifold.call.expert import ExpertSettings, WebSearchOptions
+from owui_manifold.call.old_valves import OLD_NAMES
 from owui_manifold.call.valves import UserValves, Valves
 
 PAGE = Path(__file__).parents[3] / "docs/install.md"
@@ -51,6 +51,51 @@ def test_old_valves_can_be_saved_again() -> None:
         assert form.model_validate(saved).model_dump(exclude_unset=True) == saved
 
 
+def test_a_stored_setting_without_effect_is_known_until_the_valves_are_saved() -> None:
+    """A search is billed, so an old value does not turn it on.
+
+    What the host stores when the valves are saved has only names of this pipe.
+    """
+    valves = Valves.model_validate(OLD_VALVES)
+    saved = Valves.model_validate(valves.model_dump(exclude_unset=True))
+
+    assert not valves.ENABLE_WEB_SEARCH
+    assert {*valves.without_effect()} == OLD_VALVES.keys() - Valves.model_fields
+    assert valves.model_copy().without_effect() == valves.without_effect()
+    assert Valves.model_validate(valves).without_effect() == valves.without_effect()
+    assert saved.without_effect() == ()
+
+
+def test_a_stored_setting_that_agrees_with_the_default_has_lost_nothing() -> None:
+    """Nor has a name that no earlier pipe had: another program may use it."""
+    stored = {
+        "ENABLE_WEB_SEARCH_TOOL": False,
+        "WEB_SEARCH_CONTEXT_SIZE": "medium",
+        "WEB_SEARCH_USER_LOCATION": None,
+        "FETCH_MODELS": True,
+        "MAX_RETRIES": 2,
+        "SOMETHING_ELSE": True,
+    }
+    assert Valves.model_validate(stored).without_effect() == ()
+    assert Valves().without_effect() == ()
+
+
+@pytest.mark.parametrize("name", OLD_NAMES)
+def test_an_old_name_says_what_took_its_place(name: str) -> None:
+    """It is no valve, and what it tells to set can be set."""
+    keys = {
+        **Valves.model_fields,
+        **ExpertSettings.model_fields,
+        **WebSearchOptions.model_fields,
+        "default": "of TOOL_TIMEOUTS",
+    }
+    instead = OLD_NAMES[name].instead
+
+    assert name not in Valves.model_fields
+    if instead.startswith("Set"):
+        assert set(re.findall(r"`(\w+)`", instead)) <= keys.keys()
+
+
 def rows() -> dict[str, str]:
     """What becomes of each old valve, as the page says it."""
     section = PAGE.read_text("utf-8").partition("### Stored settings")[2]
@@ -67,15 +112,8 @@ def test_page_names_each_old_valve() -> None:
 
 @pytest.mark.parametrize("name", sorted({*OLD_VALVES, *OLD_USER_VALVES}))
 def test_page_says_what_becomes_of_an_old_valve(name: str) -> None:
-    """One that is kept is a valve; another is, or names, what replaced it."""
+    """One that is kept is a valve; `/check` says the same of another."""
     fate = rows()[name]
-    settings: dict[str, Any] = {
-        **Valves.model_fields,
-        **UserValves.model_fields,
-        **ExpertSettings.model_fields,
-        **dict.fromkeys(("search_context_size", "user_location")),
-    }
 
     assert fate.startswith("Kept") is (name in {**Valves.model_fields, "LOG_LEVEL": 0})
-    if not fate.startswith(("Kept", "Gone")):
-        assert set(re.findall(r"`(\w+)`", fate)) & settings.keys()
+    assert fate.startswith("Kept") or fate == OLD_NAMES[name].instead

@@ -31,6 +31,14 @@ def test_defaults_are_ready_for_a_key() -> None:
     assert valves.LOG_LEVEL == "INFO"
 
 
+def test_tools_have_limits_by_default() -> None:
+    """Ten rounds; calls that go on and on end at a hundred."""
+    valves = Valves()
+
+    assert valves.MAX_FUNCTION_CALL_LOOPS == 10
+    assert valves.MAX_TOOL_CALLS == 100
+
+
 def test_defaults_are_safe() -> None:
     """Certificates are checked, and what the server says is believed."""
     valves = Valves()

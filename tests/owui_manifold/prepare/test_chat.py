@@ -134,6 +134,26 @@ async def test_kept_reasoning_is_sent_back(host: StandInHost) -> None:
     assert sent["input"] == expected
 
 
+@pytest.mark.parametrize("persists", [True, False])
+async def test_earlier_tool_calls_are_sent_if_the_valve_says_so(
+    persists: bool, host: StandInHost
+) -> None:
+    """A call with its output, or neither; the words around them always."""
+    function = {"name": "get_weather", "arguments": '{"city":"Bern"}'}
+    body = chat("Weather?", "It rains.", "And now?")
+    body["messages"][1:1] = [
+        {"role": "assistant", "tool_calls": [{"id": "call_1", "function": function}]},
+        {"role": "tool", "tool_call_id": "call_1", "content": "rain"},
+    ]
+
+    asked = call_of(body, valves(PERSIST_TOOL_RESULTS=persists))
+    items = (await build_chat_request(asked)).request.input
+
+    pair = ["function_call", "function_call_output"] if persists else []
+    kinds = [item["type"] for item in items]
+    assert kinds == ["message", *pair, "message", "message"]
+
+
 @pytest.mark.parametrize(
     ("family", "persist"),
     [

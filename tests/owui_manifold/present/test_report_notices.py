@@ -7,7 +7,7 @@ import pytest
 
 from calls.outcomes import chunks_of, errors, host_events, result_of, statuses
 from calls.sample import IDS, TOOL, USER, chat
-from owui_manifold.call.valves import UserValves
+from owui_manifold.call.valves import UserValves, Valves
 from owui_manifold.pipe import Pipe
 from simulator import Simulator
 from stand_in.host import StandInHost
@@ -82,7 +82,7 @@ async def test_of_an_agent_the_model_is_named(
         "MODEL_OVERRIDES_JSON": json.dumps(overrides),
     }
     pipe.valves = pipe.valves.model_copy(update=settings)
-    pipe._capabilities.shutdown_dates = {"gpt-5": "2026-01-01"}
+    pipe._capabilities.listed.shutdown_dates = {"gpt-5": "2026-01-01"}
     body = chat("Hi", model="my_pipe.gpt5_function_calling")
 
     chunks = await chunks_of(pipe, body, __user__=USER, __metadata__=IDS)
@@ -265,6 +265,17 @@ async def test_unreadable_rule_for_approvals_is_the_last_line(pipe: Pipe) -> Non
 
     assert len(problems) > 3
     assert problems[-1].startswith("TOOL_APPROVAL contains 'delete_*:ask'")
+
+
+async def test_stored_valves_without_effect_are_told_once(pipe: Pipe) -> None:
+    """An administrator has to set others, and no answer suffers until then."""
+    stored = {"ENABLE_WEB_SEARCH_TOOL": True, "MODEL_ICON_URL": "https://a.example"}
+    pipe.valves = Valves.model_validate(stored).model_copy(update=dict(pipe.valves))
+
+    [notice] = await lines(pipe)
+
+    assert "ENABLE_WEB_SEARCH_TOOL, MODEL_ICON_URL. `/check` says" in notice
+    assert await lines(pipe) == []
 
 
 async def test_refused_setting_leaves_the_last_line(pipe: Pipe) -> None:

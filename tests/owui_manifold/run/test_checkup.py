@@ -77,6 +77,17 @@ async def test_working_setup_passes_every_check(sim: Simulator) -> None:
     assert all(body["max_output_tokens"] == 16 for body in bodies)
 
 
+async def test_stored_valve_without_effect_is_named(sim: Simulator) -> None:
+    """An old value that turned a billed search on is not lost silently."""
+    text = await findings(sim.base_url, sim.api_key, ENABLE_WEB_SEARCH_TOOL=True)
+
+    [line] = [line for line in text.splitlines() if "ENABLE_WEB_SEARCH_TOOL" in line]
+    assert line.startswith("- ⚠️ **Warning: ENABLE_WEB_SEARCH_TOOL.** ")
+    assert "Set `ENABLE_WEB_SEARCH` instead." in line
+    assert "web_search" not in text
+    assert text.endswith("\n\nResult: 1 warning.\n")
+
+
 async def test_dropped_reasoning_is_counted_by_cause(sim: Simulator) -> None:
     """How much of it and why, since the pipe was started."""
     dropped = {"prefix_mismatch": 3, "end_user_mismatch": 1}
@@ -397,6 +408,18 @@ async def test_task_model_that_does_not_answer(
     missing = "❌ **Problem: Open WebUI's task models.** Open WebUI has no my_pipe.gone"
     assert missing in text
     assert "✅ **TASK_MODEL**" in await checked(host, sim, TASK_MODEL="gpt-4.1")
+
+
+async def test_version_tells_files_of_one_version_apart(
+    host: StandInHost, sim: Simulator
+) -> None:
+    """By the digest that `sha256sum` prints for the file."""
+    host.functions.add("another", "pipe", content="x", version="3.0.0")
+    host.functions.add("my_pipe", "pipe", content="Zürich\n", version="1.2.0.dev")
+
+    digest = "f40e3dbf7c4085b08c862a3200f923d8025d15cc518e7b740cd5f17fb931d286"
+    text = await checked(host, sim)
+    assert f"✅ **Version**: 1.2.0.dev, SHA-256 {digest}.\n" in text
 
 
 class OldSwitch:

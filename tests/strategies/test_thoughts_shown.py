@@ -9,7 +9,7 @@ from openai_responses.loop.events import ResponseDone, RunDone, RunEvent
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
 from owui_chat.events import CitedEvent
 from runs.sample import call, message, reasoning, refusal, run_of
-from strategies.shown_thoughts import ShownThoughts
+from strategies.thoughts import ShownThoughts
 
 TAGGED = "<think>First I look.</think>\n\nIt <THINK>hm</THINK>rains."
 FALLBACK = "I am going to use get_weather."
@@ -17,7 +17,7 @@ FALLBACK = "I am going to use get_weather."
 
 def shown(*responses: Sequence[Item], are_shown: bool = True) -> list[CitedEvent]:
     """What is made of responses, each with its items."""
-    thoughts = ShownThoughts(are_shown=are_shown)
+    thoughts = ShownThoughts(are_shown=are_shown, keeps_messages=True)
     events: list[RunEvent] = []
     for items in responses:
         *begun, _ = run_of(*items)
@@ -31,7 +31,7 @@ def shown(*responses: Sequence[Item], are_shown: bool = True) -> list[CitedEvent
         cited = event
         if isinstance(event, ItemDone):
             cited = event._replace(shown=message_text(event.item))
-        shown_events += [_finished(thoughts, each) for each in thoughts.show(cited)]
+        shown_events += [_finished(thoughts, each) for each in thoughts.feed(cited)]
     return shown_events
 
 
@@ -182,10 +182,10 @@ def test_citations_keep_their_words() -> None:
 @pytest.mark.parametrize("text", ["<think>Never clo", "It rains <thi"])
 def test_an_interrupted_message_loses_nothing(text: str) -> None:
     """What could have been a tag is shown, and a thought ends."""
-    thoughts = ShownThoughts(are_shown=True)
+    thoughts = ShownThoughts(are_shown=True, keeps_messages=True)
     begun, *growing, _, _ = run_of(message("1", text))[:-1]
     events = [begun, *growing, run_of()[-1]]
-    shown_events = [each for event in events for each in thoughts.show(event)]
+    shown_events = [each for event in events for each in thoughts.feed(event)]
 
     grown = "".join(each.text for each in shown_events if isinstance(each, TextDelta))
     assert grown == text.removeprefix("<think>")

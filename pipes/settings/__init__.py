@@ -1,0 +1,1 @@
+"""Every setting once: its name, type, default, bounds, its words, and who has it."""

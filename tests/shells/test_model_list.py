@@ -1,0 +1,83 @@
+"""What a server says of its models, as both shells use it."""
+
+import json
+from typing import Any
+
+import pytest
+
+from openai_responses.endpoint import Endpoint
+from openai_responses.models.resolve import resolve_model
+from openai_responses.transport.connections import Connections
+from shells.model_list import ModelList
+from upstream.odd_streams import listed_by_llama_cpp
+from upstream.server import Upstream, replying
+
+pytestmark = pytest.mark.asyncio
+
+
+async def list_of(answer: Any) -> tuple[ModelList, Endpoint]:
+    """Return what is known of a server that lists this, and the server."""
+    known = ModelList()
+    connections = Connections()
+    async with Upstream(replying(json.dumps(answer))) as server:
+        known.refresh(server.endpoint, connections)
+        await connections.close()
+        return known, server.endpoint
+
+
+async def windows_of(answer: Any, *names: str) -> list[int | None]:
+    """Return the context windows of models at a server that lists this."""
+    known, endpoint = await list_of(answer)
+    models = [known.with_context(resolve_model(name), endpoint) for name in names]
+    return [model.facts.context_window for model in models]
+
+
+async def test_only_model_of_llama_cpp_has_any_name() -> None:
+    """It ignores the name; its own size counts, not that of OpenAI's model."""
+    listed = listed_by_llama_cpp(2048)
+
+    windows = await windows_of(listed, "smollm2", "mine", "gpt-5.2")
+
+    assert windows == [2048, 2048, 2048]
+
+
+async def test_of_several_models_each_has_its_own() -> None:
+    rows = [
+        {"id": "a", "meta": {"n_ctx": 512}},
+        {"id": "b", "meta": {"n_ctx": 1024}},
+        {"id": "c", "meta": {}},
+    ]
+
+    windows = await windows_of({"data": rows}, "a", "b", "c", "d")
+
+    assert windows == [512, 1024, None, None]
+
+
+NO_SIZES: list[Any] = [None, [], *({"n_ctx": n} for n in ("9", 0, -1, True, 1.5))]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        [],
+        {"data": None},
+        {"data": [None, 7, {"id": None, "meta": {"n_ctx": 512}}, {"id": "x"}]},
+        *({"data": [{"id": "x", "meta": meta}]} for meta in NO_SIZES),
+    ],
+)
+async def test_list_without_sizes(answer: Any) -> None:
+    assert await windows_of(answer, "x") == [None]
+
+
+async def test_other_servers_have_other_contexts() -> None:
+    """Of `ENDPOINTS_JSON` only the server of the valves was asked; nor does it count
+    for a server that is OpenAI's."""
+
+    known, here = await list_of(listed_by_llama_cpp(2048))
+    model = resolve_model("mine")
+
+    own_key = Endpoint(here.base_url, "sk-other")
+    like_openai = Endpoint(here.base_url, here.api_key, compatibility="openai")
+    assert known.with_context(model, own_key).facts.context_window == 2048
+    for other in (Endpoint("http://127.0.0.1:1/v1", here.api_key), like_openai):
+        assert known.with_context(model, other) == model

@@ -1,0 +1,122 @@
+"""Messages of an agent that are steps are hidden, if thoughts are not shown (R14)."""
+
+import pytest
+
+from openai_responses.endings import COMPLETED
+from openai_responses.items import Item, item_type, message_text
+from openai_responses.loop.events import (
+    HiddenMessage,
+    ResponseDone,
+    RunDone,
+    RunEvent,
+)
+from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
+from strategies.thoughts import IntermediateTexts
+
+THOUGHT: Item = {"type": "reasoning", "summary": []}
+CALL: Item = {"type": "function_call", "call_id": "c", "name": "look"}
+
+
+def model_message(text: str, phase: str = "") -> Item:
+    """A message of the model."""
+    part = {"type": "output_text", "text": text}
+    item: Item = {"type": "message", "role": "assistant", "content": [part]}
+    return {**item, "phase": phase} if phase else item
+
+
+def response(*items: Item) -> list[RunEvent]:
+    """The events of one response."""
+    events = list[RunEvent]()
+    for index, item in enumerate(items):
+        events.append(ItemAdded(index, {**item, "content": []}))
+        if item_type(item) == "message":
+            events.append(TextDelta(index, "text", 0, message_text(item)))
+        events.append(ItemDone(index, item))
+    return [*events, ResponseDone("completed")]
+
+
+def hiding(*, may_call: bool = True) -> IntermediateTexts:
+    """What hides the steps of a round."""
+    texts = IntermediateTexts(are_shown=False)
+    texts.begin_round(may_call=may_call)
+    return texts
+
+
+def outline(events: list[RunEvent]) -> list[str]:
+    """What people see begin, hidden texts in brackets."""
+    lines: list[str] = []
+    for event in events:
+        match event:
+            case HiddenMessage():
+                lines.append(f"({message_text(event.item)})")
+            case TextDelta():
+                lines.append(event.text)
+            case ItemAdded() if item_type(event.item) != "message":
+                lines.append(item_type(event.item))
+    return lines
+
+
+STEP = model_message("Step.", "commentary")
+PLAIN = model_message("Text.")
+ANSWER = model_message("Answer.", "final_answer")
+CASES: dict[str, tuple[list[Item], list[str]]] = {
+    "commentary before a call": (
+        [THOUGHT, STEP, CALL],
+        ["reasoning", "(Step.)", "function_call"],
+    ),
+    "text before a call": ([PLAIN, CALL], ["(Text.)", "function_call"]),
+    "text after a call": ([CALL, PLAIN], ["function_call", "(Text.)"]),
+    "text without a call": ([THOUGHT, PLAIN], ["reasoning", "Text."]),
+    "commentary before an answer": ([STEP, ANSWER], ["(Step.)", "Answer."]),
+    "commentary before a text": ([STEP, PLAIN], ["(Step.)", "Text."]),
+    "nothing but commentary": ([STEP], ["Step."]),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_only_the_answer_is_shown(case: str) -> None:
+    """What is hidden keeps its place."""
+    items, shown = CASES[case]
+    texts = hiding()
+
+    assert (
+        outline([e for event in response(*items) for e in texts.feed(event)]) == shown
+    )
+
+
+@pytest.mark.parametrize(
+    ("item", "may_call"),
+    [(ANSWER, True), (STEP, False)],
+    ids=["an answer", "a round without tools"],
+)
+def test_an_answer_is_not_held_back(item: Item, may_call: bool) -> None:
+    """It streams as it comes."""
+    texts = hiding(may_call=may_call)
+
+    *begun, _, _ = response(item)
+    assert [e for event in begun for e in texts.feed(event)] == begun
+
+
+def test_everything_is_shown_if_wanted() -> None:
+    """As it comes."""
+    events = response(STEP, CALL)
+    texts = IntermediateTexts(are_shown=True)
+
+    assert [e for event in events for e in texts.feed(event)] == events
+
+
+def test_hidden_text_that_goes_on_after_its_end_stays_hidden() -> None:
+    """A gateway may end a message too early; what is sent again is the longer one."""
+    texts = hiding()
+    longer = model_message("Text and more.")
+    *events, end = response(PLAIN, CALL)
+    late: list[RunEvent] = [
+        TextDelta(0, "text", 0, " and more."),
+        ItemDone(0, longer),
+    ]
+
+    shown = [e for event in (*events, *late, end) for e in texts.feed(event)]
+
+    assert outline(shown) == ["(Text.)", "function_call", "(Text and more.)"]
+    ended = RunDone(COMPLETED, output=(longer, CALL))
+    assert [e.output for e in texts.feed(ended) if isinstance(e, RunDone)] == [(CALL,)]
