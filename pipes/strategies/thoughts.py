@@ -17,9 +17,10 @@ call arrives:
     a call without a word   a thought that names the    nothing
                             tool
 
-`IntermediateTexts` hides whole messages, and comes first. `ShownThoughts` shows what is
-left. Where a record of each message is stored by its index, as in the pipe, a step stays
-the message that it is. Elsewhere it is shown as a thought.
+`IntermediateTexts` hides whole messages, and comes first: in the pipe, what nobody sees
+has no sources either. `ShownThoughts` shows what is left. Where a record of each message
+is stored by its index, as in the pipe, a step stays the message that it is. Elsewhere it
+is shown as a thought; `RunTexts` is both stages for such a host.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
