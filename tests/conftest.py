@@ -12,7 +12,7 @@ installs it, and skips nothing.
 import asyncio
 import gc
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from pathlib import Path
 
 import pytest
@@ -20,10 +20,12 @@ from hypothesis import HealthCheck, settings
 
 from case_names import case_name
 from event_loops.idle_clock import IdleClockPolicy, forget_threads, skip_waiting
+from left_processes import adopt_orphans, child_processes, end_new_processes
 from marking import begin_test
 from needs import MARKS, is_installed
 
 asyncio.set_event_loop_policy(IdleClockPolicy())
+adopt_orphans()
 gc.disable()  # until the tests are collected, of which nothing is garbage
 
 settings.register_profile(
@@ -44,6 +46,9 @@ settings.load_profile("quick")
 
 ALONE = {Path(__file__).parent / name for name in ("openai_responses", "owui_manifold")}
 """Directories of tests that talk to nobody outside their own process."""
+_SERVERS_MARKS = MARKS.keys() - {"sandbox"}
+_KNOWN_PROCESSES = pytest.StashKey[Set[int]]()
+"""The children of this process when a test begins."""
 LONG = ("hosts", "toolbox", "test_bundle_loads.py", "test_fuzz.py")
 SKIPS_NOTHING = "TESTS_SKIP_NOTHING"
 """Set by scripts/verify.py: a failed installation must not hide tests."""
@@ -106,6 +111,32 @@ def pytest_collection_finish() -> None:
     """Collect garbage again, but do not look for it among what was imported."""
     gc.freeze()
     gc.enable()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Note what runs before a test."""
+    item.stash[_KNOWN_PROCESSES] = child_processes()
+    return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
+    """End what a test leaves running, also one that fails; nothing may be left.
+
+    Hosts, which many tests share, are ended with the session.
+    """
+    try:
+        return (yield)
+    finally:
+        if not any(item.get_closest_marker(mark) for mark in _SERVERS_MARKS):
+            left = end_new_processes(item.stash[_KNOWN_PROCESSES])
+            assert not left, f"left running: {left}"
+
+
+def pytest_sessionfinish() -> None:
+    """End what a failed test of hosts has left."""
+    end_new_processes(frozenset())
 
 
 @pytest.hookimpl(tryfirst=True)
