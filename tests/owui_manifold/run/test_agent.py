@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from calls.sample import call_of, chat, host_context, valves_for
+from calls.sample import TOOL, call_of, chat, host_context, valves_for
 from openai_responses.endings import COMPLETED
 from openai_responses.items import Item, item_type, message_text
 from openai_responses.loop.events import (
@@ -15,13 +15,14 @@ from openai_responses.loop.events import (
     RunEvent,
 )
 from openai_responses.loop.run import RoundEvent, RoundStarted
+from openai_responses.loop.spending import EarlierSpending
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
 from owui_manifold.call.context import Caller
 from owui_manifold.prepare.chat import build_chat_request
 from owui_manifold.run.agent import IntermediateTexts, run_agent
 from simulator import Simulator
-from stand_in.host import StandInHost
+from stand_in.host import StandInHost, host_callable
 
 Json = dict[str, Any]
 
@@ -36,10 +37,12 @@ def model_message(text: str, phase: str = "") -> Item:
     return {**item, "phase": phase} if phase else item
 
 
-def response(*items: Item, may_call: bool = True) -> list[RunEvent | RoundEvent]:
-    """The events of one response."""
+def response(
+    *items: Item, may_call: bool = True, first: int = 0
+) -> list[RunEvent | RoundEvent]:
+    """The events of one response, whose items are numbered from `first` on."""
     events: list[RunEvent | RoundEvent] = [RoundStarted(1, may_call)]
-    for index, item in enumerate(items):
+    for index, item in enumerate(items, first):
         events.append(ItemAdded(index, {**item, "content": []}))
         if item_type(item) == "message":
             events.append(TextDelta(index, "text", 0, message_text(item)))
@@ -110,41 +113,66 @@ def test_everything_is_shown_if_wanted() -> None:
     assert [e for event in events for e in texts.show(event)] == events[1:]
 
 
+def test_texts_of_each_round_are_its_own() -> None:
+    """That an earlier one called a tool says nothing about the answer."""
+    texts = IntermediateTexts(are_shown=False)
+    rounds = [*response(PLAIN, CALL), *response(model_message("Last."), first=2)]
+
+    shown = outline([e for event in rounds for e in texts.show(event)])
+
+    assert shown == ["(Text.)", "function_call", "Last."]
+
+
 @pytest.mark.asyncio
+@pytest.mark.parametrize("shows_cost", [True, False])
 @pytest.mark.parametrize("is_stopped", [True, False])
 async def test_only_a_stopped_run_reports_itself_to_the_page(
-    is_stopped: bool, sim: Simulator, host: StandInHost, connections: Connections
+    is_stopped: bool,
+    shows_cost: bool,
+    sim: Simulator,
+    host: StandInHost,
+    connections: Connections,
 ) -> None:
-    """One that ends tells what it took as its end."""
+    """One that ends tells what it took as its end, without what came before it."""
     told: list[Json] = []
 
     async def emit(event: Json) -> None:
         told.append(event)
 
-    valves = valves_for(sim)
-    text = "sim:stall" if is_stopped else "sim:short"
+    valves = valves_for(sim, SHOW_COST=shows_cost)
+
+    def get_weather(city: str) -> str:
+        return f"Rain in {city}."
+
+    tool = {"callable": host_callable(get_weather), "spec": TOOL["function"]}
     call = call_of(
-        chat(text, model="my_pipe.gpt5_function_calling"),
+        chat("sim:tool", model="my_pipe.gpt5_function_calling", tools=[TOOL]),
         valves,
         Caller(
             "my_pipe.gpt5_function_calling", "user-1", "chat-1", "m-1", streams=True
         ),
-        host=host_context(event_emitter=emit),
+        host=host_context({"get_weather": tool}, event_emitter=emit),
     )
     prepared = await build_chat_request(call)
     assert prepared.toolset
     ended: list[RunEvent] = []
-    run = run_agent(prepared, prepared.toolset, prepared.limits, connections)
+    toolset = prepared.toolset._replace(earlier=EarlierSpending(rounds=3, calls=2))
+    run = run_agent(prepared, toolset, prepared.limits, connections)
     async with aclosing(run) as events:
         async for event in events:
             ended.append(event)
-            if is_stopped and isinstance(event, TextDelta):
+            is_text = isinstance(event, TextDelta) and event.kind == "text"
+            if is_stopped and is_text:
                 break
     await connections.close()
 
     assert len(told) == is_stopped
+    for event in told:
+        metadata = event["data"]["execution_metadata"]
+        assert (metadata["rounds"], metadata["tool_calls"]) == (2, 1)
+        assert bool(metadata["total_price"]) == shows_cost
     works = [event.work for event in ended if isinstance(event, RunDone)]
-    assert [work is not None for work in works] == [True] * (not is_stopped)
+    assert [work[:2] for work in works if work] == [(2, 1)] * (not is_stopped)
 
 
 def test_hidden_text_that_goes_on_after_its_end_stays_hidden() -> None:
