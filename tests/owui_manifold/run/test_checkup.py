@@ -238,6 +238,7 @@ async def checked(
     admin = {**USER, "role": "admin"}
     given: dict[str, Any] = {"__user__": admin, "__request__": request}
     chunks = await chunks_of(pipe, body, **given)
+    await pipe._connections.close()
     return plain_text(chunks)
 
 
