@@ -12,18 +12,25 @@ installs it, and skips nothing.
 import asyncio
 import gc
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from case_names import case_name
-from event_loops.idle_clock import IdleClockPolicy, forget_threads, skip_waiting
+from event_loops.idle_clock import (
+    IdleClockPolicy,
+    forget_threads,
+    skip_waiting,
+    under_way,
+)
+from left_processes import adopt_orphans, child_processes, end_new_processes
 from marking import begin_test
 from needs import MARKS, is_installed
 
 asyncio.set_event_loop_policy(IdleClockPolicy())
+adopt_orphans()
 gc.disable()  # until the tests are collected, of which nothing is garbage
 
 settings.register_profile(
@@ -44,6 +51,11 @@ settings.load_profile("quick")
 
 ALONE = {Path(__file__).parent / name for name in ("openai_responses", "owui_manifold")}
 """Directories of tests that talk to nobody outside their own process."""
+_SERVERS_MARKS = MARKS.keys() - {"sandbox"}
+_KNOWN_WORK = pytest.StashKey[Set[object]]()
+"""The tasks and timers of the loop then."""
+_KNOWN_PROCESSES = pytest.StashKey[Set[int]]()
+"""The children of this process when a test begins."""
 LONG = ("hosts", "toolbox", "test_bundle_loads.py", "test_fuzz.py")
 SKIPS_NOTHING = "TESTS_SKIP_NOTHING"
 """Set by scripts/verify.py: a failed installation must not hide tests."""
@@ -108,9 +120,43 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Note what runs before a test."""
+    item.stash[_KNOWN_PROCESSES] = child_processes()
+    item.stash[_KNOWN_WORK] = under_way()
+    return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
+    """End what a test leaves running, also one that fails; nothing may be left.
+
+    Hosts, which many tests share, are ended with the session.
+    """
+    try:
+        return (yield)
+    finally:
+        if not any(item.get_closest_marker(mark) for mark in _SERVERS_MARKS):
+            left = end_new_processes(item.stash[_KNOWN_PROCESSES])
+            assert not left, f"left running: {left}"
+        if _is_alone(item):
+            work = under_way() - item.stash[_KNOWN_WORK]
+            assert not work, f"left under way: {work}"
+
+
+def pytest_sessionfinish() -> None:
+    """End what a failed test of hosts has left."""
+    end_new_processes(frozenset())
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Let only those use what is installed whose marks say so."""
     begin_test(mark.name for mark in item.iter_markers())
     forget_threads()
-    skip_waiting(not ALONE.isdisjoint(item.path.parents))
+    skip_waiting(_is_alone(item))
+
+
+def _is_alone(item: pytest.Item) -> bool:
+    return not ALONE.isdisjoint(item.path.parents)

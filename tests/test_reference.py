@@ -1,6 +1,7 @@
 """What docs/reference and the pipe say of the hosts is what the hosts have."""
 
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,8 @@ from owui_manifold.call.context import HOST_TASKS
 ROOT = Path(__file__).parents[1]
 REFERENCE = ROOT / "docs" / "reference"
 HOSTS = ROOT / ".venv" / "hosts"
-PACKAGE = "lib/python3.11/site-packages/open_webui"
+PYTHON = f"python{sys.version_info.major}.{sys.version_info.minor}"
+PACKAGE = f"lib/{PYTHON}/site-packages/open_webui"
 NEWEST = "0.12.4"
 HOST_LINE = re.compile(r"`([\w/]+\.py):(\d+)`(?:\s+of\s+([\d.]+))?\s+\(`([^`]+)`\)")
 

@@ -136,9 +136,9 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
     "incomplete": {
         "max_output_tokens": "The answer reached its length limit. Raise the maximum "
         "number of output tokens, or ask the model to continue.",
-        "context_length_exceeded": "The answer ended because the model's context is "
-        "full. Ask the model to continue; if that is refused, start a new chat, or choose "
-        "a model with a larger context.",
+        "context_length_exceeded": "The model's context is full, which ended the answer. "
+        "Ask the model to continue; if that is refused, start a new chat, or choose a "
+        "model with a larger context.",
         "content_filter": "OpenAI's content filter interrupted the answer. Rephrase the "
         "question.",
         "max_messages": "The answer reached the limit of messages per answer. Ask the "

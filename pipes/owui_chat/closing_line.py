@@ -34,9 +34,11 @@ class AnswerFigures(NamedTuple):
 def closing_line(figures: AnswerFigures) -> str:
     """Return the line: time, tokens and cost, then the rest, as far as it is known.
 
-    A phone shows about 40 characters.
+    A phone shows about 40 characters, so what nobody should miss comes first.
     """
     parts = [_beginning(figures)]
+    if not figures.failed_attempts:
+        parts += figures.note_subjects
     if figures.usage:
         parts.append(f"{figures.usage.total:,} tokens")
     if figures.cost is not None:
@@ -51,9 +53,7 @@ def closing_line(figures: AnswerFigures) -> str:
     if figures.window_share > _NOTABLE_SHARE:
         parts.append(f"context {figures.window_share}% full")
     if figures.notes and not figures.failed_attempts:
-        subjects = ", ".join(figures.note_subjects)
-        count = plural(figures.notes, "note")
-        parts.append(f"{count} ({subjects})" if subjects else count)
+        parts.append(plural(figures.notes, "note"))
     if figures.usage_note:
         parts.append(figures.usage_note)
     return " · ".join(parts)

@@ -23,6 +23,8 @@ _FIRST_LIST_SECONDS = 2.0
 """How long a page may wait for the first list."""
 _LIST_TIMEOUTS = Timeouts(connect=10, first_event=20, total=30)
 _MAX_LIST_BYTES = 5_000_000
+LISTS_NOTHING = frozenset({404, 405, 501})
+"""Statuses of servers that have no list: other servers of this API need none."""
 
 
 async def _fetch_list(endpoint: Endpoint, connections: Connections) -> object:
@@ -89,14 +91,19 @@ class ModelList:
         self, endpoint: Endpoint, connections: Connections, answered: asyncio.Event
     ) -> None:
         """Fetch the models; after an error the known ones stay."""
-        with suppress(ResponsesError):
-            answer = await _fetch_list(endpoint, connections)
-            if endpoint.account() == self._account:  # the valves are still the same
-                self._known = read_models(answer)
-                self._context_windows = read_context_windows(answer)
+        listed: object = None
+        is_final = True
+        try:
+            listed = await _fetch_list(endpoint, connections)
+        except ResponsesError as error:
+            is_final = error.status in LISTS_NOTHING
+        if is_final and endpoint.account() == self._account:  # the valves are the same
+            self._next_request = monotonic_seconds() + _FRESH_SECONDS
+            if listed is not None:
+                self._known = read_models(listed)
+                self._context_windows = read_context_windows(listed)
                 self.shutdown_dates.clear()
                 self.shutdown_dates.update(self._known)
-                self._next_request = monotonic_seconds() + _FRESH_SECONDS
         answered.set()
 
     def with_context(self, model: ResolvedModel, endpoint: Endpoint) -> ResolvedModel:

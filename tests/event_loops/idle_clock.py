@@ -59,12 +59,36 @@ class _CountingSelector(selectors.DefaultSelector):
 _SELECTORS = WeakSet[_CountingSelector]()
 
 
+_OURS = ("openai_responses", "owui_", "shells", "strategies", "gpt5_agent", "toolbox")
+"""How the names of the modules begin that are tested."""
+
+
 class IdleClockLoop(asyncio.SelectorEventLoop):
     """A loop whose time is made of what it waited."""
 
     def __init__(self) -> None:
         self._counting = _CountingSelector()
+        self._timers = WeakSet[asyncio.TimerHandle]()
         super().__init__(self._counting)
+        _LOOPS.add(self)
+
+    def call_at(  # type: ignore[override]
+        self, when: float, callback: Callable[..., object], *args: Any, **more: Any
+    ) -> asyncio.TimerHandle:
+        """Note the timers of what is tested."""
+        timer = super().call_at(when, callback, *args, **more)
+        if str(getattr(callback, "__module__", "")).startswith(_OURS):
+            self._timers.add(timer)
+        return timer
+
+    def under_way(self) -> set[object]:
+        """Return the tasks that go on, and the timers that have not come."""
+        timers = {
+            timer
+            for timer in self._timers
+            if not timer.cancelled() and timer.when() > self.time()
+        }
+        return timers | asyncio.all_tasks(self)
 
     def time(self) -> float:
         """Return the seconds that the loop has waited."""
@@ -92,6 +116,18 @@ class IdleClockPolicy(asyncio.DefaultEventLoopPolicy):
         if threading.current_thread() is threading.main_thread():
             return IdleClockLoop()
         return super().new_event_loop()
+
+
+_LOOPS = WeakSet[IdleClockLoop]()
+
+
+def under_way() -> set[object]:
+    """Return what goes on in all loops that are open."""
+    found = set[object]()
+    for loop in _LOOPS:
+        if not loop.is_closed():
+            found |= loop.under_way()
+    return found
 
 
 def skip_waiting(skips: bool) -> None:

@@ -119,7 +119,7 @@ async def test_stored_settings_of_an_earlier_pipe_are_read_and_saved(
 
     assert before.keys() == OLD_VALVES.keys()
     for name in WITHOUT_EFFECT:
-        assert f"**Warning: {name}.**" in checked.text
+        assert f"\n  - `{name}`: " in checked.text
         assert name not in checked_again.text
     assert saved.keys() == before.keys() - WITHOUT_EFFECT
     assert saved["PROMPT_CACHE_KEY"] == "user"

@@ -31,6 +31,8 @@ PICTURES = Path(__file__).parents[2] / "artifacts"
 OVERFLOW = "document.documentElement.scrollWidth > window.innerWidth"
 WIDTHS = (1280, 390)
 HEIGHT = 900
+CROSS = ".text-red-500"
+"""The sign of a call that failed, instead of the tick."""
 CODE = "open('table.csv', 'w').write('city,people'); print('Wrote the table.')"
 
 
@@ -63,23 +65,27 @@ async def look(page: ChatPage, name: str) -> None:
     await page.resize(WIDTHS[0], HEIGHT)
 
 
-async def test_sandbox_shows_code_result_and_file(
-    page: ChatPage, models: list[str]
-) -> None:
-    """The card of the call opens to code and result; the file is above the text."""
-    await page.open_model(models[0])
-
+async def run_code(page: ChatPage, model: str, code: str) -> None:
+    """Have the model run code, and wait for its answer."""
+    await page.open_model(model)
     # The page selects the model's tools a moment after the model.
     chosen = page.page.get_by_role("button").filter(has_text=re.compile(r"^\s*1\s*$"))
     await chosen.first.wait_for()
     # The editor makes typographic quotes of those that are typed.
-    question = f"sim:tool {json.dumps({'code': CODE})}"
     await page.page.click("#chat-input")
-    await page.page.keyboard.insert_text(question)
+    await page.page.keyboard.insert_text(f"sim:tool {json.dumps({'code': code})}")
     await page.page.keyboard.press("Enter")
+    await page.answers.last.get_by_text("It said").wait_for()
+
+
+async def test_sandbox_shows_code_result_and_file(
+    page: ChatPage, models: list[str]
+) -> None:
+    """The card of the call opens to code and result; the file is above the text."""
+    await run_code(page, models[0], CODE)
     stored = page.answers.last.get_by_role("button").filter(has_text="table.csv")
     await stored.first.wait_for()
-    await page.answers.last.get_by_text("It said").wait_for()
+    assert await page.answers.last.locator(CROSS).count() == 0
     await look(page, "sandbox")
     await page.answers.last.get_by_text("Explored").first.click()
     named = page.answers.last.get_by_text("python_execute").locator("visible=true")
@@ -87,6 +93,15 @@ async def test_sandbox_shows_code_result_and_file(
     await page.answers.last.get_by_text("OUTPUT").wait_for()
     await look(page, "sandbox-open")
 
+    assert page.errors == []
+
+
+async def test_a_run_that_failed_has_a_cross(page: ChatPage, models: list[str]) -> None:
+    """Instead of the green tick of what is done."""
+    await run_code(page, models[0], "1 / 0")
+
+    assert await page.answers.last.locator(CROSS).count() == 1
+    await look(page, "sandbox-failed")
     assert page.errors == []
 
 

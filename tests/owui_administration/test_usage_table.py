@@ -85,8 +85,14 @@ async def test_what_could_not_be_written_is_shown_to_its_user(
     database.failing = 1
 
     bought = await table.purchases("2026", "u")
+    database.failing = 1
+    rows = await table.user_rows("u", "2026")
+    database.failing = 1
+    rows_of_another = await table.user_rows("v", "2026")
 
     assert bought == (BOUGHT, {ROW.day: BOUGHT.saved})
+    assert rows == [ROW]
+    assert rows_of_another == []
     assert stored(database, "openai_responses_usage") == []
     assert stored(database, "openai_responses_purchases") == []
     await table.flush()

@@ -58,8 +58,11 @@ def test_duration_is_in_the_units_that_people_use(
         (AnswerFigures(3, window_share=50), "Finished in 3 s"),
         (AnswerFigures(3, window_share=51), "Finished in 3 s · context 51% full"),
         (
-            AnswerFigures(3, notes=2, note_subjects=("a setting has no effect",)),
-            "Finished in 3 s · 2 notes (a setting has no effect)",
+            AnswerFigures(
+                3, usage=USED, notes=2, note_subjects=("a setting has no effect",)
+            ),
+            "Finished in 3 s · a setting has no effect · 4,560 tokens"
+            " · 77% of the input cached · 2 notes",
         ),
         (
             AnswerFigures(3, notes=1, usage_note="about 5,000 tokens describe 9 tools"),

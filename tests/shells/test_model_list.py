@@ -8,6 +8,7 @@ import pytest
 from openai_responses.endpoint import Endpoint
 from openai_responses.models.resolve import resolve_model
 from openai_responses.transport.connections import Connections
+from shells import model_list
 from shells.model_list import ModelList
 from upstream.odd_streams import listed_by_llama_cpp
 from upstream.server import Upstream, replying
@@ -81,3 +82,19 @@ async def test_other_servers_have_other_contexts() -> None:
     assert known.with_context(model, own_key).facts.context_window == 2048
     for other in (Endpoint("http://127.0.0.1:1/v1", here.api_key), like_openai):
         assert known.with_context(model, other) == model
+
+
+@pytest.mark.parametrize(("status", "requests"), [(404, 1), (501, 1), (500, 3)])
+async def test_server_without_a_list_is_left_alone(
+    status: int, requests: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For an hour; trouble may pass sooner."""
+    monkeypatch.setattr(model_list, "_PAUSE_SECONDS", 0.0)
+    known = ModelList()
+    connections = Connections()
+    async with Upstream(replying("No.", status)) as server:
+        for _ in range(3):
+            known.refresh(server.endpoint, connections)
+            await connections.close()
+
+    assert len(server.requests) == requests

@@ -24,10 +24,10 @@ def model_message(text: str, phase: str = "") -> Item:
     return {**item, "phase": phase} if phase else item
 
 
-def response(*items: Item) -> list[RunEvent]:
-    """The events of one response."""
+def response(*items: Item, first: int = 0) -> list[RunEvent]:
+    """The events of one response, whose items are numbered from `first` on."""
     events = list[RunEvent]()
-    for index, item in enumerate(items):
+    for index, item in enumerate(items, first):
         events.append(ItemAdded(index, {**item, "content": []}))
         if item_type(item) == "message":
             events.append(TextDelta(index, "text", 0, message_text(item)))
@@ -104,6 +104,17 @@ def test_everything_is_shown_if_wanted() -> None:
     texts = IntermediateTexts(are_shown=True)
 
     assert [e for event in events for e in texts.feed(event)] == events
+
+
+def test_texts_of_each_round_are_its_own() -> None:
+    """That an earlier one called a tool says nothing about the answer."""
+    texts = hiding()
+    shown = [e for event in response(PLAIN, CALL) for e in texts.feed(event)]
+    texts.begin_round(may_call=True)
+    answer = response(model_message("Last."), first=2)
+    shown += [e for event in answer for e in texts.feed(event)]
+
+    assert outline(shown) == ["(Text.)", "function_call", "Last."]
 
 
 def test_hidden_text_that_goes_on_after_its_end_stays_hidden() -> None:

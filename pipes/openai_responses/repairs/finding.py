@@ -21,7 +21,6 @@ from openai_responses.items import (
     ADDED_TOOLS,
     Item,
     has_plain_reasoning,
-    is_encrypted,
     is_hosted,
     is_paired,
     item_type,
@@ -213,14 +212,13 @@ def _candidates(refusal: Refusal) -> Iterator[Trial]:
 def _by_code_or_words(refusal: Refusal) -> Iterator[Trial]:
     """Yield the repair for refusals whose place is not what has to be changed."""
     words = refusal.words
-    kinds = {item_type(row.item) for row in refusal.sent.items}
     last = refusal.sent.last_name
     if refusal.error.code == _UNREAD:
         yield Trial(LeaveOutReasoning(last))
     # "Container is expired." names no place; "Expected container_id: cntr_..." a chat
     # met in every further turn (pydantic/pydantic-ai 7461).
     container = _CONTAINER.search(words)
-    if container and "code_interpreter_call" in kinds:
+    if container:
         repair: Repair = LeaveOutKind("code_interpreter_call", last)
         yield Trial(repair, is_lasting=refusal.is_own_phrase(container[0]))
     unanswered = _TEXT_BEFORE_OUTPUT.search(words)
@@ -228,7 +226,7 @@ def _by_code_or_words(refusal: Refusal) -> Iterator[Trial]:
         yield Trial(MoveMessages(), is_lasting=refusal.is_own_phrase(unanswered[0]))
     # Behind "Supported values are" stand the types that the server does take.
     refused = words.partition("upported values")[0]
-    for kind in sorted(APPENDED & kinds):
+    for kind in sorted(APPENDED):
         if kind in refused:
             # Every request with the item has its bare type.
             is_lasting = refusal.is_own_phrase(f"'{kind}'")
@@ -339,9 +337,8 @@ def _by_id(refusal: Refusal) -> Iterator[Trial]:
 
 def _by_unreadable_reasoning(refusal: Refusal) -> Iterator[Trial]:
     """Yield the repair for encrypted reasoning that the server's words are about."""
-    has_encrypted = any(is_encrypted(row.item) for row in refusal.sent.items)
     unreadable = _UNREADABLE.search(refusal.words)
-    if has_encrypted and unreadable:
+    if unreadable:
         repair = LeaveOutReasoning(refusal.sent.last_name)
         yield Trial(repair, is_lasting=refusal.is_own_phrase(unreadable[0]))
 

@@ -60,13 +60,19 @@ def _find_cause(
     """Return the word of the sentence, what cannot be reached, and the reason."""
     reason = _reason(error)
     match error:
-        case aiohttp.ClientProxyConnectionError():
-            parts = urlsplit(proxy or "")
+        # With a proxy no other name is looked up here.
+        case (
+            aiohttp.ClientProxyConnectionError() | aiohttp.ClientConnectorDNSError()
+        ) if proxy:
+            parts = urlsplit(proxy)
             port = f":{parts.port}" if parts.port else ""
             word = "proxy" if endpoint.proxy.strip() else "environment_proxy"
             return word, f"{parts.hostname}{port}", reason
         case aiohttp.ClientHttpProxyError():
             return "tunnel", endpoint.host, f"HTTP {error.status}"
+        # The limit is one for the connection to the proxy and for the proxy's own.
+        case aiohttp.ServerTimeoutError() if proxy:
+            return "tunnel", endpoint.host, "it takes too long"
         case aiohttp.ClientConnectorCertificateError():
             cause = getattr(error.certificate_error, "verify_message", "")
             return "certificate", endpoint.host, f": {cause}" if cause else ""

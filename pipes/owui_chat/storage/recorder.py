@@ -99,6 +99,8 @@ class Recorder:
         message can end twice (`loop/response.py`)."""
         self._ended: set[int] = set()
         """The output indexes of items that have waited for a record."""
+        self._made_calls: set[object] = set()
+        """The ids of calls whose outputs are there."""
         self._after_message = False
         """Whether the answer has a message already: a later one needs a marker, because
         the host joins the texts of neighboring messages (utils/misc.py:408)."""
@@ -145,7 +147,7 @@ class Recorder:
             case ItemDone():
                 self._wait(event.output_index, self._kept_rows(stored_item(event)))
             case ToolOutput():
-                self._refer_to_card(event.item["call_id"])
+                self._made_calls.add(event.item["call_id"])
             case RunDone():
                 yield from self._close(event)
 
@@ -227,17 +229,6 @@ class Recorder:
         if not self._is_kept(item):
             return []
         return [row for row in replay_items(item) if not is_call_output(row)]
-
-    def _refer_to_card(self, call_id: object) -> None:
-        """Leave to the card of a call what the chat gives back unchanged.
-
-        A call that the host makes itself is kept whole: the host writes its arguments
-        anew. The names stay, because their order belongs to the bytes.
-        """
-        for place, (index, item) in enumerate(self._pending):
-            if item.get("call_id") == call_id and item.keys() == _PLAIN_CALL:
-                card = {**item, "name": None, "arguments": None}
-                self._pending[place] = (index, card)
 
     def _is_kept(self, item: Item) -> bool:
         """Say whether an item is recorded, which the chat does not show as it is."""
@@ -325,7 +316,15 @@ class Recorder:
     def _take_record(self, message: Item | None = None) -> Record:
         """Return a record of what is pending, and of a message if there is one."""
         ulid, created_at = self._new_id_and_time()
-        payload = [item for _, item in self._pending]
+        payload: list[Item] = []
+        for _, item in self._pending:
+            if item.keys() == _PLAIN_CALL and item["call_id"] in self._made_calls:
+                # The chat gives back what the card has. The names stay, because their
+                # order belongs to the bytes. A call that the host makes is kept whole:
+                # the host writes its arguments anew.
+                payload.append({**item, "name": None, "arguments": None})
+            else:
+                payload.append(item)
         if message is not None:
             payload.append(message)
         self._pending = []

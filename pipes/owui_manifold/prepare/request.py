@@ -118,7 +118,8 @@ def image_notice(call: CheckedCall, model: ResolvedModel, offered: OfferedTools)
     """Return where images can be turned on, once in a chat that has the host's Image on.
 
     The host then offers tools of its own, but none to a model without built-in tools;
-    with legacy function calling it draws before it asks the model.
+    with legacy function calling it draws before it asks the model
+    (docs/reference/open-webui.md, "Parameters and switches of a call").
     """
     kind = "image_generation"
     metadata = call.host.metadata

@@ -75,7 +75,7 @@ def _valve_complaints(call: CheckedCall) -> list[str]:
     return list(reversed(complaints))
 
 
-_OLD_NAMES = "Stored valves without effect: {}. `/check` says what to set instead."
+_OLD_NAMES = "`/check` explains stored valves without effect: {}."
 
 
 def _valve_notes(call: CheckedCall) -> list[str]:

@@ -38,7 +38,7 @@ from owui_manifold.run.setup_check import (
     valve_problems,
 )
 from shells.administration import SaveFile
-from shells.model_list import fetch_models
+from shells.model_list import LISTS_NOTHING, fetch_models
 from shells.shell import PIPE_SHELL
 from shells.valve_messages import advised_ending, error_message
 from shells.valve_words import comma_list
@@ -197,8 +197,7 @@ class _Diagnostics:
             usable = await fetch_models(self._endpoint, self._connections)
         except ResponsesError as error:
             what = "The list of models"
-            # Other servers of this API need not have the endpoint.
-            if error.status in (404, 405, 501):
+            if error.status in LISTS_NOTHING:
                 return assess(what, "This server lists no models.", "")
             complaint = self._endpoint.name_server(
                 error_message(error, self._call.config.shell)

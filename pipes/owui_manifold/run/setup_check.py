@@ -24,6 +24,7 @@ from shells.administration import ADMINISTRATION_CONTRACT
 from shells.endpoint_valves import read_headers
 from shells.valve_words import comma_list
 
+_STORED = "These have no effect. They are gone once the valves are saved."
 _ADMINISTRATION_TITLE = "OpenAI Responses Administration"
 
 _COUNTED = (
@@ -80,12 +81,10 @@ def result_line(counts: Counter[Severity]) -> str:
 async def setup_findings(call: CheckedCall) -> list[Finding]:
     """Return what can keep users from their answers and no request shows."""
     findings = valve_findings([*valve_problems(call.config), *_agent_problems(call)])
-    for name in call.valves.without_effect():
-        instead = OLD_NAMES[name].instead
-        text = (
-            f"It is stored, but has no effect. {instead} Saving the valves removes it."
-        )
-        findings.append(Finding(name, text, "Warning"))
+    old_names = call.valves.without_effect()
+    if old_names:
+        rows = [f"\n  - `{name}`: {OLD_NAMES[name].instead}" for name in old_names]
+        findings.append(Finding("Stored valves", _STORED + "".join(rows), "Warning"))
     retirements = _retirements(call)
     if retirements:
         text = " ".join(retirements)

@@ -33,6 +33,7 @@ from openai_responses.repairs.request_repairs import (
     LowerItems,
     MoveMessages,
     Repair,
+    ReplaceEffort,
 )
 from openai_responses.requests.build import ResponsesRequest
 
@@ -352,6 +353,38 @@ def test_unknown_refusal_is_met_with_plain_words_at_the_end() -> None:
     last = blind_repair(asking().sent(), named)
     assert last
     assert last.repair == PlainItems(LAST)
+
+
+@pytest.mark.parametrize(
+    ("status", "is_met"),
+    [(200, True), (400, True), (422, True)]
+    + [(status, False) for status in (401, 402, 403, 405, 413, 429, 451, 500, 503)],
+)
+def test_plain_words_are_for_refusals_of_the_request(status: int, is_met: bool) -> None:
+    """A stream refuses with a status of 200; a key that is wrong stays so."""
+    assert bool(repairs_in_turn(Failure(status, words("It cannot be.")))) == is_met
+
+
+def test_effort_does_not_go_to_and_fro() -> None:
+    """Each of two efforts is refused with the other as what there is."""
+    lower = ReplaceEffort("none", "low")
+    error = ApiError(message="Supported: 'none'.", param="reasoning.effort")
+    trial = find(error, reasoning={"effort": "low"})
+    assert trial
+    assert trial.repair == ReplaceEffort("low", "none")
+    repaired = asking(repairs=(lower,)).sent()
+    again = find_repair(repaired, Failure(400, error))
+    assert again
+    assert not isinstance(again.repair, ReplaceEffort)
+
+
+@pytest.mark.parametrize(("pictures", "is_lasting"), [(1, True), (2, False)])
+def test_newest_of_several_pictures_is_a_guess(pictures: int, is_lasting: bool) -> None:
+    """It must not cost the chat another one for good."""
+    trial = find(ApiError("invalid_image"), input=[USER, *[PICTURE] * pictures])
+    assert trial
+    assert trial.repair == SendAsText(item_names([PICTURE] * pictures)[-1])
+    assert trial.is_lasting is is_lasting
 
 
 def test_unnamed_404_of_the_api_falls_back_to_plain_items() -> None:

@@ -164,6 +164,31 @@ def test_repairs_of_one_user_are_bounded() -> None:
     assert sum(map(len, memory._ends.values())) <= MAX_FOR_ONE_USER + 1
 
 
+def test_oldest_repair_is_forgotten_first() -> None:
+    """One that was met again is not the oldest any more."""
+    memory = RepairMemory()
+    tools = [LeaveOutTool(f"{number:032x}") for number in range(MAX_FOR_ONE_USER + 1)]
+
+    for tool in (*tools[:-2], tools[0], *tools[-2:]):
+        memory.learn(scope(), Trial(tool), no)
+
+    assert set(memory.repairs(scope())) == {*tools} - {tools[1]}
+
+
+def test_user_who_is_known_displaces_nobody() -> None:
+    """Only one more user makes the first be forgotten."""
+    memory = RepairMemory()
+    users = [f"user-{number}" for number in range(MAX_USERS)]
+    for user in (*users, users[-1]):
+        memory.learn(scope(user), Trial(NO_SUMMARY), no)
+    assert memory.repairs(scope(users[0])) == (NO_SUMMARY,)
+
+    memory.learn(scope("one more"), Trial(NO_SUMMARY), no)
+
+    known = [bool(memory.repairs(scope(user))) for user in (*users[:2], "one more")]
+    assert known == [False, True, True]
+
+
 def test_number_of_remembered_users_is_bounded() -> None:
     """The first of them are forgotten; what holds for all stays."""
     memory = RepairMemory()

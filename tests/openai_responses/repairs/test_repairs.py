@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from openai_responses.items import json_digest
+from openai_responses.items import json_digest, message_text
 from openai_responses.repairs.chat_repairs import (
     MAX_CHAT_REPAIRS,
     ChatRepair,
@@ -438,3 +438,37 @@ def test_request_sends_what_is_repaired_and_keeps_what_was_asked() -> None:
     assert "temperature" not in repaired.payload()
     assert repaired.temperature == 1.0
     assert "repairs" not in asked.payload() | repaired.payload()
+
+
+def test_only_the_newest_rows_are_read() -> None:
+    """The owner of a chat can write a million there."""
+    known = REPAIRS[0].stored()
+
+    assert read_chat_repairs([known] + [["junk"]] * 999) == REPAIRS[:1]
+    assert read_chat_repairs([known] + [["junk"]] * 1000) == []
+
+
+def test_words_of_a_long_output_are_cut() -> None:
+    """The answer to the refusal must not be a request that is too long."""
+    long = {**output("a"), "output": "x" * 1_000_000}
+
+    items = sent([HI, call("a"), long], LeaveOutItem(json_digest(long)))
+
+    assert items[:2] == [HI, TOLD[0]]
+    assert len(message_text(items[2])) == 20_000
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ({"verbosity": "low"}, None),
+        ({"format": {"type": "json_object"}}, {"format": {"type": "json_object"}}),
+    ],
+)
+def test_format_that_a_person_asked_for_stays(text: Item, left: Item | None) -> None:
+    """Whoever reads the answer as JSON cannot read another."""
+    body: Item = {"model": "m", "input": [], "text": text}
+
+    repaired = LeaveOutParameter("text").apply(body)
+
+    assert repaired.get("text") == left

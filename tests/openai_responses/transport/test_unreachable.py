@@ -158,6 +158,12 @@ async def test_name_without_a_proxy_is_looked_up_here(connections: Connections) 
             f"The HTTP proxy does not connect to {HOST} (HTTP 502).",
             "proxy base_url",
         ),
+        (
+            # It is the same for the proxy and for what the proxy connects to.
+            aiohttp.ConnectionTimeoutError("CANARY"),
+            f"The HTTP proxy does not connect to {HOST} (it takes too long).",
+            "proxy base_url",
+        ),
     ],
 )
 async def test_what_does_not_pass(
@@ -182,6 +188,17 @@ async def test_proxy_of_the_valve(connections: Connections) -> None:
     assert str(failed.value) == (
         f"The HTTP proxy at 127.0.0.1:{port} cannot be reached: it refused the "
         "connection."
+    )
+    assert failed.value.fault == SettingFault(("proxy",))
+
+
+async def test_name_of_the_proxy_is_looked_up_here(connections: Connections) -> None:
+    """By the real name server, or by none; that of the model's server never is."""
+    endpoint = Endpoint(ADDRESS, KEY, proxy="http://user:CANARY@no-such.invalid:3128")
+    with pytest.raises(ConnectionFailed, match="name") as failed:
+        await ask(connections, endpoint)
+    assert str(failed.value).startswith(
+        "The HTTP proxy at no-such.invalid:3128 cannot be reached: "
     )
     assert failed.value.fault == SettingFault(("proxy",))
 

@@ -61,11 +61,9 @@ async def test_a_model_that_was_named_is_not_explained(
 
 
 async def test_model_without_a_successor_is_asked_as_it_is(
-    sim: Simulator, host: StandInHost
+    pipe: Pipe, sim: Simulator
 ) -> None:
     """It is asked for as it is; the message about the refusal names its successor."""
-    pipe = Pipe()
-    pipe.valves = valves_for(sim)
     body = {**chat("Hi"), "model": "f.o1-pro"}
     chunks = await chunks_of(pipe, body, __user__=USER, __metadata__=IDS)
 

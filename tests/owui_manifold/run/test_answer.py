@@ -1,14 +1,19 @@
 """A marker is shown where its items were; the host stores them beside the text."""
 
 import asyncio
+import json
 import re
 from contextlib import aclosing
 from math import inf
 from typing import Any
 
 import pytest
+from aiohttp import web
 
+from calls.outcomes import NATIVE, chunks_of, errors, stored
 from calls.sample import IDS, MODEL, TOOL, call_of, chat, host_context, valves_for
+from calls.turns import row_of
+from calls.valves import expert
 from openai_responses.items import is_call
 from openai_responses.loop.events import RunDone, ToolOutput
 from openai_responses.requests.replay import strip_for_replay
@@ -18,16 +23,18 @@ from owui_chat.events import AnswerEvent, Marker, StoredRecord, TurnDetails
 from owui_chat.storage.markers import split_at_markers
 from owui_chat.storage.records import message_key, read_records
 from owui_manifold.call.context import Caller, CheckedCall
+from owui_manifold.pipe import Pipe
 from owui_manifold.prepare.chat import build_chat_request
 from owui_manifold.run.answer import answer_events
 from simulator import Simulator
 from stand_in.host import StandInHost, host_callable
 from stand_in.signing import SIGN
-from upstream.server import until
+from upstream.server import Answerer, Upstream, in_turn, replying, until
 
 pytestmark = pytest.mark.asyncio
 
 
+PIXEL = "data:image/png;base64,iVBORw0KGgo="
 Pair = tuple[AnswerEvent, str]
 
 
@@ -251,6 +258,17 @@ async def test_turns_are_carried_where_nothing_else_keeps_them(
     assert [isinstance(event, TurnDetails) for event, _ in pairs].count(True) == carried
 
 
+async def test_a_task_carries_nothing(
+    sim: Simulator, host: StandInHost, connections: Connections
+) -> None:
+    """Its text becomes a title."""
+    caller = Caller(MODEL, "user-1", "temporary:1", "m-1", task="title_generation")
+
+    pairs = await all_told(call_of(chat("Hi"), valves_for(sim), caller), connections)
+
+    assert not any(isinstance(event, TurnDetails) for event, _ in pairs)
+
+
 @pytest.mark.parametrize("persist", ["response", "disabled"])
 async def test_reasoning_that_is_not_kept_is_in_no_row(
     persist: str, sim: Simulator, host: StandInHost, connections: Connections
@@ -349,3 +367,104 @@ async def test_calls_that_no_text_follows_are_kept(
     kept = read_records(host.kept, SIGN)[named.ulid].payload
     calls = [item["call_id"] for item in kept if is_call(item)]
     assert calls == [i["call_id"] for i in event.output if is_call(i)]
+
+
+THOUGHT = {
+    "type": "reasoning",
+    "id": "rs_1",
+    "summary": [],
+    "encrypted_content": "gAAAAABo",
+}
+
+
+def response_of(text: str, **part: Any) -> Answerer:
+    """A whole response: a thought, then a text."""
+    content = {"type": "output_text", "text": text, "annotations": [], **part}
+    message = {"type": "message", "id": "msg_1", "role": "assistant"}
+    whole = {"id": "resp_1", "object": "response", "status": "completed"}
+    output = [THOUGHT, {**message, "status": "completed", "content": [content]}]
+    return replying(json.dumps({**whole, "output": output}))
+
+
+def refusing(message: str, status: int = 400) -> Answerer:
+    """A refusal that names nothing but in its words."""
+    return replying(json.dumps({"error": {"message": message}}), status=status)
+
+
+UNPAIRED = "Item 'rs_1' was provided without its required following item."
+
+
+@pytest.mark.parametrize(
+    ("quoted", "is_remembered"), [("", True), ("provided without its required", False)]
+)
+async def test_chat_remembers_a_repair_unless_its_own_words_asked_for_it(
+    quoted: str, is_remembered: bool, pipe: Pipe, sim: Simulator, host: StandInHost
+) -> None:
+    """A server that quotes the question says nothing about what comes later."""
+    row_of(host, "Hi", "And?", "So?")
+    answers = (response_of("One."), refusing(UNPAIRED), response_of("Two."))
+    async with Upstream(in_turn(*answers)) as upstream:
+        pipe.valves = valves_for(sim, BASE_URL=upstream.base_url, ENABLE_STREAM=False)
+        texts = [f"Hi {quoted}"]
+        for number in range(3):
+            ids = {"user_message_id": f"q{number}", "message_id": f"a{number}"}
+            given = {**NATIVE, "__metadata__": {**IDS, **ids}}
+            chunks = await chunks_of(pipe, chat(*texts), **given)
+            assert not errors(chunks)
+            texts += [stored(chunks), "And?"]
+
+    thoughts = [str(body["input"]).count("gAAAAABo") for body in upstream.bodies]
+    assert thoughts == [0, 1, 0, 1 if is_remembered else 2]
+
+
+async def test_model_without_eyes_is_known_to_each_chat(
+    pipe: Pipe, sim: Simulator, host: StandInHost
+) -> None:
+    """It is the way of the model, not of a chat that has a row."""
+    picture = {"type": "image_url", "image_url": {"url": PIXEL}}
+    body = chat("Hi")
+    text = {"type": "text", "text": "What is it?"}
+    body["messages"][0]["content"] = [text, picture]
+    blind = refusing("image input is not supported", 500)
+    async with Upstream(in_turn(blind, response_of("A picture."))) as upstream:
+        pipe.valves = valves_for(sim, BASE_URL=upstream.base_url, ENABLE_STREAM=False)
+        for _ in range(2):
+            assert not errors(await chunks_of(pipe, body, **NATIVE))
+
+    pictures = ["data:image" in str(sent["input"]) for sent in upstream.bodies]
+    assert pictures == [True, False, False]
+
+
+async def test_files_are_fetched_in_half_of_the_silence_that_a_stream_may_have(
+    sim: Simulator, host: StandInHost, connections: Connections
+) -> None:
+    """Nobody reads the stream meanwhile."""
+    cited = {
+        "type": "container_file_citation",
+        "container_id": "cntr_1",
+        "file_id": "cfile_1",
+        "filename": "a.csv",
+        "start_index": 0,
+        "end_index": 1,
+    }
+    said = response_of("Here.", annotations=[cited])
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        if request.method == "POST":
+            return await said(request)
+        await asyncio.sleep(3600)
+        return web.Response()
+
+    async with Upstream(answer) as upstream:
+        valves = valves_for(
+            sim,
+            BASE_URL=upstream.base_url,
+            ENABLE_STREAM=False,
+            EXPERT_JSON=expert(idle_timeout_seconds=100),
+        )
+        began = asyncio.get_running_loop().time()
+        pairs = await all_told(call_of(chat("Hi"), valves), connections)
+
+    assert 49 < asyncio.get_running_loop().time() - began < 52
+    [card] = [e.card for e, _ in pairs if isinstance(e, ItemDone) and e.card]
+    assert "could not be fetched" in str(card)

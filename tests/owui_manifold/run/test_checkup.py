@@ -81,9 +81,9 @@ async def test_stored_valve_without_effect_is_named(sim: Simulator) -> None:
     """An old value that turned a billed search on is not lost silently."""
     text = await findings(sim.base_url, sim.api_key, ENABLE_WEB_SEARCH_TOOL=True)
 
-    [line] = [line for line in text.splitlines() if "ENABLE_WEB_SEARCH_TOOL" in line]
-    assert line.startswith("- ⚠️ **Warning: ENABLE_WEB_SEARCH_TOOL.** ")
-    assert "Set `ENABLE_WEB_SEARCH` instead." in line
+    assert "- ⚠️ **Warning: Stored valves.** These have no effect." in text
+    named = "\n  - `ENABLE_WEB_SEARCH_TOOL`: Set `ENABLE_WEB_SEARCH` instead.\n"
+    assert named in text
     assert "web_search" not in text
     assert text.endswith("\n\nResult: 1 warning.\n")
 
@@ -238,6 +238,7 @@ async def checked(
     admin = {**USER, "role": "admin"}
     given: dict[str, Any] = {"__user__": admin, "__request__": request}
     chunks = await chunks_of(pipe, body, **given)
+    await pipe._connections.close()
     return plain_text(chunks)
 
 

@@ -18,13 +18,14 @@ from calls.outcomes import (
     stored,
 )
 from calls.sample import IDS, USER, chat
+from calls.turns import row_of
 from calls.valves import expert
 from owui_administration.filter import Filter
 from owui_manifold.call.valves import UserValves
 from owui_manifold.pipe import Pipe
 from simulator import Simulator
 from stand_in.host import StandInHost, host_request
-from upstream.server import Upstream, free_port
+from upstream.server import Upstream, free_port, replying
 
 pytestmark = pytest.mark.asyncio
 
@@ -146,6 +147,42 @@ async def test_a_chat_stays_where_its_reasoning_can_be_read(
     assert not errors(moves)
     assert len(other.requests) == 2
     assert "reasoning" not in kinds(sim)
+
+
+async def test_a_chat_that_moved_stays_where_it_went(
+    pipe: Pipe, sim: Simulator, other: Simulator, entries: Entries
+) -> None:
+    """Its newest reasoning counts, not its first."""
+    entries(at(other))
+    first = await chunks_of(pipe, chat("Hi"), **NATIVE)
+    entries(at(sim))
+    asked = ["Hi", stored(first), "And now?"]
+    second = await chunks_of(pipe, chat(*asked), **answering("m-2"))
+    entries(at(other), at(sim))
+    asked += [stored(second), "And then?"]
+
+    third = await chunks_of(pipe, chat(*asked), **answering("m-3"))
+
+    assert statuses(third) == []
+    assert (len(other.requests), len(sim.requests)) == (1, 2)
+
+
+@pytest.mark.parametrize("carrier", ["output", "markers"])
+async def test_what_a_failed_account_was_sent_is_not_kept_as_its_answer(
+    carrier: str, pipe: Pipe, sim: Simulator, host: StandInHost, entries: Entries
+) -> None:
+    """A record without a text begins no answer: the next account is asked."""
+    pipe.valves = pipe.valves.model_copy(update={"HISTORY_CARRIER": carrier})
+    body = chat("Hi", model="my_pipe.gpt-6.1-sol")
+    body["messages"].insert(0, {"role": "system", "content": "Be brief."})
+    row_of(host, "Hi")
+    ids = {**IDS, "user_message_id": "q0", "message_id": "a0"}
+    async with Upstream(replying("{}", status=500)) as down:
+        entries(at(down), at(sim))
+        shown = await chunks_of(pipe, body, **{**NATIVE, "__metadata__": ids})
+
+    assert not errors(shown)
+    assert "This is turn 1." in grown(shown)
 
 
 @pytest.mark.parametrize(
@@ -289,6 +326,7 @@ async def test_started_or_refused_answer_is_not_retried_elsewhere(
     for text in ("sim:refuse", "sim:misaligned-first", "sim:cyber-403"):
         shown = await chunks_of(pipe, chat(text), **NATIVE)
         assert errors(shown), text
+    assert errors(await chunks_of(pipe, chat("sim:failed"), **NATIVE))
     assert "broke before" in advice(await chunks_of(pipe, chat("sim:cut"), **NATIVE))
 
     assert not sim.requests

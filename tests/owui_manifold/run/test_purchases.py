@@ -1,5 +1,6 @@
 """What the money bought, added up another way from what the API reported."""
 
+import json
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from shells.administration import Purchases
 from simulator import Simulator
 from stand_in.host import StandInHost, host_request
 from stand_in.usage_database import UsageDatabase
+from upstream.server import Upstream, replying
 
 pytestmark = pytest.mark.asyncio
 
@@ -155,3 +157,27 @@ async def test_agents_are_a_view_of_their_own(
     assert bought.agents == row.requests > 0
     assert bought.agent_money == row.money > 0
     assert bought.tasks == 0
+
+
+async def test_parts_do_not_rest_on_what_a_server_says_of_its_cost(
+    pipe: Pipe, administration: Filter, sim: Simulator
+) -> None:
+    """That cannot be taken apart; reasoning beyond the output is no answer either."""
+    text = {"type": "output_text", "text": "Yes.", "annotations": []}
+    message = {"type": "message", "id": "m", "role": "assistant", "content": [text]}
+    usage = {
+        "input_tokens": 1000,
+        "output_tokens": 50,
+        "output_tokens_details": {"reasoning_tokens": 90},
+        "cost": 7.0,
+    }
+    whole = {"id": "resp_1", "object": "response", "status": "completed"}
+    answer = replying(json.dumps({**whole, "output": [message], "usage": usage}))
+    async with Upstream(answer) as upstream:
+        pipe.valves = valves_for(sim, BASE_URL=upstream.base_url, ENABLE_STREAM=False)
+        await chunks_of(pipe, chat("Hi"), **NATIVE)
+
+    row, bought = await counted(administration)
+    assert row.money == 7_000_000
+    assert (bought.reasoning, bought.answers) == (50, 0)
+    assert bought.itemized_money == 1000 * PRICES["input"] + 50 * PRICES["output"]

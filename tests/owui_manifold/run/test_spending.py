@@ -25,6 +25,7 @@ from owui_manifold.pipe import Pipe
 from simulator import Simulator
 from stand_in.host import StandInHost, host_callable, host_request
 from stand_in.usage_database import UsageDatabase
+from upstream.server import Answerer, Upstream, in_turn, replying
 
 pytestmark = pytest.mark.asyncio
 
@@ -316,19 +317,21 @@ async def test_agents_are_judged_and_counted_by_their_model(
 
 
 @pytest.mark.parametrize(
-    ("rule", "problem"),
+    ("mode", "rule", "problem"),
     [
-        ({"models": ["gpt-6.1-sol"]}, "gpt-6.1-sol-research is not available to you"),
-        ({"tools": []}, "you may not use web search"),
-        ({"models": ["gpt-6.1-sol-research"]}, ""),
+        ("research", {"models": ["gpt-6.1-sol"]}, "sol-research is not available to"),
+        ("research", {"tools": []}, "you may not use web search"),
+        ("research", {"models": ["gpt-6.1-sol-research"]}, ""),
+        ("pro", {"models": ["gpt-6.1-sol"]}, "gpt-6.1-sol-pro is not available to you"),
+        ("pro", {"models": ["gpt-6.1-sol-pro"]}, ""),
     ],
 )
-async def test_research_is_a_model_of_its_own(
-    rule: Json, problem: str, limited: Pipe, host: StandInHost, sim: Simulator
+async def test_pro_and_research_are_models_of_their_own(
+    mode: str, rule: Json, problem: str, limited: Pipe, host: StandInHost
 ) -> None:
-    """It costs many times as much."""
+    """They cost many times as much."""
     limit(host, rule)
-    body = {**chat("Hi"), "model": "my_pipe.gpt-6.1-sol-research"}
+    body = {**chat("Hi"), "model": f"my_pipe.gpt-6.1-sol-{mode}"}
 
     chunks = await chunks_of(limited, body, **NATIVE)
 
@@ -522,23 +525,33 @@ async def test_usage_is_answered_without_a_stream(limited: Pipe) -> None:
 # ---------------------------------------------------------------- whose account is gone
 
 
+@pytest.mark.usefixtures("database")
+@pytest.mark.parametrize("is_counted", [False, True])
 @pytest.mark.parametrize(
-    ("gone", "requests"), [("user-1", 2), ("user-2", 3)], ids=["gone", "there"]
+    "account",
+    [(USER, None), (USER, USER), (USER, OSError("the database is away")), ({}, None)],
+    ids=["gone", "there", "unknown for now", "nobody in particular"],
 )
 async def test_answer_ends_with_its_round_once_its_user_is_gone(
-    gone: str,
-    requests: int,
+    is_counted: bool,
+    account: tuple[Json, Json | OSError | None],
     pipe: Pipe,
     sim: Simulator,
     host: StandInHost,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Tools would go on acting for somebody who was deleted."""
+    if is_counted:
+        host.filters.active = {ID: Filter()}
+        limit(host)
     called: list[str] = []
+    asks, found = account
     get_user = host.users.get_user_by_id
 
     async def get_user_unless_deleted(id: str) -> Any:
-        return None if called and id == gone else await get_user(id)
+        if called and isinstance(found, OSError):
+            raise found
+        return None if called and found is None else await get_user(id)
 
     async def weather(city: str) -> str:
         called.append(city)
@@ -547,11 +560,12 @@ async def test_answer_ends_with_its_round_once_its_user_is_gone(
     monkeypatch.setattr(host.users, "get_user_by_id", get_user_unless_deleted)
     row = {**tool_row(), "callable": host_callable(weather)}
     body = chat("sim:tool-twice", tools=[TOOL])
-    shown = await chunks_of(pipe, body, **NATIVE, __tools__={"get_weather": row})
+    given = {**NATIVE, "__user__": asks, "__tools__": {"get_weather": row}}
+    shown = await chunks_of(pipe, body, **given)
 
-    assert len(sim.requests) == requests
-    has_ended = any("no longer exists" in error for error in errors(shown))
-    assert has_ended is (gone == "user-1")
+    is_gone = bool(asks) and found is None
+    assert len(sim.requests) == 3 - is_gone
+    assert ["no longer exists" in error for error in errors(shown)] == [True] * is_gone
 
 
 async def test_pictures_count_against_a_limit_in_money(
@@ -569,6 +583,61 @@ async def test_pictures_count_against_a_limit_in_money(
     words = row.input * 4 + row.output * 20
     assert row.money == words + 2 * 272 * 30  # two of 1024 x 1024, low
     assert (await refusal(limited, chat("sim:draw"))).startswith("Your limit of $0.03 ")
+
+
+RAN: Json = {
+    "type": "code_interpreter_call",
+    "id": "ci_1",
+    "status": "completed",
+    "code": "1",
+    "container_id": "cntr_1",
+    "outputs": [],
+}
+CALLED: Json = {
+    "type": "function_call",
+    "id": "fc_1",
+    "call_id": "call_1",
+    "name": "get_weather",
+    "arguments": "{}",
+    "status": "completed",
+}
+ANSWER: Json = {
+    "type": "message",
+    "id": "msg_1",
+    "role": "assistant",
+    "status": "completed",
+    "content": [{"type": "output_text", "text": "Rain.", "annotations": []}],
+}
+
+
+def response_of(*output: Json) -> Answerer:
+    """A whole response with these items."""
+    usage = {"input_tokens": 10, "output_tokens": 5, "total_tokens": 15}
+    whole = {"id": "resp_1", "object": "response", "status": "completed"}
+    return replying(json.dumps({**whole, "output": output, "usage": usage}))
+
+
+async def test_a_container_is_paid_for_once_in_all_rounds(
+    limited: Pipe, administration: Filter, sim: Simulator
+) -> None:
+    """Code that runs in another one costs again."""
+    again = {**RAN, "id": "ci_2"}
+    other = {**RAN, "id": "ci_3", "container_id": "cntr_2"}
+    rounds = in_turn(response_of(RAN, CALLED), response_of(again, other, ANSWER))
+    async with Upstream(rounds) as upstream:
+        limited.valves = valves_for(
+            sim,
+            BASE_URL=upstream.base_url,
+            ENABLE_STREAM=False,
+            ENABLE_CODE_INTERPRETER=True,
+        )
+        tools = {"get_weather": tool_row()}
+        body = chat("Hi", tools=[TOOL])
+        assert not errors(await chunks_of(limited, body, **NATIVE, __tools__=tools))
+
+    await counted(administration)
+    bought, _ = await administration._usage.purchases("2026", "user-1")
+    assert bought.containers == 2
 
 
 async def test_a_picture_of_a_stopped_answer_counts(

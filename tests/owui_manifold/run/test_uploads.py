@@ -11,6 +11,7 @@ from openai_responses.errors import InvalidRequest
 from openai_responses.transport.connections import Connections, Timeouts
 from owui_manifold.call.context import CheckedCall
 from owui_manifold.prepare.chat import build_chat_request
+from owui_manifold.run import uploads
 from owui_manifold.run.answer import answer_events
 from simulator import Simulator
 from stand_in.host import StandInHost
@@ -22,11 +23,13 @@ Json = dict[str, Any]
 TABLE = b"city,people\nBern,130000\n"
 
 
-def attach(host: StandInHost, file_id: str) -> None:
-    """Let the question of the chat come with a file."""
+def attach(host: StandInHost, *file_ids: str) -> None:
+    """Let the question of the chat come with files."""
     messages = host.chats.rows["chat-1"].chat["history"]["messages"]
-    name = host.files.rows[file_id].filename
-    messages["q0"]["files"] = [{"type": "file", "id": file_id, "name": name}]
+    messages["q0"]["files"] = [
+        {"type": "file", "id": file_id, "name": host.files.rows[file_id].filename}
+        for file_id in file_ids
+    ]
 
 
 def asked(sim: Simulator, text: str, **given: Any) -> CheckedCall:
@@ -47,6 +50,7 @@ def uploaded(sim: Simulator) -> Json:
         (500, r"^a\.csv could not be copied to Python", True),
         (403, r"cannot upload files for Python.* Open WebUI then reads a\.csv", False),
         (404, r"cannot upload files for Python", False),
+        (501, r"cannot upload files for Python", False),
     ],
 )
 async def test_failed_upload_says_which_file(
@@ -79,12 +83,12 @@ async def test_failed_upload_says_which_file(
     assert not refused.holds(account, "user-2")
 
 
-async def test_lost_upload_is_repeated_at_the_next_try(
+async def test_lost_uploads_are_repeated_at_the_next_try(
     sim: Simulator, host: StandInHost, connections: Connections
 ) -> None:
-    """Somebody deleted it at OpenAI."""
+    """Somebody deleted them at OpenAI; which ones, the refusal does not say."""
     row_of(host, "sim:short One?")
-    attach(host, host.files.add(TABLE, "a.csv"))
+    attach(host, host.files.add(TABLE, "a.csv"), host.files.add(b"b", "b.csv"))
     call = asked(sim, "sim:short One?")
     await answered(call, connections)
     sim.uploads.forget()
@@ -94,7 +98,7 @@ async def test_lost_upload_is_repeated_at_the_next_try(
 
     statuses = [request.status for request in sim.requests]
     assert (statuses[1], statuses[-1]) == (404, 200)
-    assert uploaded(sim) == {"a.csv": TABLE}
+    assert uploaded(sim) == {"a.csv": TABLE, "b.csv": b"b"}
 
 
 @pytest.mark.parametrize(
@@ -125,3 +129,42 @@ async def test_upload_whose_answer_comes_in_drops(
         with pytest.raises(InvalidRequest, match="did not answer in time"):
             async for _ in answer:
                 pass
+
+
+@pytest.mark.parametrize(
+    ("most", "fits"), [(len(TABLE), True), (len(TABLE) - 1, False)]
+)
+async def test_file_of_the_size_that_may_be_uploaded(
+    most: int,
+    fits: bool,
+    sim: Simulator,
+    host: StandInHost,
+    connections: Connections,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One byte more is too many: it may have grown since it was chosen."""
+    monkeypatch.setattr(uploads, "MAX_FILE_BYTES", most)
+    row_of(host, "sim:short One?")
+    attach(host, host.files.add(TABLE, "a.csv"))
+    call = asked(sim, "sim:short One?")
+
+    if fits:
+        await answered(call, connections)
+        assert uploaded(sim) == {"a.csv": TABLE}
+    else:
+        with pytest.raises(InvalidRequest, match="too large"):
+            await answered(call, connections)
+        assert not sim.requests
+
+
+async def test_empty_file_is_left_out(
+    sim: Simulator, host: StandInHost, connections: Connections
+) -> None:
+    """The API refuses one; the question is answered all the same."""
+    row_of(host, "sim:short One?")
+    attach(host, host.files.add(b"", "a.csv"))
+
+    await answered(asked(sim, "sim:short One?"), connections)
+
+    [request] = sim.requests
+    assert request.status == 200

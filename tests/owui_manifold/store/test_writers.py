@@ -160,6 +160,49 @@ async def test_answers_at_once_lose_nothing(host: StandInHost) -> None:
     assert {ulid[0] for ulid in again.records} == set("1234")
 
 
+async def test_writes_wait_for_each_other(host: StandInHost) -> None:
+    """Else a late one would put back what it knew when it began."""
+    locked = host.chats.unlocked = asyncio.Event()
+    writer = await row_writer()
+    writer.add(new("1"))
+    await ticks()
+    host.chats.unlocked = None
+
+    writer.add(new("2"))
+    repairing = asyncio.create_task(writer.add_repair(REPAIR))
+    await ticks()
+    assert host.chats.writes == []
+    locked.set()
+    await repairing
+
+    numbers = [len(write[FIRST]["items"]) for write in host.chats.writes]
+    assert numbers == [1, 2, 2]
+    assert "repairs" in host.kept[FIRST]
+
+
+async def test_stop_ends_no_write(host: StandInHost) -> None:
+    """What has begun is stored, although nobody waits for it any more."""
+    host.chats.unlocked = asyncio.Event()
+    writer = await row_writer()
+    writer.add(new("1"))
+    finishing = asyncio.create_task(writer.finish())
+    await ticks()
+
+    finishing.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await finishing
+    host.chats.unlocked.set()
+    await ticks()
+
+    assert list(host.kept[FIRST]["items"]) == ["1" * 26]
+
+
+async def ticks() -> None:
+    """Let others run until they wait."""
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
 async def test_refused_write_is_repeated_with_the_next(host: StandInHost) -> None:
     """A database that another process has locked is there again soon."""
     writer = await row_writer()
@@ -224,6 +267,17 @@ async def test_sent_context_is_encrypted_in_the_row(
 
     assert "secret plan" not in str(host.chats.rows["chat-1"].chat)
     assert (await stored_for(LATER)).sent == {"m-1": SENT}
+
+
+async def test_sent_context_goes_when_nothing_more_is_sent(host: StandInHost) -> None:
+    """An answer that is written again replaces what its first run sent."""
+    await (await row_writer(sent=SENT)).write(record("1"))
+
+    await (await row_writer(sent=SentContext())).finish()
+
+    later = await stored_for(LATER)
+    assert later.sent == {}
+    assert later.records == {"1" * 26: record("1")}
 
 
 @pytest.mark.parametrize(
@@ -383,7 +437,9 @@ async def test_output_carrier_writes_nothing_to_the_row(host: StandInHost) -> No
 
     assert await writer.finish() == []
     assert host.chats.writes == []
-    assert (await stored_for(LATER)).records == {"1" * 26: record("1")}
+    later = await stored_for(LATER)
+    assert later.records == {"1" * 26: record("1")}
+    assert later.row_values == {}  # in the answer nothing is tidied up
 
 
 async def test_repair_is_noted_in_the_answer(host: StandInHost) -> None:
@@ -470,16 +526,23 @@ async def test_items_of_deleted_messages_go_with_the_next_write(
     assert sorted(left) == ["1" * 26, "2" * 26, "3" * 26]
 
 
-async def test_chat_keeps_no_more_than_its_room(host: StandInHost) -> None:
-    """The oldest go; the answer's own never do."""
+@pytest.mark.parametrize(("old", "new"), [(1, 0), (0.1, 0.95), (0, 1)])
+async def test_chat_keeps_no_more_than_its_room(
+    old: float, new: float, host: StandInHost
+) -> None:
+    """The oldest go; the answer's own, which count as well, never do."""
+
+    def sized(name: str, share: float) -> Record:
+        text = "x" * int(share * MAX_STORED_KB * 1024)
+        sealed = {**reasoning(name), "encrypted_content": text}
+        return record(name, f"m-{name}")._replace(payload=(sealed,))
+
     caller = CALLER._replace(message_id="m-0")
-    sealed = {**reasoning("0"), "encrypted_content": "x" * (MAX_STORED_KB * 1024)}
-    old = Record("0" * 26, "f.gpt-5.2", 0, (sealed,), "m-0", ORIGIN)
-    await (await row_writer(caller)).write(old)
+    await (await row_writer(caller)).write(sized("0", old))
     row = host.chats.rows["chat-1"]
     row.chat = {**row.chat, "history": {"messages": {"m-0": {"done": True}}}}
 
-    await (await row_writer(LATER)).write(record("2", "m-2"))
+    await (await row_writer(LATER)).write(sized("2", new))
 
     assert list((await stored_for(LATER)).records) == ["2" * 26]
 

@@ -1,9 +1,8 @@
 """The ends of runs that do not end by themselves: cancelled, closed, orphaned."""
 
 import asyncio
-import ctypes
 import os
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -44,17 +43,6 @@ async def test_cancelled_call_ends_the_run(chat: Chat) -> None:
     assert (await chat.run("import os\nos.listdir()")).result == []
 
 
-@pytest.fixture
-def adopting() -> Iterator[None]:
-    """Let orphans come to this process, where they are found (prctl(2))."""
-    set_child_subreaper = 36
-    prctl = ctypes.CDLL(None).prctl
-    assert prctl(set_child_subreaper, 1, 0, 0, 0) == 0
-    yield
-    assert prctl(set_child_subreaper, 0, 0, 0, 0) == 0
-
-
-@pytest.mark.usefixtures("adopting")
 async def test_cancelled_at_any_moment(chat: Chat) -> None:
     """Before it begins, while it is told, while it runs: no process, no open file."""
     await chat.run("1")
