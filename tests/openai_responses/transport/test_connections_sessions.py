@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import time
 import weakref
 from typing import Any
 
@@ -23,6 +24,18 @@ async def test_one_connection_for_many_requests(connections: Connections) -> Non
         for _ in range(20):
             await ask(connections, upstream.endpoint)
         assert len(upstream.requests) == 20
+        assert len(upstream.connections) == 1
+
+
+async def test_connection_waits_for_the_next_question(
+    connections: Connections, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """People read an answer before they ask on; a new connection costs two round trips."""
+    async with Upstream(ANSWER) as upstream:
+        await ask(connections, upstream.endpoint)
+        later = time.monotonic() + 60
+        monkeypatch.setattr("aiohttp.connector.monotonic", lambda: later)
+        await ask(connections, upstream.endpoint)
         assert len(upstream.connections) == 1
 
 

@@ -167,12 +167,13 @@ async def test_only_a_stopped_run_reports_itself_to_the_page(
     await connections.close()
 
     assert len(told) == is_stopped
-    for event in told:
-        metadata = event["data"]["execution_metadata"]
+    for line in told:
+        metadata = line["data"]["execution_metadata"]
         assert (metadata["rounds"], metadata["tool_calls"]) == (2, 1)
         assert bool(metadata["total_price"]) == shows_cost
     works = [event.work for event in ended if isinstance(event, RunDone)]
-    assert [work[:2] for work in works if work] == [(2, 1)] * (not is_stopped)
+    took = [(work.rounds, work.tool_calls) for work in works if work]
+    assert took == [(2, 1)] * (not is_stopped)
 
 
 def test_hidden_text_that_goes_on_after_its_end_stays_hidden() -> None:
