@@ -216,6 +216,35 @@ async def test_retry_headers_are_read_from_a_refusal(
     assert refused.request_id == headers.get("X-Request-Id", "")
 
 
+def rate_limits(**of: tuple[str, str]) -> dict[str, str]:
+    """OpenAI's headers: what remains of each limit, and when it is whole again."""
+    headers: dict[str, str] = {}
+    for limit, (remaining, reset) in of.items():
+        headers[f"x-ratelimit-remaining-{limit}"] = remaining
+        headers[f"x-ratelimit-reset-{limit}"] = reset
+    return headers
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "after"),
+    [
+        (429, rate_limits(requests=("0", "2s"), tokens=("900", "6m0s")), 2.0),
+        (429, rate_limits(requests=("9", "2s"), tokens=("0", "6m0s")), 360.0),
+        (429, rate_limits(requests=("0", "2s"), tokens=("0", "6m0s")), 360.0),
+        (429, rate_limits(requests=("9", "2s"), tokens=("900", "6m0s")), None),
+        (429, {**rate_limits(requests=("0", "2s")), "Retry-After": "7"}, 7.0),
+        (503, rate_limits(requests=("0", "2s")), None),
+    ],
+)
+async def test_limit_of_which_nothing_remains_is_waited_for(
+    connections: Connections, status: int, headers: dict[str, str], after: float | None
+) -> None:
+    """Not one of which something does, nor where no limit was reached."""
+    refused = await refusal(connections, replying("", status, headers=headers))
+
+    assert refused.failure.retry_after == after
+
+
 async def refusal(connections: Connections, answer: Answerer) -> ApiRefused:
     """Return the error of a request that is refused."""
     async with Upstream(answer) as upstream:
@@ -399,11 +428,61 @@ async def test_drained_answer_frees_the_connection(
     connections: Connections, rest: Answerer, opened: int
 ) -> None:
     """The rest is read for a moment; that it breaks or never ends matters to nobody."""
+    now = asyncio.get_running_loop().time
     async with Upstream(rest) as upstream:
         for _ in range(2):
             async with post(connections, upstream.endpoint) as answer:
+                began = now()
                 await answer.drain()
+                assert now() - began <= 1.1
         assert len(upstream.connections) == opened
+
+
+async def test_refusal_whose_body_never_ends_is_waited_for_a_moment(
+    connections: Connections,
+) -> None:
+    """People wait for its status, which is there."""
+
+    async def refuse(request: web.Request) -> web.StreamResponse:
+        stream = await started(request, 503)
+        await asyncio.sleep(3600)
+        return stream
+
+    now = asyncio.get_running_loop().time
+    async with Upstream(refuse) as upstream:
+        began = now()
+        with pytest.raises(ApiRefused) as refused:
+            await ask(connections, upstream.endpoint)
+        assert now() - began <= 1.1
+    assert refused.value.status == 503
+
+
+@pytest.mark.parametrize(
+    ("body", "may_pass"), [("", True), (" \n", True), ("{", False), ("<p>", False)]
+)
+async def test_answer_without_a_body_is_worth_another_try(
+    connections: Connections, body: str, may_pass: bool
+) -> None:
+    """A proxy writes it whose server went away; a page stays a page."""
+    async with Upstream(replying(body)) as upstream:
+        with pytest.raises(UnreadableAnswer) as refused:
+            await ask(connections, upstream.endpoint)
+
+    assert (refused.value.failure is not None) is may_pass
+
+
+@pytest.mark.parametrize("status", [201, 204, 206])
+async def test_what_is_asked_for_comes_with_200(
+    connections: Connections, status: int
+) -> None:
+    """A list or a file that is not there has no other good status."""
+    limits = Deadlines(Timeouts())
+    async with Upstream(replying("", status=status)) as upstream:
+        with pytest.raises(ApiRefused) as refused:
+            async with connections.request(upstream.endpoint, "/models", None, limits):
+                pass
+
+    assert refused.value.status == status
 
 
 async def test_bytes_before_a_broken_connection_are_kept(

@@ -85,6 +85,18 @@ async def test_bundle_that_was_replaced(
         assert len(connections._certificates) == 1
 
 
+async def test_few_bundles_are_remembered(
+    connections: Connections, authority: trustme.CA, tmp_path: Path
+) -> None:
+    """However often an administrator names another."""
+    async with Upstream(ANSWER, server_side(authority)) as upstream:
+        for number in range(10):
+            bundle = bundle_of(authority, tmp_path / f"{number}.pem")
+            await ask(connections, trusting(upstream, ca_bundle=bundle))
+
+    assert len(connections._certificates) <= 8
+
+
 @pytest.mark.parametrize(
     ("content", "name"),
     [

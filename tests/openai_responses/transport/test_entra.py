@@ -10,6 +10,7 @@ import pytest
 from openai_responses.clock import unix_seconds
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import InvalidRequest
+from openai_responses.transport import entra
 from openai_responses.transport.entra import EntraTokens, entra_scope
 
 pytestmark = pytest.mark.asyncio
@@ -70,6 +71,20 @@ async def test_token_is_renewed_before_its_end(credential: Credential) -> None:
     tokens = EntraTokens()
 
     assert [await tokens.token(SCOPE) for _ in range(2)] == ["token-1", "token-2"]
+
+
+async def test_token_that_has_ended_is_forgotten(
+    credential: Credential, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Settings may have named many scopes since."""
+    tokens = EntraTokens()
+    await tokens.token("https://earlier/.default")
+    later = unix_seconds() + 4000
+    monkeypatch.setattr(entra, "unix_seconds", lambda: later)
+
+    await tokens.token(SCOPE)
+
+    assert set(tokens._known) == {SCOPE}
 
 
 async def test_token_is_used_until_its_end(credential: Credential) -> None:

@@ -14,6 +14,7 @@ from yarl import URL
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import ConnectionFailed, SettingFault
 from openai_responses.transport.connections import Connections
+from openai_responses.transport.unreachable import unreachable_error
 from upstream.forward_proxy import ForwardProxy
 from upstream.server import KEY, ask, free_port
 
@@ -228,3 +229,17 @@ async def test_real_proxy_that_refuses_the_tunnel(connections: Connections) -> N
         with pytest.raises(ConnectionFailed) as failed:
             await ask(connections, endpoint)
     assert str(failed.value) == "The HTTP proxy rejected the request."
+
+
+@pytest.mark.parametrize(
+    ("proxy", "settings"), [(None, ("base_url", "proxy")), ("http://p", ("base_url",))]
+)
+async def test_who_has_a_proxy_is_not_told_to_set_one(
+    proxy: str | None, settings: tuple[str, ...]
+) -> None:
+    """It found no way either."""
+    endpoint = Endpoint(ADDRESS, KEY)
+
+    error = unreachable_error(connector_error(errno.EHOSTUNREACH), endpoint, proxy)
+
+    assert error.fault.settings == settings

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from openai_responses.digest import hex_digest
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import ApiRefused, UnreadableAnswer
 from openai_responses.transport.connections import Connections, Deadlines, Timeouts
@@ -15,7 +16,14 @@ from upstream.server import Upstream, replying
 
 pytestmark = pytest.mark.asyncio
 
-CONTENTS = [b"a,b\n1,2\n", b"PK\x03\x04\r\n--\r\n\x00", b"\r\n\r\n"]
+BOUNDARY = b"\r\n--" + hex_digest("sales.csv 100").encode() + b"--\r\n"
+"""What would end a file of that name and length."""
+CONTENTS = [
+    BOUNDARY.ljust(100),
+    b"a,b\n1,2\n",
+    b"PK\x03\x04\r\n--\r\n\x00",
+    b"\r\n\r\n",
+]
 
 
 def soon() -> Deadlines:
