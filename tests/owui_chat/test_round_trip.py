@@ -200,9 +200,11 @@ def test_message_that_came_twice_in_front_of_others(
 SIMULATED = [stream for stream in STREAMS if stream.is_simulated]
 """Their requests have all tools, so that each chat may hold all of them."""
 
-texts = st.text(min_size=1, max_size=20).filter(
+short_texts = st.text(min_size=1, max_size=20).filter(
     lambda text: bool(text.strip()) and not has_marker(text)
 )
+texts = short_texts | st.builds("".join, st.lists(short_texts, min_size=5, max_size=40))
+"""Of a long one the chat stores only what the shown text does not have."""
 phases = st.sampled_from([None, "commentary", "final_answer"])
 two_parts = texts.filter(lambda text: text == text.strip()).map(
     lambda text: {

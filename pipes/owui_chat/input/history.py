@@ -51,6 +51,7 @@ from owui_chat.messages import (
 )
 from owui_chat.storage.markers import MarkedText, split_at_markers
 from owui_chat.storage.records import Record, text_digest
+from owui_chat.storage.shown_text import restore_from_shown
 
 _SIGN = "<details type="
 _BLOCK = re.compile(
@@ -271,10 +272,11 @@ class _RunHistory:
         items = self._take_items(ulid, end)
         if not items:
             return _PlacedCall([], _call_item(call), [])
-        # Of a record that is not signed only the chat's own words count.
+        # The card has the words of a call that was made here, and of a record that is
+        # not signed only the chat's own words count.
         item = items.pop()
         if not item.get("name"):
-            item = _call_item(call)
+            item = {**item, **_call_item(call)}
         behind: list[Item] = []
         following = self._items.get(ulid, [])[end:]
         # Recorded: the API compacts behind the last item of a response (8 of 8).
@@ -302,7 +304,7 @@ class _RunHistory:
         if items and item_type(items[-1]) == "message":
             shown = self._shown[piece.ulid]
             if shown and shown == text_digest(piece.text):
-                return items
+                return [*items[:-1], restore_from_shown(items[-1], piece.text)]
             # Open WebUI joins neighboring messages and drops `phase`
             # (utils/misc.py:408). It does not return the text of commentary, so the text
             # at its marker is another one.

@@ -28,7 +28,12 @@ from openai_responses.items import (
     item_type,
     message_text,
 )
-from openai_responses.loop.events import HiddenMessage, ResponseDone, RunDone
+from openai_responses.loop.events import (
+    HiddenMessage,
+    ResponseDone,
+    RunDone,
+    ToolOutput,
+)
 from openai_responses.requests.replay import Origin, replay_items, strip_for_replay
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
 from owui_chat.commentary import closing_commentary
@@ -42,9 +47,13 @@ from owui_chat.storage.records import (
     omit_shown_text,
     text_digest,
 )
+from owui_chat.storage.shown_text import refer_to_shown, refers_to_shown
 from owui_chat.storage.signature import Sign
 
 Carrier = Literal["markers", "output", "details"]
+
+_PLAIN_CALL = {"type", "call_id", "name", "arguments"}
+"""The fields of a call of which the host's card has every one."""
 
 
 class RecordScope(NamedTuple):
@@ -90,6 +99,8 @@ class Recorder:
         message can end twice (`loop/response.py`)."""
         self._ended: set[int] = set()
         """The output indexes of items that have waited for a record."""
+        self._answered: set[object] = set()
+        """The ids of the calls that were made here."""
         self._after_message = False
         """Whether the answer has a message already: a later one needs a marker, because
         the host joins the texts of neighboring messages (utils/misc.py:408)."""
@@ -135,6 +146,8 @@ class Recorder:
                 self._wait(event.output_index, [_stored_message(event.item)])
             case ItemDone():
                 self._wait(event.output_index, self._kept_rows(stored_item(event)))
+            case ToolOutput():
+                self._answered.add(event.item["call_id"])
             case RunDone():
                 yield from self._close(event)
 
@@ -174,8 +187,10 @@ class Recorder:
         if self._last_commentary:
             ended, record = self._last_commentary
             if ended.item == closing_commentary(event.output):
+                message = refer_to_shown(record.payload[-1], ended.shown)
+                payload = (*record.payload[:-1], message)
                 shown = text_digest(ended.shown)
-                yield NewRecord(record._replace(shown=shown), None)
+                yield NewRecord(record._replace(payload=payload, shown=shown), None)
         self._drop_trailing_reasoning()
         if self._pending:
             record = self._take_record()
@@ -298,10 +313,20 @@ class Recorder:
         if self._scope.carrier == "markers":
             yield Marker(format_marker(record.kind, record.ulid))
 
+    def _without_card(self, item: Item) -> Item:
+        """Return a call without what its card has, which the chat gives back unchanged.
+
+        A call that the host makes itself is kept whole: the host writes its arguments
+        anew. The names stay, because their order belongs to the bytes.
+        """
+        if item.get("call_id") in self._answered and item.keys() == _PLAIN_CALL:
+            return {**item, "name": None, "arguments": None}
+        return item
+
     def _take_record(self, message: Item | None = None) -> Record:
         """Return a record of what is pending, and of a message if there is one."""
         ulid, created_at = self._new_id_and_time()
-        payload = [item for _, item in self._pending]
+        payload = [self._without_card(item) for _, item in self._pending]
         if message is not None:
             payload.append(message)
         self._pending = []
@@ -321,11 +346,15 @@ def _with_ended_message(record: Record, ended: ItemDone, text: str) -> Record:
     A message that is all text needs no item of its own behind others.
     """
     payload = [item for item in record.payload if not _is_placeholder(item)]
-    kept = omit_shown_text(_stored_message(ended.item), ended.shown)
+    whole = _stored_message(ended.item)
+    kept = omit_shown_text(whole, ended.shown)
+    if kept is whole:
+        kept = refer_to_shown(whole, ended.shown)
     is_plain = kept.get("content") == [UNSHOWN_TEXT] and not kept.get("phase")
     if not payload or not is_plain or item_type(payload[-1]) == "message":
         payload.append(kept)
-    shown = "" if ended.shown == text else text_digest(ended.shown)
+    is_same = ended.shown == text and not refers_to_shown(kept)
+    shown = "" if is_same else text_digest(ended.shown)
     return record._replace(payload=tuple(payload), shown=shown)
 
 

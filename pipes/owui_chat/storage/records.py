@@ -10,8 +10,9 @@ Earlier pipes had one key, `"openai_responses_pipe": {"__v": 3, "items": {id: re
 which is read and never written (docs/reference/markers.md, "Stored items of earlier
 pipes"). A record has the same form in both, with these differences: only ours have
 `origin`, `shown` and `signature`, and in ours `payload` may be a list, the items that
-one marker names. `repairs` are those of the chat's items, which the server refused.
-Earlier pipes listed records in `dead` whose reasoning is not sent again.
+one marker names, whose last message may refer to the shown text. `repairs` are those of
+the chat's items, which the server refused. Earlier pipes listed records in `dead` whose
+reasoning is not sent again.
 
 The owner of a chat can write anything into its row, and whoever clones a shared chat
 takes it along. So a record is signed. One without a valid signature, of an earlier
@@ -41,11 +42,15 @@ from openai_responses.items import (
 from openai_responses.json_input import JsonObject, as_list, as_mapping
 from openai_responses.repairs.chat_repairs import ChatRepair, read_chat_repairs
 from openai_responses.requests.replay import Origin, read_origin
+from owui_chat.storage.shown_text import refers_to_shown
 from owui_chat.storage.signature import Sign, is_signed, sign_object
 
 _SEED_KEY = "openai_responses_pipe"
 _PREFIX = f"{_SEED_KEY}:"
 _VERSION = 5
+_REFERRING_VERSION = 6
+"""Of the signature of a record that refers to the shown text: a reader that knows no
+references takes such a record for one of somebody else."""
 
 UNSHOWN_TEXT: Item = {"type": "output_text", "annotations": []}
 """A part without text; its text is the one behind the marker."""
@@ -56,8 +61,9 @@ class Record(NamedTuple):
 
     `model` is the host's full model id, `created_at` seconds in UTC. If the text part
     of a message in `payload` has no `text`, the text behind the marker is its text. If
-    it has one, it counts as long as `shown` is the digest of the text behind the
-    marker. Commentary without `shown` has no text in the chat.
+    it has one, or refers to pieces of the shown text (`shown_text`), that counts as long
+    as `shown` is the digest of the text behind the marker. Commentary without `shown`
+    has no text in the chat.
     """
 
     ulid: str
@@ -108,7 +114,7 @@ def write_records(
 ) -> dict[str, Any]:
     """Return the JSON value for the key of one message."""
     items = {
-        ulid: sign_object(_wire(record), sign, _VERSION, ulid)
+        ulid: sign_object(_wire(record), sign, _signed_version(record.payload), ulid)
         for ulid, record in records.items()
     }
     value: dict[str, Any] = {"__v": _VERSION, "items": items}
@@ -173,7 +179,7 @@ def _read_record(ulid: str, wire: JsonObject, sign: Sign | None) -> Record | Non
     Of one that we did not sign nothing is used that could instruct the model.
     """
     payload = _read_payload(wire.get("payload"))
-    is_ours = is_signed(wire, sign, _VERSION, ulid)
+    is_ours = is_signed(wire, sign, _signed_version(payload), ulid)
     if not is_ours:
         payload = _keep_unsigned_safe(payload)
     if not payload:
@@ -192,6 +198,12 @@ def _read_record(ulid: str, wire: JsonObject, sign: Sign | None) -> Record | Non
         origin=read_origin(wire.get("origin"), own_name),
         shown=str(wire.get("shown") or "") if is_ours else "",
     )
+
+
+def _signed_version(payload: Sequence[Item]) -> int:
+    """Return the version in the signature of a record with these items."""
+    refers = bool(payload) and refers_to_shown(payload[-1])
+    return _REFERRING_VERSION if refers else _VERSION
 
 
 def _read_payload(value: object) -> tuple[Item, ...]:

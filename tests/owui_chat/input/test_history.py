@@ -22,6 +22,7 @@ from owui_chat.messages import (
 )
 from owui_chat.storage.markers import format_marker
 from owui_chat.storage.records import Record, read_records, text_digest
+from owui_chat.storage.shown_text import refer_to_shown
 from runs.sample import (
     ORIGIN,
     call,
@@ -442,6 +443,33 @@ def test_picture_of_a_tool_stays_in_its_output() -> None:
     assert tool_message_item(returned, {}) == expected
 
 
+def test_call_without_its_words_gets_those_of_its_card() -> None:
+    """In the order of the model's bytes; without a card it is no call."""
+    stored = {
+        "arguments": None,
+        "call_id": "call_1",
+        "name": None,
+        "type": "function_call",
+    }
+
+    sent = built([*CARD, marked(A, "Rain.")], kept_card(stored))
+
+    assert sent[0] == SEALED
+    assert list(sent[1].items()) == [
+        ("arguments", '{"city":"Bern"}'),
+        ("call_id", "call_1"),
+        ("name", "get_weather"),
+        ("type", "function_call"),
+    ]
+    deleted = built([marked(A, "Rain.")], kept_card(stored))
+    assert deleted == [answer("Rain.")]
+
+
+def kept_card(stored: Item) -> dict[str, Record]:
+    """A record of reasoning and of a call whose words are in its card."""
+    return {A: Record(A, "f.gpt-5.2", 0, (SEALED, stored), "m-1", ORIGIN)}
+
+
 def test_custom_call_keeps_its_kind_and_its_bytes() -> None:
     """Although the host gives it back as a function with an argument."""
     custom = custom_call("1", "a note")
@@ -587,6 +615,21 @@ def test_edited_text_goes_back_as_it_was_edited() -> None:
 
     part = {"type": "output_text", "text": "Snow. [1]", "annotations": []}
     assert edited == {**linked, "content": [part]}
+
+
+def test_text_that_refers_to_the_shown_one_goes_back_unless_that_was_edited() -> None:
+    """Of an edited text nothing of the model's own form is left."""
+    shown = "It rains in Bergen, as it does on most days. " * 4 + "[1]"
+    whole = message("1", f"\n\n{shown[:-3]}(https://a.example)\n", "final_answer")
+    stored = refer_to_shown(strip_for_replay(whole), shown)
+    record = kept(A, stored)[A]._replace(shown=text_digest(shown))
+
+    for text in (shown, f" {shown}\n"):
+        assert built([marked(A, text)], {A: record}) == [strip_for_replay(whole)]
+    edited = shown.replace("most", "few")
+    sent = [answer(edited, phase="final_answer")]
+    assert built([marked(A, edited)], {A: record}) == sent
+    assert built([marked(A, "")], {A: record}) == []
 
 
 @pytest.mark.parametrize("role", ["user", "system", "developer"])

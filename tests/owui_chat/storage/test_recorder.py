@@ -14,6 +14,7 @@ from runs.sample import (
     AUTHOR,
     Ids,
     call,
+    custom_call,
     joined_rounds,
     message,
     reasoning,
@@ -291,15 +292,38 @@ def test_author_that_keeps_no_reasoning_keeps_the_rest() -> None:
     assert "encrypted_content" not in str(rendered.written)
 
 
+def card(name: str, **more: str) -> Item:
+    """A call whose words are in its card; its fields have their order."""
+    item = strip_for_replay(call(name))
+    return {**item, "name": None, "arguments": None, **more}
+
+
 def test_calls_of_all_rounds_are_kept_in_front_of_the_text() -> None:
-    """With the reasoning that led to them; their outputs are in the chat."""
+    """With the reasoning that led to them; their words and outputs are in the chat."""
     called = (reasoning("1"), call("1"), call("2"))
     rounds = [run_of(*called), run_of(reasoning("2"), message("1", "Rain."))]
 
     [record] = tell(joined_rounds(rounds)).records.values()
 
-    kept = [strip_for_replay(item) for item in (*called, reasoning("2"))]
-    assert list(record.payload) == kept
+    thoughts = [strip_for_replay(reasoning(name)) for name in "12"]
+    assert list(record.payload) == [thoughts[0], card("1"), card("2"), thoughts[1]]
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        call("1", namespace="weather"),
+        custom_call("1", "Rain."),
+        call("1", caller={"type": "direct"}),
+    ],
+    ids=["namespace", "custom", "field of tomorrow"],
+)
+def test_call_is_kept_whole_if_its_card_lacks_something(item: Item) -> None:
+    rounds = [run_of(item), run_of(message("1", "Rain."))]
+
+    [record] = tell(joined_rounds(rounds)).records.values()
+
+    assert record.payload == (strip_for_replay(item),)
 
 
 def test_parallel_calls_are_kept_in_the_order_of_the_wire() -> None:
@@ -320,8 +344,7 @@ def test_calls_that_no_text_follows_are_kept_at_the_end() -> None:
 
     [record] = tell(joined_rounds(rounds)).records.values()
 
-    kept = [strip_for_replay(reasoning("1")), strip_for_replay(call("1"))]
-    assert list(record.payload) == kept
+    assert record.payload == (strip_for_replay(reasoning("1")), card("1"))
     assert record.kind == "items"
 
 

@@ -20,6 +20,8 @@ from owui_chat.storage.records import (
     stored_repairs,
     write_records,
 )
+from owui_chat.storage.shown_text import refer_to_shown
+from owui_chat.storage.signature import is_signed
 from runs.sample import ORIGIN, call, message, output, reasoning, search
 from stand_in.signing import SIGN, signed_items
 
@@ -337,3 +339,20 @@ def test_list_that_is_none_calls_nothing_dead(dead: object) -> None:
     value = {**write_records({ULID: record(SEALED)}, SIGN), "dead": dead}
 
     assert read_records({message_key("m-1"): value}, SIGN)[ULID].payload == (SEALED,)
+
+
+def test_record_that_refers_to_the_shown_text_is_nobodys_to_earlier_versions() -> None:
+    """They would send the pieces; of an unsigned record they send the chat's own text."""
+    text = "It rains in Bergen, as it does on most days, and so it goes. " * 3
+    stored = refer_to_shown(message("1", text), text)
+    value = write_records({ULID: record(SEALED, stored)}, SIGN)
+
+    wire = value["items"][ULID]
+    assert is_signed(wire, SIGN, 6, ULID)
+    assert not is_signed(wire, SIGN, 5, ULID)
+    assert read_records({message_key("m-1"): value}, SIGN)[ULID].payload[-1] == stored
+    [unsigned] = read_records({message_key("m-1"): value}, None).values()
+    assert unsigned.payload == (
+        BARE,
+        {"type": "message", "role": "assistant", "content": [UNSHOWN_TEXT]},
+    )
