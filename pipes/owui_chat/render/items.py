@@ -191,8 +191,12 @@ class OutputItems:
         return self.end(index, {**self.items[index], **fields})
 
     def add(self, item: Item) -> Chunks:
-        """Yield the events of an item that is complete at once."""
-        yield self.begin(item)
+        """Yield the event of an item that is complete at once.
+
+        Host and page append an item that ends without a beginning. A second event would
+        send it again, and all items to those who read a shared chat.
+        """
+        self.items.append(item)
         yield self.end(len(self.items) - 1, item)
 
     def add_marker(self, marker: str) -> Chunks:

@@ -261,16 +261,20 @@ class NativeRenderer:
             yield from self.shown.add_marker(marker)
         yield from self.shown.show_files(is_last=True)
         yield from _end_after_code(self.shown)
+        # In no native event: Open WebUI ignores `response.incomplete` with its usage, and
+        # a `response.completed` would replace all items (utils/response.py:714). In the
+        # chunk of the last line, because it sends each chunk to the page.
+        lines: list[Chunk] = []
         if self._has_closing_line(event):
-            yield closing_chunk(closing_line(self._figures(event)), event.metadata)
+            line = closing_line(self._figures(event))
+            lines.append(closing_chunk(line, event.metadata))
         if self.advice:
-            yield status_chunk(self.advice)
+            lines.append(status_chunk(self.advice))
         usage = host_usage(event)
         if usage:
-            # In a chunk of its own: Open WebUI ignores `response.incomplete` with its
-            # usage, and a `response.completed` would replace all items
-            # (utils/response.py:714).
-            yield {"choices": [{"index": 0, "delta": {}}], **usage}
+            last = lines.pop() if lines else {"choices": [{"index": 0, "delta": {}}]}
+            lines.append({**last, **usage})
+        yield from lines
         if ending.is_failure and not self.advice:
             # Without choices it keeps the text and stores the error; an exception would
             # lose the text (utils/middleware.py:4939).
