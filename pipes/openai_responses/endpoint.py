@@ -54,7 +54,7 @@ class Endpoint:
     @property
     def host(self) -> str:
         """The server's name; raises the same error as `url`."""
-        return urlsplit(_normalize_base_url(self.base_url)).hostname or ""
+        return _host_of(self.base_url)
 
     def name_server(self, sentence: str) -> str:
         """Return `sentence` about OpenAI as one about this server."""
@@ -143,7 +143,12 @@ class Endpoint:
         return {**headers, **self.extra_headers}
 
 
-@lru_cache(maxsize=32)  # an answer asks for the server's name about ten times
+@lru_cache(maxsize=32)  # an answer asks for the server's name about twenty times
+def _host_of(base_url: str) -> str:
+    return urlsplit(_normalize_base_url(base_url)).hostname or ""
+
+
+@lru_cache(maxsize=32)
 def _normalize_base_url(text: str) -> str:
     """Return an address that paths like `/responses` can be added to.
 

@@ -134,7 +134,12 @@ class Pipe:
             caller=read_caller(body, user, metadata, __task__),
             config=config,
             capabilities=self._capabilities,
-            log=RunLog(config.log_level, config.secrets, new_ulid()[-10:]),
+            log=RunLog(
+                config.log_level,
+                config.secrets,
+                new_ulid()[-10:],
+                keeps_all=config.shows_log,
+            ),
             host=HostContext(
                 tools=__tools__ or {},
                 request=__request__,

@@ -95,6 +95,7 @@ PROMISED = {
     ),
     "utils.tool_search:resolve_tool_call": "(tool_call, tools)",
     "utils.tools:get_updated_tool_function": "async (*, function, extra_params)",
+    "models.chat_messages:ChatMessages.get_message_by_id": "async (id)",
     "models.chats:Chats.add_message_files_by_id_and_message_id": (
         "async (id, message_id, files)"
     ),

@@ -75,6 +75,15 @@ class Chats:
         messages: Json = row.chat.get("history", {}).get("messages", {}) if row else {}
         return messages.get(message_id)
 
+    async def get_message_by_id(self, id: str) -> SimpleNamespace | None:
+        """Return the row of a message (models/chat_messages.py)."""
+        for chat_id, row in self.rows.items():
+            messages = row.chat.get("history", {}).get("messages", {})
+            for message_id, message in messages.items():
+                if id == f"{chat_id}-{message_id}":
+                    return SimpleNamespace(output=message.get("output"))
+        return None
+
     async def upsert_message_to_chat_by_id_and_message_id(
         self, id: str, message_id: str, message: Json, *, touch: bool = True
     ) -> Row | None:
@@ -481,6 +490,7 @@ class StandInHost:
         self.groups = Groups()
         self.provide("models.groups", Groups=self.groups)
         self.provide("models.chats", Chats=self.chats)
+        self.provide("models.chat_messages", ChatMessages=self.chats)
         self.users = Users()
         self.provide("models.users", Users=self.users)
         self.provide("utils.tools", get_updated_tool_function=updated_tool_function)

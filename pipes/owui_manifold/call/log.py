@@ -17,12 +17,28 @@ _KEPT_LINES = 2000
 class RunLog(AnswerLog):
     """The log of one run; can be used from other threads."""
 
-    def __init__(self, threshold: str, secrets: Iterable[str], run_id: str) -> None:
-        """Start empty; lines from `threshold` on are written to the server's log."""
+    def __init__(
+        self,
+        threshold: str,
+        secrets: Iterable[str],
+        run_id: str,
+        *,
+        keeps_all: bool = True,
+    ) -> None:
+        """Start empty; lines from `threshold` on are written to the server's log.
+
+        Without `keeps_all` nobody will read the `text`, and other lines are dropped.
+        """
         super().__init__(run_id, secrets)
         self._threshold = LOG_LEVELS[threshold]
+        self._keeps_all = keeps_all
         self._lines: deque[str] = deque(maxlen=_KEPT_LINES)
         self._lock = Lock()
+
+    def line(self, level: LogLevel, text: str) -> None:
+        """Write `text` as one line, unless nobody reads lines of this level."""
+        if self._keeps_all or LOG_LEVELS[level] >= self._threshold:
+            super().line(level, text)
 
     def _write(self, level: LogLevel, one_line: str) -> None:
         """Keep a line with its time in UTC; write it too if its level is high enough."""

@@ -69,10 +69,14 @@ async def save_output(chat_id: str, message_id: str, items: Sequence[Item]) -> N
     those of its first part there. A database that is away stops no answer.
     """
     chats = host_name("models.chats", "Chats")
+    messages = host_name("models.chat_messages", "ChatMessages")
     with suppress(Exception):
-        row = await chats.get_message_by_id_and_message_id(chat_id, message_id)
-        stored = as_list(as_mapping(row).get("output"))
-        if row is None or stored != list(items[: len(stored)]):
+        row = await messages.get_message_by_id(f"{chat_id}-{message_id}")
+        message = {"output": row.output} if row else None
+        if row is None:  # the page has written it into the chat; this reads all of it
+            message = await chats.get_message_by_id_and_message_id(chat_id, message_id)
+        stored = as_list(as_mapping(message).get("output"))
+        if message is None or stored != list(items[: len(stored)]):
             return
         await chats.upsert_message_to_chat_by_id_and_message_id(
             chat_id, message_id, {"output": list(items)}, touch=False

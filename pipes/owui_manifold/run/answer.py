@@ -189,6 +189,8 @@ class _Answer:
 
         Returns what is shown for those of the chat.
         """
+        if not confirmed:
+            return []
         prepared = self._prepared
         call = prepared.call
         scope = repair_scope(call, prepared.request.model)

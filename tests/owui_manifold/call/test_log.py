@@ -49,6 +49,22 @@ def test_servers_log_gets_what_reaches_the_level(
     assert [line.split()[2] for line in log.text().splitlines()] == LEVELS
 
 
+def test_lines_that_nobody_reads_are_dropped(caplog: pytest.LogCaptureFixture) -> None:
+    """Without SHOW_LOG_ON_ERROR only the server's log has readers."""
+    caplog.set_level("CRITICAL", NAME)
+    caplog.handler.setLevel(0)
+    log = RunLog("WARNING", [], "run-1", keeps_all=False)
+
+    for level in LEVELS:
+        log.line(level, f"a {level}")
+
+    reached = LEVELS[LEVELS.index("WARNING") :]
+    assert [text for _, text in written(caplog)] == [
+        f"run-1 a {each}" for each in reached
+    ]
+    assert [line.split()[2] for line in log.text().splitlines()] == reached
+
+
 def test_line_has_time_level_and_text(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each has its time, its level and its text, on one line."""
     monkeypatch.setattr("owui_manifold.call.log.unix_seconds", Ticking())
