@@ -99,6 +99,39 @@ def test_packed_file_is_the_same_pipe_when_it_runs(
     assert code.co_filename == "openai_responses_manifold.py"
     assert "def pipe(" in pipe.splitlines()[code.co_firstlineno - 1]
     assert not hasattr(module, "PACKED")
+    assert not hasattr(module, "run_chapters")
+
+
+CHAPTERS = 40
+LONG_CHAPTER = "# -----\n# A chapter.\n# -----\n" + "x = 1\n" * 500
+
+
+def test_chapters_run_one_after_another_as_one_module() -> None:
+    """Each sees the names before it; lines have the numbers of the readable file."""
+    source = SMALL
+    for number in range(CHAPTERS):
+        source += f"\n\n{LONG_CHAPTER}n{number} = {number} + len(dir())\n"
+    source += "\n\n# -----\n# The last.\n# -----\ndef last() -> int:\n    return n0\n"
+    scope: dict[str, Any] = {"__name__": "packed"}
+
+    exec(pack(source, READABLE_PIPE), scope)
+
+    assert [name for name in scope if name.startswith("n") and name[1:].isdigit()] == [
+        f"n{number}" for number in range(CHAPTERS)
+    ]
+    first_line = source[: source.index("def last")].count("\n") + 1
+    assert scope["last"].__code__.co_firstlineno == first_line
+    assert scope["__doc__"].startswith("\ntitle: Small")
+
+
+def test_files_of_earlier_releases_can_be_verified(tmp_path: Path) -> None:
+    """They compile their whole source at once."""
+    packed = pack(SMALL, READABLE_PIPE)
+    head = packed[: packed.index("\n\ndef run_chapters")]
+    name = Path(READABLE_PIPE).name
+    earlier = f'{head}exec(compile(SOURCE, "{name}", "exec"))\ndel PACKED, SOURCE\n'
+
+    assert unpack(earlier, READABLE_PIPE) == SMALL
 
 
 def test_changed_file_does_not_run() -> None:
@@ -111,7 +144,7 @@ def test_changed_file_does_not_run() -> None:
 
 # What is replaced in a packed file, by what, and words of the reason.
 CHANGES = {
-    "appended code": ("del PACKED, SOURCE\n", "del PACKED, SOURCE\nX = 1\n", "Line 2"),
+    "appended code": ("run_chapters\n", "run_chapters\nX = 1\n", "Line 4"),
     "changed import": ("import zlib\n", "import evil as zlib\n", "Line 14 was changed"),
     "added requirements": (
         "version: 1.0.0\n",
@@ -126,7 +159,7 @@ CHANGES = {
     "other rows": ('PACKED = """\n', 'PACKED = """\n\n', "was changed or added"),
     "no text": ("PACKED", "OTHER", "not a packed file"),
     "another readable file": (READABLE_PIPE, "pipes/other.py", "was changed or added"),
-    "no newline at the end": ("del PACKED, SOURCE\n", "del PACKED, SOURCE", "Line 2"),
+    "no newline at the end": ("run_chapters\n", "run_chapters", "Line 4"),
 }
 
 
