@@ -99,17 +99,21 @@ async def _ask_in_turns(
 @asynccontextmanager
 async def both_connections(admin: User, address: Address) -> AsyncIterator[None]:
     """Connect Open WebUI with the simulator, natively and through the pipe."""
-    valves = {
-        "BASE_URL": address.base_url,
-        "API_KEY": address.api_key,
-        "MODEL_ID": MODEL,
-    }
     async with native_connection(admin, address):
-        await install_pipe(admin, "bench", packed_pipe(), valves)
+        await install_pipe(admin, "bench", packed_pipe(), pipe_valves(address))
         try:
             yield
         finally:
             await admin.delete_function("bench")
+
+
+def pipe_valves(address: Address) -> dict[str, str]:
+    """Return the valves of a pipe that asks the simulator."""
+    return {
+        "BASE_URL": address.base_url,
+        "API_KEY": address.api_key,
+        "MODEL_ID": MODEL,
+    }
 
 
 @asynccontextmanager

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bench import first
+from bench import beside, first
 from bench.cost import ask_both, plan, spent
 from bench.crowd import agents, ask_crowd, crowd_lines, install_agent, streams
 from bench.host import Address
@@ -103,3 +103,22 @@ async def test_streams_at_once_give_whole_answers(
     assert min(*crowd.firsts, crowd.late, crowd.gap.milliseconds) > 0
     assert crowd.size.memory >= crowd.size.memory_before > 0
     assert crowd.size.threads >= crowd.size.threads_before > 1
+
+
+@pytest.mark.asyncio
+async def test_both_connections_are_asked_in_turns(
+    server: OpenWebUI, admin: User, toolkit: None, simulator: Simulator
+) -> None:
+    """Each in a chat of its own, which goes on; the rows are those of both chats."""
+    address = Address(simulator.base_url, simulator.api_key)
+
+    async with both_connections(admin, address), Tab(admin) as tab:
+        asker = beside.Asker(server, tab)
+        pairs = await asker.ask_in_turns(beside.TOOLS, 2, goes_on=True)
+        sizes = asker.row_sizes()
+
+    assert len(simulator.requests) == 2 * 2 * 3
+    asked = [str(request.body["input"]).count("sim:") for request in simulator.requests]
+    assert asked == [1] * 6 + [2] * 6
+    assert all(spent.end > 0 and spent.sent > 0 for pair in pairs for spent in pair)
+    assert min(sizes) > 1000
