@@ -1,6 +1,6 @@
 """Measure the pipe beside Open WebUI's own connection: answers, chats, a crowd, memory.
 
-python scripts/bench/beside.py               every row, in about 15 minutes
+python scripts/bench/beside.py               every row, in about 5 minutes
 python scripts/bench/beside.py --rounds 1    the same, coarser
 
 Both answer the same questions in turns in the real host, so that a busy machine slows

@@ -171,6 +171,8 @@ class _TaggedText:
         """Return `text` without an end that may be the beginning of a tag."""
         longest = 0
         for tag in tags:
+            if tag[0] not in text[1 - len(tag) :]:
+                continue  # most texts: each delta of an answer comes here
             for length in range(min(len(tag) - 1, len(text)), longest, -1):
                 if text.endswith(tag[:length]):
                     longest = length
