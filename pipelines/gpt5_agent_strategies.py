@@ -1443,9 +1443,13 @@ def read_api_error(wire: object) -> ApiError:
     exact = metadata.get("error_type") or as_mapping(wire).get("error_type")
     if code == "invalid_prompt":
         code = as_text(exact) or code
+    kind = as_text(fields.get("type")) or as_text(exact) or None
+    # llama.cpp's code repeats the status (recorded, b10434 and b11434).
+    if kind == "exceed_context_size_error":
+        code = "context_length_exceeded"
     return ApiError(
         code=code,
-        type=as_text(fields.get("type")) or as_text(exact) or None,
+        type=kind,
         param=as_text(fields.get("param")) or None,
         message=f"{message} {raw}".strip(),
         notice=_read_notice(fields.get("misalignment")),
@@ -1887,6 +1891,9 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
     "incomplete": {
         "max_output_tokens": "The answer reached its length limit. Raise the maximum "
         "number of output tokens, or ask the model to continue.",
+        "context_length_exceeded": "The model's context is full, which ended the answer. "
+        "Ask the model to continue; if that is refused, start a new chat, or choose a "
+        "model with a larger context.",
         "content_filter": "OpenAI's content filter interrupted the answer. Rephrase the "
         "question.",
         "max_messages": "The answer reached the limit of messages per answer. Ask the "
@@ -5971,14 +5978,13 @@ def _candidates(refusal: Refusal) -> Iterator[Trial]:
 def _by_code_or_words(refusal: Refusal) -> Iterator[Trial]:
     """Yield the repair for refusals whose place is not what has to be changed."""
     words = refusal.words
-    kinds = {item_type(row.item) for row in refusal.sent.items}
     last = refusal.sent.last_name
     if refusal.error.code == _UNREAD:
         yield Trial(LeaveOutReasoning(last))
     # "Container is expired." names no place; "Expected container_id: cntr_..." a chat
     # met in every further turn (pydantic/pydantic-ai 7461).
     container = _CONTAINER.search(words)
-    if container and "code_interpreter_call" in kinds:
+    if container:
         repair: Repair = LeaveOutKind("code_interpreter_call", last)
         yield Trial(repair, is_lasting=refusal.is_own_phrase(container[0]))
     unanswered = _TEXT_BEFORE_OUTPUT.search(words)
@@ -5986,7 +5992,7 @@ def _by_code_or_words(refusal: Refusal) -> Iterator[Trial]:
         yield Trial(MoveMessages(), is_lasting=refusal.is_own_phrase(unanswered[0]))
     # Behind "Supported values are" stand the types that the server does take.
     refused = words.partition("upported values")[0]
-    for kind in sorted(APPENDED & kinds):
+    for kind in sorted(APPENDED):
         if kind in refused:
             # Every request with the item has its bare type.
             is_lasting = refusal.is_own_phrase(f"'{kind}'")
@@ -6097,9 +6103,8 @@ def _by_id(refusal: Refusal) -> Iterator[Trial]:
 
 def _by_unreadable_reasoning(refusal: Refusal) -> Iterator[Trial]:
     """Yield the repair for encrypted reasoning that the server's words are about."""
-    has_encrypted = any(is_encrypted(row.item) for row in refusal.sent.items)
     unreadable = _UNREADABLE.search(refusal.words)
-    if has_encrypted and unreadable:
+    if unreadable:
         repair = LeaveOutReasoning(refusal.sent.last_name)
         yield Trial(repair, is_lasting=refusal.is_own_phrase(unreadable[0]))
 
@@ -8632,7 +8637,7 @@ class Endpoint:
     @property
     def host(self) -> str:
         """The server's name; raises the same error as `url`."""
-        return urlsplit(_normalize_base_url(self.base_url)).hostname or ""
+        return _host_of(self.base_url)
 
     def name_server(self, sentence: str) -> str:
         """Return `sentence` about OpenAI as one about this server."""
@@ -8721,7 +8726,12 @@ class Endpoint:
         return {**headers, **self.extra_headers}
 
 
-@lru_cache(maxsize=32)  # an answer asks for the server's name about ten times
+@lru_cache(maxsize=32)  # an answer asks for the server's name about twenty times
+def _host_of(base_url: str) -> str:
+    return urlsplit(_normalize_base_url(base_url)).hostname or ""
+
+
+@lru_cache(maxsize=32)
 def _normalize_base_url(text: str) -> str:
     """Return an address that paths like `/responses` can be added to.
 
@@ -9843,6 +9853,8 @@ class _TaggedText:
         """Return `text` without an end that may be the beginning of a tag."""
         longest = 0
         for tag in tags:
+            if tag[0] not in text[1 - len(tag) :]:
+                continue  # most texts: each delta of an answer comes here
             for length in range(min(len(tag) - 1, len(text)), longest, -1):
                 if text.endswith(tag[:length]):
                     longest = length
@@ -10146,6 +10158,26 @@ def read_models(answer: object) -> dict[str, str]:
         if len(days) >= _MAX_MODELS:
             break
     return days
+
+
+def read_context_windows(answer: object) -> dict[str, int]:
+    """Return the context windows that `GET /models` names, by model.
+
+    llama.cpp's are in `meta.n_ctx`, for one chat even if several share the server's
+    memory (recorded, b10434). With one model it ignores the name that it is asked for:
+    the empty name has the window of any.
+    """
+    rows = as_list(as_mapping(answer).get("data"))[:_MAX_MODELS]
+    windows: dict[str, int] = {}
+    for entry in rows:
+        row = as_mapping(entry)
+        name = as_text(row.get("id"))[:_MAX_MODEL_ID]
+        tokens = as_mapping(row.get("meta")).get("n_ctx")
+        if name and isinstance(tokens, int) and tokens > 1:
+            windows[name] = tokens
+            if len(rows) == 1:
+                windows[""] = tokens
+    return windows
 
 
 _ISO_DATE_LENGTH = 10
@@ -10869,13 +10901,19 @@ def _find_cause(
     """Return the word of the sentence, what cannot be reached, and the reason."""
     reason = _reason(error)
     match error:
-        case aiohttp.ClientProxyConnectionError():
-            parts = urlsplit(proxy or "")
+        # With a proxy no other name is looked up here.
+        case (
+            aiohttp.ClientProxyConnectionError() | aiohttp.ClientConnectorDNSError()
+        ) if proxy:
+            parts = urlsplit(proxy)
             port = f":{parts.port}" if parts.port else ""
             word = "proxy" if endpoint.proxy.strip() else "environment_proxy"
             return word, f"{parts.hostname}{port}", reason
         case aiohttp.ClientHttpProxyError():
             return "tunnel", endpoint.host, f"HTTP {error.status}"
+        # The limit is one for the connection to the proxy and for the proxy's own.
+        case aiohttp.ServerTimeoutError() if proxy:
+            return "tunnel", endpoint.host, "it takes too long"
         case aiohttp.ClientConnectorCertificateError():
             cause = getattr(error.certificate_error, "verify_message", "")
             return "certificate", endpoint.host, f": {cause}" if cause else ""
@@ -11646,6 +11684,8 @@ class Limits(NamedTuple):
     it is the model's own text."""
     keeps_tagged_thoughts: bool = True
     """Whether such a thought is shown, and sent again."""
+    context_window: int | None = None
+    """The tokens that the model can take and write together, where they are known."""
 
 
 class Attempts:
@@ -11761,16 +11801,20 @@ class Attempts:
         return self.deadlines.paused()
 
     def _end_if_cut_off(self) -> None:
-        """Name the length limit of an answer that ended there.
+        """Name the limit of an answer that ended there.
 
-        llama.cpp calls every answer complete (recorded); OpenAI says so itself.
+        llama.cpp calls every answer complete (recorded); OpenAI says so itself. In a full
+        context input and output are exactly the window. With `--context-shift` they can
+        be more, and the answer is complete (measured, b10434).
         """
         most = self.request.max_output_tokens
         used = self.response.usage
-        if self.response.ending != COMPLETED or not most or not used:
+        if self.response.ending != COMPLETED or self.endpoint.serves_openai or not used:
             return
-        if used.output >= most and not self.endpoint.serves_openai:
+        if most and used.output >= most:
             self.response.ending = ending_of_incomplete("max_output_tokens")
+        elif used.total == self.limits.context_window:
+            self.response.ending = ending_of_incomplete("context_length_exceeded")
 
     def _end_if_used_up(self) -> None:
         """End a run that wants to continue but has used up what `limits.spent` counts.
@@ -14387,9 +14431,11 @@ class AnswerFigures(NamedTuple):
 def closing_line(figures: AnswerFigures) -> str:
     """Return the line: time, tokens and cost, then the rest, as far as it is known.
 
-    A phone shows about 40 characters.
+    A phone shows about 40 characters, so what nobody should miss comes first.
     """
     parts = [_beginning(figures)]
+    if not figures.failed_attempts:
+        parts += figures.note_subjects
     if figures.usage:
         parts.append(f"{figures.usage.total:,} tokens")
     if figures.cost is not None:
@@ -14404,9 +14450,7 @@ def closing_line(figures: AnswerFigures) -> str:
     if figures.window_share > _NOTABLE_SHARE:
         parts.append(f"context {figures.window_share}% full")
     if figures.notes and not figures.failed_attempts:
-        subjects = ", ".join(figures.note_subjects)
-        count = plural(figures.notes, "note")
-        parts.append(f"{count} ({subjects})" if subjects else count)
+        parts.append(plural(figures.notes, "note"))
     if figures.usage_note:
         parts.append(figures.usage_note)
     return " · ".join(parts)
@@ -14425,7 +14469,6 @@ def _beginning(figures: AnswerFigures) -> str:
 
 
 def _duration(seconds: float) -> str:
-    """Return a duration as people say it."""
     whole = round(seconds)
     if whole == 0:
         return "under a second"
@@ -14997,6 +15040,137 @@ def walk_branch(rows: JsonObject, tip: str) -> Iterator[tuple[str, JsonObject]]:
 
 
 # --------------------------------------------------------------------------------------
+# owui_chat.storage.shown_text
+#
+# Refers a model's text to the text that the chat shows, so that it is stored once.
+#
+# The shown text often differs a little from the model's: the host strips its ends, links
+# to sources become numbers, and two parts of a message become one text. Then the stored
+# message has pieces in the place of its text: a string is the model's own, and a pair is
+# the start and the length of what it has in common with the shown text.
+#
+#     shown   "Rain. [1]"
+#     model   "Rain. ([a.example](https://a.example))
+# "
+#     stored  [[0, 6], "([a.example](https://a.example))
+# "]
+#
+# Who reads the pieces has to know that the shown text is still the same.
+# --------------------------------------------------------------------------------------
+
+
+_LEAST = 24
+"""Characters in common: fewer are hardly longer than their pair."""
+_LEAST_IN_ALL = 128
+"""The references themselves and the digest of the shown text take about half of them."""
+_AHEAD = 4096
+"""How much of the shown text is searched for what the model wrote next."""
+_MOST_OWN = 8192
+"""Characters without a counterpart, each of which is searched for; then the text is
+another one."""
+
+_ModelPiece = str | list[int]
+
+
+def refer_to_shown(item: Item, shown: str) -> Item:
+    """Return a message with pieces of `shown` in the place of its texts.
+
+    It is the `item` itself if that is not shorter.
+    """
+    shown = shown.strip()
+    place = common = 0
+    parts: list[Item] = []
+    for part in content_parts(item.get("content")):
+        field = _shown_field(part)
+        text = part.get(field)
+        pieces = _common_pieces(text, shown, place) if isinstance(text, str) else None
+        if pieces is None:
+            return item
+        parts.append({**part, field: pieces})
+        pairs = [piece for piece in pieces if isinstance(piece, list)]
+        place = sum(pairs[-1])
+        common += sum(length for _, length in pairs)
+    return {**item, "content": parts} if common >= _LEAST_IN_ALL else item
+
+
+def refers_to_shown(item: Item) -> bool:
+    """Say whether a message has pieces in the place of its texts."""
+    parts = content_parts(item.get("content"))
+    return any(isinstance(part.get(_shown_field(part)), list) for part in parts)
+
+
+def restore_from_shown(item: Item, shown: str) -> Item:
+    """Return a message with its texts; `shown` is what `refer_to_shown` was given."""
+    shown = shown.strip()
+    parts: list[Item] = []
+    for part in content_parts(item.get("content")):
+        field = _shown_field(part)
+        pieces = part.get(field)
+        if isinstance(pieces, list):
+            parts.append({**part, field: _joined_pieces(pieces, shown)})
+        else:
+            parts.append(part)
+    return {**item, "content": parts}
+
+
+def _shown_field(part: Item) -> str:
+    return "refusal" if part.get("type") == "refusal" else "text"
+
+
+def _joined_pieces(pieces: Sequence[Any], shown: str) -> str:
+    texts: list[str] = []
+    for piece in pieces:
+        if isinstance(piece, str):
+            texts.append(piece)
+        else:
+            start, length = piece
+            texts.append(shown[start : start + length])
+    return "".join(texts)
+
+
+def _common_pieces(text: str, shown: str, place: int) -> list[_ModelPiece] | None:
+    """Return `text` as pieces, of which `shown` has some behind `place`; else None."""
+    pieces: list[_ModelPiece] = []
+    own_start = at = 0
+    own_length = 0
+    while at + _LEAST <= len(text):
+        found = shown.find(text[at : at + _LEAST], place, place + _AHEAD)
+        if found < 0:
+            at += 1
+            own_length += 1
+            if own_length > _MOST_OWN:
+                return None
+            continue
+        length = _common_length(text, at, shown, found)
+        if own_start < at:
+            pieces.append(text[own_start:at])
+        pieces.append([found, length])
+        own_start = at = at + length
+        place = found + length
+    if own_start < len(text):
+        pieces.append(text[own_start:])
+    has_common = any(isinstance(piece, list) for piece in pieces)
+    return pieces if has_common else None
+
+
+def _common_length(text: str, at: int, shown: str, place: int) -> int:
+    """Return how many characters are the same from two places on.
+
+    Slices are compared in halves: character by character, a long text takes
+    milliseconds.
+    """
+    low = 0
+    high = min(len(text) - at, len(shown) - place)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if text[at + low : at + middle] == shown[place + low : place + middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+# --------------------------------------------------------------------------------------
 # owui_chat.storage.records
 #
 # Records: what of an answer is stored in the chat, and how the chat stays small.
@@ -15011,8 +15185,9 @@ def walk_branch(rows: JsonObject, tip: str) -> Iterator[tuple[str, JsonObject]]:
 # which is read and never written (docs/reference/markers.md, "Stored items of earlier
 # pipes"). A record has the same form in both, with these differences: only ours have
 # `origin`, `shown` and `signature`, and in ours `payload` may be a list, the items that
-# one marker names. `repairs` are those of the chat's items, which the server refused.
-# Earlier pipes listed records in `dead` whose reasoning is not sent again.
+# one marker names, whose last message may refer to the shown text. `repairs` are those of
+# the chat's items, which the server refused. Earlier pipes listed records in `dead` whose
+# reasoning is not sent again.
 #
 # The owner of a chat can write anything into its row, and whoever clones a shared chat
 # takes it along. So a record is signed. One without a valid signature, of an earlier
@@ -15024,9 +15199,12 @@ def walk_branch(rows: JsonObject, tip: str) -> Iterator[tuple[str, JsonObject]]:
 # --------------------------------------------------------------------------------------
 
 
-_SEED_KEY = "openai_responses_pipe"
-_PREFIX = f"{_SEED_KEY}:"
+_CHAT_KEY = "openai_responses_pipe"
+_PREFIX = f"{_CHAT_KEY}:"
 _VERSION = 5
+_REFERRING_VERSION = 6
+"""Of the signature of a record that refers to the shown text: a reader that knows no
+references takes such a record for one of somebody else."""
 
 UNSHOWN_TEXT: Item = {"type": "output_text", "annotations": []}
 """A part without text; its text is the one behind the marker."""
@@ -15037,8 +15215,9 @@ class Record(NamedTuple):
 
     `model` is the host's full model id, `created_at` seconds in UTC. If the text part
     of a message in `payload` has no `text`, the text behind the marker is its text. If
-    it has one, it counts as long as `shown` is the digest of the text behind the
-    marker. Commentary without `shown` has no text in the chat.
+    it has one, or refers to pieces of the shown text (`shown_text`), that counts as long
+    as `shown` is the digest of the text behind the marker. Commentary without `shown`
+    has no text in the chat.
     """
 
     ulid: str
@@ -15089,7 +15268,7 @@ def write_records(
 ) -> dict[str, Any]:
     """Return the JSON value for the key of one message."""
     items = {
-        ulid: sign_object(_wire(record), sign, _VERSION, ulid)
+        ulid: sign_object(_wire(record), sign, _signed_version(record.payload), ulid)
         for ulid, record in records.items()
     }
     value: dict[str, Any] = {"__v": _VERSION, "items": items}
@@ -15099,7 +15278,7 @@ def write_records(
 
 def is_pipe_key(key: str) -> bool:
     """Say whether a top-level key of a chat holds records, of any writer."""
-    return key.startswith(_PREFIX) or key == _SEED_KEY
+    return key.startswith(_PREFIX) or key == _CHAT_KEY
 
 
 def read_records(chat: JsonObject, sign: Sign | None) -> dict[str, Record]:
@@ -15154,7 +15333,7 @@ def _read_record(ulid: str, wire: JsonObject, sign: Sign | None) -> Record | Non
     Of one that we did not sign nothing is used that could instruct the model.
     """
     payload = _read_payload(wire.get("payload"))
-    is_ours = is_signed(wire, sign, _VERSION, ulid)
+    is_ours = is_signed(wire, sign, _signed_version(payload), ulid)
     if not is_ours:
         payload = _keep_unsigned_safe(payload)
     if not payload:
@@ -15173,6 +15352,12 @@ def _read_record(ulid: str, wire: JsonObject, sign: Sign | None) -> Record | Non
         origin=read_origin(wire.get("origin"), own_name),
         shown=str(wire.get("shown") or "") if is_ours else "",
     )
+
+
+def _signed_version(payload: Sequence[Item]) -> int:
+    """Return the version in the signature of a record with these items."""
+    refers = bool(payload) and refers_to_shown(payload[-1])
+    return _REFERRING_VERSION if refers else _VERSION
 
 
 def _read_payload(value: object) -> tuple[Item, ...]:
@@ -15267,7 +15452,7 @@ def prune(
     present: dict[str, JsonObject] = {}
     for key, value in values.items():
         # The key of earlier pipes is never written.
-        if key in (own_key, _SEED_KEY) or not isinstance(value, Mapping):
+        if key in (own_key, _CHAT_KEY) or not isinstance(value, Mapping):
             continue
         if not messages or has_ended.get(key):
             present[key] = value
@@ -15767,7 +15952,7 @@ def image_name(media_type: str) -> str:
 
 
 MAX_TOOL_FILE_BYTES = 5 * 1024 * 1024
-"""Of one file that a tool returns (seed 000, section 4.8)."""
+"""Of one file that a tool returns, as specified (docs/reference/specification.md, P12)."""
 
 # A sentence may end behind an address: its last character is no punctuation.
 _CONTAINER_ADDRESS = re.compile(r"sandbox:/[^\s()<>\[\]\"']*[^\s()<>\[\]\"'.,;:!?]")
@@ -16291,10 +16476,11 @@ class _RunHistory:
         items = self._take_items(ulid, end)
         if not items:
             return _PlacedCall([], _call_item(call), [])
-        # Of a record that is not signed only the chat's own words count.
+        # The card has the words of a call that was made here, and of a record that is
+        # not signed only the chat's own words count.
         item = items.pop()
         if not item.get("name"):
-            item = _call_item(call)
+            item = {**item, **_call_item(call)}
         behind: list[Item] = []
         following = self._items.get(ulid, [])[end:]
         # Recorded: the API compacts behind the last item of a response (8 of 8).
@@ -16322,7 +16508,7 @@ class _RunHistory:
         if items and item_type(items[-1]) == "message":
             shown = self._shown[piece.ulid]
             if shown and shown == text_digest(piece.text):
-                return items
+                return [*items[:-1], restore_from_shown(items[-1], piece.text)]
             # Open WebUI joins neighboring messages and drops `phase`
             # (utils/misc.py:408). It does not return the text of commentary, so the text
             # at its marker is another one.
@@ -17027,7 +17213,7 @@ Chunk = dict[str, Any]
 Chunks = Iterator[Chunk]
 
 METADATA_KEY = "execution_metadata"
-"""The seed's name of what an agent's answer took."""
+"""The specified name of what an agent's answer took."""
 
 
 def host_usage(ended: RunDone) -> Chunk:
@@ -17292,6 +17478,7 @@ def client_error(message: str, status: int, error: ApiError = _NO_ERROR) -> Chun
 _GAP = "\n\n"
 _FINISH_REASONS = {
     "max_output_tokens": "length",
+    "context_length_exceeded": "length",
     "max_messages": "length",
     "content_filter": "content_filter",
 }
@@ -17651,7 +17838,6 @@ class OutputItems:
     """Makes the events; `items` and `files` are what the host has stored so far."""
 
     def __init__(self) -> None:
-        """Start without items."""
         self.items: list[Item] = []
         self.files: list[Item] = []
         self._turn_start = 0
@@ -17697,8 +17883,12 @@ class OutputItems:
         return self.end(index, {**self.items[index], **fields})
 
     def add(self, item: Item) -> Chunks:
-        """Yield the events of an item that is complete at once."""
-        yield self.begin(item)
+        """Yield the event of an item that is complete at once.
+
+        Host and page append an item that ends without a beginning. A second event would
+        send it again, and all items to those who read a shared chat.
+        """
+        self.items.append(item)
         yield self.end(len(self.items) - 1, item)
 
     def add_marker(self, marker: str) -> Chunks:
@@ -17827,7 +18017,6 @@ class Commentary:
     """
 
     def __init__(self, shown: OutputItems) -> None:
-        """Begin at the next place."""
         self.host_index = len(shown.items)
         self._shown = shown
         self._quoted: list[str] = []
@@ -18144,16 +18333,20 @@ class NativeRenderer:
             yield from self.shown.add_marker(marker)
         yield from self.shown.show_files(is_last=True)
         yield from _end_after_code(self.shown)
+        # In no native event: Open WebUI ignores `response.incomplete` with its usage, and
+        # a `response.completed` would replace all items (utils/response.py:714). In the
+        # chunk of the last line, because it sends each chunk to the page.
+        lines: list[Chunk] = []
         if self._has_closing_line(event):
-            yield closing_chunk(closing_line(self._figures(event)), event.metadata)
+            line = closing_line(self._figures(event))
+            lines.append(closing_chunk(line, event.metadata))
         if self.advice:
-            yield status_chunk(self.advice)
+            lines.append(status_chunk(self.advice))
         usage = host_usage(event)
         if usage:
-            # In a chunk of its own: Open WebUI ignores `response.incomplete` with its
-            # usage, and a `response.completed` would replace all items
-            # (utils/response.py:714).
-            yield {"choices": [{"index": 0, "delta": {}}], **usage}
+            last = lines.pop() if lines else {"choices": [{"index": 0, "delta": {}}]}
+            lines.append({**last, **usage})
+        yield from lines
         if ending.is_failure and not self.advice:
             # Without choices it keeps the text and stores the error; an exception would
             # lose the text (utils/middleware.py:4939).
@@ -18458,6 +18651,285 @@ def _clean(content: object) -> object:
 
 
 # --------------------------------------------------------------------------------------
+# settings.table
+#
+# How a valve is written: as a field of a class, with all that is known of it.
+#
+# The name and the type are those of the field, so that mypy follows who reads it. From the
+# row come the default, the bounds, what the page and docs/ say, and the place there.
+# --------------------------------------------------------------------------------------
+
+
+Door = Literal["pipe", "pipelines"]
+"""Where an administrator finds a valve: in Open WebUI, or at the Pipelines server."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What is known of a valve beside its name, its type and its default."""
+
+    text: str
+    pipelines: str = ""
+    """What the Pipelines server says instead, where the valve is not quite the same."""
+    example: str = ""
+    is_secret: bool = False
+    bounds: tuple[int, int] | None = None
+    """The least and the most of a number. The host shows no reason for a refused value,
+    so one outside of them becomes the nearest."""
+    then: tuple[str, ...] = ()
+    """The shared valves that follow on the page."""
+
+    def __call__(self, schema: dict[str, Any]) -> None:
+        """Have the page draw a secret as a password: pydantic calls this."""
+        if self.is_secret:
+            schema["input"] = {"type": "password"}
+
+
+def valve(  # noqa: PLR0913 - one for each column
+    default: object,
+    text: str,
+    *,
+    pipelines: str = "",
+    example: str = "",
+    secret: bool = False,
+    bounds: tuple[int, int] | None = None,
+    then: tuple[str, ...] = (),
+    **limits: Any,
+) -> Any:
+    """Return the field of a valve; `limits` are pydantic's."""
+    row = Row(text, pipelines, example, secret, bounds, then)
+    return Field(default=default, description=text, json_schema_extra=row, **limits)
+
+
+def rows_of(valves: type[BaseModel]) -> dict[str, Row]:
+    """Return the rows of a class of valves, by their names."""
+    rows: dict[str, Row] = {}
+    for name, field in valves.model_fields.items():
+        if isinstance(field.json_schema_extra, Row):
+            rows[name] = field.json_schema_extra
+    return rows
+
+
+class BoundedValves(BaseModel):
+    """Valves whose numbers are kept within their bounds."""
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _keep_in_bounds(cls, value: object, about: ValidationInfo) -> object:
+        """Return the nearest number that is allowed, the default for anything else."""
+        field = cls.model_fields[str(about.field_name)]
+        row = field.json_schema_extra
+        if not isinstance(row, Row) or row.bounds is None:
+            return value
+        return clamp_number(value, *row.bounds, field.default)
+
+
+def describe(row: Row, default: object, door: Door) -> str:
+    """Return what a page says of a valve, in Markdown.
+
+    Open WebUI shows `Default` in the place of a default, so the text has it.
+    """
+    if door == "pipelines":
+        text = row.pipelines or row.text
+        if not row.example:
+            return text
+        full_stop = "" if row.example.endswith(".") else "."
+        return f"{text} Example: `{row.example}`{full_stop}"
+    if isinstance(default, bool):
+        return f"{row.text} Default: {'on' if default else 'off'}."
+    shown = "empty" if default == "" else f"`{default}`"
+    return f"{row.text} Default: {shown}."
+
+
+def page_order(valves: type[BaseModel], shared: Sequence[str]) -> list[str]:
+    """Return the names of valves as they stand on the page.
+
+    A class has its own valves in their order. Each of the `shared` ones follows the row
+    that names it in `then`; one that none names follows the shared one before it.
+    """
+    rows = rows_of(valves)
+    followers: dict[str, list[str]] = {name: list(rows[name].then) for name in rows}
+    placed = {name for names in followers.values() for name in names}
+    first: list[str] = []
+    for before, name in zip(["", *shared], shared, strict=False):
+        if name not in placed:
+            followers.get(before, first).append(name)
+    order: list[str] = []
+    waiting = [name for name in rows if name not in shared][::-1] + first[::-1]
+    while waiting:
+        name = waiting.pop()
+        order.append(name)
+        waiting += followers[name][::-1]
+    return order
+
+
+def page_schema(
+    door: Door,
+    shared: Sequence[str] = (),
+    quote: Callable[[str], str] = str,
+) -> Callable[[dict[str, Any], type[BaseModel]], None]:
+    """Return what puts the order and the words of a page into the schema of valves.
+
+    `quote` makes plain text of Markdown, where a page shows it so.
+    """
+
+    def arrange(schema: dict[str, Any], valves: type[BaseModel]) -> None:
+        fields = schema["properties"]
+        schema["properties"] = {
+            name: {**fields[name], "description": quote(text)}
+            for name, text in page_texts(valves, door, shared).items()
+        }
+
+    return arrange
+
+
+def page_texts(
+    valves: type[BaseModel], door: Door, shared: Sequence[str] = ()
+) -> Mapping[str, str]:
+    """Return what a page says of each of its valves, in the order of the page."""
+    rows = rows_of(valves)
+    return {
+        name: describe(rows[name], valves.model_fields[name].default, door)
+        for name in page_order(valves, shared)
+    }
+
+
+# --------------------------------------------------------------------------------------
+# settings.shared_valves
+#
+# The valves that the pipe and the agents of the Pipelines server both have.
+#
+# One that is added here is on both pages, in docs/settings.md and in
+# docs/agent-settings.md, behind the one above it.
+# --------------------------------------------------------------------------------------
+
+
+SECRET_FORMS = "`env:NAME` or `file:PATH`; any other text is encrypted when saved."
+"""How the Pipelines server reads a secret (gpt5_agent/shell/sealing.py)."""
+
+
+class SharedValves(BoundedValves):
+    """Settings of an administrator at both doors."""
+
+    API_KEY: str = valve(
+        "",
+        "An OpenAI API key. If empty, `OPENAI_API_KEY` of Open WebUI's environment is "
+        "used.",
+        pipelines=f"Key for BASE_URL: {SECRET_FORMS} If empty, the environment's "
+        "OPENAI_API_KEY is used.",
+        example="env:OPENAI_API_KEY",
+        secret=True,
+    )
+    BASE_URL: str = valve(
+        DEFAULT_BASE_URL,
+        "Address of the Responses API, with or without `/v1`.",
+        pipelines="Address of the Responses API, with or without `/v1`; the server has "
+        "to allow any but OpenAI's.",
+        example=DEFAULT_BASE_URL,
+    )
+    ORGANIZATION: str = valve(
+        "",
+        "Organization to bill, if the key has access to several.",
+        example="org-abc",
+    )
+    PROJECT: str = valve(
+        "",
+        "Project to bill, if the key has access to several.",
+        example="proj_abc",
+    )
+    EXTRA_HEADERS: str = valve(
+        "",
+        'Headers to add or replace, as a JSON object: `{"X-Team": "blue"}`. Open '
+        "WebUI's placeholders, such as `{{USER_ID}}`, are filled in "
+        "(docs/gateways.md).",
+        pipelines="Additional headers, as a JSON object of texts; a value can be "
+        f"{SECRET_FORMS}",
+        example='{"X-Team": "env:TEAM_KEY"}',
+        secret=True,
+    )
+    COMPATIBILITY: Compatibility = valve(
+        "auto",
+        "`auto` and `openai` send what OpenAI supports, and drop what the server "
+        "rejects. `strict` sends only what every server supports.",
+    )
+    PROXY: str = valve(
+        "",
+        "Address of an HTTP proxy; it may include user and password. If empty, "
+        "HTTPS_PROXY and NO_PROXY of the environment are used.",
+        pipelines=f"Address of an HTTP proxy: {SECRET_FORMS} The server has to allow "
+        "it. If empty, its environment's HTTPS_PROXY and NO_PROXY are used.",
+        example="http://10.0.0.1:3128",
+        secret=True,
+    )
+    CA_BUNDLE: str = valve(
+        "",
+        "Path of a file with the certificates to trust. If empty, the system's are "
+        "used.",
+        example="/etc/ssl/company.pem",
+    )
+    VERIFY_SSL: bool = valve(
+        True,
+        "Check the server's certificate. Turn this off for tests only: others on the "
+        "network can then read the key.",
+        pipelines="Check the server's certificate. Turn this off for tests only: "
+        "others on the network can then read the key, so the server has to allow it.",
+    )
+    ENABLE_STREAM: bool = valve(
+        True,
+        "Stream answers. Turn this off for servers that cannot stream, or "
+        "organizations that may not.",
+    )
+    TOOL_APPROVAL: str = valve(
+        "",
+        "Rules `pattern=auto`, `ask` or `deny`, separated by commas: `delete_*=ask, "
+        "shell=deny`; other tools follow the chat controls. A rule applies both to a "
+        "tool's name in the chat and to its own name without a server's id.",
+        pipelines="Which tools need a person's approval: rules `pattern=auto`, `ask` "
+        "or `deny`, separated by commas; they apply to Open WebUI's tools too.",
+        example="delete_*=ask, shell=deny",
+    )
+    TOOL_TIMEOUTS: str = valve(
+        "default: 120",
+        "Time limits of tool calls in seconds, excluding time waiting for approval, by "
+        "name or pattern: `default: 120, crawl_*: 600`. Parallel calls share five "
+        "times the default. Open WebUI's sub-agents and images time out after one "
+        "hour.",
+        pipelines="Time limits of tool calls in seconds, by name or pattern.",
+        example="default: 120, python_execute: 300",
+    )
+    TOOL_OUTPUT_CHARACTERS: int = valve(
+        100_000,
+        "Longest tool output that the model gets; the middle of a longer one is left "
+        "out.",
+        bounds=(1000, 10_000_000),
+    )
+    PARALLEL_TOOL_CALLS: bool = valve(True, "Let the model call tools in parallel.")
+    REASONING_SUMMARY: Literal["auto", "concise", "detailed", "disabled"] = valve(
+        "auto",
+        "Detail of the reasoning summaries. OpenAI gives them to verified "
+        "organizations only; otherwise choose `disabled`.",
+    )
+    COMPACTION_TOKENS: int = valve(
+        0,
+        "Let OpenAI compact a chat whose input has more tokens than this. 0: never. "
+        "Not available on Azure.",
+        bounds=(0, 10_000_000),
+    )
+    EXPERT_JSON: str = valve(
+        "",
+        "A JSON object of rarely needed settings, such as timeouts, retries and the "
+        'audit log (docs/settings.md lists them): `{"max_retries": 3}`.',
+        pipelines="A JSON object of rarely needed settings, such as timeouts, retries "
+        "and what requests may set (docs/agent-settings.md lists them).",
+        example='{"max_retries": 3}',
+    )
+
+
+SHARED = tuple(SharedValves.model_fields)
+"""Their names, in the order of the table."""
+
+
+# --------------------------------------------------------------------------------------
 # shells.caller
 #
 # Who asks, as Open WebUI says it to both shells.
@@ -18677,8 +19149,8 @@ def unknown_words(
 # A valve that holds a JSON object with documented keys.
 #
 # One such valve replaces many fields that are rarely changed. Its keys are checked one by
-# one: a number out of its range becomes the nearest allowed one (seed 000, section 3.3),
-# a key with any other invalid value gets its default, and the others still apply.
+# one: a number out of its range becomes the nearest allowed one, a key with any other
+# invalid value gets its default, and the others still apply.
 # --------------------------------------------------------------------------------------
 
 
@@ -19025,17 +19497,6 @@ def compaction_settings(tokens: int, endpoint: Endpoint) -> list[dict[str, Any]]
 # --------------------------------------------------------------------------------------
 
 
-class EndpointValves(Protocol):
-    """The valves about the server that both shells have, without secrets."""
-
-    BASE_URL: str
-    ORGANIZATION: str
-    PROJECT: str
-    COMPATIBILITY: Compatibility
-    CA_BUNDLE: str
-    VERIFY_SSL: bool
-
-
 def environment_key() -> str:
     """Return the API key of the server's environment; empty without one."""
     return os.environ.get("OPENAI_API_KEY", "").strip()
@@ -19060,7 +19521,7 @@ def read_headers(text: str, shell: Shell) -> Mapping[str, str]:
 
 
 def endpoint_of_valves(
-    valves: EndpointValves,
+    valves: SharedValves,
     *,
     api_key: str,
     proxy: str,
@@ -19086,6 +19547,122 @@ def endpoint_of_valves(
 
 
 # --------------------------------------------------------------------------------------
+# shells.model_list
+#
+# What the server of the valves says of its models: which there are, and their limits.
+#
+# Every page load lists the models, so the list is answered from memory. It is fetched in
+# the background when a host lists our models; the last one stays until a newer one
+# arrives, also if the server cannot be reached. No answer waits for it.
+# --------------------------------------------------------------------------------------
+
+
+_FRESH_SECONDS = 3600.0
+_PAUSE_SECONDS = 60.0
+"""How long a request keeps the next one away, until it has succeeded."""
+_FIRST_LIST_SECONDS = 2.0
+"""How long a page may wait for the first list."""
+_LIST_TIMEOUTS = Timeouts(connect=10, first_event=20, total=30)
+_MAX_LIST_BYTES = 5_000_000
+LISTS_NOTHING = frozenset({404, 405, 501})
+"""Statuses of servers that have no list: other servers of this API need none."""
+
+
+async def _fetch_list(endpoint: Endpoint, connections: Connections) -> object:
+    """Return what `GET /models` says; raises ResponsesError."""
+    deadlines = Deadlines(_LIST_TIMEOUTS)
+    async with connections.request(endpoint, "/models", None, deadlines) as answer:
+        return await answer.read_json(_MAX_LIST_BYTES)
+
+
+async def fetch_models(endpoint: Endpoint, connections: Connections) -> dict[str, str]:
+    """Return the chat models of `GET /models`, with their last days if they have one.
+
+    Raises ResponsesError.
+    """
+    return read_models(await _fetch_list(endpoint, connections))
+
+
+class ModelList:
+    """The models that the key of the valves can use, as far as they are known.
+
+    One account is remembered: that of the valves when the models were last listed.
+    """
+
+    def __init__(self) -> None:
+        """Know nothing yet."""
+        self.shutdown_dates: dict[str, str] = {}
+        self._account = ""
+        self._base_url = ""
+        self._known: dict[str, str] | None = None
+        self._context_windows: dict[str, int] = {}
+        self._next_request = 0.0
+        self._answered = asyncio.Event()
+
+    def refresh(self, endpoint: Endpoint, connections: Connections) -> None:
+        """Fetch the models in the background if what is known of them is old."""
+        account = endpoint.account()
+        now = monotonic_seconds()
+        if account != self._account:
+            self._account = account
+            self._base_url = endpoint.base_url
+            self._known = None
+            self._context_windows = {}
+            self._next_request = 0.0
+        if now >= self._next_request:
+            self._next_request = now + _PAUSE_SECONDS
+            self._answered = asyncio.Event()
+            connections.do_later(self._fetch(endpoint, connections, self._answered))
+
+    async def usable(
+        self, endpoint: Endpoint, connections: Connections
+    ) -> Collection[str] | None:
+        """Return the known models, None before the first answer; refresh old ones.
+
+        While none are known, the answer is waited for, but not for long.
+        """
+        self.refresh(endpoint, connections)
+        if self._known is None:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_FIRST_LIST_SECONDS):
+                    await self._answered.wait()
+        return self._known
+
+    async def _fetch(
+        self, endpoint: Endpoint, connections: Connections, answered: asyncio.Event
+    ) -> None:
+        """Fetch the models; after an error the known ones stay."""
+        listed: object = None
+        is_final = True
+        try:
+            listed = await _fetch_list(endpoint, connections)
+        except ResponsesError as error:
+            is_final = error.status in LISTS_NOTHING
+        if is_final and endpoint.account() == self._account:  # the valves are the same
+            self._next_request = monotonic_seconds() + _FRESH_SECONDS
+            if listed is not None:
+                self._known = read_models(listed)
+                self._context_windows = read_context_windows(listed)
+                self.shutdown_dates.clear()
+                self.shutdown_dates.update(self._known)
+        answered.set()
+
+    def with_context(self, model: ResolvedModel, endpoint: Endpoint) -> ResolvedModel:
+        """Return a model with the context window that its server names, if it does.
+
+        Not at OpenAI and Azure, of which the catalog knows more.
+        """
+        if endpoint.serves_openai or endpoint.base_url != self._base_url:
+            return model
+        windows = self._context_windows
+        window = windows.get(model.id) or windows.get("")
+        if not window:
+            return model
+        facts = model.facts._replace(context_window=window, max_input_tokens=None)
+        return model._replace(facts=facts)
+
+
+# --------------------------------------------------------------------------------------
 # shells.audit_log
 #
 # The audit log of one run, for pipe and agents: a line before it, and one at its end.
@@ -19096,7 +19673,6 @@ class AuditLog:
     """Writes the lines about a run to the server's log."""
 
     def __init__(self, log: AnswerLog, host: str) -> None:
-        """Note where its requests go."""
         self._log = log
         self._host = host
         self._audited: AuditedRequest | None = None
@@ -19342,7 +19918,7 @@ def _first_text_field(row: Mapping[str, Any], keys: tuple[str, ...]) -> str:
 # --------------------------------------------------------------------------------------
 # strategies.metadata
 #
-# The figures of an answer: the seed's `execution_metadata`.
+# The figures of an answer: the specified `execution_metadata`.
 # --------------------------------------------------------------------------------------
 
 
@@ -19561,11 +20137,11 @@ def _wrap_in_tag(text: str, tag: str) -> str:
 # --------------------------------------------------------------------------------------
 # strategies.parameters
 #
-# The parameters of a strategy: the seed's names, limits and defaults.
+# The parameters of a strategy: names, limits and defaults.
 #
 # Both strategies take the same. `model`, `instruction`, `prompt_policy_overrides`,
-# `context`, `maximum_iterations` and `emit_intermediate_thoughts` are the contract of the
-# seed (gpt5_dify_plugins_design, section 4.3); the others are ours.
+# `context`, `maximum_iterations` and `emit_intermediate_thoughts` are specified
+# (docs/reference/specification.md, P9 and P42); the others are ours.
 # --------------------------------------------------------------------------------------
 
 
@@ -19575,49 +20151,23 @@ STRATEGY_NAMES: Mapping[str, str] = {
 }
 """The strategies by their ids. They are one loop under two names (R7)."""
 
-MAX_ITERATIONS = 30
-MAX_SECONDS = 86_400
-MAX_TOKENS = 100_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class StrategyParameters:
-    """What a strategy has to do.
-
-    `maximum_iterations` counts the rounds that may call tools, 1 to 30.
-    `maximum_seconds` includes the model and the tools that run here; 0 means no limit,
-    as for `maximum_tokens`. At a limit the model answers with what it has.
-    """
-
-    model: str = ""
-    instruction: str = ""
-    prompt_policy_overrides: str = ""
-    context: object = None
-    """What the agent knows: a text, an object, or a list of them (`read_context`)."""
-    policy_style: PolicyStyle = "full"
-    guide: Guide = NO_GUIDE
-    maximum_iterations: int = 6
-    maximum_seconds: float = 0.0
-    maximum_tokens: int = 0
-    emit_intermediate_thoughts: bool = True
-
-    @property
-    def rounds(self) -> int:
-        """The number of rounds that may call tools, within its range."""
-        return max(1, min(self.maximum_iterations, MAX_ITERATIONS))
-
-
-_RANGES: Mapping[str, tuple[int, int]] = {
-    "maximum_iterations": (1, MAX_ITERATIONS),
-    "maximum_seconds": (0, MAX_SECONDS),
-    "maximum_tokens": (0, MAX_TOKENS),
+RANGES: Mapping[str, tuple[int, int]] = {
+    "maximum_iterations": (1, 30),
+    "maximum_seconds": (0, 86_400),
+    "maximum_tokens": (0, 100_000_000),
 }
 """The least and the greatest value of a parameter."""
-_SEED = StrategyParameters()
 
 
-class StrategySettings(BaseModel):
-    """The parameters as an administrator writes them, in one JSON object."""
+class StrategyParameters(BaseModel):
+    """What a strategy has to do, and the keys of AGENT_JSON.
+
+    `maximum_iterations` counts the rounds that may call tools. `maximum_seconds`
+    includes the model and the tools that run here. At a limit the model answers with
+    what it has.
+    """
+
+    model_config = ConfigDict(frozen=True)
 
     model: StrictStr = Field(
         default="gpt-6.1-sol",
@@ -19626,11 +20176,11 @@ class StrategySettings(BaseModel):
         "the switch *Agent* it is the model of the chat.",
     )
     instruction: StrictStr = Field(
-        default=_SEED.instruction,
+        default="",
         description="What an agent is for. The system prompt of the chat follows it.",
     )
     prompt_policy_overrides: StrictStr = Field(
-        default=_SEED.prompt_policy_overrides,
+        default="",
         description="Changed policies: a text, which is added, or an object, which "
         "replaces some of them (docs/agent.md).",
     )
@@ -19640,7 +20190,7 @@ class StrategySettings(BaseModel):
         "with `title`, `content` and `url`. They are sources below each answer.",
     )
     policy_style: PolicyStyle = Field(
-        default=_SEED.policy_style,
+        default="full",
         description="Length of the policies: `full`, `lean` (a sentence each), or "
         "`auto`, which depends on the model.",
     )
@@ -19652,21 +20202,21 @@ class StrategySettings(BaseModel):
         "`initialMemories`.",
     )
     maximum_iterations: int = Field(
-        default=_SEED.maximum_iterations,
+        default=6,
         description="Maximum number of rounds that may call tools, 1 to 30; then the "
         "model answers with what it has.",
     )
     maximum_seconds: int = Field(
-        default=int(_SEED.maximum_seconds),
+        default=0,
         description="Time limit of an answer and its tools, excluding time waiting "
         "for people. 0: none.",
     )
     maximum_tokens: int = Field(
-        default=_SEED.maximum_tokens,
+        default=0,
         description="Token limit of all rounds of an answer. 0: none.",
     )
     emit_intermediate_thoughts: StrictBool = Field(
-        default=_SEED.emit_intermediate_thoughts,
+        default=True,
         description="Show what the model writes between calls of tools. Off: only "
         "the answer.",
     )
@@ -19693,29 +20243,17 @@ class StrategySettings(BaseModel):
             raise ValueError("there is no such guide")
         return BUILT_IN_GUIDES[value]
 
-    @field_validator(*_RANGES, mode="before")
+    @field_validator(*RANGES, mode="before")
     @classmethod
     def _move_into_range(cls, value: object, info: ValidationInfo) -> int:
         """Return a number, moved into its range (R5); raises ValueError."""
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise ValueError("it must be a number")
-        least, most = _RANGES[str(info.field_name)]
+        least, most = RANGES[str(info.field_name)]
         return clamp_number(value, least, most, least)
 
-    def parameters(self) -> StrategyParameters:
-        """Return what a strategy works with."""
-        return StrategyParameters(
-            model=self.model,
-            instruction=self.instruction,
-            prompt_policy_overrides=self.prompt_policy_overrides,
-            context=self.context,
-            policy_style=self.policy_style,
-            guide=self.guide,
-            maximum_iterations=self.maximum_iterations,
-            maximum_seconds=self.maximum_seconds,
-            maximum_tokens=self.maximum_tokens,
-            emit_intermediate_thoughts=self.emit_intermediate_thoughts,
-        )
+
+DEFAULTS = StrategyParameters()
 
 
 # --------------------------------------------------------------------------------------
@@ -19885,7 +20423,7 @@ def _option_text(value: object) -> str:
 #
 # The budget of a strategy, and the texts for the model when it is used up.
 #
-# The texts about rounds and failures are the seed's
+# The texts about rounds and failures are specified
 # (docs/reference/pipelines-server.md, "Texts for the model").
 # --------------------------------------------------------------------------------------
 
@@ -19897,7 +20435,7 @@ MAX_CALLS = 1000
 def build_budget(parameters: StrategyParameters) -> Budget:
     """Return the limits of an answer."""
     return Budget(
-        rounds=parameters.rounds,
+        rounds=parameters.maximum_iterations,
         calls=MAX_CALLS,
         seconds=parameters.maximum_seconds,
         tokens=parameters.maximum_tokens,
@@ -19913,7 +20451,7 @@ def build_call_texts(
     """
     return CallTexts(
         failed=f"{TOOL_FAILED_TEXT}\n{{cause}}",
-        rounds=f"Maximum iteration limit ({parameters.rounds}) reached. Cannot call "
+        rounds=f"Maximum iteration limit ({parameters.maximum_iterations}) reached. Cannot call "
         "tool '{tool}'. Please consider increasing the iteration limit.",
         calls=f"Call limit ({calls}) reached. Cannot call tool '{{tool}}'.",
         seconds=f"Time limit ({parameters.maximum_seconds:g} s) reached. Cannot call "
@@ -20066,7 +20604,6 @@ class MergingProvider:
     """A provider whose answers have each call once."""
 
     def __init__(self, provider: Provider) -> None:
-        """Take the answers of another provider."""
         self._provider = provider
 
     async def generate(
@@ -20227,7 +20764,6 @@ class ThinkTagParser:
     """
 
     def __init__(self) -> None:
-        """Begin outside of any tag."""
         self._is_thought = False
         self._previous = ""
         self._held = ""
@@ -20280,295 +20816,496 @@ def answer_text(text: str) -> str:
 # --------------------------------------------------------------------------------------
 # strategies.thoughts
 #
-# Converts run events so that thoughts are shown as reasoning, or left out.
+# What is shown of an agent's texts between its tools (R14).
 #
-# Text in a round that calls tools is a thought, and so is text inside `<think>` tags.
-# Whether a round calls tools is known only when a call arrives:
+# The answer is the text of the round that calls no tool. Text of another round is a step,
+# and text in think tags is a thought. Whether a round calls tools is known only when a
+# call arrives:
 #
-#     text of a round       thoughts are shown             thoughts are not shown
-#     before a call         shown; becomes a thought       held back; dropped when a
-#                           when a call arrives            call arrives, else shown
-#     after a call          a thought                      dropped
-#     phase commentary      a thought; the last one also   dropped, unless there is no
-#                           the answer if there is none    other answer
-#     phase final_answer    as before a call               shown
-#     no tools offered      shown                          shown
+#     text of a round         thoughts are shown          thoughts are not shown
+#     before a call           shown; a step when a        held back; hidden when a call
+#                             call arrives                arrives, else shown
+#     after a call            a step                      hidden
+#     phase commentary        a step; the last one also   hidden, unless there is no
+#                             the answer if there is      other answer
+#                             none
+#     phase final_answer      as before a call            shown
+#     no tools offered        shown                       shown
+#     in think tags           a thought                   left out
+#     a call without a word   a thought that names the    nothing
+#                             tool
+#
+# `IntermediateTexts` hides whole messages, and comes first: in the pipe, what nobody sees
+# has no sources either. `ShownThoughts` shows what is left. Where a record of each message
+# is stored by its index, as in the pipe, a step stays the message that it is. Elsewhere it
+# is shown as a thought; `RunTexts` is both stages for such a host.
 # --------------------------------------------------------------------------------------
 
 
-class _MessageParts:
-    """Shows a message as thoughts and answer texts.
+class IntermediateTexts:
+    """Hides the messages that are steps, if thoughts are not shown.
 
-    Text that is held back waits for `release` or `become_thought`.
+    Text that may become a step is held back until that is known: a model that names the
+    phase of its messages says it at their beginning, with others a call tells. What is
+    hidden is sent to the model again.
+
+    Of the current round, `_may_call` says whether the model may call tools,
+    `_has_called` whether it has, and `_has_answer` whether a message is known to be the
+    answer. `_hidden` are the hidden messages of the whole run.
     """
 
-    def __init__(
-        self,
-        item: Item,
-        new_index: Callable[[], int],
-        *,
-        shows_thoughts: bool,
-        is_thought: bool,
-    ) -> None:
-        """Take the message as it begins; `is_thought` says that all of it is one."""
-        self.is_thought = is_thought
-        self.is_held = False
-        self.is_commentary = is_commentary(item)
-        self._item = item
-        self._new_index = new_index
-        self._shows_thoughts = shows_thoughts
-        self._parser = ThinkTagParser()
-        self._held: list[TextSpan] = []
-        """The spans that wait while `is_held`."""
-        self._parts: list[ShownPart] = []
-        """The parts on the page."""
-        self._is_complete = False
-
-    @property
-    def text(self) -> str:
-        """The text shown as the answer, joined as the host joins it."""
-        return "\n".join(part.text for part in self._parts if not part.is_thought)
-
-    @property
-    def is_shown(self) -> bool:
-        """Whether any part of the message was shown."""
-        return bool(self._parts)
-
-    def add_text(self, text: str) -> Iterator[RunEvent]:
-        """Yield what can be shown after more text has come."""
-        yield from self._show_spans(self._parser.feed(text))
-
-    def close(self) -> Iterator[RunEvent]:
-        """Yield text that could have been the beginning of a tag."""
-        yield from self._show_spans(self._parser.feed("", at_end=True))
-
-    def end(self, item: Item) -> Iterator[RunEvent]:
-        """Yield the end of the message; `item` is the complete one."""
-        self._item = item
-        self._is_complete = True
-        yield from self.close()
-        yield from self._end_last()
-
-    def become_thought(self) -> Iterator[RunEvent]:
-        """Turn the shown text into a thought: its round calls a tool."""
-        self.is_thought = True
-        self._held = []
-        if not self._shows_thoughts:
-            return
-        for part in self._parts:
-            if not part.is_thought:
-                part.is_thought = True
-                yield part.end_event()
-
-    def turn_into(self, thought: Item) -> Iterator[RunEvent]:
-        """Yield the end of a text that was a thought (loop/tagged_thoughts.py)."""
-        for part in self._parts:
-            if part.is_thought:
-                yield part.end_event()
-            else:
-                yield ItemDone(part.index, thought)
-
-    def release(self) -> Iterator[RunEvent]:
-        """Yield what was held back."""
-        held = self._held
-        self.is_held = False
-        self._held = []
-        yield from self._show_spans(held)
-        yield from self.close()
-        if self._is_complete:
-            yield from self._end_last()
-
-    def repeat_as_answer(self) -> Iterator[RunEvent]:
-        """Yield a message that was shown as a thought again, as the answer."""
-        text = _answer_text(self._item)
-        if text and not self.text:
-            yield from self._add_part(is_thought=False).events(text)
-
-    def _show_spans(self, spans: list[TextSpan]) -> Iterator[RunEvent]:
-        """Yield spans as parts; those that are held back or not shown are not."""
-        for span in spans:
-            is_thought = span.is_thought or self.is_thought
-            if self.is_held:
-                self._held.append(span)
-            elif self._shows_thoughts or not is_thought:
-                yield from self._show(span.text, is_thought)
-
-    def _show(self, text: str, is_thought: bool) -> Iterator[RunEvent]:
-        """Yield a text in the last part, or in a new one of its kind."""
-        last = self._parts[-1] if self._parts else None
-        if last is None or last.is_thought is not is_thought:
-            text = text.lstrip()  # blank lines between a thought and an answer
-            if not text:
-                return
-            if last:
-                yield last.end_event()
-            last = self._add_part(is_thought)
-            yield last.start_event()
-        yield last.add_text(text)
-
-    def _add_part(self, is_thought: bool) -> ShownPart:
-        """Return a new part; the first one has the id of the message."""
-        index = self._new_index()
-        message_id = str(self._item.get("id") or "")
-        part_id = message_id or "msg"
-        if self._parts or not message_id:
-            part_id = f"{part_id}_{index}"
-        part = ShownPart(index, part_id, is_thought)
-        self._parts.append(part)
-        return part
-
-    def _end_last(self) -> Iterator[RunEvent]:
-        """Yield the end of the last part; a message in one part ends unchanged."""
-        if not self._parts:
-            return
-        last = self._parts[-1]
-        text = message_text(self._item)
-        is_one_part = parse_spans(text) == [TextSpan(is_thought=False, text=text)]
-        if is_one_part and not last.is_thought:
-            last.text = text
-            yield ItemDone(last.index, self._item)
-        else:
-            yield last.end_event()
-
-
-class ThoughtFilter:
-    """Shows one run, over all its rounds, under its own indexes."""
-
-    def __init__(self, *, shows_thoughts: bool) -> None:
-        """Start before the first round."""
-        self._shows_thoughts = shows_thoughts
+    def __init__(self, *, are_shown: bool) -> None:
+        self._are_shown = are_shown
         self._may_call = False
-        """Whether the model may call tools in this round."""
         self._has_called = False
-        """Whether it has called one."""
-        self._has_thought = False
-        """Whether this round brought reasoning."""
-        self._next_index = 0
-        self._indexes: dict[int, int] = {}
-        """The indexes of items that are not messages, by those in the run."""
-        self._messages: dict[int, _MessageParts] = {}
-        """The messages of this round, by their indexes in the run."""
+        self._has_answer = False
+        self._held: dict[int, list[RunEvent]] = {}
+        """The events of each message that is held back, by its index."""
+        self._hidden: list[Item] = []
+        self._hidden_indexes: set[int] = set()
 
     def begin_round(self, *, may_call: bool) -> None:
         """Prepare for another answer of the model."""
         self._may_call = may_call
         self._has_called = False
-        self._has_thought = False
+        self._has_answer = False
+
+    def feed(self, event: RunEvent) -> Iterator[RunEvent]:
+        """Yield what is shown of an event."""
+        match event:
+            case _ if self._are_shown:
+                yield event
+            case ItemAdded() if is_call(event.item):
+                self._has_called = True
+                yield from self._hide(self._held)
+                yield event
+            case ItemAdded() if event.item.get("phase") == "final_answer":
+                self._has_answer = True
+                yield from self._hide(self._held)
+                yield event
+            case ResponseDone():
+                yield from self._release()
+                yield event
+            case RunDone():
+                yield from self._release()
+                hidden = {id(item) for item in self._hidden}
+                output = [item for item in event.output if id(item) not in hidden]
+                yield event._replace(output=tuple(output))
+            case ItemDone() if event.output_index in self._hidden_indexes:
+                self._hidden.append(event.item)  # it went on, and ends again
+                yield HiddenMessage(event.output_index, event.item)
+            case _:
+                is_held = self._hold(event)
+                if not is_held:
+                    yield event
+
+    def _hold(self, event: RunEvent) -> bool:
+        """Hold an event back if it belongs to a message that may be hidden.
+
+        Returns whether it is held.
+        """
+        if not isinstance(event, ItemEvent):
+            return False
+        if event.output_index in self._hidden_indexes:
+            return True
+        begins = isinstance(event, ItemAdded) and item_type(event.item) == "message"
+        if begins and self._may_call:
+            self._held[event.output_index] = []
+        if event.output_index not in self._held:
+            return False
+        if isinstance(event, ItemDone) and item_type(event.item) != "message":
+            # Its text was a thought (loop/tagged_thoughts.py), which is nowhere.
+            del self._held[event.output_index]
+            return True
+        self._held[event.output_index].append(event)
+        return True
+
+    def _release(self) -> Iterator[RunEvent]:
+        """Yield what is left at the end of a response.
+
+        Commentary is the answer only if there is no other.
+        """
+        for events in self._held.values():
+            if not _is_commentary_message(events):
+                self._has_answer = True
+        for index, events in list(self._held.items()):
+            is_step = _is_commentary_message(events) and self._has_answer
+            if self._has_called or is_step:
+                yield from self._hide([index])
+            else:
+                yield from events
+        self._held = {}
+
+    def _hide(self, indexes: Iterable[int]) -> Iterator[RunEvent]:
+        """Yield the messages at `indexes` as hidden ones, if they are complete."""
+        for index in list(indexes):  # a copy: hidden messages leave `_held`
+            last = self._held[index][-1]
+            if isinstance(last, ItemDone):
+                del self._held[index]
+                self._hidden.append(last.item)
+                self._hidden_indexes.add(index)
+                yield HiddenMessage(index, last.item)
+
+
+def _is_commentary_message(events: Sequence[RunEvent]) -> bool:
+    first = events[0]
+    return isinstance(first, ItemAdded) and is_commentary(first.item)
+
+
+_READ_KINDS = ("text", "refusal", "summary", "reasoning")
+"""The kinds of deltas that people read."""
+
+
+@dataclass(slots=True)
+class _Message:
+    """A message of the current response."""
+
+    added: ItemAdded
+    """Its beginning, which waits for the first text of the answer: a thought that comes
+    before stands in front of the message."""
+    is_step: bool
+    """Whether all of it is shown as a thought."""
+    parser: ThinkTagParser = field(default_factory=ThinkTagParser)
+    has_begun: bool = False
+    """Whether its beginning was shown."""
+    texts: list[str] = field(default_factory=list)
+    """What was shown as the answer."""
+    has_thought: bool = False
+    """Whether the model has written a thought."""
+    thought: ShownPart | None = None
+    """The thought that is open on the page."""
+    whole: Item | None = None
+    """The message as it ended."""
+    repeated: ShownPart | None = None
+    """The step that is shown again as the answer, because there is no other."""
+
+
+class ShownThoughts:
+    """Shows the thoughts and messages of one answer over all its responses.
+
+    Thoughts have negative indexes, so that all others stay those of the run: records
+    are stored by them. `keeps_messages` says that there are such records.
+    """
+
+    def __init__(self, *, are_shown: bool, keeps_messages: bool) -> None:
+        self._are_shown = are_shown
+        self._keeps_messages = keeps_messages
+        self._turns_steps = are_shown and not keeps_messages
+        self._last_index = 0
+        self._has_called = False
+        """Whether the current response calls a tool."""
+        self._has_words = False
+        """Whether the current response brought text that people read."""
+        self._messages: dict[int, _Message] = {}
+        """Those of the current response, by their indexes."""
+        self._open: dict[int, _Message] = {}
+        """Those that have not ended."""
+        self._announced: dict[str, Item] = {}
+        """The thoughts that name a tool, by the ids of their calls."""
+        self._answers: dict[int, str] = {}
+        """What is shown as the answer, by the indexes of its messages."""
+
+    def begin_round(self) -> None:
+        """Prepare for another answer of the model.
+
+        A call may be shown after its response, when a person was asked about it.
+        """
         self._messages = {}
+        self._has_called = False
+        self._has_words = False
 
-    def get_text(self, index: int) -> str:
-        """Return the shown answer of this round's message at `index`."""
-        message = self._messages.get(index)
-        return message.text if message else ""
-
-    def show(self, event: RunEvent) -> Iterator[RunEvent]:
+    def feed(self, event: CitedEvent) -> Iterator[CitedEvent]:
         """Yield the events that replace an event."""
         match event:
-            case ItemAdded() if item_type(event.item) == "message":
-                self._messages[event.output_index] = self._start_message(event.item)
-            case TextDelta() if event.output_index in self._messages:
-                yield from self._messages[event.output_index].add_text(event.text)
-            case ItemDone() if event.output_index in self._messages:
-                message = self._messages[event.output_index]
-                if item_type(event.item) == "message":
-                    yield from message.end(event.item)
-                else:
-                    del self._messages[event.output_index]
-                    self._has_thought = True
-                    yield from message.turn_into(event.item)
-            case AnnotationAdded() if event.output_index in self._messages:
-                pass  # the ended item has it again
-            case Status() | HiddenMessage():
-                yield event
+            case ItemAdded():
+                yield from self._begin(event)
+            case TextDelta() if event.output_index in self._open:
+                yield from self._grow(self._open[event.output_index], event)
+            case ItemDone() if event.output_index in self._open:
+                yield from self._end(event)
             case ResponseDone() | RunDone():
-                yield from self._close()
+                yield from self._end_response()
                 yield event
+                if self._keeps_messages:  # calls are shown within their response
+                    self.begin_round()
             case _:
-                yield from self._show_other(event)
+                self._note_words(event)
+                yield event
+
+    def get_text(self, index: int) -> str:
+        """Return what is shown as the answer of the message at `index`."""
+        return self._answers.get(index, "")
 
     def build_carrier(self) -> Iterator[RunEvent]:
         """Yield an empty thought to which details can be attached."""
-        index = self._new_index()
-        yield from ShownPart(index, f"carrier_{index}", is_thought=True).events("")
+        yield from self._new_thought("carrier").events("")
 
-    def _start_message(self, item: Item) -> _MessageParts:
-        """Return a message that begins, by the table of this module."""
-        is_comment = is_commentary(item)
-        is_shown_comment = self._shows_thoughts and is_comment
-        message = _MessageParts(
-            item,
-            self._new_index,
-            shows_thoughts=self._shows_thoughts,
-            is_thought=self._has_called or is_shown_comment,
-        )
-        may_end_in_call = self._may_call and item.get("phase") != "final_answer"
-        if not self._shows_thoughts and not self._has_called:
-            message.is_held = may_end_in_call or is_comment
-        return message
+    def new_index(self) -> int:
+        """Return an index that no item of the run has."""
+        self._last_index -= 1
+        return self._last_index
 
-    def _show_other(self, event: ItemEvent | ToolOutput) -> Iterator[RunEvent]:
-        """Yield an event of any other item under its index among those shown."""
-        if isinstance(event, ItemAdded) and is_call(event.item):
-            yield from self._show_call(event.item)
-        if isinstance(event, TextDelta) and event.kind in ("summary", "reasoning"):
-            self._has_thought = True
-        if event.output_index not in self._indexes:
-            self._indexes[event.output_index] = self._new_index()
-        yield event._replace(output_index=self._indexes[event.output_index])
-
-    def _show_call(self, call: Item) -> Iterator[RunEvent]:
-        """Turn the texts of this round into thoughts, because it calls a tool.
-
-        A round without text gets a thought of ours.
-        """
-        if self._has_called:
+    def _begin(self, event: ItemAdded) -> Iterator[CitedEvent]:
+        """Yield the beginning of an item; that of a message waits."""
+        if self._keeps_messages:
+            for message in self._open.values():
+                yield from _begin_message(message)
+        if item_type(event.item) == "message":
+            is_step = self._has_called or is_commentary(event.item)
+            message = _Message(event, is_step=is_step and self._turns_steps)
+            self._messages[event.output_index] = message
+            self._open[event.output_index] = message
             return
-        self._has_called = True
-        messages = list(self._messages.values())
-        for message in messages:
-            yield from message.become_thought()
-        has_text = self._has_thought or any(message.is_shown for message in messages)
-        if self._shows_thoughts and not has_text:
-            yield from self._announce_call(call)
+        if is_call(event.item) and not self._has_called:
+            self._has_called = True
+            if self._turns_steps:
+                yield from self._turn_messages()
+            if self._are_shown and not self._has_words:
+                yield from self._announce(event.item)
+        yield event
 
-    def _announce_call(self, call: Item) -> Iterator[RunEvent]:
-        """Yield a thought about a call."""
+    def _turn_messages(self) -> Iterator[CitedEvent]:
+        """Yield the messages that were shown as the answer again, now as thoughts."""
+        for index, message in self._messages.items():
+            self._answers.pop(index, None)
+            if message.repeated:
+                message.repeated.is_thought = True
+                yield message.repeated.end_event()
+            elif message.has_begun and not message.is_step:
+                owner = str(message.added.item.get("id") or "msg")
+                text = "".join(message.texts)
+                yield ShownPart(index, owner, is_thought=True, text=text).end_event()
+            message.is_step = True
+
+    def _announce(self, call: Item) -> Iterator[CitedEvent]:
+        """Yield a thought about the first call of a response without a word."""
         call_id = str(call.get("call_id"))
-        thought = ShownPart(self._new_index(), call_id, is_thought=True)
+        thought = self._new_thought(call_id)
         yield from thought.events(announcement(call))
+        self._announced[call_id] = thought.end_event().item
 
-    def _close(self) -> Iterator[RunEvent]:
-        """Yield what is left at the end of a round."""
-        messages = list(self._messages.values())
-        has_answer = any(not message.is_commentary for message in messages)
-        for message in messages:
-            is_step = self._has_called or (message.is_commentary and has_answer)
-            if not message.is_held:
-                yield from message.close()
-            elif not is_step:
-                yield from message.release()
-        lacks_answer = not (self._has_called or has_answer)
-        if self._shows_thoughts and messages and lacks_answer:
-            yield from messages[-1].repeat_as_answer()
+    def _grow(self, message: _Message, event: TextDelta) -> Iterator[CitedEvent]:
+        """Yield more text of a message."""
+        self._note_words(event)
+        if event.kind != "text":
+            yield from _begin_message(message)
+            yield event
+            return
+        yield from self._show_spans(message, message.parser.feed(event.text))
 
-    def _new_index(self) -> int:
-        """Return a free index."""
-        index = self._next_index
-        self._next_index += 1
-        return index
+    def _end(self, event: ItemDone) -> Iterator[CitedEvent]:
+        """Yield the rest of a message, and its end with the text of the answer."""
+        index = event.output_index
+        message = self._open.pop(index)
+        yield from self._close(message)
+        if self._keeps_messages:
+            yield from _begin_message(message)
+            if not message.texts and message_text(event.item):
+                # Whoever records the message does it at its first text.
+                yield TextDelta(index, "text", 0, "")
+        if item_type(event.item) == "message":
+            message.whole = event.item
+        else:  # its text was a thought (loop/tagged_thoughts.py)
+            del self._messages[index]
+        if message.has_begun and not message.is_step:
+            if message.whole:
+                self._answers[index] = answer_text(message_text(message.whole))
+            yield event._replace(shown=answer_text(event.shown))
+
+    def _end_response(self) -> Iterator[CitedEvent]:
+        """Yield what is left of messages that were interrupted.
+
+        Commentary that was shown as a thought is the answer too, if there is no other.
+        """
+        for index, message in self._open.items():
+            yield from self._close(message)
+            if self._keeps_messages:
+                yield from _begin_message(message)
+            self._answers[index] = "".join(message.texts)
+        messages = list(self._messages.items())
+        if self._turns_steps and messages and not self._has_called:
+            index, last = messages[-1]
+            text = answer_text(message_text(last.whole or {})).strip()
+            is_missing = all(message.is_step for _, message in messages)
+            if text and is_missing and index not in self._answers:
+                owner = str(last.added.item.get("id") or "msg")
+                part_index = self.new_index()
+                part_id = f"{owner}_{-part_index}"
+                last.repeated = ShownPart(part_index, part_id, is_thought=False)
+                yield from last.repeated.events(text)
+                self._answers[index] = text
+        self._open = {}
+
+    def _close(self, message: _Message) -> Iterator[CitedEvent]:
+        """Yield text that could have been the beginning of a tag, and end a thought."""
+        last_spans = message.parser.feed("", at_end=True)
+        yield from self._show_spans(message, last_spans)
+        yield from _end_thought(message)
+
+    def _show_spans(
+        self, message: _Message, spans: Sequence[TextSpan]
+    ) -> Iterator[CitedEvent]:
+        """Yield the spans of a message: thoughts if they are shown, and texts."""
+        for span in spans:
+            if span.is_thought or message.is_step:
+                message.has_thought = True
+                if self._are_shown:
+                    yield from self._show_thought(message, span.text)
+                continue
+            yield from _end_thought(message)
+            yield from self._show_text(message, span.text)
+
+    def _show_text(self, message: _Message, text: str) -> Iterator[CitedEvent]:
+        """Yield more of the answer; blank lines behind a thought are no part of it.
+
+        A message that may become a thought does not begin with blank lines either.
+        """
+        is_first = not message.texts
+        if is_first and (message.has_thought or not self._keeps_messages):
+            text = text.lstrip()
+        if not text:
+            return
+        message.texts.append(text)
+        yield from _begin_message(message)
+        yield TextDelta(message.added.output_index, "text", 0, text)
+
+    def _show_thought(self, message: _Message, text: str) -> Iterator[CitedEvent]:
+        """Yield more of a thought, or a new one without the blank lines before it."""
+        if message.thought is None:
+            text = text.lstrip()
+            if not text:
+                return
+            owner = str(message.added.item.get("id") or "msg")
+            message.thought = self._new_thought(owner)
+            yield message.thought.start_event()
+        yield message.thought.add_text(text)
+
+    def finish(self, event: AnswerEvent) -> AnswerEvent:
+        """Return an event whose messages are without thoughts, for whoever shows it.
+
+        Whoever records the messages needs the model's own texts, so this comes later.
+        """
+        if isinstance(event, ItemDone):
+            return event._replace(item=_answer_item(event.item))
+        return event
+
+    def whole(self, ended: RunDone) -> RunDone:
+        """Return the end of a run with its output as it is shown."""
+        output: list[Item] = []
+        for item in ended.output:
+            if is_call(item):
+                announced = self._announced.get(str(item.get("call_id")))
+                if announced:
+                    output.append(announced)
+            elif self._are_shown:
+                output += _thought_items(item)
+            output.append(_answer_item(item))
+        return ended._replace(output=tuple(output))
+
+    def _new_thought(self, owner: str) -> ShownPart:
+        """Return a thought that belongs to an item."""
+        index = self.new_index()
+        return ShownPart(index, f"{owner}_{-index}", is_thought=True)
+
+    def _note_words(self, event: CitedEvent) -> None:
+        """Remember that a response has something to read."""
+        if not isinstance(event, TextDelta) or event.kind not in _READ_KINDS:
+            return
+        if event.text.strip():
+            self._has_words = True
+
+
+class RunTexts:
+    """Hides and shows the texts of a run that has no records of its messages."""
+
+    def __init__(self, *, are_shown: bool) -> None:
+        texts = IntermediateTexts(are_shown=are_shown)
+        thoughts = ShownThoughts(are_shown=are_shown, keeps_messages=False)
+        self._texts = texts
+        self._thoughts = thoughts
+        self.get_text = thoughts.get_text
+        self.build_carrier = thoughts.build_carrier
+        self.new_index = thoughts.new_index
+
+    def begin_round(self, *, may_call: bool) -> None:
+        """Prepare for another answer of the model."""
+        self._texts.begin_round(may_call=may_call)
+        self._thoughts.begin_round()
+
+    def feed(self, event: RunEvent) -> Iterator[RunEvent]:
+        """Yield the events that replace an event."""
+        for kept in self._texts.feed(event):
+            for shown in self._thoughts.feed(kept):
+                if isinstance(shown, ItemDone):
+                    yield shown._replace(item=_answer_item(shown.item))
+                elif not isinstance(shown, SourceCited):  # they are added later
+                    yield shown
+
+
+def _begin_message(message: _Message) -> Iterator[CitedEvent]:
+    """Yield the beginning of a message, if it still waits."""
+    if not message.has_begun:
+        message.has_begun = True
+        yield message.added
+
+
+def _end_thought(message: _Message) -> Iterator[CitedEvent]:
+    """Yield the end of the thought that is open, if there is one."""
+    if message.thought:
+        yield message.thought.end_event()
+        message.thought = None
+
+
+def _thought_items(item: Item) -> Iterator[Item]:
+    """Yield the thoughts of a message, as one reasoning item."""
+    if not _has_tags(item):
+        return
+    spans = parse_spans(message_text(item))
+    texts = [span.text.strip() for span in spans if span.is_thought]
+    if any(texts):
+        thought = ShownPart(-1, str(item.get("id") or "msg"), is_thought=True)
+        thought.add_text("\n\n".join(text for text in texts if text))
+        yield thought.end_event().item
+
+
+def _answer_item(item: Item) -> Item:
+    """Return a message without its thoughts; any other item as it is."""
+    if not _has_tags(item):
+        return item
+    parts = [_answer_part(part) for part in content_parts(item.get("content"))]
+    return {**item, "content": parts}
+
+
+def _has_tags(item: Item) -> bool:
+    return item_type(item) == "message" and "think>" in message_text(item).lower()
+
+
+def _answer_part(part: Item) -> Item:
+    """Return a part of a message without thoughts; its citations keep their words."""
+    text = as_text(part.get("text"))
+    answer = dict(part)
+    if text:
+        answer["text"] = answer_text(text)
+    annotations: list[Item] = []
+    for annotation in content_parts(part.get("annotations")):
+        moved = dict(annotation)
+        for name in ("start_index", "end_index"):
+            index = annotation.get(name)
+            if isinstance(index, int):
+                # An index moves by the characters of the thoughts before it.
+                moved[name] = len(answer_text(text[:index]))
+        annotations.append(moved)
+    if annotations:
+        answer["annotations"] = annotations
+    return answer
 
 
 def read_answer_text(output: Iterable[Item]) -> str:
     """Return the answer of a round without calls: no thoughts, no commentary."""
     messages = [item for item in output if item_type(item) == "message"]
     final = [item for item in messages if not is_commentary(item)]
-    texts = [_answer_text(message) for message in final or messages]
+    texts = [answer_text(message_text(item)).strip() for item in final or messages]
     return "\n\n".join(text for text in texts if text)
-
-
-def _answer_text(message: Item) -> str:
-    """Return the text of a message without its thoughts."""
-    return answer_text(message_text(message)).strip()
 
 
 # --------------------------------------------------------------------------------------
@@ -22092,7 +22829,6 @@ class Sandbox:
     """Runs requests in the sandboxes of a backend."""
 
     def __init__(self, backend: SandboxBackend, limits: SandboxLimits) -> None:
-        """Start nothing yet."""
         self._backend = backend
         self._limits = limits
         self._processes: set[SandboxProcess] = set()
@@ -22333,7 +23069,6 @@ class RunQueue:
     """
 
     def __init__(self, limits: SharedLimits) -> None:
-        """Nobody waits yet."""
         self._limits = limits
         self._server_turns = asyncio.Semaphore(limits.runs)
         self._users: dict[str, _UserQueue] = {}
@@ -22548,7 +23283,6 @@ class WorkspacePool:
     """
 
     def __init__(self, limits: SharedLimits | None = None) -> None:
-        """Create nothing yet."""
         self._limits = limits or SharedLimits()
         self.runs = RunQueue(self._limits)
         self._root: _WorkspaceRoot | None = None
@@ -23202,7 +23936,6 @@ class PictureMemory:
     """
 
     def __init__(self) -> None:
-        """Remember nothing yet."""
         self._outputs: list[_SeenOutput] = []
         self._lock = Lock()
         """Requests are prepared in threads."""
@@ -23619,29 +24352,29 @@ class DelegateTool(NamedTuple):
         """Return the request of a task: without the chat, with fewer tools."""
         own_tools = self.request.own_tools
         parameters = self.request.parameters
-        most = parameters.rounds
+        most = parameters.maximum_iterations
+        rounds = clamp_number(args.get("rounds"), 1, most, most)
+        names: Any = args.get("tools")
+        tools = [tool for tool in self.tools if names is None or tool.name in names]
         instruction = f"{parameters.instruction}\n\n{_TASK_INSTRUCTION}".strip()
         return self.request._replace(
             messages=[{"role": "user", "content": str(args.get("task") or "")}],
             body={},
-            parameters=replace(
-                parameters,
-                instruction=instruction,
-                context=None,
-                maximum_iterations=clamp_number(args.get("rounds"), 1, most, most),
+            parameters=parameters.model_copy(
+                update={
+                    "instruction": instruction,
+                    "context": None,
+                    "maximum_iterations": rounds,
+                }
             ),
             own_tools=own_tools._replace(
-                tools=self._select_tools(args.get("tools")),
+                tools=tools,
                 asks_in_chat=False,
                 delegates=False,
             ),
             query="",
             on_request=ignore_report,
         )
-
-    def _select_tools(self, names: Any) -> list[Tool]:
-        """Return the tools of these names, all without any."""
-        return [tool for tool in self.tools if names is None or tool.name in names]
 
 
 # --------------------------------------------------------------------------------------
@@ -24026,10 +24759,13 @@ def read_earlier_rounds(messages: Sequence[Message], sign: Sign) -> EarlierRound
     turns = _read_turns(run, sign)
     answers = read_confirmations(run)
     closed = drop_question_calls(run)
-    outputs = _read_outputs(closed)
+    outputs: dict[str, str] = {}
     calls: list[Mapping[str, Any]] = []
     round_count = 0
     for message in closed:
+        if message.get("role") == "tool":  # a list of parts counts as empty
+            call_id = str(message.get("tool_call_id"))
+            outputs[call_id] = str(message.get("content") or "")
         calls_of_round = read_tool_calls(message)
         if calls_of_round:
             round_count += 1
@@ -24037,16 +24773,25 @@ def read_earlier_rounds(messages: Sequence[Message], sign: Sign) -> EarlierRound
     open_turn = _find_open_turn(turns, outputs, answers)
     if open_turn:
         round_count += 1
+    usage: Usage | None = None
+    noted_failures: list[Item] = []  # of our own tools
+    signed_calls: list[Item] = []  # only those kept their names
+    for turn in turns:
+        usage = add_usage(usage, _read_usage(turn))
+        noted_failures += content_parts(turn.notes.get("failed"))
+        for item, _ in turn.items:
+            if is_call(item) and item.get("name"):
+                signed_calls.append(item)
     return EarlierRounds(
         spending=EarlierSpending(
             rounds=round_count,
             calls=len(calls),
-            usage=_sum_usage(turns),
+            usage=usage,
             seconds=sum(_read_seconds(turn) for turn in turns),
         ),
-        failed=(*_find_failed_calls(calls, outputs), *_read_failed_calls(turns)),
+        failed=(*_find_failed_calls(calls, outputs), *noted_failures),
         answers=answers,
-        signed_calls=_find_signed_calls(turns) if answers else (),
+        signed_calls=tuple(signed_calls) if answers else (),
         open_turn=open_turn,
         open_origin=turns[-1].origin if open_turn else None,
     )
@@ -24084,25 +24829,6 @@ def _read_turns(messages: Sequence[Message], sign: Sign) -> list[DetailTurn]:
     return turns
 
 
-def _find_signed_calls(turns: Sequence[DetailTurn]) -> tuple[Item, ...]:
-    """Return the calls that this pipeline signed: only those kept their names."""
-    return tuple(
-        item
-        for turn in turns
-        for item, _ in turn.items
-        if is_call(item) and item.get("name")
-    )
-
-
-def _read_outputs(messages: Sequence[Message]) -> dict[str, str]:
-    """Return the outputs by call; a list of parts counts as empty."""
-    return {
-        str(message.get("tool_call_id")): str(message.get("content") or "")
-        for message in messages
-        if message.get("role") == "tool"
-    }
-
-
 def _find_open_turn(
     turns: Sequence[DetailTurn],
     outputs: Mapping[str, str],
@@ -24119,14 +24845,6 @@ def _find_open_turn(
     if not all(call.get("name") for call in calls):
         return ()
     return items
-
-
-def _sum_usage(turns: Sequence[DetailTurn]) -> Usage | None:
-    """Return the tokens of all answers; None if none noted any."""
-    usage: Usage | None = None
-    for turn in turns:
-        usage = add_usage(usage, _read_usage(turn))
-    return usage
 
 
 def _read_usage(turn: DetailTurn) -> Usage | None:
@@ -24159,14 +24877,6 @@ def _find_failed_calls(
                 "name": function.get("name"),
                 "arguments": function.get("arguments"),
             }
-
-
-def _read_failed_calls(turns: Sequence[DetailTurn]) -> Iterator[Item]:
-    """Yield the calls of our own tools that raised, which answers noted."""
-    for turn in turns:
-        for call in as_list(turn.notes.get("failed")):
-            if isinstance(call, dict):
-                yield call
 
 
 def _is_failed_output(text: str) -> bool:
@@ -24243,15 +24953,12 @@ def _read_result(result: object) -> tuple[bool, list[_ResultPart]]:
         failed = result.get("isError") is True
         content = result["content"]
     rows = as_list(content)
-    if rows and all(_is_part(row) for row in rows):
-        return failed, [_convert_part(row) for row in rows]
+    parts = [row for row in rows if as_mapping(row).get("type") in _PART_TYPES]
+    if rows and len(parts) == len(rows):
+        return failed, [_convert_part(part) for part in parts]
     if isinstance(result, str):
         return failed, [_ResultPart(result)]
     return failed, [_ResultPart(_format_response(result))]
-
-
-def _is_part(row: object) -> bool:
-    return isinstance(row, Mapping) and row.get("type") in _PART_TYPES
 
 
 def _format_response(value: object) -> str:
@@ -25059,7 +25766,6 @@ class StepLog:
     """
 
     def __init__(self, log: Callable[[str], object], *, debug: bool) -> None:
-        """Start without steps."""
         self._log = log
         self._debug = debug
         self._started: dict[str, tuple[StepStarted, float]] = {}
@@ -25330,7 +26036,9 @@ class _Agent:
     def _show(
         self, event: RunEvent | RoundEvent | StepStarted | StepEnded
     ) -> Iterator[AgentEvent]:
-        """Yield what is shown of an event of the run."""
+        """Yield what is shown of an event of the run; calls have their tools' names."""
+        if isinstance(event, RunEvent):
+            self._learning.note(event)
         match event:
             case RoundStarted():
                 yield from self._begin_round(event)
@@ -25339,15 +26047,7 @@ class _Agent:
             case StepStarted() | StepEnded():
                 yield event
             case RunDone():
-                self._learning.note(event)
                 yield from self._end_run(event)
-            case _:
-                self._learning.note(event)
-                yield from self._show_event(event)
-
-    def _show_event(self, event: RunEvent) -> Iterator[AgentEvent]:
-        """Yield an event of the loop; calls have the names of their tools."""
-        match event:
             case ItemAdded() if is_call(event.item):
                 if event.item is self._judge.question:
                     yield from self._judge.requests
@@ -25581,6 +26281,7 @@ def _build_metadata(
 ) -> RunMetadata:
     """Return what an answer took."""
     model = resolve_model(request.parameters.model)
+    facts = model.facts._replace(context_window=request.limits.context_window)
     cost = _shown_cost(request, spending.usages)
     return RunMetadata(
         strategy=request.strategy,
@@ -25591,7 +26292,7 @@ def _build_metadata(
         latency=spending.seconds,
         cost=cost,
         usage=spending.total_usage,
-        window_share=window_share(spending.last_usage, model.facts),
+        window_share=window_share(spending.last_usage, facts),
     )
 
 
@@ -25653,7 +26354,6 @@ class _AnswerReader:
         self._has_ended = False
 
     def __iter__(self) -> Self:
-        """Return itself."""
         return self
 
     def __next__(self) -> AnswerPiece:
@@ -25750,6 +26450,11 @@ class AsyncBridge:
             return self._submit(work).result()
         except CancelledError:
             raise BridgeClosed from None
+
+    def begin(self, work: Coroutine[Any, Any, None]) -> None:
+        """Let `work` run; nobody waits for it. A bridge that is closed drops it."""
+        with suppress(BridgeClosed):
+            self._submit(work)
 
     def close(self) -> None:
         """Cancel everything, then end the thread; later work is refused."""
@@ -25878,13 +26583,10 @@ def read_inlet_context(
         context["tool_ids"] = tool_ids
     files = as_list(metadata.get("files"))[-_MAX_ATTACHED:]
     if files:
-        context["files"] = [_select_file_fields(as_mapping(file)) for file in files]
+        context["files"] = [
+            {key: as_mapping(file).get(key) for key in _FILE_KEYS} for file in files
+        ]
     return context
-
-
-def _select_file_fields(file: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the pipe needs of an attached file."""
-    return {key: file.get(key) for key in _FILE_KEYS}
 
 
 def read_caller(body: Mapping[str, Any]) -> PipelineCaller:
@@ -26182,7 +26884,6 @@ async def _read_body(response: aiohttp.ClientResponse) -> bytes:
 
 
 def _build_form(name: str, media_type: str, content: bytes, boundary: str) -> bytes:
-    """Return a form with one file."""
     head = (
         f"--{boundary}\r\n"
         'Content-Disposition: form-data; name="file"; '
@@ -26209,8 +26910,6 @@ def _header_text(text: str) -> str:
 # terminal, the key is in memory.
 # --------------------------------------------------------------------------------------
 
-
-SECRET_FORMS = "`env:NAME` or `file:PATH`; any other text is encrypted when saved."
 
 _SEALED_PREFIX = "sealed:"
 UNREADABLE_SECRET = _SEALED_PREFIX
@@ -26384,240 +27083,165 @@ def _write_sealing_key(folder: str, key: bytes) -> None:
 
 _PAGE_QUOTES = "\N{LEFT DOUBLE QUOTATION MARK}\\1\N{RIGHT DOUBLE QUOTATION MARK}"
 _MARKDOWN_CODE = re.compile("`([^`]*)`")
-_PASSWORD: dict[str, Any] = {"input": {"type": "password"}}
-_VALVE_RANGES: Mapping[str, tuple[int, int]] = {
-    "TOOL_OUTPUT_CHARACTERS": (1000, 10_000_000),
-    "MAXIMUM_ITERATIONS": (1, 30),
-    "MAXIMUM_SECONDS": (0, 86_400),
-    "MAXIMUM_TOKENS": (0, 100_000_000),
-    "COMPACTION_TOKENS": (0, 10_000_000),
-}
 
 
-def _quote_for_page(schema: dict[str, Any]) -> None:
-    """Put quotes in the place of backticks: the page shows descriptions as plain text.
-
-    The docs, which are made of the same descriptions, show them as Markdown.
-    """
-    for valve in schema["properties"].values():
-        valve["description"] = _MARKDOWN_CODE.sub(_PAGE_QUOTES, valve["description"])
+def _plain_quotes(text: str) -> str:
+    """Return Markdown with quotes for backticks: the page shows plain text."""
+    return _MARKDOWN_CODE.sub(_PAGE_QUOTES, text)
 
 
-class Valves(BaseModel):
-    """Settings of the administrator; the page shows them in this order."""
+class Valves(SharedValves):
+    """Settings of the administrator; the page begins with the shared ones."""
 
-    model_config = ConfigDict(json_schema_extra=_quote_for_page)
-
-    # The key and the address
-
-    API_KEY: str = Field(
-        default="",
-        description=f"Key for BASE_URL: {SECRET_FORMS} If empty, the environment's "
-        "OPENAI_API_KEY is used. Example: `env:OPENAI_API_KEY`.",
-        json_schema_extra=_PASSWORD,
-    )
-    BASE_URL: str = Field(
-        default=DEFAULT_BASE_URL,
-        description="Address of the Responses API, with or without `/v1`; the server "
-        f"has to allow any but OpenAI's. Example: `{DEFAULT_BASE_URL}`.",
-    )
-    ORGANIZATION: str = Field(
-        default="", description="Organization to bill. Example: `org-abc`."
-    )
-    PROJECT: str = Field(
-        default="", description="Project to bill. Example: `proj_abc`."
-    )
-    EXTRA_HEADERS: str = Field(
-        default="",
-        description="Additional headers, as a JSON object of texts; a value can be "
-        f'{SECRET_FORMS} Example: `{{"X-Team": "env:TEAM_KEY"}}`.',
-        json_schema_extra=_PASSWORD,
-    )
-    COMPATIBILITY: Literal["auto", "openai", "strict"] = Field(
-        default="auto",
-        description="`auto` and `openai` send what OpenAI supports, and drop what the "
-        "server rejects. `strict` sends only what every server supports.",
+    model_config = ConfigDict(
+        json_schema_extra=page_schema("pipelines", SHARED, _plain_quotes)
     )
 
     # The model, its reasoning and its answers
 
-    MODEL: str = Field(
-        default="gpt-6.1-sol",
-        description="Model of both agents; the name can include an effort. Example: "
-        "`gpt-5.2-high`.",
+    MODEL: str = valve(
+        DEFAULTS.model,
+        "Model of both agents; the name can include an effort.",
+        example="gpt-5.2-high",
     )
     REASONING_EFFORT: Literal[
         "", "none", "minimal", "low", "medium", "high", "xhigh", "max"
-    ] = Field(
-        default="",
-        description="How long the model thinks; if empty, MODEL decides.",
+    ] = valve(
+        "",
+        "How long the model thinks; if empty, MODEL decides.",
+        then=("REASONING_SUMMARY",),
     )
-    REASONING_SUMMARY: Literal["auto", "concise", "detailed", "disabled"] = Field(
-        default="auto",
-        description="Show a summary of the reasoning. OpenAI gives it to verified "
-        "organizations only.",
-    )
-    VERBOSITY: Literal["", "low", "medium", "high"] = Field(
-        default="",
-        description="How long answers are; if empty, the model decides.",
-    )
-    ENABLE_STREAM: bool = Field(
-        default=True,
-        description="Stream answers. Turn this off for servers that cannot stream, or "
-        "organizations that may not.",
+    VERBOSITY: Literal["", "low", "medium", "high"] = valve(
+        "",
+        "How long answers are; if empty, the model decides.",
+        then=("ENABLE_STREAM",),
     )
 
     # The agent
 
-    INSTRUCTION: str = Field(
-        default="",
-        description="What the agent is and does; it precedes the policies. "
-        "Example: `You help the support team of an online shop.`",
+    INSTRUCTION: str = valve(
+        "",
+        "What the agent is and does; it precedes the policies.",
+        example="You help the support team of an online shop.",
     )
-    POLICY_STYLE: Literal["full", "lean", "auto"] = Field(
-        default="full",
-        description="Wording of the policies: `full` is detailed, `lean` is short and "
-        "for newer models, `auto` depends on the model.",
+    POLICY_STYLE: Literal["full", "lean", "auto"] = valve(
+        DEFAULTS.policy_style,
+        "Wording of the policies: `full` is detailed, `lean` is short and for newer "
+        "models, `auto` depends on the model.",
     )
-    PROMPT_POLICY_OVERRIDES: str = Field(
-        default="",
-        description="Changes to the policies. Plain text is added after them. Example: "
-        "`Answer in French.` A JSON object replaces individual ones, by the keys "
+    PROMPT_POLICY_OVERRIDES: str = valve(
+        "",
+        "Changes to the policies. Plain text is added after them. Example: `Answer "
+        "in French.` A JSON object replaces individual ones, by the keys "
         "`persistence_policy`, `context_gathering_policy`, `uncertainty_policy`, "
         "`tool_preamble_policy` or `extra_policy`. Example: "
         '`{"tool_preamble_policy": "Say nothing before a call."}`.',
     )
-    CONTEXT: str = Field(
-        default="",
-        description="Facts that accompany every question, shown as a source; "
-        "`context_gathering_policy` says how the agent finds more. Example: "
-        "`Our office hours are 9 to 17.`",
+    CONTEXT: str = valve(
+        "",
+        "Facts that accompany every question, shown as a source; "
+        "`context_gathering_policy` says how the agent finds more.",
+        example="Our office hours are 9 to 17.",
     )
-    PRESET: str = Field(
-        default="",
-        description="A guide: who the agent is and how much of a chat it remembers: "
+    PRESET: str = valve(
+        "",
+        "A guide: who the agent is and how much of a chat it remembers: "
         "`researcher`, `engineer`, `companion`, or the name of a file in PRESETS_DIR "
-        "without `.json`. Example: `researcher`.",
+        "without `.json`.",
+        example="researcher",
     )
-    PRESETS_DIR: str = Field(
-        default="",
-        description="Folder with your own guides, as JSON files. Example: "
-        "`/app/presets`.",
+    PRESETS_DIR: str = valve(
+        "",
+        "Folder with your own guides, as JSON files.",
+        example="/app/presets",
     )
-    EMIT_INTERMEDIATE_THOUGHTS: bool = Field(
-        default=True,
-        description="Show what the model says before tool calls, as a thought. If "
-        "off, only the answer is shown.",
+    EMIT_INTERMEDIATE_THOUGHTS: bool = valve(
+        DEFAULTS.emit_intermediate_thoughts,
+        "Show what the model says before tool calls, as a thought. If off, only the "
+        "answer is shown.",
     )
 
     # Tools that run in this pipeline
 
-    SANDBOX: bool = Field(
-        default=False,
-        description="Let the model run Python and keep files in a sandbox without "
-        "network access. If no sandbox works on this server, no such tool is offered, "
-        "and the log and a notice above administrators' answers say why.",
+    SANDBOX: bool = valve(
+        False,
+        "Let the model run Python and keep files in a sandbox without network "
+        "access. If no sandbox works on this server, no such tool is offered, and "
+        "the log and a notice above administrators' answers say why.",
     )
-    SANDBOX_OPTIONS: str = Field(
-        default="",
-        description="A JSON object: `seconds` and `memory_mb` of one run, `disk_mb` of "
-        "one chat, `wheels` (a folder of packages to import). Example: "
-        '`{"seconds": 60, "wheels": "/srv/wheels"}`.',
+    SANDBOX_OPTIONS: str = valve(
+        "",
+        "A JSON object: `seconds` and `memory_mb` of one run, `disk_mb` of one chat, "
+        "`wheels` (a folder of packages to import).",
+        example='{"seconds": 60, "wheels": "/srv/wheels"}',
     )
-    OPEN_WEBUI_URL: str = Field(
-        default="",
-        description="Address at which this server reaches Open WebUI, to read and store "
-        "files; the server has to allow it. Example: `http://open-webui:8080`.",
+    OPEN_WEBUI_URL: str = valve(
+        "",
+        "Address at which this server reaches Open WebUI, to read and store files; "
+        "the server has to allow it.",
+        example="http://open-webui:8080",
     )
-    OPEN_WEBUI_API_KEY: str = Field(
-        default="",
-        description="API key of an Open WebUI account. Files that tools create are "
-        "stored for its owner only; to read everyone's attached files, it must be an "
-        "administrator's. Example: `env:OPEN_WEBUI_API_KEY`.",
-        json_schema_extra=_PASSWORD,
+    OPEN_WEBUI_API_KEY: str = valve(
+        "",
+        "API key of an Open WebUI account. Files that tools create are stored for "
+        "its owner only; to read everyone's attached files, it must be an "
+        "administrator's.",
+        example="env:OPEN_WEBUI_API_KEY",
+        secret=True,
     )
-    DELEGATION: bool = Field(
-        default=False,
-        description="Let the agent delegate tasks to other runs of itself, up to three "
-        "at once. Only with tools that run here and need no approval, such as those of "
+    DELEGATION: bool = valve(
+        False,
+        "Let the agent delegate tasks to other runs of itself, up to three at once. "
+        "Only with tools that run here and need no approval, such as those of "
         "SANDBOX.",
-    )
-    PARALLEL_TOOL_CALLS: bool = Field(
-        default=True,
-        description="Let the model call tools in parallel.",
-    )
-    TOOL_TIMEOUTS: str = Field(
-        default="default: 120",
-        description="Time limits of tool calls in seconds, by name or pattern. Example: "
-        "`default: 120, python_execute: 300`.",
-    )
-    TOOL_OUTPUT_CHARACTERS: int = Field(
-        default=100_000,
-        description="Longest tool output that the model gets; the middle of a longer "
-        "one is left out.",
-    )
-    TOOL_APPROVAL: str = Field(
-        default="",
-        description="Which tools need a person's approval: rules `pattern=auto`, `ask` "
-        "or `deny`, separated by commas; they apply to Open WebUI's tools too. "
-        "Example: `delete_*=ask, shell=deny`.",
+        then=(
+            "PARALLEL_TOOL_CALLS",
+            "TOOL_TIMEOUTS",
+            "TOOL_OUTPUT_CHARACTERS",
+            "TOOL_APPROVAL",
+        ),
     )
 
     # Cost
 
-    MAXIMUM_ITERATIONS: int = Field(
-        default=6,
-        description="Maximum number of tool rounds in one answer, 1 to 30; then the "
-        "model answers with what it has.",
+    MAXIMUM_ITERATIONS: int = valve(
+        DEFAULTS.maximum_iterations,
+        "Maximum number of tool rounds in one answer, 1 to 30; then the model "
+        "answers with what it has.",
+        bounds=RANGES["maximum_iterations"],
     )
-    MAXIMUM_SECONDS: int = Field(
-        default=0,
-        description="Time limit of one answer in seconds, excluding Open WebUI's tools "
-        "and approvals. 0: none.",
+    MAXIMUM_SECONDS: int = valve(
+        DEFAULTS.maximum_seconds,
+        "Time limit of one answer in seconds, excluding Open WebUI's tools and "
+        "approvals. 0: none.",
+        bounds=RANGES["maximum_seconds"],
     )
-    MAXIMUM_TOKENS: int = Field(
-        default=0,
-        description="Token limit for all rounds of one answer. 0: none.",
+    MAXIMUM_TOKENS: int = valve(
+        DEFAULTS.maximum_tokens,
+        "Token limit for all rounds of one answer. 0: none.",
+        bounds=RANGES["maximum_tokens"],
+        then=(
+            "COMPACTION_TOKENS",
+            "VERIFY_SSL",
+            "CA_BUNDLE",
+            "PROXY",
+        ),
     )
 
-    COMPACTION_TOKENS: int = Field(
-        default=200_000,
-        description="Let OpenAI compact the chat, also between two rounds, when its "
-        "input has more tokens than this, or than half of the model's context window. "
-        "0: never.",
-    )
-
-    # The network
-
-    VERIFY_SSL: bool = Field(
-        default=True,
-        description="Check the server's certificate. Turn this off for tests only: "
-        "others on the network can then read the key, so the server has to allow it.",
-    )
-    CA_BUNDLE: str = Field(
-        default="",
-        description="Path of a file with the certificates to trust. Example: "
-        "`/etc/ssl/company.pem`.",
-    )
-    PROXY: str = Field(
-        default="",
-        description=f"Address of an HTTP proxy: {SECRET_FORMS} The server has to allow "
-        "it. If empty, its environment's HTTPS_PROXY and NO_PROXY are used. Example: "
-        "`http://10.0.0.1:3128`.",
-        json_schema_extra=_PASSWORD,
+    COMPACTION_TOKENS: int = valve(
+        200_000,
+        "Let OpenAI compact the chat, also between two rounds, when its input has "
+        "more tokens than this, or than half of the model's context window. 0: "
+        "never.",
+        bounds=(0, 10_000_000),
     )
 
     # Log and the rest
 
-    DEBUG: bool = Field(
-        default=False,
-        description="Log the arguments and outputs of tools, without secrets.",
-    )
-    EXPERT_JSON: str = Field(
-        default="",
-        description="A JSON object of rarely needed settings, such as timeouts, retries "
-        "and what requests may set (docs/agent-settings.md lists them). Example: "
-        '`{"max_retries": 3}`.',
+    DEBUG: bool = valve(
+        False,
+        "Log the arguments and outputs of tools, without secrets.",
+        then=("EXPERT_JSON",),
     )
 
     @field_validator("*", mode="wrap")
@@ -26626,14 +27250,10 @@ class Valves(BaseModel):
         cls, value: Any, validate: ValidatorFunctionWrapHandler, about: ValidationInfo
     ) -> Any:
         """Return a value that is valid, whatever was stored."""
-        name = str(about.field_name)
-        default = cls.model_fields[name].default
-        if name in _VALVE_RANGES:
-            return clamp_number(value, *_VALVE_RANGES[name], default)
         try:
             return validate(value)
         except ValidationError:
-            return default
+            return cls.model_fields[str(about.field_name)].default
 
     @model_serializer(mode="wrap")
     def _leave_unset_empty(
@@ -26784,6 +27404,9 @@ class OwnToolOffer(NamedTuple):
     problems: tuple[str, ...] = ()
 
 
+NO_OFFER = OwnToolOffer()
+
+
 def _build_file_parts(files: Iterable[SandboxFile]) -> Iterator[dict[str, Any]]:
     """Yield the files as parts, together no larger than one file may be.
 
@@ -26842,7 +27465,6 @@ class OwnToolPool:
     """
 
     def __init__(self) -> None:
-        """Open nothing yet."""
         self._workspaces = WorkspacePool()
         self._sandboxes: dict[tuple[SandboxLimits, str], SandboxTools] = {}
 
@@ -26999,10 +27621,8 @@ ACCESS_VARIABLE = "GPT5_AGENT_ALLOW"
 
 _ALWAYS_ALLOWED = {"API_KEY": "env:OPENAI_API_KEY"}
 """What an empty valve would use as well."""
-_SECRETS = ("API_KEY", "OPEN_WEBUI_API_KEY", "PROXY")
 _HEADERS = "EXTRA_HEADERS"
 _REFERENCES = ("env:", "file:")
-_FILES = ("PRESETS_DIR", "CA_BUNDLE")
 _ADDRESS_ENTRY = "url:"
 _OPENAI_HOST = ".api.openai.com"
 """Also of its regions, such as eu.api.openai.com."""
@@ -27010,7 +27630,7 @@ _PLAIN_ADDRESS = re.compile(r"[A-Za-z0-9:/._~%?=&\[\]-]+")
 """No password, and nothing that two readers of an address could take differently."""
 BLOCKED_ADDRESS = "blocked:"
 """Stands for an address that is not allowed; nothing can be sent to it."""
-_ADDRESSES = {"BASE_URL": BLOCKED_ADDRESS, "OPEN_WEBUI_URL": ""}
+_BLOCKED = {"BASE_URL": BLOCKED_ADDRESS, "OPEN_WEBUI_URL": ""}
 """The valves with addresses, and what takes the place of one that is not allowed."""
 _WHEELS = "wheels"
 """Of SANDBOX_OPTIONS: a folder of packages."""
@@ -27059,13 +27679,15 @@ def _disabled_valves(valves: Valves, allowed: Sequence[str]) -> dict[str, Any]:
     disabled: dict[str, Any] = {}
     if not valves.VERIFY_SSL and "VERIFY_SSL" not in allowed:
         disabled["VERIFY_SSL"] = True
-    for name, blocked in _ADDRESSES.items():
-        if not _is_usable_address(getattr(valves, name), name, allowed):
-            disabled[name] = blocked
+    addresses = {"BASE_URL": valves.BASE_URL, "OPEN_WEBUI_URL": valves.OPEN_WEBUI_URL}
+    for name, address in addresses.items():
+        if not _is_usable_address(address, name, allowed):
+            disabled[name] = _BLOCKED[name]
     if valves.SANDBOX and "SANDBOX" not in allowed:
         disabled["SANDBOX"] = False
-    for name in _FILES:
-        if getattr(valves, name).strip() and name not in allowed:
+    files = {"PRESETS_DIR": valves.PRESETS_DIR, "CA_BUNDLE": valves.CA_BUNDLE}
+    for name, path in files.items():
+        if path.strip() and name not in allowed:
             disabled[name] = ""
     return disabled
 
@@ -27073,11 +27695,16 @@ def _disabled_valves(valves: Valves, allowed: Sequence[str]) -> dict[str, Any]:
 def _changed_secrets(valves: Valves, allowed: Sequence[str]) -> dict[str, str]:
     """Return the secrets that are not used as they are stored, by the valve's name."""
     changed: dict[str, str] = {}
-    for name in _SECRETS:
-        secret = _usable_secret(getattr(valves, name), name, allowed)
+    secrets = {
+        "API_KEY": valves.API_KEY,
+        "OPEN_WEBUI_API_KEY": valves.OPEN_WEBUI_API_KEY,
+        "PROXY": valves.PROXY,
+    }
+    for name, stored in secrets.items():
+        secret = _usable_secret(stored, name, allowed)
         if name == "PROXY" and not _is_usable_proxy(secret, allowed):
             secret = UNREADABLE_SECRET
-        if secret != getattr(valves, name):
+        if secret != stored:
             changed[name] = secret
     headers = _usable_headers(valves.EXTRA_HEADERS, allowed)
     if headers != valves.EXTRA_HEADERS:
@@ -27157,8 +27784,8 @@ def _usable_headers(stored: str, allowed: Sequence[str]) -> str:
 def _inactive_valve(valves: Valves, name: str) -> str:
     """Return the message about a valve; references are quoted, as they are no secrets."""
     entry = name
-    stored = str(getattr(valves, name, "")).strip()
-    if name in _ADDRESSES:
+    stored = str(dict(valves).get(name, "")).strip()
+    if name in _BLOCKED:
         entry = f"{_ADDRESS_ENTRY}{stored}"
     elif stored.startswith(_REFERENCES):
         entry = stored
@@ -27179,7 +27806,7 @@ def _inactive_valve(valves: Valves, name: str) -> str:
 
 
 class AgentInput(NamedTuple):
-    """One question; `tools` run here.
+    """One question.
 
     `notices` are for administrators, where `is_new` says that they were not yet shown.
     """
@@ -27188,14 +27815,13 @@ class AgentInput(NamedTuple):
     messages: Sequence[Mapping[str, Any]]
     body: Mapping[str, Any]
     settings: ValveSettings
-    tools: Sequence[Tool] = ()
     caller: PipelineCaller = PipelineCaller()
     attached: AttachedToChat = AttachedToChat()
     notices: tuple[str, ...] = ()
     is_new: Callable[[str], bool] = show_always
-    store_file: StoreFile | None = None
     repairs: RepairMemory | None = None
     pictures: PictureMemory | None = None
+    listed: ModelList | None = None
 
     @property
     def valves(self) -> Valves:
@@ -27213,30 +27839,49 @@ class AgentInput(NamedTuple):
 
 
 def build_agent_request(
-    question: AgentInput, endpoint: Endpoint, connections: Connections, log: AgentLog
+    question: AgentInput,
+    endpoint: Endpoint,
+    connections: Connections,
+    log: AgentLog,
+    offer: OwnToolOffer = NO_OFFER,
+    store_file: StoreFile | None = None,
 ) -> AgentRequest:
-    """Return the request to the agent; raises InvalidRequest."""
+    """Return the request to the agent; raises InvalidRequest.
+
+    `offer` has the tools that run here; `store_file` gives their files to the user.
+    """
     valves = question.valves
+    expert = question.settings.expert
+    parameters = _build_parameters(question)
     rules = read_rules(valves.TOOL_APPROVAL, PIPELINE_SHELL)
-    notices = question.notices
+    notices = (*question.notices, *offer.problems)
     if rules.problem:
         log.warn(rules.problem)
         notices = (*notices, rules.problem)
+
+    model = resolve_model(parameters.model)
+    if question.listed:
+        model = question.listed.with_context(model, endpoint)
 
     def log_metadata(metadata: RunMetadata) -> None:
         log.note(json.dumps(metadata.wire()))
 
     return AgentRequest(
         strategy=question.strategy,
-        parameters=_build_parameters(question),
+        parameters=parameters,
         messages=question.messages,
         body=question.body,
         endpoint=endpoint,
         connections=connections,
         signing_secret=signing_secret(endpoint.api_key),
-        limits=_build_run_limits(question),
-        settings=_build_request_settings(question, endpoint),
-        own_tools=_build_tool_settings(question, rules.rules),
+        limits=Limits(
+            timeouts=expert.timeouts(model),
+            retries=RetryPolicy(expert.max_retries),
+            keeps_tagged_thoughts=_shows_thoughts(question),
+            context_window=model.facts.context_window,
+        ),
+        settings=_build_request_settings(question, endpoint, model),
+        own_tools=_build_tool_settings(question, rules.rules, offer.tools, store_file),
         query=question.choose_text("query", ""),
         notices=notices if question.caller.is_admin else (),
         is_new=question.is_new,
@@ -27257,20 +27902,19 @@ def _build_parameters(question: AgentInput) -> StrategyParameters:
     Raises InvalidRequest.
     """
     valves = question.valves
+    context = question.body.get("context") or valves.CONTEXT
+    rounds = question.body.get("maximum_iterations")
     return StrategyParameters(
-        model=question.choose_text("agent_model", valves.MODEL),
+        model=question.choose_text("agent_model", valves.MODEL) or DEFAULTS.model,
         instruction=question.choose_text("instruction", valves.INSTRUCTION),
         prompt_policy_overrides=question.choose_text(
             "prompt_policy_overrides", valves.PROMPT_POLICY_OVERRIDES
         ),
-        context=question.body.get("context") or valves.CONTEXT or None,
+        context=context if isinstance(context, str | dict | list) else None,
         policy_style=valves.POLICY_STYLE,
         guide=find_preset(valves.PRESET, valves.PRESETS_DIR),
         maximum_iterations=clamp_number(
-            question.body.get("maximum_iterations"),
-            1,
-            MAX_ITERATIONS,
-            valves.MAXIMUM_ITERATIONS,
+            rounds, *RANGES["maximum_iterations"], valves.MAXIMUM_ITERATIONS
         ),
         maximum_seconds=valves.MAXIMUM_SECONDS,
         maximum_tokens=valves.MAXIMUM_TOKENS,
@@ -27278,14 +27922,19 @@ def _build_parameters(question: AgentInput) -> StrategyParameters:
     )
 
 
-def _build_tool_settings(question: AgentInput, rules: ApprovalRules) -> OwnToolSettings:
+def _build_tool_settings(
+    question: AgentInput,
+    rules: ApprovalRules,
+    tools: Sequence[Tool],
+    store_file: StoreFile | None,
+) -> OwnToolSettings:
     """Return the tools that run here, and the rules for all tools."""
     valves = question.valves
     timeouts = question.settings.timeouts
-    own_tools = frozenset([DELEGATE, *(tool.name for tool in question.tools)])
+    own_tools = frozenset([DELEGATE, *(tool.name for tool in tools)])
     names = replace(question.attached.tool_names, own_tools=own_tools)
     return OwnToolSettings(
-        tools=question.tools,
+        tools=tools,
         approver=Approver(
             rules, other_names=names.other_names, may_match=names.may_match
         ),
@@ -27296,7 +27945,7 @@ def _build_tool_settings(question: AgentInput, rules: ApprovalRules) -> OwnToolS
         ),
         asks_in_chat=question.caller.can_ask,
         delegates=valves.DELEGATION,
-        store_file=question.store_file,
+        store_file=store_file,
     )
 
 
@@ -27348,27 +27997,18 @@ def build_endpoint(valves: Valves, log: AgentLog) -> Endpoint:
     return endpoint
 
 
-def _build_run_limits(question: AgentInput) -> Limits:
-    """Return the limits of one request, and how often it is retried."""
-    expert = question.settings.expert
-    timeouts = expert.timeouts(_chosen_model(question))
-    return Limits(
-        timeouts=timeouts,
-        retries=RetryPolicy(expert.max_retries),
-        keeps_tagged_thoughts=_shows_thoughts(question),
-    )
-
-
-def _chosen_model(question: AgentInput) -> ResolvedModel:
-    """Return the model that the request or the valves name."""
-    return resolve_model(question.choose_text("agent_model", question.valves.MODEL))
-
-
-def _build_request_settings(question: AgentInput, endpoint: Endpoint) -> Settings:
+def _build_request_settings(
+    question: AgentInput, endpoint: Endpoint, model: ResolvedModel
+) -> Settings:
     """Return the fields of a request that the valves decide."""
     valves = question.valves
     caller = question.caller
     summary = valves.REASONING_SUMMARY
+    # OpenAI compacts a chat at this size, or at half of the model's window.
+    most_tokens = valves.COMPACTION_TOKENS
+    window = model.facts.context_window
+    if window:
+        most_tokens = min(most_tokens, window // 2)
     return Settings(
         effort=valves.REASONING_EFFORT or None,
         summary=None if summary == "disabled" else summary,
@@ -27377,23 +28017,9 @@ def _build_request_settings(question: AgentInput, endpoint: Endpoint) -> Setting
         parallel_tool_calls=None if valves.PARALLEL_TOOL_CALLS else False,
         defaults={
             **hash_ids("chat", caller.user_id, caller.chat_id),
-            "context_management": _build_compaction(question, endpoint),
+            "context_management": compaction_settings(most_tokens, endpoint),
         },
     )
-
-
-def _build_compaction(
-    question: AgentInput, endpoint: Endpoint
-) -> list[dict[str, Any]] | None:
-    """Return when OpenAI compacts a chat; None if it does not.
-
-    At COMPACTION_TOKENS, or at half of the model's window if that is less.
-    """
-    tokens = question.valves.COMPACTION_TOKENS
-    window = _chosen_model(question).facts.context_window
-    if window:
-        tokens = min(tokens, window // 2)
-    return compaction_settings(tokens, endpoint)
 
 
 # --------------------------------------------------------------------------------------
@@ -27510,7 +28136,7 @@ class HostRenderer:
         """`origin` made the reasoning that is carried, `sign` signs it."""
         self._native = NativeRenderer(monotonic_seconds)
         self._citations = Citations()
-        self._thoughts = ThoughtFilter(shows_thoughts=emits_thoughts)
+        self._texts = RunTexts(are_shown=emits_thoughts)
         self._origin = origin
         self._sign = sign
         self._round_start = 0
@@ -27525,7 +28151,10 @@ class HostRenderer:
         """Yield the chunks to send."""
         match event:
             case StepStarted() | StepEnded():
-                self._begin_step(event)
+                match event:
+                    case StepStarted(kind="round", parent=""):  # not one of a task
+                        self._texts.begin_round(may_call=event.may_call)
+                        self._round_start = len(self._native.shown.items)
                 yield _build_step_chunk(event, asks=self._asks)
             case RoundEnded():
                 yield from self._attach_details(event)
@@ -27561,20 +28190,13 @@ class HostRenderer:
             result["output"] = items
         return result | _metadata_fields(self._metadata)
 
-    def _begin_step(self, event: StepStarted | StepEnded) -> None:
-        """Remember where a round of the answer begins; tasks have rounds of their own."""
-        match event:
-            case StepStarted(kind="round", parent=""):
-                self._thoughts.begin_round(may_call=event.may_call)
-                self._round_start = len(self._native.shown.items)
-
     def _render_run_event(self, event: RunEvent) -> Iterator[Chunk]:
         """Yield an event of the API's run, then the files of a tool."""
         if isinstance(event, Status):
             self._note_count += 1
         if isinstance(event, RunDone):
             self._run_end = event
-        yield from self._render_shown(self._thoughts.show(event))
+        yield from self._render_shown(self._texts.feed(event))
         yield from self._render_note(_read_note(event))
         yield from _build_image_chunks(event)
 
@@ -27582,7 +28204,7 @@ class HostRenderer:
         """Yield a note as if the model had said it; its index is no other item's."""
         if not note:
             return
-        index = -1 - len(self._native.shown.items)
+        index = self._texts.new_index()
         item = {"type": "message", "phase": "commentary", "id": f"note_{index}"}
         yield from self._native.render(ItemAdded(index, item))
         yield from self._native.render(ItemDone(index, item, shown=note))
@@ -27602,12 +28224,12 @@ class HostRenderer:
         thought_index = self._find_thought()
         needs_carrier = event.continues or bool(event.notes.get("allowed"))
         if thought_index is None and needs_carrier:
-            yield from self._render_shown(self._thoughts.build_carrier())
+            yield from self._render_shown(self._texts.build_carrier())
             thought_index = self._find_thought()
         if thought_index is None:
             return
         items_and_texts = [
-            (item, self._thoughts.get_text(index)) for index, item in event.items
+            (item, self._texts.get_text(index)) for index, item in event.items
         ]
         details = write_details(
             event.name,
@@ -27638,7 +28260,7 @@ class ClientRenderer:
     ) -> None:
         """Take the fields that every chunk repeats."""
         self._chunks = ChunkRenderer(completion_id, created, model)
-        self._thoughts = ThoughtFilter(shows_thoughts=emits_thoughts)
+        self._texts = RunTexts(are_shown=emits_thoughts)
         self._items: dict[int, Item] = {}
         self._run_end = RunDone(CUT)
         self._metadata: RunMetadata | None = None
@@ -27647,18 +28269,20 @@ class ClientRenderer:
         """Yield the chunks to send."""
         match event:
             case StepStarted(kind="round", parent=""):
-                self._thoughts.begin_round(may_call=event.may_call)
+                self._texts.begin_round(may_call=event.may_call)
             case ExecutionEnded():
                 self._metadata = event.metadata
                 fields = _metadata_fields(event.metadata)
                 yield {**self._chunks.head, "choices": [], **fields}
             case _ if not isinstance(event, AgentOnlyEvent):
-                for shown in self._thoughts.show(event):
+                for shown in self._texts.feed(event):
                     self._store_item(shown)
                     yield from self._chunks.render(shown)
                 note = _read_note(event)
                 if note:
-                    yield from self._chunks.render(TextDelta(-1, "reasoning", 0, note))
+                    index = self._texts.new_index()
+                    said = TextDelta(index, "reasoning", 0, note)
+                    yield from self._chunks.render(said)
                 for chunk in _build_image_chunks(event):
                     yield {**self._chunks.head, **chunk}
 
@@ -27696,10 +28320,14 @@ class PipelineCall(NamedTuple):
     """One call of the pipeline, with what is needed to answer it."""
 
     question: AgentInput
-    caller: PipelineCaller
     connections: Connections
     own_tools: OwnToolPool
     log: AgentLog
+
+    @property
+    def caller(self) -> PipelineCaller:
+        """Who asks."""
+        return self.question.caller
 
 
 async def stream_answer(call: PipelineCall) -> AsyncGenerator[AnswerPiece, None]:
@@ -27760,12 +28388,14 @@ async def _open_run(
         offer = await call.own_tools.open_tools(
             call.question.settings, key, log, files, call.question.messages
         )
-        question = call.question._replace(
-            tools=offer.tools,
-            notices=(*call.question.notices, *offer.problems),
-            store_file=files.store if caller.host_reads else None,
+        request = build_agent_request(
+            call.question,
+            endpoint,
+            call.connections,
+            log,
+            offer,
+            files.store if caller.host_reads else None,
         )
-        request = build_agent_request(question, endpoint, call.connections, log)
         expert = call.question.settings.expert
         audit = open_audit_log(expert, log, endpoint.host)
         if audit:
@@ -27892,7 +28522,6 @@ def _build_task(
 
 
 def _new_completion_id() -> str:
-    """Return the id of a chat completion."""
     return f"chatcmpl-{new_ulid()}"
 
 
@@ -28021,7 +28650,6 @@ class _UnloggedAnswer(dict[str, Any]):
     """A complete answer; the server writes its `repr` to the log."""
 
     def __repr__(self) -> str:
-        """Return nothing of the content."""
         return "a whole answer"
 
 
@@ -28040,15 +28668,27 @@ class Pipeline:
         """What the log has said today about requests and valves."""
         self._repairs = RepairMemory()
         self._pictures = PictureMemory()
+        self._listed = ModelList()
         self._shown_notices = RecentTexts(seconds=_NOTICE_SECONDS)
         self._restore_sigterm: Callable[[], object] | None = None
         self._bridge = AsyncBridge(error_chunk(_STOPPED_TEXT), self._close_all)
 
     def pipelines(self) -> list[dict[str, str]]:
-        """Return the agents as models."""
+        """Return the agents as models, and ask their server for its own.
+
+        OpenAI's and Azure's is not asked: only the contexts of its models count here.
+        """
+        with suppress(InvalidRequest):
+            valves = usable_settings(self.valves).valves
+            endpoint = build_endpoint(valves, AgentLog(new_ulid()[-10:]))
+            if not endpoint.serves_openai:
+                self._bridge.begin(self._refresh_models(endpoint))
         return [
             {"id": strategy, "name": name} for strategy, name in STRATEGY_NAMES.items()
         ]
+
+    async def _refresh_models(self, endpoint: Endpoint) -> None:
+        self._listed.refresh(endpoint, self._connections)
 
     async def on_startup(self) -> None:
         """Let more answers wait at once, and end them when the server is stopped."""
@@ -28099,8 +28739,9 @@ class Pipeline:
             is_new=self._shown_notices.first_time,
             repairs=self._repairs,
             pictures=self._pictures,
+            listed=self._listed,
         )
-        call = PipelineCall(question, caller, self._connections, self._own_tools, log)
+        call = PipelineCall(question, self._connections, self._own_tools, log)
         try:
             if caller.streams:
                 return self._bridge.stream(stream_answer(call))
@@ -28157,7 +28798,6 @@ def _is_from_inlet(body: Mapping[str, Any], valves: Valves) -> bool:
 
 
 def _context_signer(valves: Valves) -> Sign:
-    """Return what signs the context."""
     secret = signing_secret(read_api_key(valves))
     return signer(secret, "gpt5_agent context")
 

@@ -707,9 +707,13 @@ def read_api_error(wire: object) -> ApiError:
     exact = metadata.get("error_type") or as_mapping(wire).get("error_type")
     if code == "invalid_prompt":
         code = as_text(exact) or code
+    kind = as_text(fields.get("type")) or as_text(exact) or None
+    # llama.cpp's code repeats the status (recorded, b10434 and b11434).
+    if kind == "exceed_context_size_error":
+        code = "context_length_exceeded"
     return ApiError(
         code=code,
-        type=as_text(fields.get("type")) or as_text(exact) or None,
+        type=kind,
         param=as_text(fields.get("param")) or None,
         message=f"{message} {raw}".strip(),
         notice=_read_notice(fields.get("misalignment")),
@@ -1082,7 +1086,7 @@ class Endpoint:
     @property
     def host(self) -> str:
         """The server's name; raises the same error as `url`."""
-        return urlsplit(_normalize_base_url(self.base_url)).hostname or ""
+        return _host_of(self.base_url)
 
     def name_server(self, sentence: str) -> str:
         """Return `sentence` about OpenAI as one about this server."""
@@ -1171,7 +1175,12 @@ class Endpoint:
         return {**headers, **self.extra_headers}
 
 
-@lru_cache(maxsize=32)  # an answer asks for the server's name about ten times
+@lru_cache(maxsize=32)  # an answer asks for the server's name about twenty times
+def _host_of(base_url: str) -> str:
+    return urlsplit(_normalize_base_url(base_url)).hostname or ""
+
+
+@lru_cache(maxsize=32)
 def _normalize_base_url(text: str) -> str:
     """Return an address that paths like `/responses` can be added to.
 
@@ -1459,6 +1468,9 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
     "incomplete": {
         "max_output_tokens": "The answer reached its length limit. Raise the maximum "
         "number of output tokens, or ask the model to continue.",
+        "context_length_exceeded": "The model's context is full, which ended the answer. "
+        "Ask the model to continue; if that is refused, start a new chat, or choose a "
+        "model with a larger context.",
         "content_filter": "OpenAI's content filter interrupted the answer. Rephrase the "
         "question.",
         "max_messages": "The answer reached the limit of messages per answer. Ask the "
@@ -5013,8 +5025,8 @@ def unknown_words(
 # A valve that holds a JSON object with documented keys.
 #
 # One such valve replaces many fields that are rarely changed. Its keys are checked one by
-# one: a number out of its range becomes the nearest allowed one (seed 000, section 3.3),
-# a key with any other invalid value gets its default, and the others still apply.
+# one: a number out of its range becomes the nearest allowed one, a key with any other
+# invalid value gets its default, and the others still apply.
 # --------------------------------------------------------------------------------------
 
 
@@ -5818,7 +5830,6 @@ class UsageTable:
     """The tables, and what is still to be added to them."""
 
     def __init__(self) -> None:
-        """Touch nothing yet."""
         self.problem = ""
         self._due: dict[tuple[str, str, str], tuple[UsageRow, Purchases]] = {}
         self._writer: asyncio.Task[None] | None = None
@@ -5955,7 +5966,6 @@ async def _run_with_tables(*statements: tuple[str, object]) -> list[Sequence[obj
 
 
 def _read_row(row: Sequence[object]) -> UsageRow:
-    """Return a row of the table."""
     user_id, day, model, requests, input_tokens, cached, output_tokens, money = row
     return UsageRow(
         user_id=str(user_id),
@@ -6327,7 +6337,6 @@ class UsageReport:
         today: date,
         save_file: SaveFile | None = None,
     ) -> None:
-        """Take who asks."""
         self._table = table
         self._facts = facts
         self._today = today
@@ -6972,15 +6981,13 @@ class _Tracer(Protocol):
 class _Counter(Protocol):
     """OpenTelemetry's."""
 
-    def add(self, amount: float, attributes: _Attributes) -> None:
-        """Count."""
+    def add(self, amount: float, attributes: _Attributes) -> None: ...
 
 
 class _Histogram(Protocol):
     """OpenTelemetry's."""
 
-    def record(self, amount: float, attributes: _Attributes) -> None:
-        """Note a number."""
+    def record(self, amount: float, attributes: _Attributes) -> None: ...
 
 
 class _Meter(Protocol):
@@ -7030,7 +7037,6 @@ class ServerWords:
     """The words of servers that are kept apart, for all calls of the pipe."""
 
     def __init__(self) -> None:
-        """Know none yet."""
         self._known: set[str] = set()
 
     def known_or_other(self, word: str) -> str:
@@ -7047,7 +7053,6 @@ class Telemetry:
     """What the host's collector learns of one call of the pipe."""
 
     def __init__(self, facts: CallFacts, words: ServerWords) -> None:
-        """Measure nothing yet."""
         self._facts = facts
         self._words = words
         self._run: _Run | None = None
@@ -7170,7 +7175,6 @@ class _Run:
             return await anext(events, None)
 
     def _note(self, words: EventWords) -> None:
-        """Note an event."""
         match words.word:
             case "text" if not self._has_text:
                 self._has_text = True
@@ -7477,7 +7481,6 @@ class NameCheck:
     """Looks names up when an administrator asks, at most once a minute."""
 
     def __init__(self) -> None:
-        """Know nothing yet."""
         self._texts = ("", "")
         self._until = 0.0
         self._problem = ""

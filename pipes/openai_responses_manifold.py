@@ -109,6 +109,7 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    PrivateAttr,
     SkipValidation,
     StrictBool,
     StrictStr,
@@ -116,6 +117,7 @@ from pydantic import (
     ValidationError,
     ValidationInfo,
     field_validator,
+    model_validator,
 )
 from pydantic.alias_generators import to_camel
 
@@ -637,9 +639,13 @@ def read_api_error(wire: object) -> ApiError:
     exact = metadata.get("error_type") or as_mapping(wire).get("error_type")
     if code == "invalid_prompt":
         code = as_text(exact) or code
+    kind = as_text(fields.get("type")) or as_text(exact) or None
+    # llama.cpp's code repeats the status (recorded, b10434 and b11434).
+    if kind == "exceed_context_size_error":
+        code = "context_length_exceeded"
     return ApiError(
         code=code,
-        type=as_text(fields.get("type")) or as_text(exact) or None,
+        type=kind,
         param=as_text(fields.get("param")) or None,
         message=f"{message} {raw}".strip(),
         notice=_read_notice(fields.get("misalignment")),
@@ -1081,6 +1087,9 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
     "incomplete": {
         "max_output_tokens": "The answer reached its length limit. Raise the maximum "
         "number of output tokens, or ask the model to continue.",
+        "context_length_exceeded": "The model's context is full, which ended the answer. "
+        "Ask the model to continue; if that is refused, start a new chat, or choose a "
+        "model with a larger context.",
         "content_filter": "OpenAI's content filter interrupted the answer. Rephrase the "
         "question.",
         "max_messages": "The answer reached the limit of messages per answer. Ask the "
@@ -5970,14 +5979,13 @@ def _candidates(refusal: Refusal) -> Iterator[Trial]:
 def _by_code_or_words(refusal: Refusal) -> Iterator[Trial]:
     """Yield the repair for refusals whose place is not what has to be changed."""
     words = refusal.words
-    kinds = {item_type(row.item) for row in refusal.sent.items}
     last = refusal.sent.last_name
     if refusal.error.code == _UNREAD:
         yield Trial(LeaveOutReasoning(last))
     # "Container is expired." names no place; "Expected container_id: cntr_..." a chat
     # met in every further turn (pydantic/pydantic-ai 7461).
     container = _CONTAINER.search(words)
-    if container and "code_interpreter_call" in kinds:
+    if container:
         repair: Repair = LeaveOutKind("code_interpreter_call", last)
         yield Trial(repair, is_lasting=refusal.is_own_phrase(container[0]))
     unanswered = _TEXT_BEFORE_OUTPUT.search(words)
@@ -5985,7 +5993,7 @@ def _by_code_or_words(refusal: Refusal) -> Iterator[Trial]:
         yield Trial(MoveMessages(), is_lasting=refusal.is_own_phrase(unanswered[0]))
     # Behind "Supported values are" stand the types that the server does take.
     refused = words.partition("upported values")[0]
-    for kind in sorted(APPENDED & kinds):
+    for kind in sorted(APPENDED):
         if kind in refused:
             # Every request with the item has its bare type.
             is_lasting = refusal.is_own_phrase(f"'{kind}'")
@@ -6096,9 +6104,8 @@ def _by_id(refusal: Refusal) -> Iterator[Trial]:
 
 def _by_unreadable_reasoning(refusal: Refusal) -> Iterator[Trial]:
     """Yield the repair for encrypted reasoning that the server's words are about."""
-    has_encrypted = any(is_encrypted(row.item) for row in refusal.sent.items)
     unreadable = _UNREADABLE.search(refusal.words)
-    if has_encrypted and unreadable:
+    if unreadable:
         repair = LeaveOutReasoning(refusal.sent.last_name)
         yield Trial(repair, is_lasting=refusal.is_own_phrase(unreadable[0]))
 
@@ -8658,7 +8665,7 @@ class Endpoint:
     @property
     def host(self) -> str:
         """The server's name; raises the same error as `url`."""
-        return urlsplit(_normalize_base_url(self.base_url)).hostname or ""
+        return _host_of(self.base_url)
 
     def name_server(self, sentence: str) -> str:
         """Return `sentence` about OpenAI as one about this server."""
@@ -8747,7 +8754,12 @@ class Endpoint:
         return {**headers, **self.extra_headers}
 
 
-@lru_cache(maxsize=32)  # an answer asks for the server's name about ten times
+@lru_cache(maxsize=32)  # an answer asks for the server's name about twenty times
+def _host_of(base_url: str) -> str:
+    return urlsplit(_normalize_base_url(base_url)).hostname or ""
+
+
+@lru_cache(maxsize=32)
 def _normalize_base_url(text: str) -> str:
     """Return an address that paths like `/responses` can be added to.
 
@@ -9073,13 +9085,19 @@ def _find_cause(
     """Return the word of the sentence, what cannot be reached, and the reason."""
     reason = _reason(error)
     match error:
-        case aiohttp.ClientProxyConnectionError():
-            parts = urlsplit(proxy or "")
+        # With a proxy no other name is looked up here.
+        case (
+            aiohttp.ClientProxyConnectionError() | aiohttp.ClientConnectorDNSError()
+        ) if proxy:
+            parts = urlsplit(proxy)
             port = f":{parts.port}" if parts.port else ""
             word = "proxy" if endpoint.proxy.strip() else "environment_proxy"
             return word, f"{parts.hostname}{port}", reason
         case aiohttp.ClientHttpProxyError():
             return "tunnel", endpoint.host, f"HTTP {error.status}"
+        # The limit is one for the connection to the proxy and for the proxy's own.
+        case aiohttp.ServerTimeoutError() if proxy:
+            return "tunnel", endpoint.host, "it takes too long"
         case aiohttp.ClientConnectorCertificateError():
             cause = getattr(error.certificate_error, "verify_message", "")
             return "certificate", endpoint.host, f": {cause}" if cause else ""
@@ -10508,6 +10526,26 @@ def read_models(answer: object) -> dict[str, str]:
     return days
 
 
+def read_context_windows(answer: object) -> dict[str, int]:
+    """Return the context windows that `GET /models` names, by model.
+
+    llama.cpp's are in `meta.n_ctx`, for one chat even if several share the server's
+    memory (recorded, b10434). With one model it ignores the name that it is asked for:
+    the empty name has the window of any.
+    """
+    rows = as_list(as_mapping(answer).get("data"))[:_MAX_MODELS]
+    windows: dict[str, int] = {}
+    for entry in rows:
+        row = as_mapping(entry)
+        name = as_text(row.get("id"))[:_MAX_MODEL_ID]
+        tokens = as_mapping(row.get("meta")).get("n_ctx")
+        if name and isinstance(tokens, int) and tokens > 1:
+            windows[name] = tokens
+            if len(rows) == 1:
+                windows[""] = tokens
+    return windows
+
+
 _ISO_DATE_LENGTH = 10
 _MAX_MODEL_ID = 200
 _MAX_MODELS = 1000
@@ -11643,6 +11681,8 @@ class _TaggedText:
         """Return `text` without an end that may be the beginning of a tag."""
         longest = 0
         for tag in tags:
+            if tag[0] not in text[1 - len(tag) :]:
+                continue  # most texts: each delta of an answer comes here
             for length in range(min(len(tag) - 1, len(text)), longest, -1):
                 if text.endswith(tag[:length]):
                     longest = length
@@ -11949,6 +11989,8 @@ class Limits(NamedTuple):
     it is the model's own text."""
     keeps_tagged_thoughts: bool = True
     """Whether such a thought is shown, and sent again."""
+    context_window: int | None = None
+    """The tokens that the model can take and write together, where they are known."""
 
 
 class Attempts:
@@ -12064,16 +12106,20 @@ class Attempts:
         return self.deadlines.paused()
 
     def _end_if_cut_off(self) -> None:
-        """Name the length limit of an answer that ended there.
+        """Name the limit of an answer that ended there.
 
-        llama.cpp calls every answer complete (recorded); OpenAI says so itself.
+        llama.cpp calls every answer complete (recorded); OpenAI says so itself. In a full
+        context input and output are exactly the window. With `--context-shift` they can
+        be more, and the answer is complete (measured, b10434).
         """
         most = self.request.max_output_tokens
         used = self.response.usage
-        if self.response.ending != COMPLETED or not most or not used:
+        if self.response.ending != COMPLETED or self.endpoint.serves_openai or not used:
             return
-        if used.output >= most and not self.endpoint.serves_openai:
+        if most and used.output >= most:
             self.response.ending = ending_of_incomplete("max_output_tokens")
+        elif used.total == self.limits.context_window:
+            self.response.ending = ending_of_incomplete("context_length_exceeded")
 
     def _end_if_used_up(self) -> None:
         """End a run that wants to continue but has used up what `limits.spent` counts.
@@ -15416,6 +15462,137 @@ def _read_bits(bits: str) -> str:
 
 
 # --------------------------------------------------------------------------------------
+# owui_chat.storage.shown_text
+#
+# Refers a model's text to the text that the chat shows, so that it is stored once.
+#
+# The shown text often differs a little from the model's: the host strips its ends, links
+# to sources become numbers, and two parts of a message become one text. Then the stored
+# message has pieces in the place of its text: a string is the model's own, and a pair is
+# the start and the length of what it has in common with the shown text.
+#
+#     shown   "Rain. [1]"
+#     model   "Rain. ([a.example](https://a.example))
+# "
+#     stored  [[0, 6], "([a.example](https://a.example))
+# "]
+#
+# Who reads the pieces has to know that the shown text is still the same.
+# --------------------------------------------------------------------------------------
+
+
+_LEAST = 24
+"""Characters in common: fewer are hardly longer than their pair."""
+_LEAST_IN_ALL = 128
+"""The references themselves and the digest of the shown text take about half of them."""
+_AHEAD = 4096
+"""How much of the shown text is searched for what the model wrote next."""
+_MOST_OWN = 8192
+"""Characters without a counterpart, each of which is searched for; then the text is
+another one."""
+
+_ModelPiece = str | list[int]
+
+
+def refer_to_shown(item: Item, shown: str) -> Item:
+    """Return a message with pieces of `shown` in the place of its texts.
+
+    It is the `item` itself if that is not shorter.
+    """
+    shown = shown.strip()
+    place = common = 0
+    parts: list[Item] = []
+    for part in content_parts(item.get("content")):
+        field = _shown_field(part)
+        text = part.get(field)
+        pieces = _common_pieces(text, shown, place) if isinstance(text, str) else None
+        if pieces is None:
+            return item
+        parts.append({**part, field: pieces})
+        pairs = [piece for piece in pieces if isinstance(piece, list)]
+        place = sum(pairs[-1])
+        common += sum(length for _, length in pairs)
+    return {**item, "content": parts} if common >= _LEAST_IN_ALL else item
+
+
+def refers_to_shown(item: Item) -> bool:
+    """Say whether a message has pieces in the place of its texts."""
+    parts = content_parts(item.get("content"))
+    return any(isinstance(part.get(_shown_field(part)), list) for part in parts)
+
+
+def restore_from_shown(item: Item, shown: str) -> Item:
+    """Return a message with its texts; `shown` is what `refer_to_shown` was given."""
+    shown = shown.strip()
+    parts: list[Item] = []
+    for part in content_parts(item.get("content")):
+        field = _shown_field(part)
+        pieces = part.get(field)
+        if isinstance(pieces, list):
+            parts.append({**part, field: _joined_pieces(pieces, shown)})
+        else:
+            parts.append(part)
+    return {**item, "content": parts}
+
+
+def _shown_field(part: Item) -> str:
+    return "refusal" if part.get("type") == "refusal" else "text"
+
+
+def _joined_pieces(pieces: Sequence[Any], shown: str) -> str:
+    texts: list[str] = []
+    for piece in pieces:
+        if isinstance(piece, str):
+            texts.append(piece)
+        else:
+            start, length = piece
+            texts.append(shown[start : start + length])
+    return "".join(texts)
+
+
+def _common_pieces(text: str, shown: str, place: int) -> list[_ModelPiece] | None:
+    """Return `text` as pieces, of which `shown` has some behind `place`; else None."""
+    pieces: list[_ModelPiece] = []
+    own_start = at = 0
+    own_length = 0
+    while at + _LEAST <= len(text):
+        found = shown.find(text[at : at + _LEAST], place, place + _AHEAD)
+        if found < 0:
+            at += 1
+            own_length += 1
+            if own_length > _MOST_OWN:
+                return None
+            continue
+        length = _common_length(text, at, shown, found)
+        if own_start < at:
+            pieces.append(text[own_start:at])
+        pieces.append([found, length])
+        own_start = at = at + length
+        place = found + length
+    if own_start < len(text):
+        pieces.append(text[own_start:])
+    has_common = any(isinstance(piece, list) for piece in pieces)
+    return pieces if has_common else None
+
+
+def _common_length(text: str, at: int, shown: str, place: int) -> int:
+    """Return how many characters are the same from two places on.
+
+    Slices are compared in halves: character by character, a long text takes
+    milliseconds.
+    """
+    low = 0
+    high = min(len(text) - at, len(shown) - place)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if text[at + low : at + middle] == shown[place + low : place + middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+# --------------------------------------------------------------------------------------
 # owui_chat.storage.signature
 #
 # Signatures of what is stored in a chat, which its owner can read and change.
@@ -15532,8 +15709,9 @@ def _sorted_json(value: object) -> bytes:
 # which is read and never written (docs/reference/markers.md, "Stored items of earlier
 # pipes"). A record has the same form in both, with these differences: only ours have
 # `origin`, `shown` and `signature`, and in ours `payload` may be a list, the items that
-# one marker names. `repairs` are those of the chat's items, which the server refused.
-# Earlier pipes listed records in `dead` whose reasoning is not sent again.
+# one marker names, whose last message may refer to the shown text. `repairs` are those of
+# the chat's items, which the server refused. Earlier pipes listed records in `dead` whose
+# reasoning is not sent again.
 #
 # The owner of a chat can write anything into its row, and whoever clones a shared chat
 # takes it along. So a record is signed. One without a valid signature, of an earlier
@@ -15545,9 +15723,12 @@ def _sorted_json(value: object) -> bytes:
 # --------------------------------------------------------------------------------------
 
 
-_SEED_KEY = "openai_responses_pipe"
-_PREFIX = f"{_SEED_KEY}:"
+_CHAT_KEY = "openai_responses_pipe"
+_PREFIX = f"{_CHAT_KEY}:"
 _VERSION = 5
+_REFERRING_VERSION = 6
+"""Of the signature of a record that refers to the shown text: a reader that knows no
+references takes such a record for one of somebody else."""
 
 UNSHOWN_TEXT: Item = {"type": "output_text", "annotations": []}
 """A part without text; its text is the one behind the marker."""
@@ -15558,8 +15739,9 @@ class Record(NamedTuple):
 
     `model` is the host's full model id, `created_at` seconds in UTC. If the text part
     of a message in `payload` has no `text`, the text behind the marker is its text. If
-    it has one, it counts as long as `shown` is the digest of the text behind the
-    marker. Commentary without `shown` has no text in the chat.
+    it has one, or refers to pieces of the shown text (`shown_text`), that counts as long
+    as `shown` is the digest of the text behind the marker. Commentary without `shown`
+    has no text in the chat.
     """
 
     ulid: str
@@ -15610,7 +15792,7 @@ def write_records(
 ) -> dict[str, Any]:
     """Return the JSON value for the key of one message."""
     items = {
-        ulid: sign_object(_wire(record), sign, _VERSION, ulid)
+        ulid: sign_object(_wire(record), sign, _signed_version(record.payload), ulid)
         for ulid, record in records.items()
     }
     value: dict[str, Any] = {"__v": _VERSION, "items": items}
@@ -15620,7 +15802,7 @@ def write_records(
 
 def is_pipe_key(key: str) -> bool:
     """Say whether a top-level key of a chat holds records, of any writer."""
-    return key.startswith(_PREFIX) or key == _SEED_KEY
+    return key.startswith(_PREFIX) or key == _CHAT_KEY
 
 
 def read_records(chat: JsonObject, sign: Sign | None) -> dict[str, Record]:
@@ -15675,7 +15857,7 @@ def _read_record(ulid: str, wire: JsonObject, sign: Sign | None) -> Record | Non
     Of one that we did not sign nothing is used that could instruct the model.
     """
     payload = _read_payload(wire.get("payload"))
-    is_ours = is_signed(wire, sign, _VERSION, ulid)
+    is_ours = is_signed(wire, sign, _signed_version(payload), ulid)
     if not is_ours:
         payload = _keep_unsigned_safe(payload)
     if not payload:
@@ -15694,6 +15876,12 @@ def _read_record(ulid: str, wire: JsonObject, sign: Sign | None) -> Record | Non
         origin=read_origin(wire.get("origin"), own_name),
         shown=str(wire.get("shown") or "") if is_ours else "",
     )
+
+
+def _signed_version(payload: Sequence[Item]) -> int:
+    """Return the version in the signature of a record with these items."""
+    refers = bool(payload) and refers_to_shown(payload[-1])
+    return _REFERRING_VERSION if refers else _VERSION
 
 
 def _read_payload(value: object) -> tuple[Item, ...]:
@@ -15788,7 +15976,7 @@ def prune(
     present: dict[str, JsonObject] = {}
     for key, value in values.items():
         # The key of earlier pipes is never written.
-        if key in (own_key, _SEED_KEY) or not isinstance(value, Mapping):
+        if key in (own_key, _CHAT_KEY) or not isinstance(value, Mapping):
             continue
         if not messages or has_ended.get(key):
             present[key] = value
@@ -16086,10 +16274,11 @@ class _RunHistory:
         items = self._take_items(ulid, end)
         if not items:
             return _PlacedCall([], _call_item(call), [])
-        # Of a record that is not signed only the chat's own words count.
+        # The card has the words of a call that was made here, and of a record that is
+        # not signed only the chat's own words count.
         item = items.pop()
         if not item.get("name"):
-            item = _call_item(call)
+            item = {**item, **_call_item(call)}
         behind: list[Item] = []
         following = self._items.get(ulid, [])[end:]
         # Recorded: the API compacts behind the last item of a response (8 of 8).
@@ -16117,7 +16306,7 @@ class _RunHistory:
         if items and item_type(items[-1]) == "message":
             shown = self._shown[piece.ulid]
             if shown and shown == text_digest(piece.text):
-                return items
+                return [*items[:-1], restore_from_shown(items[-1], piece.text)]
             # Open WebUI joins neighboring messages and drops `phase`
             # (utils/misc.py:408). It does not return the text of commentary, so the text
             # at its marker is another one.
@@ -16361,7 +16550,7 @@ Chunk = dict[str, Any]
 Chunks = Iterator[Chunk]
 
 METADATA_KEY = "execution_metadata"
-"""The seed's name of what an agent's answer took."""
+"""The specified name of what an agent's answer took."""
 
 
 def host_usage(ended: RunDone) -> Chunk:
@@ -16789,7 +16978,7 @@ def image_name(media_type: str) -> str:
 
 
 MAX_TOOL_FILE_BYTES = 5 * 1024 * 1024
-"""Of one file that a tool returns (seed 000, section 4.8)."""
+"""Of one file that a tool returns, as specified (docs/reference/specification.md, P12)."""
 
 # A sentence may end behind an address: its last character is no punctuation.
 _CONTAINER_ADDRESS = re.compile(r"sandbox:/[^\s()<>\[\]\"']*[^\s()<>\[\]\"'.,;:!?]")
@@ -17381,6 +17570,7 @@ def closing_commentary(output: Sequence[Item]) -> Item | None:
 _GAP = "\n\n"
 _FINISH_REASONS = {
     "max_output_tokens": "length",
+    "context_length_exceeded": "length",
     "max_messages": "length",
     "content_filter": "content_filter",
 }
@@ -17642,9 +17832,11 @@ class AnswerFigures(NamedTuple):
 def closing_line(figures: AnswerFigures) -> str:
     """Return the line: time, tokens and cost, then the rest, as far as it is known.
 
-    A phone shows about 40 characters.
+    A phone shows about 40 characters, so what nobody should miss comes first.
     """
     parts = [_beginning(figures)]
+    if not figures.failed_attempts:
+        parts += figures.note_subjects
     if figures.usage:
         parts.append(f"{figures.usage.total:,} tokens")
     if figures.cost is not None:
@@ -17659,9 +17851,7 @@ def closing_line(figures: AnswerFigures) -> str:
     if figures.window_share > _NOTABLE_SHARE:
         parts.append(f"context {figures.window_share}% full")
     if figures.notes and not figures.failed_attempts:
-        subjects = ", ".join(figures.note_subjects)
-        count = plural(figures.notes, "note")
-        parts.append(f"{count} ({subjects})" if subjects else count)
+        parts.append(plural(figures.notes, "note"))
     if figures.usage_note:
         parts.append(figures.usage_note)
     return " · ".join(parts)
@@ -17680,7 +17870,6 @@ def _beginning(figures: AnswerFigures) -> str:
 
 
 def _duration(seconds: float) -> str:
-    """Return a duration as people say it."""
     whole = round(seconds)
     if whole == 0:
         return "under a second"
@@ -17829,7 +18018,6 @@ class OutputItems:
     """Makes the events; `items` and `files` are what the host has stored so far."""
 
     def __init__(self) -> None:
-        """Start without items."""
         self.items: list[Item] = []
         self.files: list[Item] = []
         self._turn_start = 0
@@ -17875,8 +18063,12 @@ class OutputItems:
         return self.end(index, {**self.items[index], **fields})
 
     def add(self, item: Item) -> Chunks:
-        """Yield the events of an item that is complete at once."""
-        yield self.begin(item)
+        """Yield the event of an item that is complete at once.
+
+        Host and page append an item that ends without a beginning. A second event would
+        send it again, and all items to those who read a shared chat.
+        """
+        self.items.append(item)
         yield self.end(len(self.items) - 1, item)
 
     def add_marker(self, marker: str) -> Chunks:
@@ -18005,7 +18197,6 @@ class Commentary:
     """
 
     def __init__(self, shown: OutputItems) -> None:
-        """Begin at the next place."""
         self.host_index = len(shown.items)
         self._shown = shown
         self._quoted: list[str] = []
@@ -18322,16 +18513,20 @@ class NativeRenderer:
             yield from self.shown.add_marker(marker)
         yield from self.shown.show_files(is_last=True)
         yield from _end_after_code(self.shown)
+        # In no native event: Open WebUI ignores `response.incomplete` with its usage, and
+        # a `response.completed` would replace all items (utils/response.py:714). In the
+        # chunk of the last line, because it sends each chunk to the page.
+        lines: list[Chunk] = []
         if self._has_closing_line(event):
-            yield closing_chunk(closing_line(self._figures(event)), event.metadata)
+            line = closing_line(self._figures(event))
+            lines.append(closing_chunk(line, event.metadata))
         if self.advice:
-            yield status_chunk(self.advice)
+            lines.append(status_chunk(self.advice))
         usage = host_usage(event)
         if usage:
-            # In a chunk of its own: Open WebUI ignores `response.incomplete` with its
-            # usage, and a `response.completed` would replace all items
-            # (utils/response.py:714).
-            yield {"choices": [{"index": 0, "delta": {}}], **usage}
+            last = lines.pop() if lines else {"choices": [{"index": 0, "delta": {}}]}
+            lines.append({**last, **usage})
+        yield from lines
         if ending.is_failure and not self.advice:
             # Without choices it keeps the text and stores the error; an exception would
             # lose the text (utils/middleware.py:4939).
@@ -19197,7 +19392,6 @@ def _apply_injected_context(
 
 
 def _input_texts(message: UserMessage) -> list[str]:
-    """Return the texts of a message."""
     return [part["text"] for part in message.content if _is_input_text(part)]
 
 
@@ -20257,7 +20451,6 @@ class HostedItems:
     """Shows the items of one run; a type without a card is not shown."""
 
     def __init__(self, shown: OutputItems) -> None:
-        """Take the list of items that they join."""
         self._shown = shown
         self._open: dict[int, _HostedItem] = {}
 
@@ -20500,6 +20693,9 @@ HOSTED_CARDS: Mapping[str, type[_HostedItem]] = {
 
 Carrier = Literal["markers", "output", "details"]
 
+_PLAIN_CALL = {"type", "call_id", "name", "arguments"}
+"""The fields of a call of which the host's card has every one."""
+
 
 class RecordScope(NamedTuple):
     """The common fields of all records of one message, and where they are stored."""
@@ -20544,6 +20740,8 @@ class Recorder:
         message can end twice (`loop/response.py`)."""
         self._ended: set[int] = set()
         """The output indexes of items that have waited for a record."""
+        self._made_calls: set[object] = set()
+        """The ids of calls whose outputs are there."""
         self._after_message = False
         """Whether the answer has a message already: a later one needs a marker, because
         the host joins the texts of neighboring messages (utils/misc.py:408)."""
@@ -20589,6 +20787,8 @@ class Recorder:
                 self._wait(event.output_index, [_stored_message(event.item)])
             case ItemDone():
                 self._wait(event.output_index, self._kept_rows(stored_item(event)))
+            case ToolOutput():
+                self._made_calls.add(event.item["call_id"])
             case RunDone():
                 yield from self._close(event)
 
@@ -20628,8 +20828,10 @@ class Recorder:
         if self._last_commentary:
             ended, record = self._last_commentary
             if ended.item == closing_commentary(event.output):
+                message = refer_to_shown(record.payload[-1], ended.shown)
+                payload = (*record.payload[:-1], message)
                 shown = text_digest(ended.shown)
-                yield NewRecord(record._replace(shown=shown), None)
+                yield NewRecord(record._replace(payload=payload, shown=shown), None)
         self._drop_trailing_reasoning()
         if self._pending:
             record = self._take_record()
@@ -20755,7 +20957,15 @@ class Recorder:
     def _take_record(self, message: Item | None = None) -> Record:
         """Return a record of what is pending, and of a message if there is one."""
         ulid, created_at = self._new_id_and_time()
-        payload = [item for _, item in self._pending]
+        payload: list[Item] = []
+        for _, item in self._pending:
+            if item.keys() == _PLAIN_CALL and item["call_id"] in self._made_calls:
+                # The chat gives back what the card has. The names stay, because their
+                # order belongs to the bytes. A call that the host makes is kept whole:
+                # the host writes its arguments anew.
+                payload.append({**item, "name": None, "arguments": None})
+            else:
+                payload.append(item)
         if message is not None:
             payload.append(message)
         self._pending = []
@@ -20775,11 +20985,15 @@ def _with_ended_message(record: Record, ended: ItemDone, text: str) -> Record:
     A message that is all text needs no item of its own behind others.
     """
     payload = [item for item in record.payload if not _is_placeholder(item)]
-    kept = omit_shown_text(_stored_message(ended.item), ended.shown)
+    whole = _stored_message(ended.item)
+    kept = omit_shown_text(whole, ended.shown)
+    if kept is whole:
+        kept = refer_to_shown(whole, ended.shown)
     is_plain = kept.get("content") == [UNSHOWN_TEXT] and not kept.get("phase")
     if not payload or not is_plain or item_type(payload[-1]) == "message":
         payload.append(kept)
-    shown = "" if ended.shown == text else text_digest(ended.shown)
+    is_same = ended.shown == text and not refers_to_shown(kept)
+    shown = "" if is_same else text_digest(ended.shown)
     return record._replace(payload=tuple(payload), shown=shown)
 
 
@@ -20791,6 +21005,401 @@ def _is_placeholder(item: Item) -> bool:
 def _stored_message(item: Item) -> Item:
     """Return a message as it is stored; its short form has no type."""
     return {**strip_for_replay(item), "type": "message"}
+
+
+# --------------------------------------------------------------------------------------
+# settings.table
+#
+# How a valve is written: as a field of a class, with all that is known of it.
+#
+# The name and the type are those of the field, so that mypy follows who reads it. From the
+# row come the default, the bounds, what the page and docs/ say, and the place there.
+# --------------------------------------------------------------------------------------
+
+
+Door = Literal["pipe", "pipelines"]
+"""Where an administrator finds a valve: in Open WebUI, or at the Pipelines server."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What is known of a valve beside its name, its type and its default."""
+
+    text: str
+    pipelines: str = ""
+    """What the Pipelines server says instead, where the valve is not quite the same."""
+    example: str = ""
+    is_secret: bool = False
+    bounds: tuple[int, int] | None = None
+    """The least and the most of a number. The host shows no reason for a refused value,
+    so one outside of them becomes the nearest."""
+    then: tuple[str, ...] = ()
+    """The shared valves that follow on the page."""
+
+    def __call__(self, schema: dict[str, Any]) -> None:
+        """Have the page draw a secret as a password: pydantic calls this."""
+        if self.is_secret:
+            schema["input"] = {"type": "password"}
+
+
+def valve(  # noqa: PLR0913 - one for each column
+    default: object,
+    text: str,
+    *,
+    pipelines: str = "",
+    example: str = "",
+    secret: bool = False,
+    bounds: tuple[int, int] | None = None,
+    then: tuple[str, ...] = (),
+    **limits: Any,
+) -> Any:
+    """Return the field of a valve; `limits` are pydantic's."""
+    row = Row(text, pipelines, example, secret, bounds, then)
+    return Field(default=default, description=text, json_schema_extra=row, **limits)
+
+
+def rows_of(valves: type[BaseModel]) -> dict[str, Row]:
+    """Return the rows of a class of valves, by their names."""
+    rows: dict[str, Row] = {}
+    for name, field in valves.model_fields.items():
+        if isinstance(field.json_schema_extra, Row):
+            rows[name] = field.json_schema_extra
+    return rows
+
+
+class BoundedValves(BaseModel):
+    """Valves whose numbers are kept within their bounds."""
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _keep_in_bounds(cls, value: object, about: ValidationInfo) -> object:
+        """Return the nearest number that is allowed, the default for anything else."""
+        field = cls.model_fields[str(about.field_name)]
+        row = field.json_schema_extra
+        if not isinstance(row, Row) or row.bounds is None:
+            return value
+        return clamp_number(value, *row.bounds, field.default)
+
+
+def describe(row: Row, default: object, door: Door) -> str:
+    """Return what a page says of a valve, in Markdown.
+
+    Open WebUI shows `Default` in the place of a default, so the text has it.
+    """
+    if door == "pipelines":
+        text = row.pipelines or row.text
+        if not row.example:
+            return text
+        full_stop = "" if row.example.endswith(".") else "."
+        return f"{text} Example: `{row.example}`{full_stop}"
+    if isinstance(default, bool):
+        return f"{row.text} Default: {'on' if default else 'off'}."
+    shown = "empty" if default == "" else f"`{default}`"
+    return f"{row.text} Default: {shown}."
+
+
+def page_order(valves: type[BaseModel], shared: Sequence[str]) -> list[str]:
+    """Return the names of valves as they stand on the page.
+
+    A class has its own valves in their order. Each of the `shared` ones follows the row
+    that names it in `then`; one that none names follows the shared one before it.
+    """
+    rows = rows_of(valves)
+    followers: dict[str, list[str]] = {name: list(rows[name].then) for name in rows}
+    placed = {name for names in followers.values() for name in names}
+    first: list[str] = []
+    for before, name in zip(["", *shared], shared, strict=False):
+        if name not in placed:
+            followers.get(before, first).append(name)
+    order: list[str] = []
+    waiting = [name for name in rows if name not in shared][::-1] + first[::-1]
+    while waiting:
+        name = waiting.pop()
+        order.append(name)
+        waiting += followers[name][::-1]
+    return order
+
+
+def page_schema(
+    door: Door,
+    shared: Sequence[str] = (),
+    quote: Callable[[str], str] = str,
+) -> Callable[[dict[str, Any], type[BaseModel]], None]:
+    """Return what puts the order and the words of a page into the schema of valves.
+
+    `quote` makes plain text of Markdown, where a page shows it so.
+    """
+
+    def arrange(schema: dict[str, Any], valves: type[BaseModel]) -> None:
+        fields = schema["properties"]
+        schema["properties"] = {
+            name: {**fields[name], "description": quote(text)}
+            for name, text in page_texts(valves, door, shared).items()
+        }
+
+    return arrange
+
+
+def page_texts(
+    valves: type[BaseModel], door: Door, shared: Sequence[str] = ()
+) -> Mapping[str, str]:
+    """Return what a page says of each of its valves, in the order of the page."""
+    rows = rows_of(valves)
+    return {
+        name: describe(rows[name], valves.model_fields[name].default, door)
+        for name in page_order(valves, shared)
+    }
+
+
+# --------------------------------------------------------------------------------------
+# settings.shared_valves
+#
+# The valves that the pipe and the agents of the Pipelines server both have.
+#
+# One that is added here is on both pages, in docs/settings.md and in
+# docs/agent-settings.md, behind the one above it.
+# --------------------------------------------------------------------------------------
+
+
+SECRET_FORMS = "`env:NAME` or `file:PATH`; any other text is encrypted when saved."
+"""How the Pipelines server reads a secret (gpt5_agent/shell/sealing.py)."""
+
+
+class SharedValves(BoundedValves):
+    """Settings of an administrator at both doors."""
+
+    API_KEY: str = valve(
+        "",
+        "An OpenAI API key. If empty, `OPENAI_API_KEY` of Open WebUI's environment is "
+        "used.",
+        pipelines=f"Key for BASE_URL: {SECRET_FORMS} If empty, the environment's "
+        "OPENAI_API_KEY is used.",
+        example="env:OPENAI_API_KEY",
+        secret=True,
+    )
+    BASE_URL: str = valve(
+        DEFAULT_BASE_URL,
+        "Address of the Responses API, with or without `/v1`.",
+        pipelines="Address of the Responses API, with or without `/v1`; the server has "
+        "to allow any but OpenAI's.",
+        example=DEFAULT_BASE_URL,
+    )
+    ORGANIZATION: str = valve(
+        "",
+        "Organization to bill, if the key has access to several.",
+        example="org-abc",
+    )
+    PROJECT: str = valve(
+        "",
+        "Project to bill, if the key has access to several.",
+        example="proj_abc",
+    )
+    EXTRA_HEADERS: str = valve(
+        "",
+        'Headers to add or replace, as a JSON object: `{"X-Team": "blue"}`. Open '
+        "WebUI's placeholders, such as `{{USER_ID}}`, are filled in "
+        "(docs/gateways.md).",
+        pipelines="Additional headers, as a JSON object of texts; a value can be "
+        f"{SECRET_FORMS}",
+        example='{"X-Team": "env:TEAM_KEY"}',
+        secret=True,
+    )
+    COMPATIBILITY: Compatibility = valve(
+        "auto",
+        "`auto` and `openai` send what OpenAI supports, and drop what the server "
+        "rejects. `strict` sends only what every server supports.",
+    )
+    PROXY: str = valve(
+        "",
+        "Address of an HTTP proxy; it may include user and password. If empty, "
+        "HTTPS_PROXY and NO_PROXY of the environment are used.",
+        pipelines=f"Address of an HTTP proxy: {SECRET_FORMS} The server has to allow "
+        "it. If empty, its environment's HTTPS_PROXY and NO_PROXY are used.",
+        example="http://10.0.0.1:3128",
+        secret=True,
+    )
+    CA_BUNDLE: str = valve(
+        "",
+        "Path of a file with the certificates to trust. If empty, the system's are "
+        "used.",
+        example="/etc/ssl/company.pem",
+    )
+    VERIFY_SSL: bool = valve(
+        True,
+        "Check the server's certificate. Turn this off for tests only: others on the "
+        "network can then read the key.",
+        pipelines="Check the server's certificate. Turn this off for tests only: "
+        "others on the network can then read the key, so the server has to allow it.",
+    )
+    ENABLE_STREAM: bool = valve(
+        True,
+        "Stream answers. Turn this off for servers that cannot stream, or "
+        "organizations that may not.",
+    )
+    TOOL_APPROVAL: str = valve(
+        "",
+        "Rules `pattern=auto`, `ask` or `deny`, separated by commas: `delete_*=ask, "
+        "shell=deny`; other tools follow the chat controls. A rule applies both to a "
+        "tool's name in the chat and to its own name without a server's id.",
+        pipelines="Which tools need a person's approval: rules `pattern=auto`, `ask` "
+        "or `deny`, separated by commas; they apply to Open WebUI's tools too.",
+        example="delete_*=ask, shell=deny",
+    )
+    TOOL_TIMEOUTS: str = valve(
+        "default: 120",
+        "Time limits of tool calls in seconds, excluding time waiting for approval, by "
+        "name or pattern: `default: 120, crawl_*: 600`. Parallel calls share five "
+        "times the default. Open WebUI's sub-agents and images time out after one "
+        "hour.",
+        pipelines="Time limits of tool calls in seconds, by name or pattern.",
+        example="default: 120, python_execute: 300",
+    )
+    TOOL_OUTPUT_CHARACTERS: int = valve(
+        100_000,
+        "Longest tool output that the model gets; the middle of a longer one is left "
+        "out.",
+        bounds=(1000, 10_000_000),
+    )
+    PARALLEL_TOOL_CALLS: bool = valve(True, "Let the model call tools in parallel.")
+    REASONING_SUMMARY: Literal["auto", "concise", "detailed", "disabled"] = valve(
+        "auto",
+        "Detail of the reasoning summaries. OpenAI gives them to verified "
+        "organizations only; otherwise choose `disabled`.",
+    )
+    COMPACTION_TOKENS: int = valve(
+        0,
+        "Let OpenAI compact a chat whose input has more tokens than this. 0: never. "
+        "Not available on Azure.",
+        bounds=(0, 10_000_000),
+    )
+    EXPERT_JSON: str = valve(
+        "",
+        "A JSON object of rarely needed settings, such as timeouts, retries and the "
+        'audit log (docs/settings.md lists them): `{"max_retries": 3}`.',
+        pipelines="A JSON object of rarely needed settings, such as timeouts, retries "
+        "and what requests may set (docs/agent-settings.md lists them).",
+        example='{"max_retries": 3}',
+    )
+
+
+SHARED = tuple(SharedValves.model_fields)
+"""Their names, in the order of the table."""
+
+
+# --------------------------------------------------------------------------------------
+# shells.model_list
+#
+# What the server of the valves says of its models: which there are, and their limits.
+#
+# Every page load lists the models, so the list is answered from memory. It is fetched in
+# the background when a host lists our models; the last one stays until a newer one
+# arrives, also if the server cannot be reached. No answer waits for it.
+# --------------------------------------------------------------------------------------
+
+
+_FRESH_SECONDS = 3600.0
+_PAUSE_SECONDS = 60.0
+"""How long a request keeps the next one away, until it has succeeded."""
+_FIRST_LIST_SECONDS = 2.0
+"""How long a page may wait for the first list."""
+_LIST_TIMEOUTS = Timeouts(connect=10, first_event=20, total=30)
+_MAX_LIST_BYTES = 5_000_000
+LISTS_NOTHING = frozenset({404, 405, 501})
+"""Statuses of servers that have no list: other servers of this API need none."""
+
+
+async def _fetch_list(endpoint: Endpoint, connections: Connections) -> object:
+    """Return what `GET /models` says; raises ResponsesError."""
+    deadlines = Deadlines(_LIST_TIMEOUTS)
+    async with connections.request(endpoint, "/models", None, deadlines) as answer:
+        return await answer.read_json(_MAX_LIST_BYTES)
+
+
+async def fetch_models(endpoint: Endpoint, connections: Connections) -> dict[str, str]:
+    """Return the chat models of `GET /models`, with their last days if they have one.
+
+    Raises ResponsesError.
+    """
+    return read_models(await _fetch_list(endpoint, connections))
+
+
+class ModelList:
+    """The models that the key of the valves can use, as far as they are known.
+
+    One account is remembered: that of the valves when the models were last listed.
+    """
+
+    def __init__(self) -> None:
+        """Know nothing yet."""
+        self.shutdown_dates: dict[str, str] = {}
+        self._account = ""
+        self._base_url = ""
+        self._known: dict[str, str] | None = None
+        self._context_windows: dict[str, int] = {}
+        self._next_request = 0.0
+        self._answered = asyncio.Event()
+
+    def refresh(self, endpoint: Endpoint, connections: Connections) -> None:
+        """Fetch the models in the background if what is known of them is old."""
+        account = endpoint.account()
+        now = monotonic_seconds()
+        if account != self._account:
+            self._account = account
+            self._base_url = endpoint.base_url
+            self._known = None
+            self._context_windows = {}
+            self._next_request = 0.0
+        if now >= self._next_request:
+            self._next_request = now + _PAUSE_SECONDS
+            self._answered = asyncio.Event()
+            connections.do_later(self._fetch(endpoint, connections, self._answered))
+
+    async def usable(
+        self, endpoint: Endpoint, connections: Connections
+    ) -> Collection[str] | None:
+        """Return the known models, None before the first answer; refresh old ones.
+
+        While none are known, the answer is waited for, but not for long.
+        """
+        self.refresh(endpoint, connections)
+        if self._known is None:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_FIRST_LIST_SECONDS):
+                    await self._answered.wait()
+        return self._known
+
+    async def _fetch(
+        self, endpoint: Endpoint, connections: Connections, answered: asyncio.Event
+    ) -> None:
+        """Fetch the models; after an error the known ones stay."""
+        listed: object = None
+        is_final = True
+        try:
+            listed = await _fetch_list(endpoint, connections)
+        except ResponsesError as error:
+            is_final = error.status in LISTS_NOTHING
+        if is_final and endpoint.account() == self._account:  # the valves are the same
+            self._next_request = monotonic_seconds() + _FRESH_SECONDS
+            if listed is not None:
+                self._known = read_models(listed)
+                self._context_windows = read_context_windows(listed)
+                self.shutdown_dates.clear()
+                self.shutdown_dates.update(self._known)
+        answered.set()
+
+    def with_context(self, model: ResolvedModel, endpoint: Endpoint) -> ResolvedModel:
+        """Return a model with the context window that its server names, if it does.
+
+        Not at OpenAI and Azure, of which the catalog knows more.
+        """
+        if endpoint.serves_openai or endpoint.base_url != self._base_url:
+            return model
+        windows = self._context_windows
+        window = windows.get(model.id) or windows.get("")
+        if not window:
+            return model
+        facts = model.facts._replace(context_window=window, max_input_tokens=None)
+        return model._replace(facts=facts)
 
 
 # --------------------------------------------------------------------------------------
@@ -20833,8 +21442,8 @@ def unknown_words(
 # A valve that holds a JSON object with documented keys.
 #
 # One such valve replaces many fields that are rarely changed. Its keys are checked one by
-# one: a number out of its range becomes the nearest allowed one (seed 000, section 3.3),
-# a key with any other invalid value gets its default, and the others still apply.
+# one: a number out of its range becomes the nearest allowed one, a key with any other
+# invalid value gets its default, and the others still apply.
 # --------------------------------------------------------------------------------------
 
 
@@ -21101,17 +21710,6 @@ def _join_names(names: list[str]) -> str:
 # --------------------------------------------------------------------------------------
 
 
-class EndpointValves(Protocol):
-    """The valves about the server that both shells have, without secrets."""
-
-    BASE_URL: str
-    ORGANIZATION: str
-    PROJECT: str
-    COMPATIBILITY: Compatibility
-    CA_BUNDLE: str
-    VERIFY_SSL: bool
-
-
 def environment_key() -> str:
     """Return the API key of the server's environment; empty without one."""
     return os.environ.get("OPENAI_API_KEY", "").strip()
@@ -21136,7 +21734,7 @@ def read_headers(text: str, shell: Shell) -> Mapping[str, str]:
 
 
 def endpoint_of_valves(
-    valves: EndpointValves,
+    valves: SharedValves,
     *,
     api_key: str,
     proxy: str,
@@ -21825,7 +22423,6 @@ class AuditLog:
     """Writes the lines about a run to the server's log."""
 
     def __init__(self, log: AnswerLog, host: str) -> None:
-        """Note where its requests go."""
         self._log = log
         self._host = host
         self._audited: AuditedRequest | None = None
@@ -22017,11 +22614,11 @@ def _wrap_in_tag(text: str, tag: str) -> str:
 # --------------------------------------------------------------------------------------
 # strategies.parameters
 #
-# The parameters of a strategy: the seed's names, limits and defaults.
+# The parameters of a strategy: names, limits and defaults.
 #
 # Both strategies take the same. `model`, `instruction`, `prompt_policy_overrides`,
-# `context`, `maximum_iterations` and `emit_intermediate_thoughts` are the contract of the
-# seed (gpt5_dify_plugins_design, section 4.3); the others are ours.
+# `context`, `maximum_iterations` and `emit_intermediate_thoughts` are specified
+# (docs/reference/specification.md, P9 and P42); the others are ours.
 # --------------------------------------------------------------------------------------
 
 
@@ -22031,49 +22628,23 @@ STRATEGY_NAMES: Mapping[str, str] = {
 }
 """The strategies by their ids. They are one loop under two names (R7)."""
 
-MAX_ITERATIONS = 30
-MAX_SECONDS = 86_400
-MAX_TOKENS = 100_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class StrategyParameters:
-    """What a strategy has to do.
-
-    `maximum_iterations` counts the rounds that may call tools, 1 to 30.
-    `maximum_seconds` includes the model and the tools that run here; 0 means no limit,
-    as for `maximum_tokens`. At a limit the model answers with what it has.
-    """
-
-    model: str = ""
-    instruction: str = ""
-    prompt_policy_overrides: str = ""
-    context: object = None
-    """What the agent knows: a text, an object, or a list of them (`read_context`)."""
-    policy_style: PolicyStyle = "full"
-    guide: Guide = NO_GUIDE
-    maximum_iterations: int = 6
-    maximum_seconds: float = 0.0
-    maximum_tokens: int = 0
-    emit_intermediate_thoughts: bool = True
-
-    @property
-    def rounds(self) -> int:
-        """The number of rounds that may call tools, within its range."""
-        return max(1, min(self.maximum_iterations, MAX_ITERATIONS))
-
-
-_RANGES: Mapping[str, tuple[int, int]] = {
-    "maximum_iterations": (1, MAX_ITERATIONS),
-    "maximum_seconds": (0, MAX_SECONDS),
-    "maximum_tokens": (0, MAX_TOKENS),
+RANGES: Mapping[str, tuple[int, int]] = {
+    "maximum_iterations": (1, 30),
+    "maximum_seconds": (0, 86_400),
+    "maximum_tokens": (0, 100_000_000),
 }
 """The least and the greatest value of a parameter."""
-_SEED = StrategyParameters()
 
 
-class StrategySettings(BaseModel):
-    """The parameters as an administrator writes them, in one JSON object."""
+class StrategyParameters(BaseModel):
+    """What a strategy has to do, and the keys of AGENT_JSON.
+
+    `maximum_iterations` counts the rounds that may call tools. `maximum_seconds`
+    includes the model and the tools that run here. At a limit the model answers with
+    what it has.
+    """
+
+    model_config = ConfigDict(frozen=True)
 
     model: StrictStr = Field(
         default="gpt-6.1-sol",
@@ -22082,11 +22653,11 @@ class StrategySettings(BaseModel):
         "the switch *Agent* it is the model of the chat.",
     )
     instruction: StrictStr = Field(
-        default=_SEED.instruction,
+        default="",
         description="What an agent is for. The system prompt of the chat follows it.",
     )
     prompt_policy_overrides: StrictStr = Field(
-        default=_SEED.prompt_policy_overrides,
+        default="",
         description="Changed policies: a text, which is added, or an object, which "
         "replaces some of them (docs/agent.md).",
     )
@@ -22096,7 +22667,7 @@ class StrategySettings(BaseModel):
         "with `title`, `content` and `url`. They are sources below each answer.",
     )
     policy_style: PolicyStyle = Field(
-        default=_SEED.policy_style,
+        default="full",
         description="Length of the policies: `full`, `lean` (a sentence each), or "
         "`auto`, which depends on the model.",
     )
@@ -22108,21 +22679,21 @@ class StrategySettings(BaseModel):
         "`initialMemories`.",
     )
     maximum_iterations: int = Field(
-        default=_SEED.maximum_iterations,
+        default=6,
         description="Maximum number of rounds that may call tools, 1 to 30; then the "
         "model answers with what it has.",
     )
     maximum_seconds: int = Field(
-        default=int(_SEED.maximum_seconds),
+        default=0,
         description="Time limit of an answer and its tools, excluding time waiting "
         "for people. 0: none.",
     )
     maximum_tokens: int = Field(
-        default=_SEED.maximum_tokens,
+        default=0,
         description="Token limit of all rounds of an answer. 0: none.",
     )
     emit_intermediate_thoughts: StrictBool = Field(
-        default=_SEED.emit_intermediate_thoughts,
+        default=True,
         description="Show what the model writes between calls of tools. Off: only "
         "the answer.",
     )
@@ -22149,29 +22720,17 @@ class StrategySettings(BaseModel):
             raise ValueError("there is no such guide")
         return BUILT_IN_GUIDES[value]
 
-    @field_validator(*_RANGES, mode="before")
+    @field_validator(*RANGES, mode="before")
     @classmethod
     def _move_into_range(cls, value: object, info: ValidationInfo) -> int:
         """Return a number, moved into its range (R5); raises ValueError."""
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise ValueError("it must be a number")
-        least, most = _RANGES[str(info.field_name)]
+        least, most = RANGES[str(info.field_name)]
         return clamp_number(value, least, most, least)
 
-    def parameters(self) -> StrategyParameters:
-        """Return what a strategy works with."""
-        return StrategyParameters(
-            model=self.model,
-            instruction=self.instruction,
-            prompt_policy_overrides=self.prompt_policy_overrides,
-            context=self.context,
-            policy_style=self.policy_style,
-            guide=self.guide,
-            maximum_iterations=self.maximum_iterations,
-            maximum_seconds=self.maximum_seconds,
-            maximum_tokens=self.maximum_tokens,
-            emit_intermediate_thoughts=self.emit_intermediate_thoughts,
-        )
+
+DEFAULTS = StrategyParameters()
 
 
 # --------------------------------------------------------------------------------------
@@ -22436,7 +22995,7 @@ def build_strategy_instructions(
 #
 # The budget of a strategy, and the texts for the model when it is used up.
 #
-# The texts about rounds and failures are the seed's
+# The texts about rounds and failures are specified
 # (docs/reference/pipelines-server.md, "Texts for the model").
 # --------------------------------------------------------------------------------------
 
@@ -22448,7 +23007,7 @@ MAX_CALLS = 1000
 def build_budget(parameters: StrategyParameters) -> Budget:
     """Return the limits of an answer."""
     return Budget(
-        rounds=parameters.rounds,
+        rounds=parameters.maximum_iterations,
         calls=MAX_CALLS,
         seconds=parameters.maximum_seconds,
         tokens=parameters.maximum_tokens,
@@ -22464,7 +23023,7 @@ def build_call_texts(
     """
     return CallTexts(
         failed=f"{TOOL_FAILED_TEXT}\n{{cause}}",
-        rounds=f"Maximum iteration limit ({parameters.rounds}) reached. Cannot call "
+        rounds=f"Maximum iteration limit ({parameters.maximum_iterations}) reached. Cannot call "
         "tool '{tool}'. Please consider increasing the iteration limit.",
         calls=f"Call limit ({calls}) reached. Cannot call tool '{{tool}}'.",
         seconds=f"Time limit ({parameters.maximum_seconds:g} s) reached. Cannot call "
@@ -22579,7 +23138,7 @@ def _parse_window(policy: str) -> int:
 # --------------------------------------------------------------------------------------
 # strategies.metadata
 #
-# The figures of an answer: the seed's `execution_metadata`.
+# The figures of an answer: the specified `execution_metadata`.
 # --------------------------------------------------------------------------------------
 
 
@@ -22648,7 +23207,6 @@ class MergingProvider:
     """A provider whose answers have each call once."""
 
     def __init__(self, provider: Provider) -> None:
-        """Take the answers of another provider."""
         self._provider = provider
 
     async def generate(
@@ -22809,7 +23367,6 @@ class ThinkTagParser:
     """
 
     def __init__(self) -> None:
-        """Begin outside of any tag."""
         self._is_thought = False
         self._previous = ""
         self._held = ""
@@ -22860,18 +23417,142 @@ def answer_text(text: str) -> str:
 
 
 # --------------------------------------------------------------------------------------
-# strategies.shown_thoughts
+# strategies.thoughts
 #
-# Shows an agent's thoughts beside messages that stay items of their own (R14).
+# What is shown of an agent's texts between its tools (R14).
 #
-# Where a host stores each message of the model with its record, a message cannot become
-# another item, as in `strategies.thoughts`. So it keeps its place and its own text, and
-# only what is shown of it changes:
+# The answer is the text of the round that calls no tool. Text of another round is a step,
+# and text in think tags is a thought. Whether a round calls tools is known only when a
+# call arrives:
 #
-#     text in think tags             a thought in front of the message, or nothing
-#     a call without a word          a thought in front of it that names the tool, or
-#                                    nothing
+#     text of a round         thoughts are shown          thoughts are not shown
+#     before a call           shown; a step when a        held back; hidden when a call
+#                             call arrives                arrives, else shown
+#     after a call            a step                      hidden
+#     phase commentary        a step; the last one also   hidden, unless there is no
+#                             the answer if there is      other answer
+#                             none
+#     phase final_answer      as before a call            shown
+#     no tools offered        shown                       shown
+#     in think tags           a thought                   left out
+#     a call without a word   a thought that names the    nothing
+#                             tool
+#
+# `IntermediateTexts` hides whole messages, and comes first: in the pipe, what nobody sees
+# has no sources either. `ShownThoughts` shows what is left. Where a record of each message
+# is stored by its index, as in the pipe, a step stays the message that it is. Elsewhere it
+# is shown as a thought; `RunTexts` is both stages for such a host.
 # --------------------------------------------------------------------------------------
+
+
+class IntermediateTexts:
+    """Hides the messages that are steps, if thoughts are not shown.
+
+    Text that may become a step is held back until that is known: a model that names the
+    phase of its messages says it at their beginning, with others a call tells. What is
+    hidden is sent to the model again.
+
+    Of the current round, `_may_call` says whether the model may call tools,
+    `_has_called` whether it has, and `_has_answer` whether a message is known to be the
+    answer. `_hidden` are the hidden messages of the whole run.
+    """
+
+    def __init__(self, *, are_shown: bool) -> None:
+        self._are_shown = are_shown
+        self._may_call = False
+        self._has_called = False
+        self._has_answer = False
+        self._held: dict[int, list[RunEvent]] = {}
+        """The events of each message that is held back, by its index."""
+        self._hidden: list[Item] = []
+        self._hidden_indexes: set[int] = set()
+
+    def begin_round(self, *, may_call: bool) -> None:
+        """Prepare for another answer of the model."""
+        self._may_call = may_call
+        self._has_called = False
+        self._has_answer = False
+
+    def feed(self, event: RunEvent) -> Iterator[RunEvent]:
+        """Yield what is shown of an event."""
+        match event:
+            case _ if self._are_shown:
+                yield event
+            case ItemAdded() if is_call(event.item):
+                self._has_called = True
+                yield from self._hide(self._held)
+                yield event
+            case ItemAdded() if event.item.get("phase") == "final_answer":
+                self._has_answer = True
+                yield from self._hide(self._held)
+                yield event
+            case ResponseDone():
+                yield from self._release()
+                yield event
+            case RunDone():
+                yield from self._release()
+                hidden = {id(item) for item in self._hidden}
+                output = [item for item in event.output if id(item) not in hidden]
+                yield event._replace(output=tuple(output))
+            case ItemDone() if event.output_index in self._hidden_indexes:
+                self._hidden.append(event.item)  # it went on, and ends again
+                yield HiddenMessage(event.output_index, event.item)
+            case _:
+                is_held = self._hold(event)
+                if not is_held:
+                    yield event
+
+    def _hold(self, event: RunEvent) -> bool:
+        """Hold an event back if it belongs to a message that may be hidden.
+
+        Returns whether it is held.
+        """
+        if not isinstance(event, ItemEvent):
+            return False
+        if event.output_index in self._hidden_indexes:
+            return True
+        begins = isinstance(event, ItemAdded) and item_type(event.item) == "message"
+        if begins and self._may_call:
+            self._held[event.output_index] = []
+        if event.output_index not in self._held:
+            return False
+        if isinstance(event, ItemDone) and item_type(event.item) != "message":
+            # Its text was a thought (loop/tagged_thoughts.py), which is nowhere.
+            del self._held[event.output_index]
+            return True
+        self._held[event.output_index].append(event)
+        return True
+
+    def _release(self) -> Iterator[RunEvent]:
+        """Yield what is left at the end of a response.
+
+        Commentary is the answer only if there is no other.
+        """
+        for events in self._held.values():
+            if not _is_commentary_message(events):
+                self._has_answer = True
+        for index, events in list(self._held.items()):
+            is_step = _is_commentary_message(events) and self._has_answer
+            if self._has_called or is_step:
+                yield from self._hide([index])
+            else:
+                yield from events
+        self._held = {}
+
+    def _hide(self, indexes: Iterable[int]) -> Iterator[RunEvent]:
+        """Yield the messages at `indexes` as hidden ones, if they are complete."""
+        for index in list(indexes):  # a copy: hidden messages leave `_held`
+            last = self._held[index][-1]
+            if isinstance(last, ItemDone):
+                del self._held[index]
+                self._hidden.append(last.item)
+                self._hidden_indexes.add(index)
+                yield HiddenMessage(index, last.item)
+
+
+def _is_commentary_message(events: Sequence[RunEvent]) -> bool:
+    first = events[0]
+    return isinstance(first, ItemAdded) and is_commentary(first.item)
 
 
 _READ_KINDS = ("text", "refusal", "summary", "reasoning")
@@ -22879,81 +23560,134 @@ _READ_KINDS = ("text", "refusal", "summary", "reasoning")
 
 
 @dataclass(slots=True)
-class _GrowingMessage:
-    """A message that has not ended."""
+class _Message:
+    """A message of the current response."""
 
     added: ItemAdded
     """Its beginning, which waits for the first text of the answer: a thought that comes
     before stands in front of the message."""
+    is_step: bool
+    """Whether all of it is shown as a thought."""
     parser: ThinkTagParser = field(default_factory=ThinkTagParser)
     has_begun: bool = False
     """Whether its beginning was shown."""
-    has_text: bool = False
-    """Whether text of the answer was shown."""
+    texts: list[str] = field(default_factory=list)
+    """What was shown as the answer."""
     has_thought: bool = False
     """Whether the model has written a thought."""
     thought: ShownPart | None = None
     """The thought that is open on the page."""
+    whole: Item | None = None
+    """The message as it ended."""
+    repeated: ShownPart | None = None
+    """The step that is shown again as the answer, because there is no other."""
 
 
 class ShownThoughts:
-    """Shows one answer over all its responses.
+    """Shows the thoughts and messages of one answer over all its responses.
 
     Thoughts have negative indexes, so that all others stay those of the run: records
-    are stored by them.
+    are stored by them. `keeps_messages` says that there are such records.
     """
 
-    def __init__(self, *, are_shown: bool) -> None:
-        """Start before the first response."""
+    def __init__(self, *, are_shown: bool, keeps_messages: bool) -> None:
         self._are_shown = are_shown
-        self._thought_count = 0
+        self._keeps_messages = keeps_messages
+        self._turns_steps = are_shown and not keeps_messages
+        self._last_index = 0
         self._has_called = False
         """Whether the current response calls a tool."""
         self._has_words = False
         """Whether the current response brought text that people read."""
-        self._messages: dict[int, _GrowingMessage] = {}
-        """Those that have not ended, by their indexes."""
+        self._messages: dict[int, _Message] = {}
+        """Those of the current response, by their indexes."""
+        self._open: dict[int, _Message] = {}
+        """Those that have not ended."""
         self._announced: dict[str, Item] = {}
         """The thoughts that name a tool, by the ids of their calls."""
+        self._answers: dict[int, str] = {}
+        """What is shown as the answer, by the indexes of its messages."""
 
-    def show(self, event: CitedEvent) -> Iterator[CitedEvent]:
+    def begin_round(self) -> None:
+        """Prepare for another answer of the model.
+
+        A call may be shown after its response, when a person was asked about it.
+        """
+        self._messages = {}
+        self._has_called = False
+        self._has_words = False
+
+    def feed(self, event: CitedEvent) -> Iterator[CitedEvent]:
         """Yield the events that replace an event."""
         match event:
             case ItemAdded():
                 yield from self._begin(event)
-            case TextDelta() if event.output_index in self._messages:
-                yield from self._grow(self._messages[event.output_index], event)
-            case ItemDone() if event.output_index in self._messages:
+            case TextDelta() if event.output_index in self._open:
+                yield from self._grow(self._open[event.output_index], event)
+            case ItemDone() if event.output_index in self._open:
                 yield from self._end(event)
             case ResponseDone() | RunDone():
                 yield from self._end_response()
                 yield event
+                if self._keeps_messages:  # calls are shown within their response
+                    self.begin_round()
             case _:
                 self._note_words(event)
                 yield event
 
+    def get_text(self, index: int) -> str:
+        """Return what is shown as the answer of the message at `index`."""
+        return self._answers.get(index, "")
+
+    def build_carrier(self) -> Iterator[RunEvent]:
+        """Yield an empty thought to which details can be attached."""
+        yield from self._new_thought("carrier").events("")
+
+    def new_index(self) -> int:
+        """Return an index that no item of the run has."""
+        self._last_index -= 1
+        return self._last_index
+
     def _begin(self, event: ItemAdded) -> Iterator[CitedEvent]:
         """Yield the beginning of an item; that of a message waits."""
-        for message in self._messages.values():
-            yield from _begin_message(message)
+        if self._keeps_messages:
+            for message in self._open.values():
+                yield from _begin_message(message)
         if item_type(event.item) == "message":
-            self._messages[event.output_index] = _GrowingMessage(event)
+            is_step = self._has_called or is_commentary(event.item)
+            message = _Message(event, is_step=is_step and self._turns_steps)
+            self._messages[event.output_index] = message
+            self._open[event.output_index] = message
             return
-        if is_call(event.item):
-            yield from self._announce(event.item)
+        if is_call(event.item) and not self._has_called:
+            self._has_called = True
+            if self._turns_steps:
+                yield from self._turn_messages()
+            if self._are_shown and not self._has_words:
+                yield from self._announce(event.item)
         yield event
+
+    def _turn_messages(self) -> Iterator[CitedEvent]:
+        """Yield the messages that were shown as the answer again, now as thoughts."""
+        for index, message in self._messages.items():
+            self._answers.pop(index, None)
+            if message.repeated:
+                message.repeated.is_thought = True
+                yield message.repeated.end_event()
+            elif message.has_begun and not message.is_step:
+                owner = str(message.added.item.get("id") or "msg")
+                text = "".join(message.texts)
+                yield ShownPart(index, owner, is_thought=True, text=text).end_event()
+            message.is_step = True
 
     def _announce(self, call: Item) -> Iterator[CitedEvent]:
         """Yield a thought about the first call of a response without a word."""
-        is_silent = not (self._has_called or self._has_words)
-        self._has_called = True
-        if self._are_shown and is_silent:
-            call_id = str(call.get("call_id"))
-            thought = self._new_thought(call_id)
-            yield from thought.events(announcement(call))
-            self._announced[call_id] = thought.end_event().item
+        call_id = str(call.get("call_id"))
+        thought = self._new_thought(call_id)
+        yield from thought.events(announcement(call))
+        self._announced[call_id] = thought.end_event().item
 
-    def _grow(self, message: _GrowingMessage, event: TextDelta) -> Iterator[CitedEvent]:
+    def _grow(self, message: _Message, event: TextDelta) -> Iterator[CitedEvent]:
         """Yield more text of a message."""
         self._note_words(event)
         if event.kind != "text":
@@ -22964,45 +23698,81 @@ class ShownThoughts:
 
     def _end(self, event: ItemDone) -> Iterator[CitedEvent]:
         """Yield the rest of a message, and its end with the text of the answer."""
-        message = self._messages.pop(event.output_index)
+        index = event.output_index
+        message = self._open.pop(index)
         yield from self._close(message)
-        yield from _begin_message(message)
-        if not message.has_text and message_text(event.item):
-            # Whoever records the message does it at its first text.
-            yield TextDelta(event.output_index, "text", 0, "")
-        yield event._replace(shown=answer_text(event.shown))
+        if self._keeps_messages:
+            yield from _begin_message(message)
+            if not message.texts and message_text(event.item):
+                # Whoever records the message does it at its first text.
+                yield TextDelta(index, "text", 0, "")
+        if item_type(event.item) == "message":
+            message.whole = event.item
+        else:  # its text was a thought (loop/tagged_thoughts.py)
+            del self._messages[index]
+        if message.has_begun and not message.is_step:
+            if message.whole:
+                self._answers[index] = answer_text(message_text(message.whole))
+            yield event._replace(shown=answer_text(event.shown))
 
     def _end_response(self) -> Iterator[CitedEvent]:
-        """Yield what is left of messages that were interrupted."""
-        for message in self._messages.values():
-            yield from self._close(message)
-            yield from _begin_message(message)
-        self._messages = {}
-        self._has_called = False
-        self._has_words = False
+        """Yield what is left of messages that were interrupted.
 
-    def _close(self, message: _GrowingMessage) -> Iterator[CitedEvent]:
+        Commentary that was shown as a thought is the answer too, if there is no other.
+        """
+        for index, message in self._open.items():
+            yield from self._close(message)
+            if self._keeps_messages:
+                yield from _begin_message(message)
+            self._answers[index] = "".join(message.texts)
+        messages = list(self._messages.items())
+        if self._turns_steps and messages and not self._has_called:
+            index, last = messages[-1]
+            text = answer_text(message_text(last.whole or {})).strip()
+            is_missing = all(message.is_step for _, message in messages)
+            if text and is_missing and index not in self._answers:
+                owner = str(last.added.item.get("id") or "msg")
+                part_index = self.new_index()
+                part_id = f"{owner}_{-part_index}"
+                last.repeated = ShownPart(part_index, part_id, is_thought=False)
+                yield from last.repeated.events(text)
+                self._answers[index] = text
+        self._open = {}
+
+    def _close(self, message: _Message) -> Iterator[CitedEvent]:
         """Yield text that could have been the beginning of a tag, and end a thought."""
         last_spans = message.parser.feed("", at_end=True)
         yield from self._show_spans(message, last_spans)
         yield from _end_thought(message)
 
     def _show_spans(
-        self, message: _GrowingMessage, spans: Sequence[TextSpan]
+        self, message: _Message, spans: Sequence[TextSpan]
     ) -> Iterator[CitedEvent]:
         """Yield the spans of a message: thoughts if they are shown, and texts."""
         for span in spans:
-            if not span.is_thought:
-                yield from _end_thought(message)
-                yield from _show_text(message, span.text)
+            if span.is_thought or message.is_step:
+                message.has_thought = True
+                if self._are_shown:
+                    yield from self._show_thought(message, span.text)
                 continue
-            message.has_thought = True
-            if self._are_shown:
-                yield from self._show_thought(message, span.text)
+            yield from _end_thought(message)
+            yield from self._show_text(message, span.text)
 
-    def _show_thought(
-        self, message: _GrowingMessage, text: str
-    ) -> Iterator[CitedEvent]:
+    def _show_text(self, message: _Message, text: str) -> Iterator[CitedEvent]:
+        """Yield more of the answer; blank lines behind a thought are no part of it.
+
+        A message that may become a thought does not begin with blank lines either.
+        """
+        is_first = not message.texts
+        if is_first and (message.has_thought or not self._keeps_messages):
+            text = text.lstrip()
+        if not text:
+            return
+        message.texts.append(text)
+        yield from _begin_message(message)
+        yield TextDelta(message.added.output_index, "text", 0, text)
+
+    def _show_thought(self, message: _Message, text: str) -> Iterator[CitedEvent]:
         """Yield more of a thought, or a new one without the blank lines before it."""
         if message.thought is None:
             text = text.lstrip()
@@ -23026,24 +23796,19 @@ class ShownThoughts:
         """Return the end of a run with its output as it is shown."""
         output: list[Item] = []
         for item in ended.output:
-            output += self._shown_items(item)
+            if is_call(item):
+                announced = self._announced.get(str(item.get("call_id")))
+                if announced:
+                    output.append(announced)
+            elif self._are_shown:
+                output += _thought_items(item)
+            output.append(_answer_item(item))
         return ended._replace(output=tuple(output))
-
-    def _shown_items(self, item: Item) -> Iterator[Item]:
-        """Yield an item of a whole answer, behind its thought if that is shown."""
-        if is_call(item):
-            announced = self._announced.get(str(item.get("call_id")))
-            if announced:
-                yield announced
-        elif self._are_shown:
-            yield from _thought_items(item)
-        yield _answer_item(item)
 
     def _new_thought(self, owner: str) -> ShownPart:
         """Return a thought that belongs to an item."""
-        self._thought_count += 1
-        number = self._thought_count
-        return ShownPart(-number, f"{owner}_{number}", is_thought=True)
+        index = self.new_index()
+        return ShownPart(index, f"{owner}_{-index}", is_thought=True)
 
     def _note_words(self, event: CitedEvent) -> None:
         """Remember that a response has something to read."""
@@ -23053,25 +23818,41 @@ class ShownThoughts:
             self._has_words = True
 
 
-def _begin_message(message: _GrowingMessage) -> Iterator[CitedEvent]:
+class RunTexts:
+    """Hides and shows the texts of a run that has no records of its messages."""
+
+    def __init__(self, *, are_shown: bool) -> None:
+        texts = IntermediateTexts(are_shown=are_shown)
+        thoughts = ShownThoughts(are_shown=are_shown, keeps_messages=False)
+        self._texts = texts
+        self._thoughts = thoughts
+        self.get_text = thoughts.get_text
+        self.build_carrier = thoughts.build_carrier
+        self.new_index = thoughts.new_index
+
+    def begin_round(self, *, may_call: bool) -> None:
+        """Prepare for another answer of the model."""
+        self._texts.begin_round(may_call=may_call)
+        self._thoughts.begin_round()
+
+    def feed(self, event: RunEvent) -> Iterator[RunEvent]:
+        """Yield the events that replace an event."""
+        for kept in self._texts.feed(event):
+            for shown in self._thoughts.feed(kept):
+                if isinstance(shown, ItemDone):
+                    yield shown._replace(item=_answer_item(shown.item))
+                elif not isinstance(shown, SourceCited):  # they are added later
+                    yield shown
+
+
+def _begin_message(message: _Message) -> Iterator[CitedEvent]:
     """Yield the beginning of a message, if it still waits."""
     if not message.has_begun:
         message.has_begun = True
         yield message.added
 
 
-def _show_text(message: _GrowingMessage, text: str) -> Iterator[CitedEvent]:
-    """Yield more of the answer; blank lines behind a thought are no part of it."""
-    if message.has_thought and not message.has_text:
-        text = text.lstrip()
-    if not text:
-        return
-    message.has_text = True
-    yield from _begin_message(message)
-    yield TextDelta(message.added.output_index, "text", 0, text)
-
-
-def _end_thought(message: _GrowingMessage) -> Iterator[CitedEvent]:
+def _end_thought(message: _Message) -> Iterator[CitedEvent]:
     """Yield the end of the thought that is open, if there is one."""
     if message.thought:
         yield message.thought.end_event()
@@ -23108,24 +23889,26 @@ def _answer_part(part: Item) -> Item:
     answer = dict(part)
     if text:
         answer["text"] = answer_text(text)
-    annotations = content_parts(part.get("annotations"))
+    annotations: list[Item] = []
+    for annotation in content_parts(part.get("annotations")):
+        moved = dict(annotation)
+        for name in ("start_index", "end_index"):
+            index = annotation.get(name)
+            if isinstance(index, int):
+                # An index moves by the characters of the thoughts before it.
+                moved[name] = len(answer_text(text[:index]))
+        annotations.append(moved)
     if annotations:
-        moved = [_move_annotation(annotation, text) for annotation in annotations]
-        answer["annotations"] = moved
+        answer["annotations"] = annotations
     return answer
 
 
-def _move_annotation(annotation: Item, text: str) -> Item:
-    """Return an annotation of `text` with its indexes in the answer.
-
-    An index moves by the characters of the thoughts before it.
-    """
-    moved = dict(annotation)
-    for name in ("start_index", "end_index"):
-        index = annotation.get(name)
-        if isinstance(index, int):
-            moved[name] = len(answer_text(text[:index]))
-    return moved
+def read_answer_text(output: Iterable[Item]) -> str:
+    """Return the answer of a round without calls: no thoughts, no commentary."""
+    messages = [item for item in output if item_type(item) == "message"]
+    final = [item for item in messages if not is_commentary(item)]
+    texts = [answer_text(message_text(item)).strip() for item in final or messages]
+    return "\n\n".join(text for text in texts if text)
 
 
 # --------------------------------------------------------------------------------------
@@ -23430,12 +24213,12 @@ _MAX_REASON_CHARACTERS = 64
 
 
 class AccountCapabilities(RecentTexts):
-    """Shutdown dates, confirmed repairs, left-out items, and notices that were shown."""
+    """Listed models, confirmed repairs, left-out items, and notices that were shown."""
 
     def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
         """Start empty."""
         super().__init__(now)
-        self.shutdown_dates: Mapping[str, str] = {}
+        self.listed = ModelList()
         self.repairs = RepairMemory(now)
         self.uploads = UploadMemory(now)
         self.refused_uploads = UserReports(now=now)
@@ -23478,9 +24261,10 @@ COSTLY_PARAMETERS = ("maximum_iterations", "maximum_seconds", "maximum_tokens")
 RULING_PARAMETERS = ("instruction", "guide", "prompt_policy_overrides", "context")
 """What an administrator rules an agent by: no request replaces or empties it, unless an
 administrator allows it."""
-_NOTHING_SET = StrategyParameters()
 
-CALLER_PARAMETERS = [name for name in StrategySettings.model_fields if name != "model"]
+CALLER_PARAMETERS = [
+    name for name in StrategyParameters.model_fields if name != "model"
+]
 """What a request may state: custom parameters of a model of the workspace."""
 
 
@@ -23503,8 +24287,8 @@ class ReadAgent(NamedTuple):
 @lru_cache(maxsize=8)
 def read_agent_parameters(text: str) -> ReadAgent:
     """Return the parameters of AGENT_JSON; what cannot be read has its default."""
-    settings, problems = read_json_valve("AGENT_JSON", text, StrategySettings)
-    return ReadAgent(settings.parameters(), tuple(problems))
+    parameters, problems = read_json_valve("AGENT_JSON", text, StrategyParameters)
+    return ReadAgent(parameters, tuple(problems))
 
 
 def add_agents(
@@ -23563,10 +24347,10 @@ def stated_parameters(body: JsonObject) -> dict[str, Any]:
         if body.get(name) is None:
             continue
         try:
-            settings = StrategySettings.model_validate({name: body[name]})
+            parameters = StrategyParameters.model_validate({name: body[name]})
         except ValidationError:
             continue
-        stated[name] = getattr(settings, name)
+        stated[name] = dict(parameters)[name]
     return stated
 
 
@@ -23582,20 +24366,22 @@ def with_stated_parameters(
     say what an administrator says nothing about; `caller_may_set` opens more. Returns
     with it the names of what is left out of the request.
     """
-    set_up = replace(agent.parameters, **stored)
+    set_up = agent.parameters.model_copy(update=stored)
+    set_values = dict(set_up)
+    nothing_set = dict(DEFAULTS)
     changes: dict[str, Any] = {}
     left_out: list[str] = []
     for name, value in stated.items():
-        own = getattr(set_up, name)
+        own = set_values[name]
         if name in opened or name not in (*COSTLY_PARAMETERS, *RULING_PARAMETERS):
             changes[name] = value
         elif name in COSTLY_PARAMETERS:
             changes[name] = _lower_limit(value, own)
-        elif own == getattr(_NOTHING_SET, name):
+        elif own == nothing_set[name]:
             changes[name] = value
         if changes.get(name, own) != value:
             left_out.append(name)
-    return agent._replace(parameters=replace(set_up, **changes)), left_out
+    return agent._replace(parameters=set_up.model_copy(update=changes)), left_out
 
 
 def _lower_limit(stated: float, most: float) -> float:
@@ -23674,7 +24460,8 @@ class ExpertSettings(ExpertKeys):
     fetch_models: bool = Field(
         default=True,
         description="Ask the server which models it offers: for `auto` in MODEL_ID, "
-        "and for notices about models that will be shut down.",
+        "for notices about models that will be shut down, and for the size of "
+        "llama.cpp's context.",
     )
     stable_instructions: Literal["auto", "on", "off"] = Field(
         default="auto",
@@ -24191,6 +24978,73 @@ def _server_error(row: object, fields: JsonObject, before: Mapping[str, Item]) -
 
 
 # --------------------------------------------------------------------------------------
+# owui_manifold.call.old_valves
+#
+# Names of valves that a server may have stored, and that are no valves any more.
+#
+# They are those of jrkropp's pipe, up to 0.9.15, and of the first days of this one. A
+# stored value of such a name changes nothing by itself: it can cost money, as a search
+# does, and who stored it may have meant another pipe.
+# --------------------------------------------------------------------------------------
+
+
+class OldName(NamedTuple):
+    """What became of a valve."""
+
+    instead: str
+    """What to do, in the words of docs/install.md."""
+    harmless: tuple[object, ...] = ()
+    """The stored values with which nothing is lost."""
+
+
+_SEARCH_OPTION = "Set `{}` in `WEB_SEARCH_OPTIONS` instead."
+
+_EXPERT_KEYS: Mapping[str, str] = {
+    "FETCH_MODELS": "fetch_models",
+    "STABLE_INSTRUCTIONS": "stable_instructions",
+    "PROMPT_CACHE_DIAGNOSTICS": "prompt_cache_diagnostics",
+    "ENABLE_STRICT_TOOL_CALLING": "strict_tool_calling",
+    "CALLER_MAY_SET": "caller_may_set",
+    "USER_KEYS_GET": "user_keys_get",
+    "AUTH_SCOPE": "entra_scope",
+    "MAX_RETRIES": "max_retries",
+    "MAX_RETRY_WAIT_SECONDS": "max_retry_wait_seconds",
+    "CONNECT_TIMEOUT_SECONDS": "connect_timeout_seconds",
+    "FIRST_EVENT_TIMEOUT_SECONDS": "first_event_timeout_seconds",
+    "IDLE_TIMEOUT_SECONDS": "idle_timeout_seconds",
+    "TOTAL_TIMEOUT_SECONDS": "total_timeout_seconds",
+    "AUDIT_LOG": "audit_log",
+}
+
+
+def _expert_key(key: str) -> OldName:
+    """Return what became of a valve that is a key of EXPERT_JSON now."""
+    default = ExpertSettings.model_fields[key].default
+    return OldName(f"Set `{key}` in `EXPERT_JSON` instead.", (default,))
+
+
+OLD_NAMES: Mapping[str, OldName] = {
+    "ENABLE_WEB_SEARCH_TOOL": OldName("Set `ENABLE_WEB_SEARCH` instead.", (False,)),
+    "WEB_SEARCH_CONTEXT_SIZE": OldName(
+        _SEARCH_OPTION.format("search_context_size"), ("medium",)
+    ),
+    "WEB_SEARCH_USER_LOCATION": OldName(_SEARCH_OPTION.format("user_location"), ("",)),
+    "WEB_SEARCH_ALLOWED_DOMAINS": OldName(
+        _SEARCH_OPTION.format("allowed_domains"), ("",)
+    ),
+    "SHOW_USAGE_COST": OldName("Set `SHOW_COST` instead.", (False,)),
+    "AUTO_ENABLE_NATIVE_FUNCTION_CALLING": OldName(
+        "Set `AUTO_NATIVE_TOOLS` instead; it is off by default.", (False,)
+    ),
+    **{name: _expert_key(key) for name, key in _EXPERT_KEYS.items()},
+    "TOOL_TIMEOUT_SECONDS": OldName("Set `default` in `TOOL_TIMEOUTS` instead."),
+    "TOOL_EXECUTION": OldName("The pipe always runs the tools of Open WebUI's chats."),
+    "MODEL_FETCH_TTL_SECONDS": OldName("The list is read again every hour."),
+    "MODEL_ICON_URL": OldName("`openai_responses_models.json` has the icons.", ("",)),
+}
+
+
+# --------------------------------------------------------------------------------------
 # owui_manifold.call.valves
 #
 # What an administrator can set, and what a user can.
@@ -24204,76 +25058,40 @@ _FileInput = Literal["off", "pdf", "all"]
 _Choice = Literal["inherit", "on", "off"]
 
 
-def _valve(default: object, text: str, *, secret: bool = False, **limits: Any) -> Any:
-    """Return the field of a valve; the page shows `Default` instead of its default."""
-    return Field(
-        default=default,
-        description=f"{text} {_default_sentence(default)}",
-        json_schema_extra={"input": {"type": "password"}} if secret else None,
-        **limits,
-    )
-
-
-def _default_sentence(default: object) -> str:
-    """Return the last sentence of a description."""
-    if isinstance(default, bool):
-        return f"Default: {'on' if default else 'off'}."
-    return f"Default: `{default}`." if default != "" else "Default: empty."
-
-
-_MOST_TOKENS = 10_000_000
-_VALVE_RANGES: Mapping[str, tuple[int, int]] = {
-    "MAX_OUTPUT_TOKENS": (0, _MOST_TOKENS),
-    "TOOL_OUTPUT_CHARACTERS": (1000, _MOST_TOKENS),
-    "MAX_FUNCTION_CALL_LOOPS": (1, 1000),
-    "MAX_TOOL_CALLS": (1, 10_000),
-    "COMPACTION_TOKENS": (0, _MOST_TOKENS),
-}
-"""The least and the most of each number. The host shows no reason for a refused value,
-so one outside of them becomes the nearest."""
-
-
-class Valves(BaseModel):
+class Valves(SharedValves):
     """Settings of the administrator, in the order of the page."""
 
+    model_config = ConfigDict(json_schema_extra=page_schema("pipe", SHARED))
+
     # The first day
-    API_KEY: str = _valve(
-        "",
-        "An OpenAI API key. If empty, `OPENAI_API_KEY` of Open WebUI's environment is "
-        "used.",
-        secret=True,
-    )
-    BASE_URL: str = _valve(
-        DEFAULT_BASE_URL, "Address of the Responses API, with or without `/v1`."
-    )
-    MODEL_ID: str = _valve(
+    MODEL_ID: str = valve(
         "gpt-6.1-sol, gpt-6.1-sol-high, gpt-6.1-terra, gpt-6-luna, gpt-5.2, "
         "gpt5_function_calling",
         "Models to offer, separated by commas; a name can end with an effort. `auto` "
         "lists the newest of each family, `gpt-5-auto` chooses one for each chat. "
         "`gpt5_function_calling` and `gpt5_react` are agents (AGENT_JSON).",
     )
-    ENABLE_WEB_SEARCH: bool = _valve(
+    ENABLE_WEB_SEARCH: bool = valve(
         False, "Offer OpenAI's web search in every chat. Searches are billed."
     )
-    ENABLE_CODE_INTERPRETER: bool = _valve(
+    ENABLE_CODE_INTERPRETER: bool = valve(
         False,
         "Let the model run Python in a billed container at OpenAI, with the files of the "
         "chat. The files that it creates are stored.",
     )
-    ENABLE_IMAGE_GENERATION: bool = _valve(
+    ENABLE_IMAGE_GENERATION: bool = valve(
         False,
         "Let the model generate images in every chat; each is billed and stored. Off, "
         "people can use the switch next to the chat input, if USER_MAY_CHANGE has "
         "`image_generation`.",
     )
-    USER_MAY_CHANGE: str = _valve(
+    USER_MAY_CHANGE: str = valve(
         "effort, summary, verbosity, web_search, code_interpreter, image_generation, "
         "agent, show_cost, log_level",
         "Settings that users may change, separated by commas; also `file_input`, "
         "`service_tier` (expensive), `all`, `nothing`. Administrators can change all.",
     )
-    SHOW_COST: bool = _valve(
+    SHOW_COST: bool = valve(
         False,
         "Show users the cost of an answer in its last status line and in its usage: "
         "tokens, web searches, images and Python's containers. Administrators always see "
@@ -24281,91 +25099,67 @@ class Valves(BaseModel):
     )
 
     # Key and server
-    AUTH: Literal["key", "bearer", "entra_id", "session", "system_oauth"] = _valve(
+    AUTH: Literal["key", "bearer", "entra_id", "session", "system_oauth"] = valve(
         "key",
         "How the key is sent: `key` as the server expects it, `bearer` as a bearer "
         "token. Instead of the key, `entra_id` sends a token of Microsoft Entra ID, and, "
         "to gateways only, `system_oauth` the user's own OAuth token, `session` the "
         "user's login of Open WebUI.",
+        then=(
+            "ORGANIZATION",
+            "PROJECT",
+            "EXTRA_HEADERS",
+        ),
     )
-    ORGANIZATION: str = _valve(
-        "", "Organization to bill, if the key has access to several."
-    )
-    PROJECT: str = _valve("", "Project to bill, if the key has access to several.")
-    EXTRA_HEADERS: str = _valve(
-        "",
-        'Headers to add or replace, as a JSON object: `{"X-Team": "blue"}`. Open '
-        "WebUI's placeholders, such as `{{USER_ID}}`, are filled in "
-        "(docs/gateways.md).",
-        secret=True,
-    )
-    USER_API_KEYS: Literal["off", "allowed", "required"] = _valve(
+    USER_API_KEYS: Literal["off", "allowed", "required"] = valve(
         "off",
         "Whether users can, or must, set a key of their own, which tasks then use too. "
         "Administrators can always use this pipe's key.",
+        then=("COMPATIBILITY",),
     )
-    COMPATIBILITY: Literal["auto", "openai", "strict"] = _valve(
-        "auto",
-        "`auto` and `openai` send what OpenAI supports, and drop what the server "
-        "rejects. `strict` sends only what every server supports.",
-    )
-    FORWARD_USER_INFO: Literal["auto", "always", "never"] = _valve(
+    FORWARD_USER_INFO: Literal["auto", "always", "never"] = valve(
         "auto",
         "Send Open WebUI's headers about the user, if its "
         "ENABLE_FORWARD_USER_INFO_HEADERS is on. `auto`: not to OpenAI and Azure.",
-    )
-    PROXY: str = _valve(
-        "",
-        "Address of an HTTP proxy; it may include user and password. If empty, "
-        "HTTPS_PROXY and NO_PROXY of the environment are used.",
-        secret=True,
-    )
-    CA_BUNDLE: str = _valve(
-        "",
-        "Path of a file with the certificates to trust. If empty, the system's are "
-        "used.",
-    )
-    VERIFY_SSL: bool = _valve(
-        True,
-        "Check the server's certificate. Turn this off for tests only: others on the "
-        "network can then read the key.",
+        then=(
+            "PROXY",
+            "CA_BUNDLE",
+            "VERIFY_SSL",
+        ),
     )
 
     # Models
-    MODEL_OVERRIDES_JSON: str = _valve(
+    MODEL_OVERRIDES_JSON: str = valve(
         "",
         'Corrections to what the pipe knows about models: `{"my-deployment": {"like": '
         '"gpt-5.2", "name": "Our GPT"}}`.',
     )
-    TASK_MODEL: str = _valve(
+    TASK_MODEL: str = valve(
         "gpt-6-luna",
         "Model for titles, tags, follow-up questions, search queries, autocompletion, "
         "emoji and image prompts, at its lowest effort. If it is empty, or still the "
         "default at a server other than OpenAI's, the chat's own model is used. A model "
         "that an administrator chose for tasks in Open WebUI's settings does them itself.",
     )
-    BACKGROUND_MODELS: str = _valve(
+    BACKGROUND_MODELS: str = valve(
         "",
         "Models whose answers survive a broken connection: names or patterns "
         "(`*-pro`), separated by commas. OpenAI stores their requests and answers for "
         "30 days, which is not compatible with zero data retention (unless "
         "`background_store` in EXPERT_JSON is false). Never used in `strict`.",
     )
-    SERVICE_TIER: _Tier = _valve(
+    SERVICE_TIER: _Tier = valve(
         "auto",
         "`flex` is slower and costs half, `fast` (or `priority`) twice, `ultrafast` 3 "
         "to 6 times as much, if the model and the project have them.",
     )
-    MAX_OUTPUT_TOKENS: int = _valve(
+    MAX_OUTPUT_TOKENS: int = valve(
         0,
         "Token limit of one answer, including reasoning. 0: the model's own limit.",
+        bounds=(0, 10_000_000),
+        then=("ENABLE_STREAM",),
     )
-    ENABLE_STREAM: bool = _valve(
-        True,
-        "Stream answers. Turn this off for servers that cannot stream, or "
-        "organizations that may not.",
-    )
-    CUSTOM_MODEL_PRICING_JSON: str = _valve(
+    CUSTOM_MODEL_PRICING_JSON: str = valve(
         "",
         "US dollars per million tokens, instead of what the server says and of OpenAI's "
         'prices: `{"my-model": {"input": 2, "cached": 0.5, "output": 8}}`. Other servers '
@@ -24373,7 +25167,7 @@ class Valves(BaseModel):
     )
 
     # Agents
-    AGENT_JSON: str = _valve(
+    AGENT_JSON: str = valve(
         "",
         "Settings of the agents, as a JSON object (docs/agent.md lists its keys): "
         '`{"model": "gpt-6.1-sol", "maximum_iterations": 12}`. It also applies to the '
@@ -24381,38 +25175,38 @@ class Valves(BaseModel):
     )
 
     # OpenAI's tools
-    MAP_WEB_SEARCH: bool = _valve(
+    MAP_WEB_SEARCH: bool = valve(
         True,
         "The page's Web Search switch turns on OpenAI's search instead of Open WebUI's.",
     )
-    WEB_SEARCH_OPTIONS: str = _valve(
+    WEB_SEARCH_OPTIONS: str = valve(
         "",
         "A JSON object: `search_context_size`, `user_location`, `allowed_domains`, "
         "`blocked_domains`, `external_web_access`, `return_token_budget`. Example: "
         '`{"allowed_domains": ["who.int"], "user_location": {"country": "CH"}}`.',
     )
-    IMAGE_GENERATION_OPTIONS: str = _valve(
+    IMAGE_GENERATION_OPTIONS: str = valve(
         '{"partial_images": 2}',
         "A JSON object: `quality`, `size`, `background`, `output_format`, `model`, "
         "`partial_images` (previews, 0 to 3).",
     )
-    IMAGE_DETAIL: Literal["auto", "low", "high"] = _valve(
+    IMAGE_DETAIL: Literal["auto", "low", "high"] = valve(
         "auto",
         "How closely the model looks at attached images, unless the request says "
         "otherwise. `low` costs less.",
     )
-    FILE_SEARCH_VECTOR_STORES: str = _valve(
+    FILE_SEARCH_VECTOR_STORES: str = valve(
         "",
         "Up to two vector stores for OpenAI's file search: `vs_1, vs_2`; or a JSON "
         "object: `vector_store_ids`, `max_num_results` (1 to 50), `filters`, "
         "`ranking_options`.",
     )
-    FILE_INPUT: _FileInput = _valve(
+    FILE_INPUT: _FileInput = valve(
         "off",
         "Attached files that are sent to the model whole, instead of the text that Open "
         "WebUI retrieves from them: PDFs, or `all` documents.",
     )
-    REMOTE_MCP_SERVERS_JSON: str = _valve(
+    REMOTE_MCP_SERVERS_JSON: str = valve(
         "",
         "Servers that OpenAI calls, as a JSON list of objects: `server_label`, "
         "`server_url`, `tunnel_id` (OpenAI's Secure MCP Tunnel) or `connector_id` "
@@ -24420,107 +25214,98 @@ class Valves(BaseModel):
         "`headers`, `allowed_tools`, `require_approval` (users are asked unless it is "
         "`never`), `server_description`.",
         secret=True,
+        then=(
+            "TOOL_APPROVAL",
+            "TOOL_TIMEOUTS",
+            "TOOL_OUTPUT_CHARACTERS",
+            "PARALLEL_TOOL_CALLS",
+        ),
     )
 
     # Open WebUI's tools
-    TOOL_APPROVAL: str = _valve(
-        "",
-        "Rules `pattern=auto`, `ask` or `deny`, separated by commas: `delete_*=ask, "
-        "shell=deny`; other tools follow the chat controls. A rule applies both to a "
-        "tool's name in the chat and to its own name without a server's id.",
-    )
-    TOOL_TIMEOUTS: str = _valve(
-        "default: 120",
-        "Time limits of tool calls in seconds, excluding time waiting for approval, by "
-        "name or pattern: `default: 120, crawl_*: 600`. Parallel calls share five "
-        "times the default. Open WebUI's sub-agents and images time out after one "
-        "hour.",
-    )
-    TOOL_OUTPUT_CHARACTERS: int = _valve(
-        100_000,
-        "Longest tool output that the model gets; the middle of a longer one is left "
-        "out.",
-    )
-    PARALLEL_TOOL_CALLS: bool = _valve(True, "Let the model call tools in parallel.")
-    MAX_FUNCTION_CALL_LOOPS: int = _valve(
+    MAX_FUNCTION_CALL_LOOPS: int = valve(
         10,
         "Maximum number of rounds of tool calls before the model has to answer.",
+        bounds=(1, 1000),
     )
-    MAX_TOOL_CALLS: int = _valve(100, "Maximum number of tool calls in one answer.")
-    AUTO_NATIVE_TOOLS: bool = _valve(
+    MAX_TOOL_CALLS: int = valve(
+        100, "Maximum number of tool calls in one answer.", bounds=(1, 10_000)
+    )
+    AUTO_NATIVE_TOOLS: bool = valve(
         False,
         "Switch models whose Function Calling is set to Legacy to Native.",
+        then=("REASONING_SUMMARY",),
     )
 
     # Reasoning and history
-    REASONING_SUMMARY: _Summary = _valve(
-        "auto",
-        "Detail of the reasoning summaries. OpenAI gives them to verified "
-        "organizations only; otherwise choose `disabled`.",
-    )
-    PERSIST_REASONING_TOKENS: Literal["disabled", "response", "conversation"] = _valve(
+    PERSIST_REASONING_TOKENS: Literal["disabled", "response", "conversation"] = valve(
         "conversation",
         "How long the model gets its encrypted reasoning back: not at all, within one "
         "answer, or in the whole conversation (stored in the chat).",
     )
-    PERSIST_TOOL_RESULTS: bool = _valve(
+    PERSIST_TOOL_RESULTS: bool = valve(
         True,
         "Send tool calls and results again in later turns. If off, neither they nor "
         "the reasoning before them are sent.",
     )
-    HISTORY_CARRIER: Literal["output", "markers"] = _valve(
+    HISTORY_CARRIER: Literal["output", "markers"] = valve(
         "output",
         "Where hidden chat data is stored: `output` in Open WebUI's stored output of "
         "each answer, `markers` under the pipe's own keys, with lines in the text that "
         "copies of answers contain. Both are always read.",
     )
-    STORE_ENCRYPTION_KEY: str = _valve(
+    STORE_ENCRYPTION_KEY: str = valve(
         "",
         "A long random text that protects hidden chat data. If you change it, older "
         "chats can be read only in part. If empty, the server's WEBUI_SECRET_KEY is "
         "used.",
         secret=True,
     )
-    PROMPT_CACHE_KEY: Literal["chat", "user", "off"] = _valve(
+    PROMPT_CACHE_KEY: Literal["chat", "user", "off"] = valve(
         "chat",
         "Which requests share OpenAI's prompt cache: those of a chat, those of a user, "
         "or (`off`) those that OpenAI chooses. Only a hash is sent.",
     )
-    TRUNCATION: Literal["disabled", "auto"] = _valve(
+    TRUNCATION: Literal["disabled", "auto"] = valve(
         "disabled",
         "When a chat is too long, `auto` drops its oldest messages, and with them "
         "reasoning and the prompt cache; `disabled` shows an error.",
-    )
-    COMPACTION_TOKENS: int = _valve(
-        0,
-        "Let OpenAI compact a chat whose input has more tokens than this. 0: never. "
-        "Not available on Azure.",
+        then=("COMPACTION_TOKENS",),
     )
 
     # Log and the rest
-    LOG_LEVEL: _LogLevel = _valve(
+    LOG_LEVEL: _LogLevel = valve(
         "INFO",
         "Lowest level in the server's log, which contains no key and no chat text.",
+        then=("EXPERT_JSON",),
     )
-    EXPERT_JSON: str = _valve(
-        "",
-        "A JSON object of rarely needed settings, such as timeouts, retries and the "
-        "audit log (docs/settings.md lists them): "
-        '`{"max_retries": 3}`.',
-    )
-
-    @field_validator(*_VALVE_RANGES, mode="before")
-    @classmethod
-    def _keep_in_range(cls, value: object, about: ValidationInfo) -> int:
-        """Return the nearest number that is allowed, the default for anything else."""
-        name = str(about.field_name)
-        return clamp_number(value, *_VALVE_RANGES[name], cls.model_fields[name].default)
 
     @field_validator("PROMPT_CACHE_KEY", mode="before")
     @classmethod
     def _rename_cache_keys(cls, value: object) -> object:
         """Read stored words of earlier pipes of this name: both stood for the user."""
         return "user" if value in ("id", "email") else value
+
+    # The host passes on all that it has stored; when the page saves the valves, it
+    # stores only what this class has (docs/reference/open-webui.md, "Valves").
+    _without_effect: tuple[str, ...] = PrivateAttr(())
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _notice_old_names(cls, stored: object, read: Callable[[object], Self]) -> Self:
+        """Read the valves, and remember the stored ones that have no effect."""
+        valves = read(stored)
+        if isinstance(stored, Mapping):
+            valves._without_effect = tuple(
+                name
+                for name, old in OLD_NAMES.items()
+                if stored.get(name) not in (None, *old.harmless)
+            )
+        return valves
+
+    def without_effect(self) -> tuple[str, ...]:
+        """Return the names of stored valves without effect; OLD_NAMES has more."""
+        return self._without_effect
 
     def effective_key(self) -> str:
         """Return the key to use; empty if there is none.
@@ -24539,50 +25324,52 @@ class Valves(BaseModel):
         return self.PERSIST_REASONING_TOKENS != "disabled"
 
 
-class UserValves(BaseModel):
+class UserValves(BoundedValves):
     """Settings of a user; `inherit` leaves the choice to the administrator or model."""
+
+    model_config = ConfigDict(json_schema_extra=page_schema("pipe"))
 
     REASONING_EFFORT: Literal[
         "inherit", "none", "minimal", "low", "medium", "high", "xhigh", "max"
-    ] = _valve(
+    ] = valve(
         "inherit",
         "How long a model thinks. `max` is the model's highest effort; any other effort "
         "that the model lacks is not sent. `inherit`, here and below, leaves the choice "
         "to the administrator or the model.",
     )
-    REASONING_SUMMARY: Literal["inherit", _Summary] = _valve(
+    REASONING_SUMMARY: Literal["inherit", _Summary] = valve(
         "inherit", "Show a summary of the reasoning."
     )
-    VERBOSITY: Literal["inherit", "low", "medium", "high"] = _valve(
+    VERBOSITY: Literal["inherit", "low", "medium", "high"] = valve(
         "inherit", "How long answers are."
     )
-    WEB_SEARCH: _Choice = _valve("inherit", "Let the model search the web with OpenAI.")
-    IMAGE_GENERATION: _Choice = _valve(
+    WEB_SEARCH: _Choice = valve("inherit", "Let the model search the web with OpenAI.")
+    IMAGE_GENERATION: _Choice = valve(
         "inherit", "Let the model generate images; each is billed."
     )
-    CODE_INTERPRETER: _Choice = _valve("inherit", "Let the model run Python at OpenAI.")
-    FILE_INPUT: Literal["inherit", _FileInput] = _valve(
+    CODE_INTERPRETER: _Choice = valve("inherit", "Let the model run Python at OpenAI.")
+    FILE_INPUT: Literal["inherit", _FileInput] = valve(
         "inherit",
         "Attached files that the model gets whole, in every turn, instead of the text "
         "that Open WebUI retrieves from them (if allowed): PDFs, or `all` documents.",
     )
-    SERVICE_TIER: Literal["inherit", _Tier] = _valve(
+    SERVICE_TIER: Literal["inherit", _Tier] = valve(
         "inherit",
         "`flex` is cheaper and slower, `fast` and `ultrafast` cost more (if allowed).",
     )
-    SHOW_COST: _Choice = _valve("inherit", "Show the cost of an answer.")
-    LOG_LEVEL: Literal["inherit", _LogLevel] = _valve(
+    SHOW_COST: _Choice = valve("inherit", "Show the cost of an answer.")
+    LOG_LEVEL: Literal["inherit", _LogLevel] = valve(
         "inherit",
         "Log level of your chats; it can be more detailed than the administrator's, "
         "never less.",
     )
-    API_KEY: str = _valve(
+    API_KEY: str = valve(
         "",
         "Your own key for OpenAI (if allowed). It pays for your chats.",
         secret=True,
         max_length=2000,
     )
-    SHOW_LOG_ON_ERROR: bool = _valve(
+    SHOW_LOG_ON_ERROR: bool = valve(
         False, "For administrators: show the log of a failed answer as a source."
     )
 
@@ -24846,16 +25633,17 @@ def _offered_kinds(
 
     `maps_search` says that the page's own switch is on, and means OpenAI's search.
     """
-    offered = set[str]()
-    for kind, setting in TOOL_SETTINGS.items():
-        is_on = bool(getattr(valves, setting.valve))
-        if kind == "web_search":
-            is_on = is_on or maps_search
-        if setting.is_switch:
-            is_on = _choose_switch(getattr(own, setting.user_valve), is_on)
-        if is_on:
-            offered.add(kind)
-    return frozenset(offered)
+    searches = valves.ENABLE_WEB_SEARCH or maps_search
+    runs_python = valves.ENABLE_CODE_INTERPRETER
+    draws = valves.ENABLE_IMAGE_GENERATION
+    wanted = {
+        "web_search": _choose_switch(own.WEB_SEARCH, searches),
+        "file_search": bool(valves.FILE_SEARCH_VECTOR_STORES),
+        "mcp": bool(valves.REMOTE_MCP_SERVERS_JSON),
+        "code_interpreter": _choose_switch(own.CODE_INTERPRETER, runs_python),
+        "image_generation": _choose_switch(own.IMAGE_GENERATION, draws),
+    }
+    return frozenset(kind for kind, is_on in wanted.items() if is_on)
 
 
 def _choose_word(own: str, default: _Default) -> str | _Default:
@@ -24939,7 +25727,7 @@ def _read_wishes(
     may_use_agent = True
     if not is_admin:
         allowed = _allowed_choices(wanted.user, valves)
-        may_use_agent = _is_permitted(_AGENT_WORD, _permitted_words(valves))
+        may_use_agent = may_change(_AGENT_WORD, valves)
     return _Wishes(
         allowed=allowed,
         own_key=allowed.API_KEY.strip() if valves.USER_API_KEYS != "off" else "",
@@ -24974,17 +25762,17 @@ def _apply_switches(user: UserValves, switches: object) -> _WantedSettings:
     return _WantedSettings(user.model_copy(update=changed), wants_agent)
 
 
-def _is_permitted(word: str, permitted: Collection[str]) -> bool:
+def may_change(word: str, valves: Valves) -> bool:
     """Say whether users may change what a word of USER_MAY_CHANGE stands for."""
+    permitted = _permitted_words(valves)
     return word in permitted or "all" in permitted
 
 
 def _allowed_choices(user: UserValves, valves: Valves) -> UserValves:
     """Return a user's settings without those that they may not change."""
-    permitted = _permitted_words(valves)
     reset: dict[str, object] = {}
     for word, valve in _CHOICES.items():
-        if not _is_permitted(word, permitted):
+        if not may_change(word, valves):
             reset[valve] = UserValves.model_fields[valve].default
     return user.model_copy(update=reset)
 
@@ -24993,10 +25781,9 @@ def _refused_choices(
     wanted: _WantedSettings, allowed: UserValves, valves: Valves, may_use_agent: bool
 ) -> list[str]:
     """Return the settings in which a user's wish and permission differ."""
-    refused: list[str] = []
-    for name in _CHOICES.values():
-        if getattr(wanted.user, name) != getattr(allowed, name):
-            refused.append(name)
+    wishes = dict(wanted.user)
+    kept = dict(allowed)
+    refused = [name for name in _CHOICES.values() if wishes[name] != kept[name]]
     if valves.USER_API_KEYS == "off" and wanted.user.API_KEY.strip():
         refused.append("API_KEY")
     if wanted.agent and not may_use_agent:
@@ -25083,6 +25870,7 @@ def run_limits(expert: ExpertSettings, model: ResolvedModel) -> Limits:
         timeouts=expert.timeouts(model, expert.total_timeout_seconds),
         retries=RetryPolicy(expert.max_retries, expert.max_retry_wait_seconds),
         flex_falls_back=expert.flex_falls_back,
+        context_window=model.facts.context_window,
     )
 
 
@@ -25101,12 +25889,28 @@ _KEPT_LINES = 2000
 class RunLog(AnswerLog):
     """The log of one run; can be used from other threads."""
 
-    def __init__(self, threshold: str, secrets: Iterable[str], run_id: str) -> None:
-        """Start empty; lines from `threshold` on are written to the server's log."""
+    def __init__(
+        self,
+        threshold: str,
+        secrets: Iterable[str],
+        run_id: str,
+        *,
+        keeps_all: bool = True,
+    ) -> None:
+        """Start empty; lines from `threshold` on are written to the server's log.
+
+        Without `keeps_all` nobody will read the `text`, and other lines are dropped.
+        """
         super().__init__(run_id, secrets)
         self._threshold = LOG_LEVELS[threshold]
+        self._keeps_all = keeps_all
         self._lines: deque[str] = deque(maxlen=_KEPT_LINES)
         self._lock = Lock()
+
+    def line(self, level: LogLevel, text: str) -> None:
+        """Write `text` as one line, unless nobody reads lines of this level."""
+        if self._keeps_all or LOG_LEVELS[level] >= self._threshold:
+            super().line(level, text)
 
     def _write(self, level: LogLevel, one_line: str) -> None:
         """Keep a line with its time in UTC; write it too if its level is high enough."""
@@ -25384,7 +26188,7 @@ class CheckedCall(NamedTuple):
         An agent is named by the model that answers for it: that is what ends.
         """
         model_name = answering_name(name, self.config.agent)
-        days = self.capabilities.shutdown_dates
+        days = self.capabilities.listed.shutdown_dates
         model = _with_last_day(self.resolve(model_name), days)
         today = utc_today()
         successor = None if self.endpoint.is_azure else replacement(model, today)
@@ -25432,7 +26236,9 @@ def resolve_call(call: PipeCall, endpoint: Endpoint) -> CheckedCall:
     if not caller.task:
         is_switched = call.config.wants_agent
         agent = find_agent(caller.model, parameters, is_switched=is_switched)
-    chosen = _with_last_day(chosen, call.capabilities.shutdown_dates)
+    listed = call.capabilities.listed
+    chosen = _with_last_day(chosen, listed.shutdown_dates)
+    chosen = listed.with_context(chosen, endpoint)
     successor = None if endpoint.is_azure else replacement(chosen, utc_today())
     return CheckedCall(
         body=call.body,
@@ -25594,10 +26400,14 @@ async def save_output(chat_id: str, message_id: str, items: Sequence[Item]) -> N
     those of its first part there. A database that is away stops no answer.
     """
     chats = host_name("models.chats", "Chats")
+    messages = host_name("models.chat_messages", "ChatMessages")
     with suppress(Exception):
-        row = await chats.get_message_by_id_and_message_id(chat_id, message_id)
-        stored = as_list(as_mapping(row).get("output"))
-        if row is None or stored != list(items[: len(stored)]):
+        row = await messages.get_message_by_id(f"{chat_id}-{message_id}")
+        message = {"output": row.output} if row else None
+        if row is None:  # the page has written it into the chat; this reads all of it
+            message = await chats.get_message_by_id_and_message_id(chat_id, message_id)
+        stored = as_list(as_mapping(message).get("output"))
+        if message is None or stored != list(items[: len(stored)]):
             return
         await chats.upsert_message_to_chat_by_id_and_message_id(
             chat_id, message_id, {"output": list(items)}, touch=False
@@ -25753,7 +26563,8 @@ async def active_administration(request: Any) -> Administration | None:
         older = "that filter" if contract < ADMINISTRATION_CONTRACT else "this pipe"
         raise InvalidRequest(
             f"The filter {ADMINISTRATION} does not work with this version of the pipe, "
-            f"so nothing is sent. An administrator has to update {older}.",
+            f"so nothing is sent. An administrator has to update {older} "
+            "(docs/install.md, Update).",
             remedy="setup",
         )
     # Not from the context: it reads the valves of the filters that the chat's model has,
@@ -26221,12 +27032,12 @@ async def apply_stated_parameters(call: CheckedCall) -> CheckedCall:
     note_left_out(call, left_out)
     opened = _opened_words(call.config.expert, is_admin=call.caller.is_admin)
     agent, closed = with_stated_parameters(call.agent, stored, stated, opened)
-    reasons = {}
+    values = dict(agent.parameters)
+    reasons: dict[str, str] = {}
     for name in closed:
         is_costly = name in COSTLY_PARAMETERS
-        most = getattr(agent.parameters, name)
         reasons[name] = (
-            f"AGENT_JSON says {most:g}" if is_costly else "the administrator's"
+            f"AGENT_JSON says {values[name]:g}" if is_costly else "the administrator's"
         )
     note_left_out(call, reasons, PERMISSION_ADVICE)
     return call._replace(agent=agent)
@@ -26627,90 +27438,26 @@ async def _with_identity(call: PipeCall, endpoint: Endpoint) -> Endpoint:
 #
 # The models that the pipe lists.
 #
-# Every page load lists the models, so the list is answered from memory. The models of a
-# key are fetched in the background; the last result stays until a newer one arrives, also
-# if the server cannot be reached. Only the first listing waits for the server, for a
-# moment.
+# Only the first listing waits for the server, for a moment.
 # --------------------------------------------------------------------------------------
 
 
-_FRESH_SECONDS = 3600.0
-_PAUSE_SECONDS = 60.0
-"""How long a request keeps the next one away, until it has succeeded."""
-_FIRST_LIST_SECONDS = 2.0
-"""How long a page may wait for the first list."""
 _HOST_SECONDS = 15.0
 """By then the host has stored the list for which it asked: it waits for the servers of
 its own connections, for ten seconds (AIOHTTP_CLIENT_TIMEOUT_MODEL_LIST)."""
 _HOST_PAUSES = 240
 
 OPENAI_HOST = Endpoint(DEFAULT_BASE_URL, "").host
-_LIST_TIMEOUTS = Timeouts(connect=10, first_event=20, total=30)
-_MAX_LIST_BYTES = 5_000_000
 
 
-async def fetch_models(endpoint: Endpoint, connections: Connections) -> dict[str, str]:
-    """Return the chat models of `GET /models`, with their last days if they have one.
-
-    Raises ResponsesError.
-    """
-    deadlines = Deadlines(_LIST_TIMEOUTS)
-    async with connections.request(endpoint, "/models", None, deadlines) as answer:
-        return read_models(await answer.read_json(_MAX_LIST_BYTES))
-
-
-class Listing:
-    """The models that the key of the valves can use, as far as they are known.
-
-    One account is remembered: that of the valves when the models were last listed.
-    """
+class Listing(ModelList):
+    """The model list of a host, which may keep what it was given."""
 
     def __init__(self) -> None:
         """Know nothing yet."""
-        self.shutdown_dates: dict[str, str] = {}
-        self._account = ""
-        self._known: dict[str, str] | None = None
-        self._next_request = 0.0
-        self._answered = asyncio.Event()
+        super().__init__()
         self._completes = False
         """Whether a list that the host keeps is going to be completed."""
-
-    async def usable(
-        self, endpoint: Endpoint, connections: Connections
-    ) -> Collection[str] | None:
-        """Return the known models, None before the first answer; refresh old ones.
-
-        While none are known, the answer is waited for, but not for long.
-        """
-        account = endpoint.account()
-        now = monotonic_seconds()
-        if account != self._account:
-            self._account = account
-            self._known = None
-            self._next_request = 0.0
-        if now >= self._next_request:
-            self._next_request = now + _PAUSE_SECONDS
-            self._answered = asyncio.Event()
-            work = self._refresh(endpoint, connections, self._answered)
-            connections.do_later(work)
-        if self._known is None:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(_FIRST_LIST_SECONDS):
-                    await self._answered.wait()
-        return self._known
-
-    async def _refresh(
-        self, endpoint: Endpoint, connections: Connections, answered: asyncio.Event
-    ) -> None:
-        """Fetch the models; after an error the known ones stay."""
-        with suppress(ResponsesError):
-            models = await fetch_models(endpoint, connections)
-            if endpoint.account() == self._account:  # the valves are still the same
-                self._known = models
-                self.shutdown_dates.clear()
-                self.shutdown_dates.update(models)
-                self._next_request = monotonic_seconds() + _FRESH_SECONDS
-        answered.set()
 
     def complete_later(self, endpoint: Endpoint, connections: Connections) -> None:
         """Make the host list the models again once the server has named them.
@@ -26763,6 +27510,8 @@ async def list_models(
             if usable is None and "auto" in listed and await keeps_models():
                 is_complete = False
                 listing.complete_later(endpoint, connections)
+        elif fetches and valves.AUTH != "entra_id" and not endpoint.serves_openai:
+            listing.refresh(endpoint, connections)  # for the contexts of its models
     newest: list[str] = []
     if is_complete:
         newest = newest_models(today, usable) or newest_models(today)
@@ -28525,6 +29274,43 @@ def offered_tools(call: CheckedCall, model: ResolvedModel) -> OfferedTools:
     return offered
 
 
+_IMAGES_NOWHERE = (
+    "Open WebUI's Image has no effect here: no tool for images is available to you "
+    "with this model."
+)
+# A phone shows about 40 characters until somebody opens the line.
+_IMAGES_ELSEWHERE = (
+    "For images, turn on Images by OpenAI in the menu next to the chat input, or Image "
+    "Generation in your settings of this pipe (Controls > Valves). Open WebUI's Image "
+    "has no effect with this model."
+)
+
+
+def image_notice(call: CheckedCall, model: ResolvedModel, offered: OfferedTools) -> str:
+    """Return where images can be turned on, once in a chat that has the host's Image on.
+
+    The host then offers tools of its own, but none to a model without built-in tools;
+    with legacy function calling it draws before it asks the model
+    (docs/reference/open-webui.md, "Parameters and switches of a call").
+    """
+    kind = "image_generation"
+    metadata = call.host.metadata
+    is_legacy = value_at(metadata, "params", "function_calling") == "legacy"
+    wanted = call.caller.host_reads and value_at(metadata, "features", kind)
+    if not wanted or is_legacy:
+        return ""
+    drawing = {kind, *TOOL_SETTINGS[kind].replaced}
+    if any(tool_name(tool) in drawing for tool in offered.items):
+        return ""
+    is_permitted = call.caller.is_admin or may_change(kind, call.valves)
+    # Who has turned it on and does not get it is told why by others.
+    can_help = kind not in call.config.tool_kinds and takes_hosted_tool(model, kind)
+    notice = _IMAGES_ELSEWHERE if is_permitted and can_help else _IMAGES_NOWHERE
+    call.warn_once(notice)
+    is_new = call.capabilities.first_time(f"Image: {call.caller.chat_id}")
+    return notice if is_new else ""
+
+
 def _runs_calls(call: CheckedCall, offered: OfferedTools) -> bool:
     """Say whether calls are run here.
 
@@ -28925,6 +29711,7 @@ async def build_chat_request(call: CheckedCall) -> PreparedRequest:
         reason=f"{chat.reason} {wait_message(request)}".strip(),
         notices=(
             tools.notice,
+            image_notice(call, chat.model, tools),
             chat.memory_note,
             svg_notice(chat.parts),
             cut_notice(chat.parts),
@@ -29892,12 +30679,18 @@ def _valve_complaints(call: CheckedCall) -> list[str]:
     return list(reversed(complaints))
 
 
+_OLD_NAMES = "`/check` explains stored valves without effect: {}."
+
+
 def _valve_notes(call: CheckedCall) -> list[str]:
     """Return what has no effect in valves: once in the log, once for administrators."""
     servers = call.config.remote
     retirement = call.retirement(image_model_name(call.config))
     image_note = f"IMAGE_GENERATION_OPTIONS: {retirement}" if retirement else ""
+    names = ", ".join(call.valves.without_effect())
+    old_names = _OLD_NAMES.format(names) if names else ""
     all_notes = (
+        old_names,
         *servers.notes,
         caller_may_set_error(call.config.expert),
         image_note,
@@ -29998,122 +30791,6 @@ def hides_thoughts(agent: AgentMode | None) -> bool:
     return agent is not None and not agent.parameters.emit_intermediate_thoughts
 
 
-class IntermediateTexts:
-    """Decides what is shown of the texts of an agent.
-
-    The answer is the text of the round that calls no tool. If the others are not shown,
-    text that may become one of them is held back until that is known: a model that names
-    the phase of its messages says it at their beginning, with others a call tells. What
-    is hidden is sent to the model again.
-
-    Of the current round, `_may_call` says whether the model may call tools,
-    `_has_called` whether it has, and `_has_answer` whether a message is known to be the
-    answer. `_hidden` are the hidden messages of the whole run.
-    """
-
-    def __init__(self, *, are_shown: bool) -> None:
-        """Start before the first round."""
-        self._are_shown = are_shown
-        self._may_call = False
-        self._has_called = False
-        self._has_answer = False
-        self._held: dict[int, list[RunEvent]] = {}
-        """The events of each message that is held back, by its index."""
-        self._hidden: list[Item] = []
-        self._hidden_indexes: set[int] = set()
-
-    def show(self, event: RunEvent | RoundEvent) -> Iterator[RunEvent]:
-        """Yield what is shown of an event; rounds themselves are not."""
-        match event:
-            case RoundStarted():
-                self._may_call = event.may_call
-                self._has_called = False
-                self._has_answer = False
-            case RoundDone():
-                return
-            case _ if self._are_shown:
-                yield event
-            case ItemAdded() if is_call(event.item):
-                self._has_called = True
-                yield from self._hide(self._held)
-                yield event
-            case ItemAdded() if event.item.get("phase") == "final_answer":
-                self._has_answer = True
-                yield from self._hide(self._held)
-                yield event
-            case ResponseDone():
-                yield from self._release()
-                yield event
-            case RunDone():
-                yield from self._release()
-                yield event._replace(output=self._shown_items(event.output))
-            case ItemDone() if event.output_index in self._hidden_indexes:
-                self._hidden.append(event.item)  # it went on, and ends again
-                yield HiddenMessage(event.output_index, event.item)
-            case _:
-                is_held = self._hold(event)
-                if not is_held:
-                    yield event
-
-    def _hold(self, event: RunEvent) -> bool:
-        """Hold an event back if it belongs to a message that may be hidden.
-
-        Returns whether it is held.
-        """
-        if not isinstance(event, ItemEvent):
-            return False
-        if event.output_index in self._hidden_indexes:
-            return True
-        begins = isinstance(event, ItemAdded) and item_type(event.item) == "message"
-        if begins and self._may_call:
-            self._held[event.output_index] = []
-        if event.output_index not in self._held:
-            return False
-        if isinstance(event, ItemDone) and item_type(event.item) != "message":
-            # Its text was a thought (loop/tagged_thoughts.py), which is nowhere.
-            del self._held[event.output_index]
-            return True
-        self._held[event.output_index].append(event)
-        return True
-
-    def _release(self) -> Iterator[RunEvent]:
-        """Yield what is left at the end of a response.
-
-        Commentary is the answer only if there is no other.
-        """
-        for events in self._held.values():
-            if not _is_commentary_message(events):
-                self._has_answer = True
-        for index, events in list(self._held.items()):
-            is_step = _is_commentary_message(events) and self._has_answer
-            if self._has_called or is_step:
-                yield from self._hide([index])
-            else:
-                yield from events
-        self._held = {}
-
-    def _hide(self, indexes: Iterable[int]) -> Iterator[RunEvent]:
-        """Yield the messages at `indexes` as hidden ones, if they are complete."""
-        for index in list(indexes):  # a copy: hidden messages leave `_held`
-            last = self._held[index][-1]
-            if isinstance(last, ItemDone):
-                del self._held[index]
-                self._hidden.append(last.item)
-                self._hidden_indexes.add(index)
-                yield HiddenMessage(index, last.item)
-
-    def _shown_items(self, output: Sequence[Item]) -> tuple[Item, ...]:
-        """Return the output of a run without what is hidden."""
-        hidden = {id(item) for item in self._hidden}
-        return tuple(item for item in output if id(item) not in hidden)
-
-
-def _is_commentary_message(events: Sequence[RunEvent]) -> bool:
-    """Say whether the events are those of commentary."""
-    first = events[0]
-    return isinstance(first, ItemAdded) and is_commentary(first.item)
-
-
 async def run_agent(
     prepared: PreparedRequest,
     toolset: Toolset,
@@ -30136,26 +30813,22 @@ async def run_agent(
     texts = IntermediateTexts(are_shown=not hides_thoughts(prepared.call.agent))
     has_ended = False
     try:
-        async with aclosing(_shown_events(rounds, texts)) as events:
+        async with aclosing(rounds) as events:
             async for event in events:
-                if isinstance(event, RunDone):
-                    has_ended = True
-                    work = _work_of(spending, toolset.earlier)
-                    yield event._replace(work=work)
-                else:
-                    yield event
+                if isinstance(event, RoundStarted):
+                    texts.begin_round(may_call=event.may_call)
+                elif not isinstance(event, RoundDone):
+                    for shown in texts.feed(event):
+                        if isinstance(shown, RunDone):
+                            has_ended = True
+                            work = _work_of(spending, toolset.earlier)
+                            yield shown._replace(work=work)
+                        else:
+                            yield shown
     finally:
         if not has_ended:
             work = _work_of(spending, toolset.earlier)
             _report_stop(prepared, spending, work, connections)
-
-
-async def _shown_events(rounds: RoundEvents, texts: IntermediateTexts) -> RunEvents:
-    """Yield what people see of the rounds."""
-    async with aclosing(rounds) as events:
-        async for event in events:
-            for shown in texts.show(event):
-                yield shown
 
 
 def _work_of(spending: Spending, earlier: EarlierSpending) -> RunWork:
@@ -31241,7 +31914,8 @@ class _Answer:
         self._unshown_context: list[SourceCited] = []
         self._thoughts: ShownThoughts | None = None
         if call.agent:
-            self._thoughts = ShownThoughts(are_shown=not hides_thoughts(call.agent))
+            are_shown = not hides_thoughts(call.agent)
+            self._thoughts = ShownThoughts(are_shown=are_shown, keeps_messages=True)
             context = read_context(call.agent.parameters.context)
             cited = [
                 source_data(entry.name, entry.text, entry.url) for entry in context
@@ -31282,7 +31956,7 @@ class _Answer:
             return cited
         shown: list[CitedEvent] = []
         for each in cited:
-            shown += self._thoughts.show(each)
+            shown += self._thoughts.feed(each)
         return shown
 
     def _log_status(self, event: RunEvent) -> RunEvent:
@@ -31299,6 +31973,8 @@ class _Answer:
 
         Returns what is shown for those of the chat.
         """
+        if not confirmed:
+            return []
         prepared = self._prepared
         call = prepared.call
         scope = repair_scope(call, prepared.request.model)
@@ -31369,6 +32045,7 @@ def _new_id_and_time() -> tuple[str, int]:
 # --------------------------------------------------------------------------------------
 
 
+_STORED = "These have no effect. They are gone once the valves are saved."
 _ADMINISTRATION_TITLE = "OpenAI Responses Administration"
 
 _COUNTED = (
@@ -31425,6 +32102,10 @@ def result_line(counts: Counter[Severity]) -> str:
 async def setup_findings(call: CheckedCall) -> list[Finding]:
     """Return what can keep users from their answers and no request shows."""
     findings = valve_findings([*valve_problems(call.config), *_agent_problems(call)])
+    old_names = call.valves.without_effect()
+    if old_names:
+        rows = [f"\n  - `{name}`: {OLD_NAMES[name].instead}" for name in old_names]
+        findings.append(Finding("Stored valves", _STORED + "".join(rows), "Warning"))
     retirements = _retirements(call)
     if retirements:
         text = " ".join(retirements)
@@ -31698,8 +32379,7 @@ class _Diagnostics:
             usable = await fetch_models(self._endpoint, self._connections)
         except ResponsesError as error:
             what = "The list of models"
-            # Other servers of this API need not have the endpoint.
-            if error.status in (404, 405, 501):
+            if error.status in LISTS_NOTHING:
                 return assess(what, "This server lists no models.", "")
             complaint = self._endpoint.name_server(
                 error_message(error, self._call.config.shell)
@@ -32009,7 +32689,7 @@ class Pipe:
         self._connections = Connections()
         self._capabilities = AccountCapabilities()
         self._listing = Listing()
-        self._capabilities.shutdown_dates = self._listing.shutdown_dates
+        self._capabilities.listed = self._listing
         self._threads = ToolThreads()
 
     async def pipes(self) -> list[dict[str, str]]:
@@ -32042,7 +32722,12 @@ class Pipe:
             caller=read_caller(body, user, metadata, __task__),
             config=config,
             capabilities=self._capabilities,
-            log=RunLog(config.log_level, config.secrets, new_ulid()[-10:]),
+            log=RunLog(
+                config.log_level,
+                config.secrets,
+                new_ulid()[-10:],
+                keeps_all=config.shows_log,
+            ),
             host=HostContext(
                 tools=__tools__ or {},
                 request=__request__,

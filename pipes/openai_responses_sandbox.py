@@ -584,9 +584,13 @@ def read_api_error(wire: object) -> ApiError:
     exact = metadata.get("error_type") or as_mapping(wire).get("error_type")
     if code == "invalid_prompt":
         code = as_text(exact) or code
+    kind = as_text(fields.get("type")) or as_text(exact) or None
+    # llama.cpp's code repeats the status (recorded, b10434 and b11434).
+    if kind == "exceed_context_size_error":
+        code = "context_length_exceeded"
     return ApiError(
         code=code,
-        type=as_text(fields.get("type")) or as_text(exact) or None,
+        type=kind,
         param=as_text(fields.get("param")) or None,
         message=f"{message} {raw}".strip(),
         notice=_read_notice(fields.get("misalignment")),
@@ -877,8 +881,8 @@ def unknown_words(
 # A valve that holds a JSON object with documented keys.
 #
 # One such valve replaces many fields that are rarely changed. Its keys are checked one by
-# one: a number out of its range becomes the nearest allowed one (seed 000, section 3.3),
-# a key with any other invalid value gets its default, and the others still apply.
+# one: a number out of its range becomes the nearest allowed one, a key with any other
+# invalid value gets its default, and the others still apply.
 # --------------------------------------------------------------------------------------
 
 
@@ -2447,7 +2451,6 @@ class Sandbox:
     """Runs requests in the sandboxes of a backend."""
 
     def __init__(self, backend: SandboxBackend, limits: SandboxLimits) -> None:
-        """Start nothing yet."""
         self._backend = backend
         self._limits = limits
         self._processes: set[SandboxProcess] = set()
@@ -2688,7 +2691,6 @@ class RunQueue:
     """
 
     def __init__(self, limits: SharedLimits) -> None:
-        """Nobody waits yet."""
         self._limits = limits
         self._server_turns = asyncio.Semaphore(limits.runs)
         self._users: dict[str, _UserQueue] = {}
@@ -2903,7 +2905,6 @@ class WorkspacePool:
     """
 
     def __init__(self, limits: SharedLimits | None = None) -> None:
-        """Create nothing yet."""
         self._limits = limits or SharedLimits()
         self.runs = RunQueue(self._limits)
         self._root: _WorkspaceRoot | None = None
@@ -4018,7 +4019,6 @@ class StoredWorkspaces:
     """Lends each workspace to one run at a time, in all processes of the server."""
 
     def __init__(self, folder: Path, limits: SharedLimits) -> None:
-        """Create nothing yet."""
         self.runs = RunQueue(limits)
         self._folder = folder
         self._limits = limits
@@ -4236,7 +4236,6 @@ class Tools:
     Valves = SandboxValves
 
     def __init__(self) -> None:
-        """Start nothing yet."""
         self.valves = self.Valves()
         self._sandboxes: dict[str, SandboxTools] = {}
 
