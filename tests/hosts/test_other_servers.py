@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from hosts.browser.page import ChatPage
+from hosts.people.client import Json
 from hosts.people.questions import calling
 from hosts.people.tabs import Tab
 from hosts.people.users import User
@@ -159,6 +160,28 @@ async def test_call_that_ends_oddly_runs_once(
     call, output = upstream.bodies[1]["input"][-2:]
     assert json.loads(call["arguments"]) == json.loads(CITY)
     assert "rich" in str(output["output"])
+
+
+@pytest.mark.parametrize("carrier", ["output", "markers"])
+async def test_plain_thought_goes_back_after_an_approval(
+    carrier: str, tab: Tab, admin: User
+) -> None:
+    """The host asks, makes the call and calls the pipe again; vLLM wants the thought."""
+    asks: Json = {"params": {"model_controls": {}, "tool_approval_mode": "ask"}}
+    async with (
+        Upstream(sending("vllm.1", "vllm.2", "vllm.2")) as upstream,
+        valves_changed(
+            admin, PIPE, BASE_URL=upstream.base_url, HISTORY_CARRIER=carrier
+        ),
+    ):
+        turn = await tab.begin(MODEL, "weather?", body=USED | asks)
+        assert await tab.decide(turn, "approve") == ["get_weather"]
+        await tab.send(MODEL, "and then?", chat_id=turn.chat_id)
+
+    first, second, third = upstream.bodies
+    added = second["input"][len(first["input"]) :]
+    assert kinds(added) == ["reasoning", "function_call", "function_call_output"]
+    assert "reasoning" not in kinds(third["input"])
 
 
 async def test_half_a_character_loses_nothing(tab: Tab, admin: User) -> None:

@@ -19,6 +19,7 @@ from openai_responses.items import (
     CONFIGURATION,
     Item,
     has_encrypted_reasoning,
+    has_plain_reasoning,
     is_call,
     is_call_output,
     is_commentary,
@@ -101,6 +102,8 @@ class Recorder:
         """The output indexes of items that have waited for a record."""
         self._made_calls: set[object] = set()
         """The ids of calls whose outputs are there."""
+        self._plain: dict[int, list[Item]] = {}
+        """Plain reasoning since the last record, by output index."""
         self._after_message = False
         """Whether the answer has a message already: a later one needs a marker, because
         the host joins the texts of neighboring messages (utils/misc.py:408)."""
@@ -144,6 +147,8 @@ class Recorder:
                 yield self._take_back(event.output_index)
             case HiddenMessage():
                 self._wait(event.output_index, [_stored_message(event.item)])
+            case ItemDone() if has_plain_reasoning(event.item):
+                self._plain[event.output_index] = replay_items(event.item)
             case ItemDone():
                 self._wait(event.output_index, self._kept_rows(stored_item(event)))
             case ToolOutput():
@@ -191,6 +196,10 @@ class Recorder:
                 payload = (*record.payload[:-1], message)
                 shown = text_digest(ended.shown)
                 yield NewRecord(record._replace(payload=payload, shown=shown), None)
+        if self._scope.keeps_reasoning and self._leaves_calls(event):
+            # The host makes them and asks again, and then this reasoning has to go back.
+            for index, rows in self._plain.items():
+                self._wait(index, rows)
         self._drop_trailing_reasoning()
         if self._pending:
             record = self._take_record()
@@ -198,6 +207,13 @@ class Recorder:
                 # A hidden one is the model's own form of no text at all.
                 record = record._replace(shown=text_digest(""))
             yield from self._with_marker(record, None)
+
+    def _leaves_calls(self, event: RunDone) -> bool:
+        """Say whether the host is going to make calls of the answer."""
+        return any(
+            is_call(item) and item.get("call_id") not in self._made_calls
+            for item in event.output
+        )
 
     def _drop_trailing_reasoning(self) -> None:
         """Drop reasoning that nothing followed: the API would refuse it alone."""
@@ -328,6 +344,7 @@ class Recorder:
         if message is not None:
             payload.append(message)
         self._pending = []
+        self._plain = {}
         return Record(
             ulid=ulid,
             model=self._scope.model,

@@ -465,6 +465,20 @@ def test_call_without_its_words_gets_those_of_its_card() -> None:
     assert deleted == [answer("Rain.")]
 
 
+def test_plain_reasoning_goes_back_until_its_answer_is_complete() -> None:
+    """To its own server alone, which may refuse a call without it."""
+    words = [{"type": "reasoning_text", "text": "Rain, I think."}]
+    thought: Item = {"type": "reasoning", "summary": [], "content": words}
+    record = Record(A, "f.gpt-5.2", 0, (thought, CALL_1), "m-1", ORIGIN)
+
+    asked_again = [*CARD, marked(A, "")]
+    assert built(asked_again, {A: record}) == [thought, CALL_1, output("1")]
+    answered = [*CARD, marked(A, "Rain."), input_message("And now?")]
+    assert thought not in built(answered, {A: record})
+    elsewhere = record._replace(origin=ORIGIN._replace(endpoint="other.example"))
+    assert built(asked_again, {A: elsewhere}) == [CALL_1, output("1")]
+
+
 def kept_card(stored: Item) -> dict[str, Record]:
     """A record of reasoning and of a call whose words are in its card."""
     return {A: Record(A, "f.gpt-5.2", 0, (SEALED, stored), "m-1", ORIGIN)}

@@ -4,8 +4,9 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
+from openai_responses.endings import COMPLETED
 from openai_responses.items import Item
-from openai_responses.loop.events import RunDone, RunEvent
+from openai_responses.loop.events import RunDone, RunEvent, ToolOutput
 from openai_responses.requests.replay import strip_for_replay
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
 from owui_chat.storage.recorder import NewRecord, Recorder
@@ -17,6 +18,7 @@ from runs.sample import (
     custom_call,
     joined_rounds,
     message,
+    output,
     reasoning,
     recorded,
     refusal,
@@ -290,6 +292,27 @@ def test_author_that_keeps_no_reasoning_keeps_the_rest() -> None:
     [record] = rendered.records.values()
     assert record.payload == (strip_for_replay(call("0")), stub("final_answer"))
     assert "encrypted_content" not in str(rendered.written)
+
+
+def test_plain_reasoning_is_kept_for_calls_that_the_host_makes() -> None:
+    """It asks again with their outputs; a run that makes its calls has sent it itself."""
+    words = [{"type": "reasoning_text", "text": "Rain, I think."}]
+    thought: Item = {"type": "reasoning", "id": "rs_1", "summary": [], "content": words}
+
+    left = payloads(message("0", "Wait."), thought, call("1"), call("2"))
+    assert left == [[thought, *map(strip_for_replay, (call("1"), call("2")))]]
+    made: list[RunEvent] = [
+        ItemDone(0, thought),
+        ItemDone(1, call("1")),
+        ToolOutput(2, output("1")),
+        RunDone(COMPLETED, output=(thought, call("1"), output("1"))),
+    ]
+    assert [record.payload for record in tell(made).records.values()] == [(card("1"),)]
+    assert payloads(thought, message("1", "Rain.")) == []
+    for payload in payloads(thought, message("1", "Rain.", "final_answer"), call("1")):
+        assert thought not in payload
+    nothing = tell(run_of(thought, call("1")), AUTHOR._replace(keeps_reasoning=False))
+    assert "Rain, I think." not in str(nothing.written)
 
 
 def card(name: str, **more: str) -> Item:
