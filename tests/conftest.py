@@ -145,8 +145,10 @@ def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
             assert not work, f"left under way: {work}"
 
 
-def pytest_sessionfinish() -> None:
+def pytest_sessionfinish(session: pytest.Session) -> None:
     """End what a failed test of hosts has left."""
+    if session.config.pluginmanager.has_plugin("dsession"):
+        return  # the children of this process are those that run the tests
     end_new_processes(frozenset())
 
 

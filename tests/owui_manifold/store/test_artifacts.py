@@ -383,6 +383,31 @@ async def test_file_that_comes_in_drops_does_not_hold_the_answer_up(
     assert host.files.rows == {}
 
 
+async def test_files_of_one_text_are_limited(
+    host: StandInHost, connections: Connections
+) -> None:
+    """A text can name thousands, and nobody reads on meanwhile."""
+    cited = [
+        {
+            "type": "container_file_citation",
+            "container_id": "cntr_1",
+            "file_id": f"cfile_{number}",
+            "filename": f"{number}.csv",
+        }
+        for number in range(25)
+    ]
+    part = {"type": "output_text", "text": "Here.", "annotations": cited}
+    said = {"type": "message", "role": "assistant", "id": "msg_1", "content": [part]}
+    body = json.dumps({"id": "r", "status": "completed", "output": [said]})
+    answers = {"POST": replying(body), "GET": replying(b"1", 200, "text/csv")}
+    async with Upstream(lambda request: answers[request.method](request)) as upstream:
+        at = SimpleNamespace(base_url=upstream.base_url, api_key="sk-1")
+        await events_of(at, connections, "Count.")  # type: ignore[arg-type]
+
+    methods = [request.method for request in upstream.requests]
+    assert methods == ["POST"] + ["GET"] * 20
+
+
 async def events_of_image(
     connections: Connections, result: object, caller: Caller = SAVED, **fields: Any
 ) -> list[AnswerEvent]:
