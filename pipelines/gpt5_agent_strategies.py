@@ -1,7 +1,7 @@
 """
 title: GPT-5 Agent Strategies
 author: The authors of OpenAI Responses Manifold
-version: 1.1.0.dev
+version: 1.1.0
 license: MIT
 description: Agents over the Responses API, with policies, limits and approvals.
 
@@ -16526,10 +16526,13 @@ def _readable_items(
     """Return what is sent of a record: a configuration is for its model alone.
 
     Items are stored in the form in which they are sent again. Plain reasoning goes to
-    its own server, and only until the answer that it led to is complete.
+    its own server, and only until the answer that it led to is complete. Earlier pipes
+    stored reasoning that OpenAI had not sealed, but never in one record with a call.
     """
     is_ours = bool(reader and reader.can_decrypt(record.origin))
-    goes_on = is_open and is_ours and record.is_carried
+    goes_on = is_open and is_ours
+    if not record.is_carried:
+        goes_on = goes_on and any(map(is_call, record.payload))
     return [
         item
         for item in record.payload

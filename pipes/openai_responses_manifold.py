@@ -1,7 +1,7 @@
 """
 title: OpenAI Responses Manifold
 author: The authors of OpenAI Responses Manifold
-version: 1.1.0.dev
+version: 1.1.0
 required_open_webui_version: 0.11.4
 license: MIT
 description: GPT models over the Responses API, with reasoning that is remembered.
@@ -16324,10 +16324,13 @@ def _readable_items(
     """Return what is sent of a record: a configuration is for its model alone.
 
     Items are stored in the form in which they are sent again. Plain reasoning goes to
-    its own server, and only until the answer that it led to is complete.
+    its own server, and only until the answer that it led to is complete. Earlier pipes
+    stored reasoning that OpenAI had not sealed, but never in one record with a call.
     """
     is_ours = bool(reader and reader.can_decrypt(record.origin))
-    goes_on = is_open and is_ours and record.is_carried
+    goes_on = is_open and is_ours
+    if not record.is_carried:
+        goes_on = goes_on and any(map(is_call, record.payload))
     return [
         item
         for item in record.payload
@@ -20742,6 +20745,8 @@ class Recorder:
         """The output indexes of items that have waited for a record."""
         self._made_calls: set[object] = set()
         """The ids of calls whose outputs are there."""
+        self._plain: dict[int, list[Item]] = {}
+        """Plain reasoning since the last record, by output index."""
         self._after_message = False
         """Whether the answer has a message already: a later one needs a marker, because
         the host joins the texts of neighboring messages (utils/misc.py:408)."""
@@ -20785,6 +20790,8 @@ class Recorder:
                 yield self._take_back(event.output_index)
             case HiddenMessage():
                 self._wait(event.output_index, [_stored_message(event.item)])
+            case ItemDone() if has_plain_reasoning(event.item):
+                self._plain[event.output_index] = replay_items(event.item)
             case ItemDone():
                 self._wait(event.output_index, self._kept_rows(stored_item(event)))
             case ToolOutput():
@@ -20832,6 +20839,10 @@ class Recorder:
                 payload = (*record.payload[:-1], message)
                 shown = text_digest(ended.shown)
                 yield NewRecord(record._replace(payload=payload, shown=shown), None)
+        if self._scope.keeps_reasoning and self._leaves_calls(event):
+            # The host makes them and asks again, and then this reasoning has to go back.
+            for index, rows in self._plain.items():
+                self._wait(index, rows)
         self._drop_trailing_reasoning()
         if self._pending:
             record = self._take_record()
@@ -20839,6 +20850,13 @@ class Recorder:
                 # A hidden one is the model's own form of no text at all.
                 record = record._replace(shown=text_digest(""))
             yield from self._with_marker(record, None)
+
+    def _leaves_calls(self, event: RunDone) -> bool:
+        """Say whether the host is going to make calls of the answer."""
+        return any(
+            is_call(item) and item.get("call_id") not in self._made_calls
+            for item in event.output
+        )
 
     def _drop_trailing_reasoning(self) -> None:
         """Drop reasoning that nothing followed: the API would refuse it alone."""
@@ -20969,6 +20987,7 @@ class Recorder:
         if message is not None:
             payload.append(message)
         self._pending = []
+        self._plain = {}
         return Record(
             ulid=ulid,
             model=self._scope.model,
