@@ -202,7 +202,7 @@ async def test_a_picture_of_a_gateway_is_on_the_page(
         agents = [
             request.headers["User-Agent"]
             for request in upstream.requests
-            if request.method == "GET"
+            if request.path == "/picture.png"
         ]
 
     assert ("/picture.png" in paths) is (name == "address")
