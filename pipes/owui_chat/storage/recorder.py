@@ -28,6 +28,7 @@ from openai_responses.items import (
     is_reasoning,
     item_type,
     message_text,
+    open_calls,
 )
 from openai_responses.loop.events import (
     HiddenMessage,
@@ -196,7 +197,7 @@ class Recorder:
                 payload = (*record.payload[:-1], message)
                 shown = text_digest(ended.shown)
                 yield NewRecord(record._replace(payload=payload, shown=shown), None)
-        if self._scope.keeps_reasoning and self._leaves_calls(event):
+        if self._scope.keeps_reasoning and open_calls(event.output):
             # The host makes them and asks again, and then this reasoning has to go back.
             for index, rows in self._plain.items():
                 self._wait(index, rows)
@@ -207,13 +208,6 @@ class Recorder:
                 # A hidden one is the model's own form of no text at all.
                 record = record._replace(shown=text_digest(""))
             yield from self._with_marker(record, None)
-
-    def _leaves_calls(self, event: RunDone) -> bool:
-        """Say whether the host is going to make calls of the answer."""
-        return any(
-            is_call(item) and item.get("call_id") not in self._made_calls
-            for item in event.output
-        )
 
     def _drop_trailing_reasoning(self) -> None:
         """Drop reasoning that nothing followed: the API would refuse it alone."""
