@@ -169,6 +169,8 @@ async def test_the_hosts_image_without_its_tool_leads_to_the_pipes_switch(
         await pictures_of(page, "image-without-a-tool-open")
         before = chat_bodies(simulator)[-1]
         assert "tools" not in before
+        told = before["input"][0]["content"]
+        assert "turn on Images by OpenAI in the menu next to the" in str(told)
         await switch_on(page, "Images by OpenAI")
         await page.ask("sim:short Draw a lake")
 

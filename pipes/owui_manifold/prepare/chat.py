@@ -107,6 +107,7 @@ from owui_manifold.prepare.python_files import (
 from owui_manifold.prepare.request import (
     PreparedRequest,
     call_toolset,
+    image_hint,
     image_notice,
     learned_repairs,
     offered_tools,
@@ -270,6 +271,9 @@ def _read_messages(
         instructions = agent_instructions(
             call.agent, model, instructions, tools, call.host
         )
+    hint = image_hint(call, model)
+    if hint:
+        instructions = f"{instructions}\n\n{hint}" if instructions else hint
     chat = _Chat(
         call=call,
         model=model,

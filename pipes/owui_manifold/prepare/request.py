@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from openai_responses.appended import APPENDED
 from openai_responses.items import Item, item_type, tool_name
-from openai_responses.json_input import as_mapping, as_text, value_at
+from openai_responses.json_input import as_list, as_mapping, as_text, value_at
 from openai_responses.loop.attempts import Limits
 from openai_responses.loop.spending import Budget
 from openai_responses.loop.tools import Approver, CallLimits, Toolset
@@ -100,6 +100,30 @@ def offered_tools(call: CheckedCall, model: ResolvedModel) -> OfferedTools:
     offered = offer_tools(choice, hosted, called, replaced, builtin)
     note_left_out(call, left_out_tools(call.body, model, called, offered, builtin))
     return offered
+
+
+_IMAGE_SWITCH = "openai_responses_images"
+"""The id of the filter that draws the switch *Images by OpenAI* (owui_controls)."""
+_IMAGE_HINT = (
+    "If people ask for an image and you have no tool that draws one, tell them that they "
+    "can turn on Images by OpenAI in the menu next to the chat input."
+)
+
+
+def image_hint(call: CheckedCall, model: ResolvedModel) -> str:
+    """Return what a model says that is asked to draw; empty where it would be wrong.
+
+    It is the same whether or not the switch is on: another beginning would cost the
+    prompt cache.
+    """
+    kind = "image_generation"
+    meta = value_at(call.host.metadata, "model", "info", "meta")
+    if not call.caller.host_reads or call.valves.ENABLE_IMAGE_GENERATION:
+        return ""
+    if _IMAGE_SWITCH not in as_list(value_at(meta, "filterIds")):
+        return ""
+    is_permitted = call.caller.is_admin or may_change(kind, call.valves)
+    return _IMAGE_HINT if is_permitted and takes_hosted_tool(model, kind) else ""
 
 
 _IMAGES_NOWHERE = (

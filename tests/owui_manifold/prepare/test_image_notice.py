@@ -1,10 +1,12 @@
-"""Open WebUI's Image is on, and no tool for images is offered."""
+"""Where people learn how images are turned on: from the model, and above the answer."""
 
 from typing import Any
 
 import pytest
 
 from calls.sample import MODEL, call_of, chat, host_context
+from openai_responses.items import message_text
+from owui_controls.switch import CONTROLS_KEY, CONTROLS_VERSION
 from owui_manifold.call.context import Caller, CheckedCall
 from owui_manifold.call.valves import Valves
 from owui_manifold.prepare.chat import build_chat_request
@@ -23,18 +25,67 @@ def asking(
     way: str | None = "native",
     body: Json | None = None,
     caller: Json | None = None,
+    filters: tuple[str, ...] = (),
+    is_on: bool = False,
     **valves: Any,
 ) -> CheckedCall:
     """Somebody asks for a picture."""
     given = {"user_id": "user-1", "chat_id": "chat-1", "message_id": "m-1"}
     who = Caller(MODEL, **{**given, **(caller or {})})
-    metadata = {
+    metadata: Json = {
         "params": {"function_calling": way},
         "features": {"image_generation": image},
+        "model": {"id": MODEL, "info": {"meta": {"filterIds": [*filters]}}},
     }
+    if is_on:
+        metadata[CONTROLS_KEY] = {
+            "version": CONTROLS_VERSION,
+            "image_generation": True,
+        }
     context = host_context({}, metadata=metadata)
     settings = Valves(API_KEY="sk-1", **valves)
     return call_of({**chat("Draw"), **(body or {})}, settings, who, host=context)
+
+
+async def instructions_for(call: CheckedCall) -> str:
+    """What the model is told before the chat."""
+    first = (await build_chat_request(call)).request.input[0]
+    return message_text(first) if first["role"] == "developer" else ""
+
+
+ATTACHED = ("openai_responses_effort", "openai_responses_images")
+
+
+@pytest.mark.parametrize("system", ["", " Be brief.\n"])
+async def test_model_can_say_where_images_are_turned_on(system: str) -> None:
+    """The same words while the switch is on: the prompt cache goes on."""
+    messages = chat("Draw")["messages"]
+    if system:
+        messages = [{"role": "system", "content": system}, *messages]
+    body = {"messages": messages}
+
+    told = await instructions_for(asking(filters=ATTACHED, body=body))
+
+    assert told.startswith(f"{system}\n\n" if system else "If people ask")
+    assert "turn on Images by OpenAI in the menu next to the chat input" in told
+    on = asking(filters=ATTACHED, body=body, is_on=True)
+    assert await instructions_for(on) == told
+    assert "image_generation" in str((await build_chat_request(on)).request.tools)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"filters": ATTACHED[:1]},
+        {"ENABLE_IMAGE_GENERATION": True},
+        {"USER_MAY_CHANGE": "effort"},
+        {"MODEL_OVERRIDES_JSON": '{"gpt-5.6-sol": {"lacks": ["image_generation"]}}'},
+        {"caller": {"chat_id": "", "message_id": ""}},  # a plain client has no page
+    ],
+)
+async def test_model_sends_nobody_to_a_switch_that_is_not_there(settings: Json) -> None:
+    """Or that has no effect."""
+    assert await instructions_for(asking(**{"filters": ATTACHED, **settings})) == ""
 
 
 async def notices_for(call: CheckedCall) -> list[str]:
