@@ -287,7 +287,7 @@ def _tools_text(specs: list[Any]) -> str:
 def _known_tools(text: str, strict: bool) -> tuple[list[Item], list[str]]:
     """Read the tools of a JSON text, which most requests of a server have in common.
 
-    Requests share the tools that are returned, so nobody may change them.
+    Requests share the tools that are returned, so they must not be changed.
     """
     return _read_tools(json.loads(text), strict)
 

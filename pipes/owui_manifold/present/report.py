@@ -131,7 +131,7 @@ def _usage_note(prepared: PreparedRequest, ended: RunDone) -> str:
 def _missing_features(prepared: PreparedRequest) -> tuple[list[str], list[str]]:
     """Return what the caller or the user chose and is not sent, and errors in it.
 
-    A task has other parameters than an answer, which nobody chose.
+    A task has other parameters than an answer, which no one chose.
     """
     call = prepared.call
     config = call.config
