@@ -60,10 +60,10 @@ class Record(NamedTuple):
     """The items that one marker names, in the order of the wire.
 
     `model` is the host's full model id, `created_at` seconds in UTC. If the text part
-    of a message in `payload` has no `text`, the text behind the marker is its text. If
-    it has one, or refers to pieces of the shown text (`shown_text`), that counts as long
-    as `shown` is the digest of the text behind the marker. Commentary without `shown`
-    has no text in the chat.
+    of a message in `payload` has no `text`, the text after the marker is its text. If
+    it has one, or refers to pieces of the shown text (`shown_text`), that counts as
+    long as `shown` is the digest of the text after the marker. Commentary without
+    `shown` has no text in the chat.
     """
 
     ulid: str

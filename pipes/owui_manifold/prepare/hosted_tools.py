@@ -181,7 +181,7 @@ def _web_search(config: Config, model: ResolvedModel) -> Sequence[Item]:
 
 
 def unused_search_budget(config: Config, model: ResolvedModel) -> str:
-    """Return the note that a model's search has no budget, if one is set.
+    """Return the message that a model's search has no budget, if one is set.
 
     The filters of an administrator are always sent: what rejects them gets no search.
     """

@@ -103,7 +103,7 @@ _CHARACTERS_OF_A_TOKEN = 4
 
 
 def _usage_note(prepared: PreparedRequest, ended: RunDone) -> str:
-    """Return the note that tools explain many input tokens of a chat's first answer.
+    """Return the message that tools explain many input tokens of a chat's first answer.
 
     Only administrators can do something about it, and read it once in a chat.
     """

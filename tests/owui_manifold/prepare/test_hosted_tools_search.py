@@ -183,7 +183,7 @@ def test_defaults_of_the_api_are_not_sent(options: Json, sent: Json) -> None:
     [("gpt-5.2", True), ("gpt-6.2-sol", True), ("gpt-4.1", False), ("o3", False)],
 )
 def test_budget_is_sent_to_models_that_have_one(model: str, is_sent: bool) -> None:
-    """An administrator reads a note about the others."""
+    """An administrator reads a message about the others."""
     options = json.dumps({"return_token_budget": "unlimited"})
     given: Json = {"ENABLE_WEB_SEARCH": True, "WEB_SEARCH_OPTIONS": options}
     [tool], _ = hosted(model=model, **given)
