@@ -33,10 +33,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _bring_up_to_date(target: Target, check: bool) -> str:
-    """Return what stands against a bundle; nothing if it is current or now written.
+    """Return what is wrong with a bundle; nothing if it is current or now written.
 
     Modules are made when they are first needed, so a bundle whose entry module does
-    not exist yet is no complaint.
+    not exist yet is not an error.
     """
     if target.path_of(target.entry, ROOT) is None:
         return ""

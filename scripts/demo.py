@@ -229,7 +229,7 @@ async def start_agents(
 
 
 def describe_pipelines_server() -> str:
-    """Return a sentence about the Pipelines server that runs the agents."""
+    """Return a message about the Pipelines server that runs the agents."""
     checkout = os.environ.get("PIPELINES_SERVER")
     if checkout:
         return f"They run on the Pipelines server in {checkout}."

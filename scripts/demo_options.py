@@ -57,7 +57,7 @@ def build_demo_parser() -> argparse.ArgumentParser:
 
 
 def read_demo_options(arguments: Sequence[str]) -> argparse.Namespace:
-    """Return the options; end with a sentence if the demo cannot start with them."""
+    """Return the options; end with a message if the demo cannot start with them."""
     parser = build_demo_parser()
     options = parser.parse_args(arguments)
     _check_server_options(parser, options)
@@ -76,7 +76,7 @@ def read_demo_options(arguments: Sequence[str]) -> argparse.Namespace:
 def _check_server_options(
     parser: argparse.ArgumentParser, options: argparse.Namespace
 ) -> None:
-    """End with a sentence if the options of a server do not fit the others."""
+    """End with a message if the options of a server do not fit the others."""
     if bool(options.server) != bool(options.model):
         parser.error("--server and --model are given together")
     if not options.server:

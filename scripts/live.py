@@ -246,7 +246,7 @@ def judge(case: Case, outcome: Outcome) -> Result:
 
 
 def _is_about_account(case: Case, outcome: Outcome) -> bool:
-    """Say whether a refusal that nobody expects is about the key and its account."""
+    """Say whether a refusal that is not expected is about the key and its account."""
     if outcome.status in (401, 403, 429) and outcome.status != case.status:
         return True
     return outcome.code == "model_not_found" and outcome.code != case.code

@@ -77,7 +77,7 @@ def is_installed(need: Need) -> bool:
 
 
 def needs_of(script: str, arguments: list[str]) -> list[Need]:
-    """Return what a script needs beside the development tools.
+    """Return what a script needs in addition to the development tools.
 
     `others.py` installs its servers itself, and says so.
     """

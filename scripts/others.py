@@ -316,7 +316,7 @@ async def serve_litellm(folder: Path) -> AsyncIterator[Served]:
 
 @contextlib.asynccontextmanager
 async def serve_llama_cpp(folder: Path) -> AsyncIterator[Served]:
-    """Run llama.cpp with a small model, in a folder that nobody may use."""
+    """Run llama.cpp with a small model, in a folder that the user nobody may use."""
     own = folder / "llama.cpp"
     own.mkdir()
     for path in (folder, own):

@@ -30,9 +30,9 @@ class Progress:
         self.output.flush()
 
     def end(self, state: str = "") -> None:
-        """Leave the step's last line standing."""
+        """Keep the step's last line on the screen."""
         line = self._line(state)
-        if self._moves:  # it replaces what stands on this line
+        if self._moves:  # it replaces what is on this line
             line = "\r" + line.ljust(WIDTH)
         self.output.write(line + "\n")
         self.output.flush()

@@ -3,7 +3,7 @@
 python scripts/readme.py            writes them
 python scripts/readme.py --check    writes nothing; exit status 1 names what is stale
 
-A table stands between `<!-- table NAME -->` and `<!-- end -->`.
+A table is between `<!-- table NAME -->` and `<!-- end -->`.
 """
 
 import argparse
@@ -135,7 +135,7 @@ def keys_table(form: type[BaseModel]) -> str:
 def _settings_table(heading: str, rows: Iterable[tuple[str, FieldInfo, str]]) -> str:
     shown: list[tuple[str, str, str]] = []
     for name, field, text in rows:
-        # The table has a column for the defaults, which the page shows behind the text.
+        # The table has a column for the defaults, which the page shows after the text.
         what_it_does, _, _ = text.partition(" Default: ")
         shown.append((f"`{name}`", shown_default(field), what_it_does))
     return markdown_table((heading, "Default", "What it does"), shown)
@@ -183,7 +183,7 @@ def shown_cause(kind: str, code: str) -> str:
 
 
 def shown_sentence(sentence: str) -> str:
-    """Return a sentence with dots in place of its placeholders."""
+    """Return a message with dots in place of its placeholders."""
     return _PLACEHOLDER.sub(_dots, sentence)
 
 

@@ -6,14 +6,14 @@
 
 Each recorded stream is replayed whole and in pieces through the decoder. Streams and
 JSON answers are replayed through the built pipe, to a page and to a plain client. Text,
-reasoning, calls, sources, usage and ending have to be those of the recording's own final
-object, and the deltas have to add up to the finished items. The simulator checks each
-recorded request: it has to accept what was accepted, and to refuse what was refused with
-the same status, code and param.
+reasoning, calls, sources, usage and ending have to be those of the recording's own
+final object, and the deltas have to add up to the finished items. The simulator checks
+each recorded request: it has to accept what was accepted, and to refuse what was
+refused with the same status, code and param.
 
 Differences whose reason is known (`recorded/explained.py`) are counted apart.
 
-The recordings are no part of the project: they lie beside the checkout, in
+The recordings are no part of the project: they lie next to the checkout, in
 `../shared/recordings`, or where `--from` says, which takes folders and files. Without
 them there is nothing to do.
 """

@@ -141,7 +141,7 @@ async def make_pictures(folder: Path) -> None:
         await show_usage(studio, server)
         await show_agent_of_pipe(studio, simulator)
         await show_agent(studio, simulator)
-        # Open WebUI's own, behind the success of an import.
+        # Open WebUI's own, after the success of an import.
         errors = [error for error in chat.errors if not error.endswith(IMPORT_ERROR)]
         if errors:
             raise PictureError(f"The page had errors: {errors}")
@@ -195,7 +195,7 @@ async def show_chat(studio: Studio, simulator: Simulator) -> None:
 
 
 async def show_switches(studio: Studio) -> None:
-    """The menu beside the chat input."""
+    """The menu next to the chat input."""
     page = studio.chat.page
     await studio.chat.open_model(MODEL)
     await page.locator("#integration-menu-button").click()

@@ -58,7 +58,7 @@ def main(arguments: list[str]) -> int:
 
 
 def install(script: str, options: list[str]) -> None:
-    """Install what runs the script, then what it needs beside that."""
+    """Install what runs the script, then what else it needs."""
     uv = find_uv()
     if not uv:
         install_missing([VENV], PACKAGES_LOG)

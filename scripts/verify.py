@@ -87,7 +87,7 @@ def run(name: str, command: list[str]) -> int:
 def step_environment() -> dict[str, str]:
     """Return the variables of a step, which keeps the modules that it compiled.
 
-    Where Python is to write nothing beside the sources, it does so in `.venv`: each
+    Where Python is to write nothing next to the sources, it does so in `.venv`: each
     worker takes five seconds to compile all tests.
     """
     variables = dict(os.environ)

@@ -1,8 +1,8 @@
 """What pytest calls a row of a table: its values, where pytest would number them.
 
 pytest names numbers and short texts itself. It calls dicts, lists and objects `body0`,
-`body1`, which tells nobody what failed. A table whose values do not tell its rows apart
-has `ids`.
+`body1`, which does not tell what failed. A table whose values do not tell its rows
+apart has `ids`.
 """
 
 import dataclasses

@@ -109,7 +109,7 @@ def test_foreign_imports_are_hoisted_and_merged(tmp_path: Path) -> None:
 
 
 def test_bodies_keep_docstrings_and_comments(tmp_path: Path) -> None:
-    """What follows the imports of a module stands in the bundle, byte for byte."""
+    """What follows the imports of a module is in the bundle, byte for byte."""
     words = f'''{WORDS}
 
 # The limit of a word.
@@ -174,7 +174,7 @@ def test_pipeline_needs_no_open_webui_version(tmp_path: Path) -> None:
 
 
 def test_command_builds_each_bundle_that_has_an_entry(tmp_path: Path) -> None:
-    """A bundle without an entry module is no complaint; the other one is written."""
+    """A bundle without an entry module is not an error; the other one is written."""
     write(tmp_path, SAMPLE)
 
     status, output = run_bundle(tmp_path)

@@ -26,14 +26,14 @@ def refusals(root: Path, entry: str) -> list[tuple[str, int, str]]:
 
 
 def test_a_plain_pipe_is_built(tmp_path: Path) -> None:
-    """The sample stands as it is written, after the modules of both folders."""
+    """The sample is as it was written, after the modules of both folders."""
     text = built(tmp_path, PIPELINE_ENTRY)
 
     assert PLAIN_METHOD in text
     assert text.index("class Greeting:") < text.index("class Pipeline:")
 
 
-# What stands in the place of the sample's pipe(), the line of the method that is
+# What is in the place of the sample's pipe(), the line of the method that is
 # refused, words of the reason.
 METHODS = {
     "coroutine": ("    async def pipe(self) -> None: ...\n", 0, "pipe is async"),

@@ -280,7 +280,7 @@ WHOLE_FILES = {
 
 @pytest.mark.parametrize("case", WHOLE_FILES)
 def test_file_is_refused_as_a_whole(case: str, tmp_path: Path) -> None:
-    """What a file must be, whatever else stands in it."""
+    """What a file must be, whatever else is in it."""
     files, module, line, reason = WHOLE_FILES[case]
 
     assert refusals(tmp_path, files) == [(module, line, reason)]

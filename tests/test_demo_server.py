@@ -55,7 +55,7 @@ def server_that_lists(status: int, body: bytes) -> Iterator[tuple[str, list[str]
 def test_options_that_do_not_fit_end_with_a_sentence(
     arguments: Sequence[str], words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Before anything is started."""
+    """They end it before anything is started."""
     with pytest.raises(SystemExit):
         read_demo_options([*arguments])
 

@@ -288,7 +288,7 @@ def test_who_may_not_install_is_told_what_to_run(
 async def test_missing_databases_fail_with_what_to_install(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """They are not skipped: nobody would see that nothing was tested."""
+    """They are not skipped: no one would see that nothing was tested."""
     monkeypatch.setenv("PATH", "")
 
     with pytest.raises(DatabaseMissingError, match="apt-get install postgresql redis"):
@@ -341,7 +341,7 @@ def start(tmp_path: Path, *command: str, **variables: str) -> tuple[int, str]:
 
 
 def test_wrong_options_of_the_demo_download_nothing(tmp_path: Path) -> None:
-    """Each ends with a sentence, before anything else."""
+    """Each ends with a message, before anything else."""
     file = tmp_path / "file"
     file.write_text("")
     with socket.socket() as taken:

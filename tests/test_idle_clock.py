@@ -25,7 +25,7 @@ def now() -> float:
 
 
 async def test_tests_have_such_a_loop() -> None:
-    """Other threads do not."""
+    """A loop in another thread is a usual one."""
 
     async def kind() -> type[asyncio.AbstractEventLoop]:
         return type(asyncio.get_running_loop())
@@ -140,7 +140,7 @@ async def test_clock_jumps_where_nothing_can_come() -> None:
 
 
 async def test_clock_does_not_jump_over_a_request_or_a_thread() -> None:
-    """Both are waited for."""
+    """Both take real time, for which it waits."""
     await asyncio.to_thread(run_alone, ask_slow_server())
 
 

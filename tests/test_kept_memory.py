@@ -64,7 +64,7 @@ def read_bounds() -> dict[str, Bound]:
 
 
 def amount(cell: str) -> int:
-    """Return the number that a cell begins with; 0 for what is kept by nobody idle."""
+    """Return the number that a cell begins with; 0 for what no idle user keeps."""
     word = cell.split(maxsplit=1)[0].replace(",", "")
     return 0 if word == RUNNING else int(word)
 
@@ -162,7 +162,7 @@ async def test_functions_remember_as_many_results_as_the_table_says() -> None:
 
 
 async def ask_pipe(pipe: Pipe, number: int) -> None:
-    """Ask as nobody has asked before: each name, key, id and word is new, and long."""
+    """Ask as was never asked before: each name, key, id and word is new, and long."""
     new = f"{number:03}" + "x" * LONG
     key = f"sk-{new[:1_990]}" if number % 2 else ""
     tool = {

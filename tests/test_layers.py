@@ -1,6 +1,6 @@
 """Who may import whom: arrows between packages and rooms, no cycles, effects at the edge.
 
-A room is a sub-package; the modules that lie in a package itself stand in front.
+A room is a sub-package; the modules that lie in a package itself come first.
 """
 
 import ast

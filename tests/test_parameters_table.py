@@ -26,7 +26,7 @@ CODE = re.compile(r"`([^`]+)`")
 
 
 def rows() -> dict[str, list[str]]:
-    """The cells behind each parameter."""
+    """The cells after each parameter."""
     text = DOCUMENT.read_text("utf-8")
     table = text.partition("<!-- parameters -->\n")[2].partition("<!-- end -->")[0]
     lines = [re.split(r" ?\| ", line.strip("| \n")) for line in table.splitlines()[2:]]

@@ -120,7 +120,7 @@ def test_no_recorded_picture_is_free() -> None:
 
 @pytest.mark.parametrize("number", [426, 427, 430, 431])
 def test_a_cost_that_a_gateway_tells_is_ours(number: int) -> None:
-    """OpenRouter's for gpt-4o-mini."""
+    """Recorded at OpenRouter, of gpt-4o-mini."""
     recording = row_of(number)
     cost = cost_of(recording)
     assert cost is not None

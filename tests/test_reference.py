@@ -25,7 +25,7 @@ needs_newest = pytest.mark.skipif(
 
 @needs_newest
 def test_the_hosts_lines_say_what_the_page_says() -> None:
-    """The text in brackets stands on that line of the installed host."""
+    """The text in brackets is on that line of the installed host."""
     page = (REFERENCE / "open-webui.md").read_text("utf-8")
     cited = HOST_LINE.findall(page)
 

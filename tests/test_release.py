@@ -363,7 +363,7 @@ def test_version_is_released_once(
 def test_version_of_development_is_not_released(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Nothing is written."""
+    """No file is written."""
     built = tmp_path / READABLE_PIPE
     built.parent.mkdir()
     built.write_text(SMALL.replace("1.0.0", "1.2.0.dev"), "utf-8")
@@ -453,7 +453,7 @@ def test_check_refuses_a_changed_import(
     assert IMPORTED[change] in capsys.readouterr().err
 
 
-# What is replaced, in which file, and the complaint.
+# What is replaced, in which file, and the message.
 CONTRADICTIONS = {
     "code": (packed_name(PIPE_ID), "\ndel P", "\nX = 1\ndel P", "was changed or added"),
     "import": (FUNCTIONS, "del PACKED", "X, del PACKED", "to import is not"),

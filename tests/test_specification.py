@@ -146,7 +146,7 @@ def test_rows_that_prove_nothing_are_found(
 
 
 def test_page_of_differences_has_each_row_that_differs() -> None:
-    """So that nobody has to look for one."""
+    """So that no one has to look for one."""
     differing = [row for row, (_, here, *_) in ROWS.items() if here[:3] == "Dif"]
     shown = re.findall(
         r"^\| ([A-Z]\d+) \|", (DOCS / "differences.md").read_text("utf-8"), re.MULTILINE

@@ -40,7 +40,7 @@ def offered(valves: Valves) -> list[Item]:
 
 
 def test_each_offered_kind_has_a_setting() -> None:
-    """And no setting is about a kind that nobody knows."""
+    """And no setting is about an unknown kind."""
     assert [kind.type for kind in OFFERED] == list(TOOL_SETTINGS)
 
 

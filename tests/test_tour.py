@@ -9,7 +9,7 @@ from simulator.scenarios.catalog import ALL_SCENARIOS, SCENARIOS
 
 
 def test_ten_words_with_a_line_each() -> None:
-    """Each is a scenario; what stands behind it is an option."""
+    """Each is a scenario; what follows it is an option."""
     printed = list(tour.describe_words())
 
     assert len(printed) == len(tour.WORDS) == 10

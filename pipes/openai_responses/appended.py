@@ -42,7 +42,7 @@ def lower_payload(payload: Mapping[str, Any], kinds: Set[str]) -> dict[str, Any]
 
 
 def _configured_fields(payload: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields that updates change, as they are behind the last update."""
+    """Return the fields that updates change, as they are after the last update."""
     fields: dict[str, Any] = {}
     for item in payload["input"]:
         if item_type(item) != CONFIGURATION:

@@ -1,9 +1,9 @@
-"""How a run can end, and the sentence for each ending.
+"""How a run can end, and the message for each ending.
 
 `{code}`, `{param}` and `{status}` are words of the API, `{model}` is the id that was
 asked for. No text of the server is shown, because it may quote a key or a prompt.
 
-The sentences are for whoever chats. Which setting can be the cause is in FAULTS: only a
+The messages are for whoever chats. Which setting can be the cause is in FAULTS: only a
 shell knows what an administrator calls it.
 """
 
@@ -381,7 +381,7 @@ class Ending(NamedTuple):
 
 
 def _ending_without_code(kind: str, word: str = "") -> Ending:
-    """Return the ending of a kind whose cause has no code; `word` finds its sentence."""
+    """Return the ending of a kind whose cause has no code; `word` finds its message."""
     fault = FAULTS.get((kind, word), NO_FAULT)
     return Ending(kind, sentence=SENTENCES[kind][word], fault=fault)
 
@@ -483,7 +483,7 @@ def _plain_line(text: str, secrets: Iterable[str]) -> str:
 
 
 def failure_sentence(error: ApiError) -> str:
-    """Return the sentence for an error after the request was accepted."""
+    """Return the message for an error after the request was accepted."""
     if error.status:
         return refusal_sentence(error.status, error)
     word = _first_known(_list_failure_words(error), _SENTENCES_BY_CODE)
@@ -519,7 +519,7 @@ _REJECTED_CODES = (
 
 
 def _list_failure_words(error: ApiError) -> list[str]:
-    """Return the words that a sentence can be found by without a status."""
+    """Return the words that a message can be found by without a status."""
     words = [*_list_codes(error), _find_attachment(error)]
     if error.is_any_of(_REJECTED_CODES):
         words.append(REJECTED)
@@ -527,10 +527,10 @@ def _list_failure_words(error: ApiError) -> list[str]:
 
 
 def refusal_sentence(status: int, error: ApiError) -> str:
-    """Return the sentence for an HTTP status of 300 or more."""
+    """Return the message for an HTTP status of 300 or more."""
     word = _first_known(_list_refusal_words(status, error), _SENTENCES_BY_CODE)
     code = ""
-    # A sentence for a code says what the code means.
+    # A message for a code says what the code means.
     if error.code != str(status) and (not word or word.isdecimal()):
         code = _fill_in(error.code)
     return _SENTENCES_BY_CODE[word].format(
@@ -553,7 +553,7 @@ come from a gateway."""
 
 
 def _list_refusal_words(status: int, error: ApiError) -> list[str]:
-    """Return the words that a sentence can be found by, the most certain first."""
+    """Return the words that a message can be found by, the most certain first."""
     if status < 400:
         return ["3"]
     own_word = str(status)
@@ -628,7 +628,7 @@ def _find_attachment(error: ApiError) -> str:
 
 
 def _first_known(words: Iterable[str], sentences: Mapping[str, str]) -> str:
-    """Return the first word that has a sentence of its own, "" if none has."""
+    """Return the first word that has a message of its own, "" if none has."""
     for word in words:
         if word and word in sentences:
             return word
@@ -711,7 +711,7 @@ def _list_codes(error: ApiError) -> list[str]:
 
 
 def _fill_in(word: str | None, form: str = " ({})") -> str:
-    """Return a word of the API as a part of a sentence; nothing for any other word."""
+    """Return a word of the API as a part of a message; nothing for any other word."""
     return form.format(word) if api_word(word) else ""
 
 

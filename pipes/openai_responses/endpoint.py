@@ -57,8 +57,8 @@ class Endpoint:
         return _host_of(self.base_url)
 
     def name_server(self, sentence: str) -> str:
-        """Return `sentence` about OpenAI as one about this server."""
-        # First, because `host` raises for an invalid address, and the sentence about
+        """Return the `sentence` about OpenAI as one about this server."""
+        # First, because `host` raises for an invalid address, and the message about
         # such an address has to pass.
         if "OpenAI" not in sentence:
             return sentence
@@ -152,7 +152,7 @@ def _host_of(base_url: str) -> str:
 def _normalize_base_url(text: str) -> str:
     """Return an address that paths like `/responses` can be added to.
 
-    Administrators leave out the path, or write a slash behind it, or the whole address
+    Administrators leave out the path, or write a slash after it, or the whole address
     of the Responses API. Raises InvalidSetting.
     """
     parts = url_parts(text.strip() or DEFAULT_BASE_URL)

@@ -12,7 +12,7 @@ ResponsesError
  ├─ AnswerTooLarge         an answer that is not read on
  └─ MalformedEvent         one event of a stream that cannot be read
 
-`str(error)` is our own sentence for a person, without body, header or key. What an
+`str(error)` is our own message for a person, without body, header or key. What an
 administrator has to look at is in `fault`, for a shell to say with its own names.
 """
 
@@ -174,7 +174,7 @@ class InvalidSetting(InvalidRequest):
     """A field of the endpoint has a value that cannot be used."""
 
     def __init__(self, name: SettingName, reason: str) -> None:
-        """Keep the name of the field; `reason` is a sentence that does not name it."""
+        """Keep the name of the field; `reason` is a message that does not name it."""
         super().__init__(reason, SettingFault((name,), "certain"))
 
 
@@ -230,7 +230,7 @@ class AnswerTooLarge(ResponsesError):
     is_final = True
 
     def __init__(self) -> None:
-        """Use one sentence for all parts."""
+        """Use one message for all parts."""
         super().__init__("The model's server sent more data than is accepted.")
 
 
@@ -335,7 +335,7 @@ def _error_fields(wire: object) -> JsonObject:
     # FastAPI, and so vLLM, lists what does not fit its types.
     if isinstance(fields.get("detail"), list):
         return _read_detail(fields["detail"])
-    if isinstance(fields.get("error"), str):  # xAI: the code stands beside the words
+    if isinstance(fields.get("error"), str):  # xAI: the code is next to the words
         return {**fields, "message": fields["error"]}
     return fields
 

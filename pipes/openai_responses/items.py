@@ -165,12 +165,12 @@ def is_compaction(item: JsonObject) -> bool:
 
 
 def since_compaction(items: Sequence[Item]) -> list[Item]:
-    """Return `items` from the last compaction on, behind instructions and added tools.
+    """Return `items` from the last compaction on, after instructions and added tools.
 
     Tools that earlier items added stay in force, and their calls have to name them.
 
     The API compacts at the end of a response (in all eight recordings), which may be
-    one that calls tools. What waits for an answer there moves behind the compaction and
+    one that calls tools. What waits for an answer there moves after the compaction and
     the configuration update of the API that may follow it: an answer is refused without
     its call.
     """
@@ -247,7 +247,7 @@ def find_call_ids(items: Iterable[Item]) -> set[str]:
 
 
 def distinct_call_id(call_id: str, taken: Container[str]) -> str:
-    """Return `call_id`, with the first number behind it that makes it a free one."""
+    """Return `call_id`, with the first number after it that makes it a free one."""
     own_id = call_id
     number = 1
     while own_id in taken:

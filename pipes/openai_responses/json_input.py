@@ -59,7 +59,7 @@ def _levels(value: object) -> Iterator[list[Any]]:
 
 def json_weight(text: str | bytes | bytearray) -> int:
     """Return about how many bytes a JSON text takes once it is parsed."""
-    # A value stands behind a comma, or is the first behind an opening.
+    # A value comes after a comma, or is the first after an opening.
     return len(text) + _VALUE_BYTES * _count_marks(text, "[{,")
 
 
@@ -202,7 +202,7 @@ def as_mapping(value: object) -> JsonObject:
 
 
 def value_at(value: object, *keys: str) -> Any:
-    """Return what stands in objects in each other; None where one is missing."""
+    """Return a value inside nested objects; None where one of them is missing."""
     for key in keys:
         value = as_mapping(value).get(key)
     return value

@@ -63,7 +63,7 @@ class UserReports:
         """Until when each user's report counts, by subject and user."""
 
     def add(self, subject: str, user_id: str) -> None:
-        """Note that a request of a user met `subject`; nobody's counts for nobody."""
+        """Note that a user's request met `subject`; without a user, ignore it."""
         if not user_id:
             return
         users = self._ends.pop(subject, {})

@@ -85,9 +85,9 @@ _LONGEST_SECRET = 6_000
 def redact_beginning(text: str, characters: int, hide: Callable[[str], str]) -> str:
     """Return at most so many `characters` of what `hide` makes of a text.
 
-    Of a long text only the beginning is read. Where that ends half a secret may stand,
-    which no rule knows, and long secrets in front of it make the text shorter: so the
-    end of what was read is never shown.
+    Of a long text only the beginning is read. Where that ends half a secret may be
+    left, which no rule knows, and long secrets in front of it make the text shorter: so
+    the end of what was read is never shown.
     """
     read = text[: characters + 2 * _LONGEST_SECRET]
     shown = hide(read)
@@ -127,7 +127,7 @@ def _fold_case(text: str) -> str:
 
 
 def header_secrets(value: str) -> list[str]:
-    """Return a header's value and its further words, like the key behind `Bearer`."""
+    """Return a header's value and its further words, like the key after `Bearer`."""
     return [value, *value.split()[1:]]
 
 

@@ -2,9 +2,8 @@
 
 `TOOL_KINDS` is the one list of them: what a caller may set, what a limit can forbid and
 what a call costs, what a request offers and what goes back follow it. What only a host
-knows stands in tables of the same kinds: `TOOL_SETTINGS` of the pipe and
-`HOSTED_CARDS` of the page (cards). tests/test_tool_kinds.py fails for a kind that one of
-them lacks.
+knows is in tables of the same kinds: `TOOL_SETTINGS` of the pipe and `HOSTED_CARDS` of
+the page (cards). tests/test_tool_kinds.py fails for a kind that one of them lacks.
 """
 
 from collections.abc import Mapping

@@ -1,1 +1,1 @@
-"""What administrators of many users ask for, in a filter of its own beside the pipe."""
+"""What administrators of many users ask for, in a filter next to the pipe."""

@@ -40,7 +40,7 @@ async def has_user(name: str) -> bool:
 
 
 async def find_user_id(email: str) -> str:
-    """Return the id of the user who has an address; nothing if nobody has it."""
+    """Return the id of the user who has an address; nothing if no one has it."""
     user = await host_name("models.users", "Users").get_user_by_email(email)
     return str(user.id) if user else ""
 
@@ -52,7 +52,7 @@ _DATABASE_SECONDS = 15
 async def run_sql(*statements: tuple[str, object]) -> list[Sequence[object]]:
     """Run statements in one transaction of the host's database; return the last rows.
 
-    Each comes with its values, or a list of them. `{schema}` stands in front of the
+    Each comes with its values, or a list of them. `{schema}` goes in front of the
     names of tables. Raises exceptions of SQLAlchemy.
     """
     schema = host_name("env", "DATABASE_SCHEMA")

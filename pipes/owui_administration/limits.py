@@ -292,7 +292,7 @@ async def read_user_limits(
 async def _has_given_model(facts: CallFacts) -> bool:
     """Say whether an administrator chose the model that does a task.
 
-    Where nobody chose one, or the chosen one no longer exists, the host takes the model
-    that the client names.
+    Where no one chose a model, or the chosen one no longer exists, the host takes the
+    model that the client names.
     """
     return facts["host_model"] in await chosen_task_models(facts["task"])

@@ -1,7 +1,7 @@
 """Names in the rules that Open WebUI does not know, for administrators.
 
-A mistyped group would be a rule that silently holds for nobody. An address that nobody
-has is worse: whoever signs up with it gets its rule.
+A mistyped group would be a rule that silently holds for no one. An address that no
+one has is worse: whoever signs up with it gets its rule.
 """
 
 from collections.abc import Iterable

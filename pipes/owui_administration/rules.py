@@ -18,7 +18,7 @@ from shells.json_valve import describe_mistake
 class LimitRule(BaseModel):
     """Whom a rule names, how much they may use in each period, and what.
 
-    Nobody named means everybody, None no limit. With `show` answers tell what is left.
+    No names mean everybody, None no limit. With `show` answers tell what is left.
     """
 
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)

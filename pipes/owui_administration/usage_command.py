@@ -366,7 +366,7 @@ def _days_text(first: date, last: date) -> str:
 
 
 def _table(head: _Cells, rows: Sequence[_Cells]) -> str:
-    """Return a table in Markdown; numbers stand on the right."""
+    """Return a table in Markdown; numbers are on the right."""
     rule = ["---"] + ["---:"] * (len(head) - 1)
     return "\n".join(_table_line(cells) for cells in (head, rule, *rows))
 

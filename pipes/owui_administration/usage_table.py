@@ -136,7 +136,7 @@ class UsageTable:
         self._writer: asyncio.Task[None] | None = None
 
     def add(self, row: UsageRow, bought: Purchases = NO_PURCHASES) -> None:
-        """Add a row soon, and what its money bought; nobody waits for it."""
+        """Add a row soon, and what its money bought; no one waits for it."""
         self._add_due(row, bought)
         self._start_writer()
 

@@ -9,7 +9,7 @@ The page's `[n]` is the n-th distinct source of a message (docs/reference/open-w
 of the host's tools count as well. Links to pages of a search become numbers while the
 text grows. Sources that only annotations name are inserted when the message ends.
 
-At the end of a message stand the addresses of its numbers, as definitions of links of
+At the end of a message are the addresses of its numbers, as definitions of links of
 Markdown (`[1]: https://host/page "Title"`). The page draws none of them, and reads none
 aloud, but what people copy, edit and export has them, and there `[1]` is a link
 (docs/reference/open-webui.md, "Sources and citations").
@@ -222,7 +222,7 @@ class Citations:
     def _definitions(self, text: str, *, is_quoted: bool) -> str:
         """Return the addresses of the numbers that were put into a text.
 
-        Not in a quotation, nor behind code that does not end, where they were drawn.
+        Not in a quotation, nor after code that does not end, where they were drawn.
         """
         lines: list[str] = []
         for number, key in sorted(self._cited.items()):
@@ -275,7 +275,7 @@ class Citations:
     def _number_links(self, growing: _GrowingPart, text: str) -> str:
         """Return more text of a part, in which links to pages of a search are numbers.
 
-        A number directly behind the same number is left out, as in the whole text.
+        A number directly after the same number is left out, as in the whole text.
         """
         if _TRACKED not in text:
             if text:
@@ -412,9 +412,9 @@ def _key(annotation: Item) -> str:
 
 
 def _range(annotation: Item, text: str) -> tuple[int, int]:
-    """Return the first position of an annotation's text, and the one behind the last.
+    """Return the first position of an annotation's text, and the one after the last.
 
-    `end_index` is documented as the last character, but it is the one behind it
+    `end_index` is documented as the last character, but it is the one after it
     (recorded, 148 of 149). A file's `index` is the place of the citation.
     """
     start = annotation.get("start_index", annotation.get("index"))
@@ -424,7 +424,7 @@ def _range(annotation: Item, text: str) -> tuple[int, int]:
     before = text[last - 1 : last]
     behind = text[last : last + 1]
     is_in_word = before.isalnum() and behind.isalnum()
-    # What would cut a word, or leave the sentence's end behind it, is meant as
+    # What would cut a word, or leave the sentence's end after it, is meant as
     # documented.
     ends_sentence = behind in (".", "!", "?") and last > start
     end = last + 1 if is_in_word or ends_sentence else last
@@ -444,10 +444,10 @@ def _apply_edits(text: str, edits: Iterable[_Edit]) -> str:
 
 
 def _without_repeats(edits: Iterable[_Edit], number: str = "") -> list[_Edit]:
-    """Return the edits without numbers that stand directly behind the same number.
+    """Return the edits without numbers directly after the same number.
 
-    An annotation often cites the page that the link beside it names. `number` is what
-    stands in front of the text.
+    An annotation often cites the page that the link next to it names. `number` is what
+    comes in front of the text.
     """
     kept: list[_Edit] = []
     end = 0

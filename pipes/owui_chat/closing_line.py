@@ -34,7 +34,7 @@ class AnswerFigures(NamedTuple):
 def closing_line(figures: AnswerFigures) -> str:
     """Return the line: time, tokens and cost, then the rest, as far as it is known.
 
-    A phone shows about 40 characters, so what nobody should miss comes first.
+    A phone shows about 40 characters, so what no one should miss comes first.
     """
     parts = [_beginning(figures)]
     if not figures.failed_attempts:

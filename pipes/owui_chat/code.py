@@ -54,7 +54,7 @@ def take_out_code(
 ) -> tuple[list[str], list[Item]]:
     """Return the texts of a run without what the host inserted for code.
 
-    It stands there in the order of the `items`. Return also the code that is not there:
+    It is there in the order of the `items`. Return also the code that is not there:
     somebody has deleted its card.
     """
     whole = _BETWEEN.join(text.replace(_BETWEEN, "") for text in texts)

@@ -21,7 +21,7 @@ class SourceCited(NamedTuple):
 class Marker(NamedTuple):
     """Text that names a record; it belongs to the event that follows.
 
-    It stands before the text of a delta, behind commentary that ended, or alone at the
+    It comes before the text of a delta, after commentary that ended, or alone at the
     end of the run.
     """
 

@@ -16,7 +16,7 @@ from owui_chat.file_names import shorten_name
 MAX_TOOL_FILE_BYTES = 5 * 1024 * 1024
 """Of one file that a tool returns, as specified (docs/reference/specification.md, P12)."""
 
-# A sentence may end behind an address: its last character is no punctuation.
+# A sentence may end after an address: its last character is no punctuation.
 _CONTAINER_ADDRESS = re.compile(r"sandbox:/[^\s()<>\[\]\"']*[^\s()<>\[\]\"'.,;:!?]")
 
 

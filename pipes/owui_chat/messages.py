@@ -131,7 +131,7 @@ def system_text(messages: Sequence[JsonObject]) -> str:
 def _leading_messages(
     messages: Sequence[JsonObject], roles: Sequence[str]
 ) -> list[JsonObject]:
-    """Return the messages with one of these roles that stand in front of all others."""
+    """Return the messages with one of these roles that are in front of all others."""
     leading: list[JsonObject] = []
     for message in messages:
         if message.get("role") not in roles:
@@ -152,7 +152,7 @@ _LEFT_OUT_PART = UserMessage(text_message("developer", LEFT_OUT))
 
 
 def cut_notice(parts: Sequence[ChatPart]) -> str:
-    """Return `LEFT_OUT` if a chat, maybe behind its instructions, begins with it."""
+    """Return `LEFT_OUT` if a chat, maybe after its instructions, begins with it."""
     return LEFT_OUT if _LEFT_OUT_PART in parts[:2] else ""
 
 
@@ -172,7 +172,7 @@ def _newest_messages(messages: Sequence[JsonObject]) -> Sequence[JsonObject]:
 
 
 def _first_question(messages: Sequence[JsonObject], surplus: int) -> int:
-    """Return the index of the first question behind `surplus` entries.
+    """Return the index of the first question after `surplus` entries.
 
     Without one it is that of the last question, or of the last message.
     """
@@ -270,8 +270,8 @@ def _input_part(part: object, detail: str) -> Item:
 def _image_part(wire: JsonObject, default: str) -> Item:
     """Return an image; both forms keep the address and the detail.
 
-    Chat Completions have both in an object, the Responses API has them beside each
-    other.
+    Chat Completions have both in an object, the Responses API has them next to
+    each other.
     """
     given = wire.get("image_url")
     inner = given if isinstance(given, Mapping) else {"url": given}
@@ -403,7 +403,7 @@ def _stored_branch(
     """Yield the user's messages from `message_id` back to the first.
 
     The texts of a developer are counted in `hidden`. The host merges those of the
-    system into the instructions, where nobody can tell whose words they are.
+    system into the instructions, where no one can tell whose words they are.
     """
     for row_id, row in walk_branch(rows, message_id):
         match row.get("role"):

@@ -15,7 +15,7 @@ from owui_controls.switch import Switch, tell_pipe
 
 
 class Filter(Switch):
-    """A switch of its own beside Open WebUI's Code Interpreter, run in the browser."""
+    """A switch of its own next to Open WebUI's Code Interpreter, run in the browser."""
 
     def __init__(self) -> None:
         """Draw the icon."""

@@ -6,7 +6,7 @@ required_open_webui_version: 0.11.4
 license: MIT
 description: Sets how long the model thinks. Choose with the gear next to the switch.
 
-The switch in the composer for the effort, with a menu behind its gear.
+The switch in the composer for the effort, with a menu that its gear opens.
 """
 
 from typing import Any, Literal

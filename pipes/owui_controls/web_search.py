@@ -15,7 +15,7 @@ from owui_controls.switch import Switch, tell_pipe
 
 
 class Filter(Switch):
-    """A switch of its own beside Open WebUI's Web Search, which its server runs."""
+    """A switch of its own next to Open WebUI's Web Search, which its server runs."""
 
     def __init__(self) -> None:
         """Draw the icon."""

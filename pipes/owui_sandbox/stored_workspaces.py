@@ -2,10 +2,10 @@
 
 Open WebUI loads a tool anew whenever its text changes, and in each of its workers. So
 nothing about a workspace is kept in memory: `<folder>/<user>/<chat>/archive.<start>` is
-the packed workspace, which begins at the byte `start` of that file, and `received` names
-the attached files that were put into it. Names of users and chats are hashed, so
-nobody's id becomes a path. Whoever uses a workspace holds a lock on its folder, which
-the kernel releases however the process ends.
+the packed workspace, which begins at the byte `start` of that file, and `received`
+names the attached files that were put into it. Names of users and chats are hashed, so
+no id of theirs becomes a path. Whoever uses a workspace holds a lock on its folder,
+which the kernel releases however the process ends.
 
 A run works in a folder of its own next to the archive, where the files that it returns
 stay until `discard_files`.

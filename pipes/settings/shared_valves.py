@@ -1,7 +1,7 @@
 """The valves that the pipe and the agents of the Pipelines server both have.
 
 One that is added here is on both pages, in docs/settings.md and in
-docs/agent-settings.md, behind the one above it.
+docs/agent-settings.md, after the one above it.
 """
 
 from typing import Literal

@@ -18,7 +18,7 @@ Door = Literal["pipe", "pipelines"]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What is known of a valve beside its name, its type and its default."""
+    """What is known of a valve in addition to its name, type and default."""
 
     text: str
     pipelines: str = ""
@@ -94,10 +94,10 @@ def describe(row: Row, default: object, door: Door) -> str:
 
 
 def page_order(valves: type[BaseModel], shared: Sequence[str]) -> list[str]:
-    """Return the names of valves as they stand on the page.
+    """Return the names of valves in the order of the page.
 
-    A class has its own valves in their order. Each of the `shared` ones follows the row
-    that names it in `then`; one that none names follows the shared one before it.
+    The own valves of a class keep their order. Each of the `shared` ones follows the
+    row that names it in `then`; one that none names follows the shared one before it.
     """
     rows = rows_of(valves)
     followers: dict[str, list[str]] = {name: list(rows[name].then) for name in rows}

@@ -43,7 +43,7 @@ def report_failure(
     error_type = api_word(error.type)
     param = api_word(error.param)
     answer = server_message(log, f"{trace.subject} {error.message}".strip())
-    # Without an answer, our own sentence is all that says why.
+    # Without an answer, our own message is all that says why.
     cause = ended.ending.sentence if ended.ending.kind == "unreachable" else answer
     log.warn(
         f"{ended.ending.kind}: HTTP {trace.status}, code {code}, type {error_type}, "

@@ -15,7 +15,7 @@ class Shell(NamedTuple):
 
     @property
     def valves(self) -> str:
-        """Where its valves are, as a part of a sentence."""
+        """Where its valves are, as a part of a message."""
         return f"the valves of this {self.noun}"
 
 

@@ -78,13 +78,13 @@ def valve_error(problem: str, shell: Shell, example: str = "") -> InvalidRequest
 
 
 def _correct_valve(valves: str, shell: Shell, example: str) -> str:
-    """Return the sentence that asks an administrator to correct valves."""
+    """Return the message that asks an administrator to correct valves."""
     shown = f", for example {example}" if example else ""
     return f"An administrator has to correct {valves} in {shell.valves}{shown}."
 
 
 def _join_names(names: list[str]) -> str:
-    """Return names as a part of a sentence."""
+    """Return names as a part of a message."""
     if len(names) == 1:
         return names[0]
     return f"{', '.join(names[:-1])} and {names[-1]}"

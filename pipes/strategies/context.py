@@ -1,4 +1,4 @@
-"""The context that a strategy gives the model to read, beside the chat."""
+"""The context that a strategy gives the model to read, in addition to the chat."""
 
 import json
 from collections.abc import Mapping, Sequence

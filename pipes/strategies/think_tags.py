@@ -1,4 +1,4 @@
-"""Think tags in a text: what stands in them is a thought of the model.
+"""Think tags in a text: what is in them is a thought of the model.
 
 A tag in backticks is plain text. A thought that is never closed ends with the text.
 """
@@ -24,7 +24,7 @@ class TextSpan(NamedTuple):
 class ThinkTagParser:
     """Splits a text that comes in pieces at its think tags.
 
-    `_is_thought` says whether the text stands inside a tag now. `_held` is the end of
+    `_is_thought` says whether the text is inside a tag now. `_held` is the end of
     the text so far that may be the beginning of a tag, `_previous` the one character
     before it.
     """
@@ -36,7 +36,7 @@ class ThinkTagParser:
 
     def feed(self, text: str, *, at_end: bool = False) -> list[TextSpan]:
         """Return the spans that are certain now; the end of a text is certain."""
-        # The character before says whether a tag stands in backticks.
+        # The character before says whether a tag is in backticks.
         start = len(self._previous)
         text = self._previous + self._held + text
         end = len(text)
@@ -72,7 +72,7 @@ def parse_spans(text: str) -> list[TextSpan]:
 
 
 def answer_text(text: str) -> str:
-    """Return a text without its thoughts; blank lines behind one are no part of it."""
+    """Return a text without its thoughts; blank lines after one are no part of it."""
     spans = parse_spans(text)
     if not any(span.is_thought for span in spans):
         return text

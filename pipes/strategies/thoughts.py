@@ -17,10 +17,10 @@ call arrives:
     a call without a word   a thought that names the    nothing
                             tool
 
-`IntermediateTexts` hides whole messages, and comes first: in the pipe, what nobody sees
-has no sources either. `ShownThoughts` shows what is left. Where a record of each message
-is stored by its index, as in the pipe, a step stays the message that it is. Elsewhere it
-is shown as a thought; `RunTexts` is both stages for such a host.
+`IntermediateTexts` hides whole messages, and comes first: in the pipe, what no one sees
+has no sources either. `ShownThoughts` shows what is left. Where a record of each
+message is stored by its index, as in the pipe, a step stays the message that it is.
+Elsewhere it is shown as a thought; `RunTexts` is both stages for such a host.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -371,7 +371,7 @@ class ShownThoughts:
             yield from self._show_text(message, span.text)
 
     def _show_text(self, message: _Message, text: str) -> Iterator[CitedEvent]:
-        """Yield more of the answer; blank lines behind a thought are no part of it.
+        """Yield more of the answer; blank lines after a thought are no part of it.
 
         A message that may become a thought does not begin with blank lines either.
         """

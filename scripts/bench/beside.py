@@ -1,4 +1,4 @@
-"""Measure the pipe beside Open WebUI's own connection: answers, chats, a crowd, memory.
+"""Compare the pipe with Open WebUI's own connection: answers, chats, a crowd, memory.
 
 python scripts/bench/beside.py               every row, in about 5 minutes
 python scripts/bench/beside.py --rounds 1    the same, coarser

@@ -77,7 +77,7 @@ def main() -> None:
 
 
 def plan(turns: int) -> list[Step]:
-    """Return the questions; those behind the edit and with the file go on as before."""
+    """Return the questions; those after the edit and with the file go on as before."""
     steps: list[Step] = []
     for number in range(turns):
         part = PARTS[number * len(PARTS) // turns]

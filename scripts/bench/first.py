@@ -4,12 +4,12 @@ python scripts/bench/first.py     a line for each kind of chat and load, 10 minu
 python scripts/bench/first.py --round-trip 20 --pause 16 --answers 12      20 minutes
 
 Open WebUI's own Responses connection and the pipe answer in turns in the real host, in
-three kinds of chats, while the machine does nothing else and beside busy processes. A
-tab reads along as the page does; a wait begins when it sends the question.
+three kinds of chats, while the machine does nothing else and while other processes keep
+it busy. A tab reads along as the page does; a wait begins when it sends the question.
 
-With `--round-trip`, the API is behind TLS and that far away. With `--pause`, people take
-so long for the next question: after 15 seconds without one, Open WebUI's connection has
-closed what it had open.
+With `--round-trip`, the API is behind TLS and that far away. With `--pause`, people
+take so long for the next question: after 15 seconds without one, Open WebUI's
+connection has closed what it had open.
 """
 
 import argparse
@@ -147,7 +147,7 @@ def new_chat(model: str, kind: str) -> Chat:
 
 @contextmanager
 def busy_processes(count: int) -> Iterator[None]:
-    """Keep so many processes busy beside the block."""
+    """Keep so many processes busy during the block."""
     with ExitStack() as stack:
         for _ in range(count):
             process = subprocess.Popen([sys.executable, "-c", BUSY])

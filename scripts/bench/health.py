@@ -25,7 +25,7 @@ class Gap:
 
 @asynccontextmanager
 async def watched_health(urls: Sequence[str]) -> AsyncIterator[Gap]:
-    """Run this program beside the block; the gap is known afterwards."""
+    """Run this program during the block; the gap is known afterwards."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         __file__,

@@ -1,8 +1,8 @@
 """
 title: Counts what this server's process holds
 
-A function for Open WebUI: `soak.py` installs it beside the pipe and asks it between the
-rounds. It only looks; the pipe that is measured does not know of it.
+A function for Open WebUI: `soak.py` installs it next to the pipe and asks it between
+the rounds. It only looks; the pipe that is measured does not know of it.
 """
 
 import asyncio

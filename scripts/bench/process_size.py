@@ -21,7 +21,7 @@ class Size:
 
 @asynccontextmanager
 async def watched_size(pids: Sequence[int]) -> AsyncIterator[Size]:
-    """Note the size of processes, and their largest one beside the block."""
+    """Note the size of processes, and their largest one during the block."""
     memory, threads = processes_size(pids)
     size = Size(memory, threads)
     watching = asyncio.create_task(_watch(pids, size))

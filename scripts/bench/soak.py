@@ -5,8 +5,8 @@ python scripts/bench/soak.py --people 6 --minutes 4 --warm-up 1
 python scripts/bench/soak.py --native           Open WebUI's own connection
 
 Everybody has an account, a tab and a chat, and asks in rounds; in each round the pipe is
-uploaded again while answers are running. Between two rounds nobody asks, and a function
-beside the pipe counts what the server holds. The simulator runs in this process; only
+uploaded again while answers are running. Between two rounds no one asks, and a function
+next to the pipe counts what the server holds. The simulator runs in this process; only
 the server is measured. Open WebUI's own connection gets the same questions, without the
 uploads; only its growth counts, because it has other answers to the same failures.
 
@@ -139,7 +139,7 @@ CASES = (
 
 
 class Sample(NamedTuple):
-    """The server's figures at a moment at which it answered nobody."""
+    """The server's figures at a moment at which it answered no one."""
 
     minute: float
     held: Mapping[str, float]
@@ -193,7 +193,7 @@ class Person:
             await self.tab.stop(turn)
             return "it did not end"
         await self.tab.settle(turn, TURN_TIMEOUT)
-        self.tab.turns.clear()  # nobody looks at the events again
+        self.tab.turns.clear()  # no one looks at the events again
         self.tab.stray.clear()
         return problem_of(case, turn.text, turn.error)
 
@@ -354,7 +354,7 @@ async def upload(server: OpenWebUI, comment: str) -> None:
 
 
 def log_complaints(log: str) -> list[str]:
-    """Return the lines that say what nobody closed.
+    """Return the lines that say what was not closed.
 
     A task of the host itself is left out: the next line names its file.
     """

@@ -1,6 +1,6 @@
 """A module as a bundle shows it: its docstring as a banner, then its body.
 
-The body is the module's text without its docstring and its imports, which stand merged
+The body is the module's text without its docstring and its imports, which are merged
 at the head of the bundle. Nothing else is changed: docstrings and comments stay.
 """
 

@@ -1,9 +1,9 @@
 """What may happen while a module is imported: nothing but definitions.
 
-At the top level and in class bodies stand only imports, functions, classes, docstrings
-and assignments. What is evaluated there (values, decorators, defaults, base classes)
-may call, but not into the modules and builtins below; functions and lambdas may call
-anything, because they run later.
+At the top level and in class bodies there are only imports, functions, classes,
+docstrings and assignments. What is evaluated there (values, decorators, defaults, base
+classes) may call, but not into the modules and builtins below; functions and lambdas
+may call anything, because they run later.
 """
 
 import ast

@@ -1,7 +1,7 @@
 """The foreign imports of a bundle, each once, in the form that Black gives them.
 
 Black leaves an import that fits its line; a longer `from` import becomes one name a
-line, in parentheses, with a comma behind the last.
+line, in parentheses, with a comma after the last.
 """
 
 import sys

@@ -27,7 +27,7 @@ def in_reading_order(target: Target, root: Path) -> list[Module]:
 
 @dataclass(frozen=True)
 class _Visitor:
-    """Reads modules along their imports, and puts each behind what it imports."""
+    """Reads modules along their imports, and puts each after what it imports."""
 
     target: Target
     root: Path

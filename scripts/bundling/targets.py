@@ -19,7 +19,7 @@ class Target:
     packages: tuple[str, ...]  # in reading order; a package imports only earlier ones
     folders: tuple[str, ...]  # path entries that hold the packages
     output: str
-    requirements: frozenset[str]  # what may be imported beside the standard library
+    requirements: frozenset[str]  # what may be imported besides the standard library
     frontmatter: tuple[str, ...]
     called_methods: frozenset[str] = frozenset()  # of the host class, never awaited
     awaited_methods: frozenset[str] = frozenset()
@@ -52,7 +52,7 @@ FUNCTION_KEYS = (
 
 
 def _switch(entry: str, output: str) -> Target:
-    """Return the bundle of a switch beside the chat input."""
+    """Return the bundle of a switch next to the chat input."""
     return Target(
         entry=f"owui_controls.{entry}",
         host_class="Filter",

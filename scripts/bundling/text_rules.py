@@ -1,4 +1,4 @@
-"""What a module's text may not say, wherever it stands."""
+"""What a module's text may not say, wherever it is."""
 
 import ast
 from collections.abc import Iterator

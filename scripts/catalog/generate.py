@@ -1,6 +1,6 @@
 """Writes the catalog module of the Responses package from `models.json`.
 
-`models.json` is edited by hand: each fact of a model stands under the source that
+`models.json` is edited by hand: each fact of a model is under the source that
 says it, and each source has a date. `generate.py` rewrites the module, and
 `generate.py --check` only reports whether it is current.
 

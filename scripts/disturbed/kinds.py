@@ -248,7 +248,7 @@ def empty_final_items(answer: SoundAnswer, chance: random.Random) -> Disturbed |
 
 
 def end_items_early(answer: SoundAnswer, chance: random.Random) -> Disturbed | None:
-    """End each message behind the first delta; the rest of the text comes later."""
+    """End each message after the first delta; the rest of the text comes later."""
     if not answer.items("message"):
         return None
     final_is_short = chance.random() < 0.5
@@ -350,7 +350,7 @@ def send_argument_objects(
 
 
 def add_foreign_call(answer: SoundAnswer, chance: random.Random) -> Disturbed:
-    """Add a call of a tool that nobody declared, which the server has run, as xAI does."""
+    """Add a call of an undeclared tool, which the server has run, as xAI does."""
     item = {
         "id": f"ctc_{chance.randrange(10**12)}",
         "type": "custom_tool_call",

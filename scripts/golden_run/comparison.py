@@ -19,7 +19,7 @@ Outcomes = Mapping[str, str]
 class Difference:
     """Lines that changed in the same way in some cases.
 
-    `lines` are those of the first case, with what stands around them.
+    `lines` are those of the first case, with what is around them.
     """
 
     lines: list[str]
@@ -66,7 +66,7 @@ def _changes(golden: str | None, current: str | None) -> Iterator[list[str]]:
 def _hunks(before: list[str], after: list[str]) -> Iterator[list[str]]:
     hunk: list[str] = []
     diff = difflib.unified_diff(before, after, n=_CONTEXT_LINES, lineterm="")
-    for line in list(diff)[2:]:  # behind the names of the files
+    for line in list(diff)[2:]:  # after the names of the files
         if line.startswith("@@"):
             if hunk:
                 yield hunk

@@ -81,7 +81,7 @@ def _shorten(match: re.Match[str]) -> str:
 def join_deltas(chunks: Iterable[Any]) -> list[Any]:
     """Return chunks of which no two could have been one delta.
 
-    The deltas of a native item become one, where its first stood: what the pipe stores
+    The deltas of a native item become one, where its first was: what the pipe stores
     is shown as soon as it is written, between any two of them.
     """
     joined: list[Any] = []

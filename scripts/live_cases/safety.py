@@ -1,7 +1,7 @@
 """Refusals for what a chat is about, for the tier, and for the limit of the account.
 
-Nobody can or should cause them for a check: each says what a key would have to meet. The
-bodies are those with which the simulator is asked for the same refusal.
+No one can or should cause them for a check: each says what a key would have to meet.
+The bodies are those with which the simulator is asked for the same refusal.
 """
 
 from live_cases.case import Case

@@ -1,4 +1,4 @@
-"""A server of Chat Completions with a model of two rules, for LiteLLM to stand before."""
+"""A server of Chat Completions with a model of two rules, for use behind LiteLLM."""
 
 import json
 from typing import Any

@@ -56,7 +56,7 @@ def read_obstacle() -> str:
 
 @dataclass
 class LlamaServer:
-    """A server that can be killed and started again; `folder` is open to nobody."""
+    """A server that can be killed and started again; its user may use `folder`."""
 
     folder: Path
     environment: Environment = LLAMA_CPP

@@ -1,4 +1,4 @@
-"""Stands between the pipe and a server, and keeps what both said."""
+"""Passes data between the pipe and a server, and keeps what both said."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -35,7 +35,7 @@ def expected_answer(output: Iterable[Item], between: str) -> ShownAnswer:
 
     Summaries are joined by blank lines and commentary is shown as a thought: neither is
     a difference, so white space counts in the text of the answer only. ``between``
-    stands between the texts of two messages.
+    is between the texts of two messages.
     """
     texts: list[str] = []
     thoughts: list[str] = []
@@ -162,6 +162,6 @@ def _without_sources(text: str) -> str:
 
 
 def _without_quote(text: str) -> str:
-    """Return commentary without the sign of a quotation that stands before its lines."""
+    """Return commentary without the sign of a quotation that comes before its lines."""
     lines = [line.removeprefix(">").removeprefix(" ") for line in text.split("\n")]
     return "\n".join(lines)

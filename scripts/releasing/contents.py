@@ -204,7 +204,7 @@ def check_models(text: str) -> Iterator[str]:
 
 
 def check_release(folder: Path) -> Iterator[str]:
-    """Yield what is wrong with the files of a release, a sentence each."""
+    """Yield what is wrong with the files of a release, a message each."""
     for plugin_id, readable in READABLE.items():
         file = folder / packed_name(plugin_id)
         try:

@@ -1,6 +1,6 @@
 """`release/README.md`: which file is for whom, and how to check it.
 
-It is made of the files beside it, so that it can be compared with them. The standard
+It is made of the files next to it, so that it can be compared with them. The standard
 library is enough for that.
 """
 

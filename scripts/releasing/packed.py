@@ -1,7 +1,7 @@
 """A built file, compressed: what people import and paste into Open WebUI.
 
 The editor sends its whole text through Black, in the event loop of the server: seconds
-for the readable file, in which nobody is answered. One long text costs Black nothing.
+for the readable file, in which no one is answered. One long text costs Black nothing.
 The packed file carries the same source with its digest and runs that; line numbers in a
 traceback are those of the readable file.
 

@@ -36,7 +36,7 @@ def draw_picture(shade: int) -> str:
 
 
 def _draw_row(y: int) -> bytes:
-    """Return the pixels of a row, behind the byte that says: no filter."""
+    """Return the pixels of a row, after the byte that says: no filter."""
     bits = 0
     for x in range(SIDE_PIXELS):
         bits <<= 1

@@ -52,12 +52,12 @@ class ModelFacts:
 
     @property
     def binds_reasoning_to_prefix(self) -> bool:
-        """Whether replayed reasoning counts only behind the history it had."""
+        """Whether replayed reasoning counts only after the history it had."""
         return self.series >= (6, 2)
 
     @property
     def reads_instructions_last(self) -> bool:
-        """Whether ``instructions`` stand behind the input, never cached.
+        """Whether ``instructions`` come after the input, never cached.
 
         Source: guide "Keep the prefix unchanged".
         """
@@ -75,7 +75,7 @@ class ModelFacts:
     def has_pro_mode(self) -> bool:
         """Whether ``reasoning.mode`` may be ``pro``.
 
-        Source: pydantic-ai 2.68.0. Of the 6.2 models nobody knows: assumed not.
+        Source: pydantic-ai 2.68.0. For the 6.2 models it is unknown: assumed not.
         """
         return self.id in PRO_MODE or self.series == (5, 6)
 

@@ -1,6 +1,6 @@
 """The options of a scenario: faults and other deviations.
 
-They stand behind its name, separated by commas: ``sim:tool,chunks=random,crlf``.
+They come after its name, separated by commas: ``sim:tool,chunks=random,crlf``.
 
 ==================  =================================================================
 ``cut=N``           end the body cleanly after N events

@@ -13,9 +13,9 @@ reasoning.effort       another cache                 dropped (whether it costs m
                                                      cache is not known: assumed)
 tools                  from the first changed one    dropped
 instructions           before 6.2: from there on;    before 6.2: nothing is dropped;
-                       then behind the input, never  then no
+                       then after the input, never   then no
                        cached
-items of the input     from the first changed one    what stands behind it is dropped
+items of the input     from the first changed one    what comes after it is dropped
 =====================  ============================  =================================
 
 Sources: guide "Keep the prefix unchanged"; guide "Prompt caching"; guide "Prompt cache

@@ -456,7 +456,7 @@ class Refusal(Exception):
         param: str | None = None,
         type: str = "invalid_request_error",
     ) -> None:
-        """Keep the four fields of the body beside the status."""
+        """Keep the status and the four fields of the body."""
         super().__init__(message)
         self.message = message
         self.status = status
@@ -499,7 +499,7 @@ def refuse(rule: str, /, **words: object) -> Refusal:
 
 
 def refuse_wrong_key(key: str) -> Refusal:
-    """Refuse a key that nobody has; it is not repeated whole."""
+    """Refuse an unknown key; it is not repeated whole."""
     hidden = "*" * len(key[3:-4])
     return refuse("wrong_key", key=f"{key[:3]}{hidden}{key[-4:]}")
 

@@ -48,7 +48,7 @@ class WeatherTool:
 
 
 def host_tool(name: str = "host_weather") -> Json:
-    """A tool that Open WebUI runs, as it stands in a body."""
+    """A tool that Open WebUI runs, as it is in a body."""
     function = {"name": name, "description": "Weather.", "parameters": CITY}
     return {"type": "function", "function": function}
 

@@ -119,7 +119,7 @@ def config_of(
 def host_context(
     tools: Mapping[str, Mapping[str, Any]] | None = None, **more: Any
 ) -> HostContext:
-    """What the host gives beside the chat."""
+    """What the host gives in addition to the chat."""
     given: Json = {
         "request": SimpleNamespace(),
         "metadata": {"user_id": "user-1", **IDS},

@@ -110,7 +110,7 @@ def sent_next(
 def expected(rounds: Sequence[Round], carrier: str = "markers") -> list[Item]:
     """The items of the rounds as they are sent back, the outputs in their place.
 
-    The host strips texts, and a marker would have to stand in front of one.
+    The host strips texts, and a marker would have to be in front of one.
     """
     items: list[Item] = []
     for events in rounds:

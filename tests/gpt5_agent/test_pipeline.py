@@ -114,7 +114,7 @@ def workspaces_in(folder: Path) -> list[Path]:
 
 
 def error_of(chunk: Any) -> str:
-    """The sentence of an error chunk."""
+    """The message of an error chunk."""
     message: str = chunk["error"]["message"]
     return message
 
@@ -266,7 +266,7 @@ async def test_a_whole_answer_is_not_logged(pipeline: Pipeline) -> None:
 async def test_messages_without_content_are_read(
     pipeline: Pipeline, sim: Simulator
 ) -> None:
-    """As other clients send them beside tool calls (R32)."""
+    """As other clients send them with tool calls (R32)."""
     called = called_by_the_host(calls("now"), content=None, output=None)
     messages = [*question_messages("sim:short what time is it?"), *called]
 
@@ -612,7 +612,7 @@ async def test_missing_api_key_is_an_error(pipeline: Pipeline, task: str) -> Non
 async def test_no_exception_leaves(
     pipeline: Pipeline, caplog: pytest.LogCaptureFixture, stream: bool
 ) -> None:
-    """Whatever breaks is a sentence with an id; the log says where, not what (R25)."""
+    """Whatever breaks is a message with an id; the log says where, not what (R25)."""
     answer = await asked(
         pipeline, BrokenMessages(question_messages("x")), None, stream=stream
     )
@@ -712,7 +712,7 @@ async def test_the_end_cuts_open_answers(pipeline: Pipeline, sim: Simulator) -> 
 async def test_an_answer_that_was_cut_says_what_it_took(
     pipeline: Pipeline, sim: Simulator, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """In the log, because nobody reads any more (R15)."""
+    """In the log, because no one reads any more (R15)."""
     caplog.set_level(logging.INFO)
     answer = await asked(pipeline, question_messages("sim:chat,stall=9"), METADATA)
     reading = asyncio.create_task(asyncio.to_thread(list, answer))
@@ -778,7 +778,7 @@ async def test_the_log_knows_the_secrets_of_the_valves(
 async def test_where_nothing_streams_a_call_that_needs_a_yes_is_refused(
     pipeline: Pipeline, sim: Simulator
 ) -> None:
-    """The host shows no card there, so nobody could answer (R33)."""
+    """The host shows no card there, so no one could answer (R33)."""
     set_valves(pipeline, TOOL_APPROVAL="*=ask")
 
     answer = await result(pipeline, "sim:tool weather?", tools=[host_tool()])
@@ -833,7 +833,7 @@ async def test_refused_parameter_costs_one_answer_a_second_request(
     valves: Json,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Also for clients that nobody knows, with the pipeline's own tools, and in tasks."""
+    """Also for unknown clients, with the pipeline's own tools, and in tasks."""
     monkeypatch.setenv("GPT5_AGENT_ALLOW", f"SANDBOX, {SIMULATORS}")
     set_valves(pipeline, **valves)
     sim.faults.append(refuse_parameter(parameter))
@@ -861,7 +861,7 @@ async def test_parameter_named_in_a_message_is_remembered_for_one_user(
 async def test_disturbed_stream_is_shown_as_what_it_is(
     name: str, pipeline: Pipeline, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """As by the pipe: a gateway stands before both."""
+    """As by the pipe: a gateway is in front of both."""
     caplog.set_level(logging.INFO)
     expected = STREAMS[name]
     async with Upstream(sending(wire_of(name))) as upstream:

@@ -58,7 +58,7 @@ def told_by_host(event: AgentEvent) -> str:
 
 
 def told_by_terminal(event: AgentEvent) -> str:
-    """What stands on the screen."""
+    """What is on the screen."""
     written: list[str] = []
     terminal = Terminal(written.append, emits_thoughts=True)
     notify_interface(event, terminal)

@@ -150,7 +150,7 @@ async def toolkit(admin: User) -> AsyncIterator[None]:
 
 @pytest_asyncio.fixture(scope="session")
 async def twin(admin: User) -> AsyncIterator[None]:
-    """The toolkit once more, whose tools Open WebUI renames beside the first."""
+    """The toolkit once more, whose tools Open WebUI renames because of the first."""
     await install_toolkit(admin, "twin")
     yield
     await admin.call("DELETE", "/api/v1/tools/id/twin/delete")

@@ -41,7 +41,7 @@ SETTINGS: Json = {"model": "gpt-6.1-sol", "maximum_iterations": 4}
 async def agents(
     admin: User, toolkit: None, pipe_source: str, pipe_valves: Json
 ) -> list[str]:
-    """A copy of the pipe that lists models and both strategies, beside the toolkit."""
+    """A copy of the pipe that lists models and both strategies, next to the toolkit."""
     names = "gpt-5.2, gpt-6.1-sol, gpt5_function_calling, gpt5_react"
     valves = {**pipe_valves, "MODEL_ID": names, "AGENT_JSON": json.dumps(SETTINGS)}
     return await install_pipe(admin, PIPE, pipe_source, valves)
@@ -273,7 +273,7 @@ async def test_the_switch_makes_an_agent_of_a_model(
 async def test_the_switch_keeps_the_beginning_of_a_chat(
     tab: Tab, admin: User, simulator: Simulator
 ) -> None:
-    """With models that append: the policies come behind what was sent before."""
+    """With models that append: the policies come after what was sent before."""
     async with switches(admin, NEWER) as model:
         off = await tab.send(model, "sim:short hello", body=USED)
         more: Json = {"chat_id": off.chat_id}

@@ -47,7 +47,7 @@ def usual_scenario(simulator: Simulator) -> object:
 
 
 async def take(page: ChatPage, name: str) -> None:
-    """Take pictures in both sizes; nothing may stand out of a phone's page."""
+    """Take pictures in both sizes; nothing may reach beyond a phone's page."""
     PICTURES.mkdir(exist_ok=True)
     for size, (width, height) in SIZES.items():
         await page.resize(width, height)

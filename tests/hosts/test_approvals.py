@@ -89,7 +89,7 @@ async def test_answer_goes_on_with_its_reasoning(
 async def test_decision_waits_for_another_device(
     member: User, simulator: Simulator
 ) -> None:
-    """Nobody has the page open, and the answer is not over; then it is."""
+    """No one has the page open, and the answer is not over; then it is."""
     async with Tab(member) as tab:
         turn = await tab.begin(MODEL, "sim:tool how?", body=ASKS)
         await tab.settle(turn)

@@ -1,4 +1,4 @@
-"""What goes wrong at the administrator's or the caller's end: a sentence each."""
+"""What goes wrong at the administrator's or the caller's end: a message each."""
 
 import json
 from pathlib import Path
@@ -18,7 +18,7 @@ MODEL = f"{PIPE}.gpt-6.1-sol"
 
 
 async def refused(tab: Tab, admin: User, model: str = MODEL, **valves: str) -> str:
-    """The sentence under an answer that was refused, the same once it is stored."""
+    """The message under an answer that was refused, the same once it is stored."""
     async with valves_changed(admin, PIPE, **valves):
         turn = await tab.send(model, "sim:short hello")
     stored = (await tab.message(turn))["error"]["content"]
@@ -64,7 +64,7 @@ OLDER_HOST = (Path(__file__).parent / "plugins/older_host.py").read_text()
 async def test_host_below_the_oldest_version_is_refused(
     tab: Tab, admin: User, simulator: Simulator
 ) -> None:
-    """The sentence names both versions; nothing is sent or written."""
+    """The message names both versions; nothing is sent or written."""
     await admin.install_function("older_host", OLDER_HOST)
     await admin.models()  # the host learns of a new pipe's models when asked
     try:

@@ -99,7 +99,7 @@ async def test_what_an_administrator_stored_with_a_model_arrives(
 async def test_users_own_settings_hold_within_bounds(
     server: OpenWebUI, member: User, tab: Tab, simulator: Simulator
 ) -> None:
-    """What has no effect is told once; nobody hides from the log."""
+    """What has no effect is told once; nothing hides it from the log."""
     own = {"SERVICE_TIER": "priority", "LOG_LEVEL": "CRITICAL"}
     begin = len(server.log())
     await member.set_user_valves(PIPE, own)

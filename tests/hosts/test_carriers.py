@@ -84,7 +84,7 @@ async def test_both_replay_the_same(
 async def test_remarks_are_no_part_of_the_answer(
     tab: Tab, simulator: Simulator
 ) -> None:
-    """They are stored beside it, in their place, and sent again whole."""
+    """They are stored next to it, in their place, and sent again whole."""
     first, _ = await in_turn(
         tab, (MODEL, "sim:remarks weather?"), (MODEL, "sim:chat thanks")
     )
@@ -127,7 +127,7 @@ async def test_a_remark_survives_a_stop(tab: Tab, simulator: Simulator) -> None:
 async def test_guided_regeneration_shows_the_old_answer(
     tab: Tab, simulator: Simulator
 ) -> None:
-    """With its reasoning, and what should be otherwise behind it."""
+    """With its reasoning, and what should be otherwise after it."""
     [first] = await in_turn(tab, (MODEL, "sim:commentary hello"))
     guide = {
         "regeneration_message_id": first.message_id,

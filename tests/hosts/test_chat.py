@@ -58,7 +58,7 @@ async def test_an_answer_streams_as_the_hosts_own(
 async def test_the_second_turn_sends_what_the_first_received(
     tab: Tab, simulator: Simulator, model: str, scenario: str
 ) -> None:
-    """Reasoning stands before its answer, byte for byte, without id and status.
+    """Reasoning comes before its answer, byte for byte, without id and status.
 
     Every kind of answer is stored by the host's own functions and read back in
     tests/owui_chat/test_round_trip.py.

@@ -225,7 +225,7 @@ async def test_a_limit_tells_when_to_ask_again(member: User, path: str) -> None:
 
 @pytest.mark.asyncio
 async def test_an_anthropic_stream_says_that_it_failed(member: User) -> None:
-    """It has no end, so nobody takes what arrived for the whole answer."""
+    """It has no end, so no one takes what arrived for the whole answer."""
     body = {"model": MODEL, "max_tokens": 100, "messages": asking("sim:quota")}
     events = [e async for e in member.stream(MESSAGES, {**body, "stream": True})]
 

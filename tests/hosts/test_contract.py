@@ -185,7 +185,7 @@ async def report(admin: User) -> Any:
 
 
 def test_every_name_has_its_row() -> None:
-    """A new name needs a promise, and a row that nobody needs goes."""
+    """A new name needs a promise, and a row that no test needs goes."""
     modules = sorted(HOST_NAME_MODULES - {HOST_MODULE})
     paths = [PIPES / module.replace(".", "/") for module in modules]
     sources = [path.with_suffix(".py").read_text() for path in paths]
@@ -234,7 +234,7 @@ def test_writing_a_key_leaves_the_rest_of_the_chat(report: Any) -> None:
 
 
 def test_a_chat_is_its_owners(report: Any) -> None:
-    """Nobody else reads it, and nothing is written where no chat is."""
+    """No one else reads it, and nothing is written where no chat is."""
     seen = report["chat"]
 
     assert seen["to somebody else"] is None

@@ -27,7 +27,7 @@ MODEL = f"{PIPE}.gpt-6.1-sol"
 ERROR_ID = re.compile(r" \(Error id: ([0-9A-Z]{10})\)$")
 
 ENDINGS = {
-    # scenario: (words of the sentence, text that is kept)
+    # scenario: (words of the message, text that is kept)
     "filtered": ("content filter interrupted", "This is turn 1."),
     "failed": ("internal error", ""),
     "quota": ("no credit left", ""),
@@ -42,7 +42,7 @@ def now(admin: User) -> Any:
 
 
 def sentence_of(stored: dict[str, Any]) -> str:
-    """The sentence under an answer, as it is stored."""
+    """The message under an answer, as it is stored."""
     return str(stored["error"]["content"]["message"])
 
 
@@ -143,7 +143,7 @@ async def test_safety_stop_runs_no_tool_and_keeps_the_reasoning(
 async def test_page_without_streaming_stores_how_an_answer_ended(
     tab: Tab, now: Any, simulator: Simulator
 ) -> None:
-    """The sentence is stored with the answer, the text is kept."""
+    """The message is stored with the answer, the text is kept."""
     async with now:
         failed = await tab.send(MODEL, "sim:filtered", body={"stream": False})
         ended = await tab.send(MODEL, "sim:incomplete", body={"stream": False})

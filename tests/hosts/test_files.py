@@ -95,7 +95,7 @@ async def test_documents_stay_where_they_were_attached(
 async def test_file_of_somebody_else_is_not_read(
     tab: Tab, server: OpenWebUI, admin: User, simulator: Simulator
 ) -> None:
-    """Whoever writes a foreign id into a request gets a sentence and no byte."""
+    """Whoever writes a foreign id into a request gets a message and no byte."""
     secret = b"%PDF-1.4 canary-in-the-file"
     theirs = await attach(admin, "plan.pdf", secret, "application/pdf")
     smuggled = attached(theirs["id"], "plan.pdf", "application/pdf")
@@ -120,7 +120,7 @@ async def test_temporary_chat_sends_files_too(
             {"role": "user", "content": "sim:chat read"},
             {"role": "assistant", "content": "Read."},
         ]
-        # The page names the files of the whole chat beside the message's own.
+        # The page names the files of the whole chat next to the message's own.
         body = {"files": [pdf]}
         await tab.send(MODEL, "sim:chat so?", temporary=earlier, body=body)
 
@@ -160,7 +160,7 @@ async def test_pictures_are_shown_to_the_model(
 async def test_unreadable_picture_is_refused_by_name(
     tab: Tab, member: User, simulator: Simulator
 ) -> None:
-    """The sentence names it; nothing is sent, and the chat goes on."""
+    """The message names it; nothing is sent, and the chat goes on."""
     scan = await attach(member, "scan.bmp", BMP, "image/bmp")
     turn = await tab.send(MODEL, "sim:chat look", files=[scan])
     refused = chat_bodies(simulator)

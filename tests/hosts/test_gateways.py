@@ -237,7 +237,7 @@ async def test_a_picture_that_cannot_be_read_says_so(
 async def test_the_server_says_what_an_answer_costs(
     admins_tab: Tab, admin: User
 ) -> None:
-    """Without that, nobody knows the prices of another server."""
+    """Without that, the prices of another server are unknown."""
     async with answering(admin, said("Rain."), usage={**USAGE, "cost": 0.25}):
         stated = await admins_tab.send(MODEL, "Weather?")
     async with answering(admin, said("Rain.")):

@@ -57,7 +57,7 @@ def raw_rows(server: OpenWebUI, turn: Turn) -> str:
 async def test_a_picture_is_stored_and_comes_back_with_every_turn(
     tab: Tab, server: OpenWebUI, admin: User, simulator: Simulator
 ) -> None:
-    """`Make it darker` works: each picture stands at its place, in the same bytes."""
+    """`Make it darker` works: each picture is at its place, in the same bytes."""
     first = await tab.send(MODEL, "sim:draw a disc")
     second = await tab.send(MODEL, "sim:draw darker", chat_id=first.chat_id)
     await tab.send(MODEL, "sim:draw darker still", chat_id=first.chat_id)
@@ -231,7 +231,7 @@ async def test_callers_over_http_get_pictures_and_links(
 async def test_page_shows_pictures_and_code(page: ChatPage) -> None:
     """A picture that grows, and is gone after a Stop and a reload; a whole one stays.
 
-    It stands above its text, before and after a reload; code in its card.
+    It is above its text, before and after a reload; code in its card.
     """
     await page.open_model(MODEL)
     await page.ask("sim:draw,stall=16 a disc", wait=False)

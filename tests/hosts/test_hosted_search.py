@@ -219,7 +219,7 @@ async def test_who_turns_the_search_on(
 async def test_a_search_in_files_names_them(
     tab: Tab, admin: User, simulator: Simulator
 ) -> None:
-    """As sources, and behind the words that cite them."""
+    """As sources, and after the words that cite them."""
     stores = "vs_harbour, vs_log"
     async with valves_changed(admin, PIPE, FILE_SEARCH_VECTOR_STORES=stores):
         turn = await tab.send(MODEL, "sim:file-search When did it burn?")
@@ -241,7 +241,7 @@ async def test_a_search_in_files_names_them(
 async def test_a_page_with_streaming_off_gets_the_sources(
     tab: Tab, simulator: Simulator
 ) -> None:
-    """They come beside the answer, not in it."""
+    """They come next to the answer, not in it."""
     turn = await tab.send(MODEL, "sim:web-search When?", body={"stream": False})
 
     stored = await tab.message(turn)

@@ -173,7 +173,7 @@ async def test_rules_hold_for_who_somebody_is_now(
 ) -> None:
     """A group that somebody leaves, another of nearly the same name, a lower limit.
 
-    What a deleted user has used stays counted, and names that nobody has are told.
+    What a deleted user has used stays counted, and names that no one has are told.
     """
     other = await make_group(admin, "students ", member)
     closed: Json = {"group": "Students", "models": []}

@@ -64,7 +64,7 @@ async def test_unknown_certificate_needs_a_bundle_or_no_check(
 
 @pytest.mark.asyncio
 async def test_proxy_is_asked_with_its_password(tab: Tab, admin: User) -> None:
-    """It is asked with its password, which nobody sees when it refuses."""
+    """It is asked with its password, which no one sees when it refuses."""
     basic = f"Basic {b64encode(f'user:{CANARY}'.encode()).decode()}"
     base_url = {"BASE_URL": "http://model.test/v1"}
     async with Upstream(streaming(WIRE)) as upstream:
@@ -94,7 +94,7 @@ def endless_line(beginning: bytes) -> Answerer:
 
 @pytest.mark.asyncio
 async def test_oversized_answers_are_cut_off(tab: Tab, admin: User) -> None:
-    """A gzip bomb, a redirection and an endless line end with sentences.
+    """A gzip bomb, a redirection and an endless line end with messages.
 
     Chat and key go nowhere else, the text that came is kept, and the next answer works.
     """
@@ -177,7 +177,7 @@ async def hasty(
 async def test_silence_ends_the_answer(
     tab: Tab, admin: User, hasty: str, simulator: Simulator
 ) -> None:
-    """At the beginning and in the middle, each with a limit and a sentence."""
+    """At the beginning and in the middle, each with a limit and a message."""
     turns = []
     for text, limit in SILENCES.items():
         async with valves_changed(

@@ -39,7 +39,7 @@ OUTPUT = [
 async def test_chat_tool_stop_and_regenerate(
     tab: Tab, admin: User, simulator: Simulator, profile: str
 ) -> None:
-    """A tool runs once, a text stands there once, and the chat goes on.
+    """A tool runs once, a text is there once, and the chat goes on.
 
     What the other servers stream is read in openai_responses/loop/test_run_others.py.
     """

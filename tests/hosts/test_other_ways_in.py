@@ -48,7 +48,7 @@ async def guarded(admin: User) -> AsyncIterator[str]:
 
 
 def with_summary(chat: Json, carrier: str) -> Json:
-    """A chat whose row has a summary that nobody made."""
+    """A chat whose row has a summary that no one made."""
     forged = deepcopy(chat)
     messages = forged["history"]["messages"].values()
     question = next(message for message in messages if message["role"] == "user")
@@ -197,7 +197,7 @@ async def open_channel(admin: User) -> Channel:
 async def test_mention_in_a_channel_is_the_mentioning_users(
     admin: User, guarded: str, server: OpenWebUI, simulator: Simulator
 ) -> None:
-    """Whoever mentions a model asks; what others wrote in the thread instructs nobody.
+    """Whoever mentions a model asks; what others wrote in the thread is no instruction.
 
     Code with a chart is run: there is no page that would show its status and files.
     """
@@ -464,7 +464,7 @@ async def test_folder_of_somebody_else_instructs_nobody(
 async def test_cloned_chat_brings_no_settings_along(
     tab: Tab, admin: User, simulator: Simulator
 ) -> None:
-    """The page sends the system prompt that stands in the controls of a chat."""
+    """The page sends the system prompt that is in the controls of a chat."""
     turn = await tab.send(MODEL, "sim:short hello")
     chat = await tab.user.chat(turn.chat_id)
     params = {"system": FORGED, "custom_params": {"service_tier": "priority"}}

@@ -84,7 +84,7 @@ async def test_it_loads_without_installing_anything(server: PipelinesServer) -> 
 async def test_two_copies_stand_side_by_side(
     own_server: PipelinesServer, simulator: Simulator
 ) -> None:
-    """The file's name is the id, so that one can be tried beside the other."""
+    """The file's name is the id, so that one can be tried next to the other."""
     await own_server.upload("second_copy", BUILT_PIPELINE.read_text())
     await own_server.set_valves("second_copy", own_valves(simulator))
 
@@ -381,7 +381,7 @@ async def test_a_hundred_answers_at_once(
 async def test_a_reload_tells_open_readers(
     server: PipelinesServer, simulator: Simulator
 ) -> None:
-    """Their answers end with a sentence, and upstream nothing goes on."""
+    """Their answers end with a message, and upstream nothing goes on."""
     stalled = "sim:chat,stall=12 hello"
     reading = asyncio.ensure_future(server.chunks(FUNCTION_CALLING, stalled))
     await simulator.requested(timeout=PATIENCE)

@@ -236,7 +236,7 @@ async def test_an_approval_of_ours_is_answered(
 ) -> None:
     """A rule of the valves asks in the chat; the model is not asked again (R33, R34).
 
-    After a yes for the chat nobody is asked in the next answer.
+    After a yes for the chat no one is asked in the next answer.
     """
     async with agent_valves_changed(agents, TOOL_APPROVAL="get_weather=ask"):
         turn = await tab.begin(FUNCTION_CALLING, "sim:tool weather?", body=WITH_TOOLS)
@@ -267,7 +267,7 @@ async def test_an_approval_of_ours_is_answered(
 async def test_rule_holds_for_a_tool_that_open_webui_renamed(
     tab: Tab, agents: PipelinesServer, simulator: Simulator
 ) -> None:
-    """It has the name of another toolkit's tool, so its own id stands in front."""
+    """It has the name of another toolkit's tool, so its own id is in front."""
     body = calling("twin_get_weather", "toolkit", "twin")
     async with agent_valves_changed(agents, TOOL_APPROVAL="get_*=deny"):
         turn = await tab.send(FUNCTION_CALLING, "sim:tool weather?", body=body)
@@ -282,7 +282,7 @@ async def test_rule_that_cannot_be_read_is_told_to_administrators(
 ) -> None:
     """Others are asked about the call, and the answer goes on.
 
-    What an administrator reads stands in the last line, which is the one that is shown.
+    What an administrator reads is in the last line, which is the one that is shown.
     """
     async with agent_valves_changed(agents, TOOL_APPROVAL="get_*:auto"):
         turn = await tab.begin(FUNCTION_CALLING, "sim:tool weather?", body=WITH_TOOLS)
@@ -364,7 +364,7 @@ async def test_page_without_streaming_stores_and_replays_the_answer(
 
 
 async def test_an_error_keeps_what_was_shown(tab: Tab, simulator: Simulator) -> None:
-    """A failure leaves the text, with a sentence below it (R25)."""
+    """A failure leaves the text, with a message below it (R25)."""
     turn = await tab.send(FUNCTION_CALLING, "sim:failed")
 
     stored = await tab.message(turn)
@@ -473,7 +473,7 @@ async def test_no_word_for_a_stream_evades_a_limit(
 async def test_older_mode_evades_no_limit(
     admin: User, simulator: Simulator, *, is_stored: bool
 ) -> None:
-    """Open WebUI chooses the tools in a task, which nobody counts."""
+    """Open WebUI chooses the tools in a task, which is not counted."""
     async with (
         administration(admin, USER_LIMITS_JSON=COUNTED),
         new_user(admin) as asker,

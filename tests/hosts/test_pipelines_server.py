@@ -237,7 +237,7 @@ async def test_an_inlet_that_raises_is_an_error(server: PipelinesServer) -> None
 async def test_a_message_without_content_is_refused(
     server: PipelinesServer, stream: bool
 ) -> None:
-    """A null, as other clients send beside tool calls, never reaches the pipe."""
+    """A null, as other clients send with tool calls, never reaches the pipe."""
     messages: list[Json] = [{"role": "assistant", "content": None}]
     body = {"model": "plain", "messages": messages, "stream": stream}
 

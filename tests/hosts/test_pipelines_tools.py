@@ -180,7 +180,7 @@ found
 
 
 def note_texts(output: list[Json]) -> list[str]:
-    """What is told beside an answer of the files of its tools."""
+    """What is told next to an answer of the files of its tools."""
     notes = [item for item in output if str(item.get("id")).startswith("note_")]
     return [note["content"][0]["text"] for note in notes]
 
@@ -280,7 +280,7 @@ async def test_file_of_a_user_is_not_stored_in_an_administrators_account(
 async def test_stop_ends_the_rounds_of_own_tools(
     tab: Tab, agents: PipelinesServer, simulator: Simulator
 ) -> None:
-    """No host stands between the rounds, yet at most one more request comes after it."""
+    """No host is between the rounds, yet at most one more request comes after it."""
     code = json.dumps({"code": TELLING_TIME})
     question = f"sim:tool-forever python_execute {code}"
     async with agent_valves_changed(
@@ -310,7 +310,7 @@ async def until_cancelled(server: PipelinesServer) -> None:
 async def test_two_tasks_run_at_once_with_their_steps_and_one_sum(
     tab: Tab, agents: PipelinesServer, simulator: Simulator
 ) -> None:
-    """Each task waits for the other one's request; steps stand below their round."""
+    """Each task waits for the other one's request; steps are below their round."""
     code = json.dumps({"code": "print('example')"})
     task = {"task": f"python_execute {code}"}
     usual = simulator.default_scenario
@@ -381,7 +381,7 @@ async def test_thoughts_between_the_rounds_are_stored_or_not(
 async def test_a_person_sees_thoughts_and_cards_and_allows_a_call(
     tab: Tab, page: ChatPage, agents: PipelinesServer, simulator: Simulator
 ) -> None:
-    """The question is Open WebUI's own card; all stands after a reload (R33, R34).
+    """The question is Open WebUI's own card; it all stays after a reload (R33, R34).
 
     The whole program is in a block of code above the card, which cannot hold it.
     """

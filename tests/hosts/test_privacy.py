@@ -182,7 +182,7 @@ async def continued_after_an_import(tab: Tab, guarded: str, begun: Turn) -> Turn
 
 
 async def answered_again(tab: Tab, guarded: str, begun: Turn) -> Turn:
-    """Another answer stands beside the first."""
+    """Another answer is next to the first."""
     return await tab.regenerate(guarded, begun)
 
 
@@ -259,7 +259,7 @@ async def test_own_instructions_never_replace_the_administrators(
 async def test_an_answer_that_continues_is_told_todays_instructions(
     tab: Tab, guarded: str, admin: User, simulator: Simulator
 ) -> None:
-    """Behind what was said; where nothing changed, nothing is told."""
+    """After what was said; where nothing changed, nothing is told."""
     rule = "Never talk about submarines."
     turn = await tab.send(guarded, "sim:short hello")
     await tab.continue_answer(guarded, turn)

@@ -43,7 +43,7 @@ async def test_attached_files_are_pythons(
     book = await attach(member, "book.xlsx", WORKBOOK, kind, process=False)
     # The test server has no embeddings: only the full text is found without them.
     files = [file | {"context": "full"} for file in (table, book)]
-    # The page names the files of the whole chat beside the message's own.
+    # The page names the files of the whole chat next to the message's own.
     whole = {"files": files}
     before = await tab.send(MODEL, "sim:short how many?", files=files, body=whole)
     async with valves_changed(admin, PIPE, ENABLE_CODE_INTERPRETER=True):

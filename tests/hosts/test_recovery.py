@@ -112,7 +112,7 @@ class Chat:
 async def test_refused_items_are_left_out_once(
     tab: Tab, admin: User, member: User, simulator: Simulator
 ) -> None:
-    """A search, a call with its output, a picture, reasoning, and what nobody names.
+    """A search, a call with its output, a picture, reasoning, and what is not named.
 
     Each is left out once; further turns and another model pay nothing for it. Code goes
     on although its container is dead.

@@ -1,4 +1,4 @@
-"""Files beside the host's retrieval, which finds passages by their embeddings.
+"""Files next to the host's retrieval, which finds passages by their embeddings.
 
 The engine is on this machine (servers/embeddings.py), the rest is Open WebUI's: it cuts
 files into passages, stores their vectors, and puts those into the question that are

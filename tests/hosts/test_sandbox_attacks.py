@@ -138,7 +138,7 @@ async def tight_tool(admin: User) -> AsyncIterator[None]:
 
 @pytest.fixture
 def chat(tab: Tab, simulator: Simulator) -> HostedChat:
-    """A chat that nobody used before."""
+    """A chat that was not used before."""
     return HostedChat(tab, simulator)
 
 

@@ -59,7 +59,7 @@ def write_wrapper(folder: Path, python: Path) -> Path:
 async def test_each_tool_says_what_is_missing(
     tab: Tab, server: OpenWebUI, missing: str, simulator: Simulator
 ) -> None:
-    """In one sentence, each time; nothing runs on the server instead."""
+    """In one message, each time; nothing runs on the server instead."""
     trace = server.home / "trace"
     answers = []
     async with sandbox_installed(server.admin):

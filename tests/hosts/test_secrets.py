@@ -127,7 +127,7 @@ def test_canaries_are_found_whole_nested_and_masked() -> None:
 async def test_error_in_a_chat_shows_no_secret(
     logs: Logs, tab: Tab, simulator: Simulator, scenario: str
 ) -> None:
-    """The tab gets a sentence of ours; the key that the server quoted is nowhere."""
+    """The tab gets a message of ours; the key that the server quoted is nowhere."""
     turn = await tab.send(MODEL, f"sim:{scenario} {PROMPT}")
 
     told = turn.error or turn.statuses[-1]["description"]
@@ -157,7 +157,7 @@ async def test_error_after_a_tool_shows_no_secret(
 async def test_unusable_valves_show_no_secret(
     logs: Logs, admin: User, tab: Tab, case: str
 ) -> None:
-    """Whatever is wrong with a key or an address, the sentence does not repeat it."""
+    """Whatever is wrong with a key or an address, the message does not repeat it."""
     async with valves_changed(admin, PIPE, **UNUSABLE[case]):
         turn = await tab.send(MODEL, f"sim:short {PROMPT}")
 
@@ -188,7 +188,7 @@ async def plain_answer(member: User, stream: bool, messages: list[Json]) -> Any:
 async def test_error_over_plain_http_shows_no_secret(
     logs: Logs, admin: User, member: User, scenario: str, stream: bool
 ) -> None:
-    """The caller gets the sentence alone, not even its own words back."""
+    """The caller gets the message alone, not even its own words back."""
     function = {"name": "look", "arguments": json.dumps({"at": PROMPT})}
     messages: list[Json] = [
         {"role": "system", "content": PROMPT},
@@ -215,7 +215,7 @@ async def test_error_over_plain_http_shows_no_secret(
 async def test_unusable_valves_over_plain_http_show_no_secret(
     logs: Logs, admin: User, member: User, case: str, stream: bool
 ) -> None:
-    """The same sentences, with the same silence."""
+    """The same messages, with the same silence."""
     async with valves_changed(admin, PIPE, **UNUSABLE[case], **NOT_AGAIN):
         messages = [{"role": "user", "content": f"sim:short {PROMPT}"}]
         answer = await plain_answer(member, stream, messages)

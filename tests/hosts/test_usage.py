@@ -62,7 +62,7 @@ async def counting(admin: User, pipe: list[str]) -> AsyncIterator[None]:
 async def test_nothing_is_drawn_on_an_empty_server(
     admin: User, chromium: Chromium
 ) -> None:
-    """The words say so."""
+    """The text says that nothing was counted; an empty picture would say less."""
     async with ChatPage(admin, chromium) as page:
         await page.open_model(MODEL)
         await page.ask("/usage")
@@ -198,7 +198,7 @@ async def test_a_month_of_forty_users(
 async def test_csv_is_a_file(
     admin: User, chromium: Chromium, month: int, tmp_path: Path
 ) -> None:
-    """A link in the chat, which a click downloads; nobody else may."""
+    """A link in the chat, which a click downloads; no one else may."""
     assert month
     async with ChatPage(admin, chromium, signed_in=False) as page:
         await page.log_in()
@@ -218,7 +218,7 @@ async def test_csv_is_a_file(
 
 
 async def test_csv_for_programs_is_a_text(admin: User, month: int) -> None:
-    """As it was."""
+    """A client over HTTP gets the rows as text, without a picture."""
     assert month
     text = await admin.complete(MODEL, "/usage 30d csv")
     assert "vega" not in text

@@ -91,7 +91,7 @@ async def continued_after_a_remark(scene: Scene) -> str:
 
 
 async def crashed_in_the_middle(scene: Scene) -> str:
-    """The host had stored the call and nothing behind it; what was kept is whole."""
+    """The host had stored the call and nothing after it; what was kept is whole."""
 
     def up_to_the_call(output: list[Json]) -> list[Json]:
         places = [n for n, item in enumerate(output) if item["type"] == CALL_TYPES[0]]

@@ -147,7 +147,7 @@ async def listed_by(admin: User) -> list[str]:
 async def test_what_the_key_may_not_use_is_hidden_unless_written_by_hand(
     admin: User, admins_tab: Tab, simulator: Simulator
 ) -> None:
-    """It fails at use, with a sentence."""
+    """It fails at use, with a message."""
     limited = {"API_KEY": LIMITED_KEY, "MODEL_ID": "auto, gpt-6.1-sol"}
     async with valves_changed(admin, PIPE, **limited):
         names = await listed_by(admin)
@@ -273,7 +273,7 @@ async def test_a_users_effort_holds_for_workspace_models_too(
 async def test_the_other_settings_of_a_user_reach_the_request(
     admin: User, member: User, tab: Tab, simulator: Simulator
 ) -> None:
-    """Each beside the others; what users may not change stays as it is."""
+    """Each with the others; what users may not change stays as it is."""
     chosen = {
         "REASONING_EFFORT": "low",
         "REASONING_SUMMARY": "concise",

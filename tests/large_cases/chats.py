@@ -160,13 +160,13 @@ def many_messages(count: int) -> Work:
 
 
 def tool_messages(count: int) -> Work:
-    """Messages of tools that nobody called."""
+    """Messages of tools that were not called."""
     outputs = [_tool_message(number) for number in range(count)]
     return _read_body([_user("Hello"), *outputs])
 
 
 def tool_pictures(count: int) -> Work:
-    """Pictures of tools, each in a message of the host, behind the same outputs."""
+    """Pictures of tools, each in a message of the host, after the same outputs."""
     words = {"type": "text", "text": f"{TOOL_IMAGES_PREFIX} Please analyze them."}
     image = {"type": "image_url", "image_url": {"url": "https://a.example/1.png"}}
     outputs = [_tool_message(number) for number in range(count)]
@@ -256,7 +256,7 @@ def output_chat(turns: int, items: int) -> tuple[Json, list[Json]]:
 def _stored_answer(turn: int, items: int) -> tuple[list[Item], list[Json]]:
     """Return an answer's stored output with many kept items, and what the host sends.
 
-    What stands in front of a text is kept: the last call, and the new reasoning.
+    What is in front of a text is kept: the last call, and the new reasoning.
     """
     output: list[Item] = []
     messages: list[Json] = []
@@ -356,7 +356,7 @@ def pruning(count: int) -> Work:
 
 
 def rounds_of_the_agent(count: int) -> Work:
-    """Rounds of the pipeline's agent behind one question."""
+    """Rounds of the pipeline's agent after one question."""
     messages = [_user("How is the weather?")]
     for number in range(count):
         details = _details(

@@ -65,7 +65,7 @@ class Look:
 
 @dataclass(frozen=True)
 class Atom:
-    """Goes on behind the first match of a program, and never tries another one."""
+    """Goes on after the first match of a program, and never tries another one."""
 
     program: "Program"
 

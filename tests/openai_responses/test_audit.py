@@ -1,4 +1,4 @@
-"""The audit log tells what was asked of whom and how it ended, and quotes nobody."""
+"""The audit log tells what was asked of whom and how it ended, and quotes no one."""
 
 import json
 from typing import Any
@@ -111,7 +111,7 @@ def test_line_names_model_and_server(
 
 
 def test_error_line_without_an_answer_has_nulls() -> None:
-    """What nobody knows is null."""
+    """What is unknown is null."""
     line = json.loads(
         AuditedRequest(PAYLOAD, HOST, ID).error_line(ApiError(), None, "")
     )
@@ -133,7 +133,7 @@ def test_error_line_without_an_answer_has_nulls() -> None:
 def test_unknown_response_format_is_not_told(
     text: object, expected: str | None
 ) -> None:
-    """Without one the API answers in text; a kind that nobody knows is not told."""
+    """Without one the API answers in text; an unknown kind is not told."""
     audited = AuditedRequest({**PAYLOAD, "text": text}, HOST, ID)
     line = json.loads(audited.request_line())
 
@@ -176,7 +176,7 @@ def all_lines(word: str) -> list[str]:
     ],
 )
 def test_audit_lines_contain_no_key_or_text(word: str) -> None:
-    """Neither a key nor a sentence passes, wherever it is planted."""
+    """Neither a key nor a text passes, wherever it is planted."""
     for line in all_lines(word):
         assert "canary" not in line.lower()
         assert "\n" not in line

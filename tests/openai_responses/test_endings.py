@@ -1,4 +1,4 @@
-"""Every ending has a sentence of ours, and none of the server's."""
+"""Every ending has a message of ours, and none of the server's."""
 
 import re
 import string
@@ -52,7 +52,7 @@ MODEL = ASKED_MODEL
 
 
 def entries() -> Iterator[tuple[str, str]]:
-    """Yield the kind and the code of every sentence in the table."""
+    """Yield the kind and the code of every message in the table."""
     for kind, sentences in SENTENCES.items():
         for code in sentences:
             yield kind, code
@@ -66,7 +66,7 @@ ERRORS = (
 
 
 def shown(kind: str, code: str) -> Iterator[str]:
-    """Yield the sentence of an entry, as it is shown for different errors."""
+    """Yield the message of an entry, as it is shown for different errors."""
     for error in ERRORS:
         if kind == "incomplete":
             yield ending_of_incomplete(code or error.code).sentence
@@ -80,7 +80,7 @@ def shown(kind: str, code: str) -> Iterator[str]:
 
 
 def refusals(code: str, error: ApiError) -> Iterator[str]:
-    """Yield the sentences that an entry for refusals is used for."""
+    """Yield the messages that an entry for refusals is used for."""
     if code.isdigit() or not code:
         status = {"": 418, "5": 599}.get(code) or int(code)
         # A 404 that names a part of the request is not about the address.
@@ -142,7 +142,7 @@ def test_faults_are_those_of_known_endings() -> None:
 def test_settings_that_can_be_the_cause_of_a_refusal(
     status: int, error: ApiError, settings: tuple[str, ...]
 ) -> None:
-    """They belong to the sentence that the refusal gets, also inside of a stream."""
+    """They belong to the message that the refusal gets, also inside of a stream."""
     assert refusal_fault(status, error).settings == settings
     if status >= 400 and not error.code:
         in_stream = error._replace(code=str(status))
@@ -153,7 +153,7 @@ def test_settings_that_can_be_the_cause_of_a_refusal(
     "code", get_args(ResponseError.model_fields["code"].annotation)
 )
 def test_codes_of_the_api(code: str) -> None:
-    """Every code that a response can fail with has a sentence of its own."""
+    """Every code that a response can fail with has a message of its own."""
     assert code in SENTENCES["failed"]
     assert "reported an error" not in failure_sentence(ApiError(code))
 
@@ -196,7 +196,7 @@ ENDINGS: Mapping[str, Ending] = {
 
 
 def test_every_kind_is_made() -> None:
-    """No kind of sentence is there that nothing ends with."""
+    """Each kind of message belongs to an ending."""
     own = {"completed", "error", "invalid", "unreachable"}
     assert ENDINGS.keys() == {*SENTENCES, *own}
 
@@ -375,7 +375,7 @@ def test_code_of_a_refusal_decides_before_its_status(
 def test_refusal_quotes_no_secret(
     status: int, code: str | None, param: str | None
 ) -> None:
-    """A sentence in one line, without anything that is not a word of the API."""
+    """A message in one line, without anything that is not a word of the API."""
     sentence = refusal_sentence(status, ApiError(code, code, param, CANARY))
     assert sentence.endswith((".", "shortly."))
     for quoted in ("CANARY", "a b", "\n", "<", "{"):
@@ -445,7 +445,7 @@ def test_notice_is_shown_as_words() -> None:
     [(SafetyNotice(), 0), (SafetyNotice("x" * 10**6, "y" * 10**6), 1300)],
 )
 def test_notice_is_bounded(notice: SafetyNotice, length: int) -> None:
-    """Also where there is none."""
+    """A long notice is cut; without one nothing is added."""
     assert len(notice_text(notice, ())) <= length
 
 
@@ -477,7 +477,7 @@ OTHER_WORDS = {
 
 @pytest.mark.parametrize("words", OTHER_WORDS)
 def test_words_of_other_servers(words: str) -> None:
-    """They lead to the sentence for the cause, whatever the status."""
+    """They lead to the message for the cause, whatever the status."""
     error = read_api_error({"error": {"message": words}})
     for status in (400, 404):
         assert OTHER_WORDS[words] in refusal_sentence(status, error)
@@ -497,7 +497,7 @@ def test_words_of_other_servers(words: str) -> None:
     ],
 )
 def test_numeric_codes_in_a_stream(code: str, words: str) -> None:
-    """They are HTTP statuses."""
+    """A code may be an HTTP status; other numbers say nothing."""
     assert words in ending_of_failure("error", ApiError(code)).sentence
 
 

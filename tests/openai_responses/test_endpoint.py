@@ -54,7 +54,7 @@ def test_pasted_address_is_understood(pasted: str, address: str) -> None:
     ],
 )
 def test_addresses_that_are_none(pasted: str) -> None:
-    """The error names the field, and its sentence does not quote what was in it."""
+    """The error names the field, and its message does not quote what was in it."""
     with pytest.raises(InvalidSetting, match="is not an http or https") as refused:
         Endpoint(pasted, KEY).url("/responses")
     assert refused.value.fault == SettingFault(("base_url",), "certain")
@@ -102,7 +102,7 @@ def test_credentials_in_the_address(pasted: str) -> None:
     ],
 )
 def test_query_of_the_address(pasted: str, address: str) -> None:
-    """It stands behind the path: Azure's older versions are asked for there."""
+    """It comes after the path: Azure's older versions are asked for there."""
     assert Endpoint(pasted, KEY).url("/responses") == address
 
 
@@ -179,7 +179,7 @@ def test_sentences_name_the_server_that_spoke(address: str, named: str) -> None:
 
 
 def test_a_sentence_without_a_server_is_named_at_no_address() -> None:
-    """The sentence about a bad address stays."""
+    """The message about a bad address stays."""
     sentence = "The address is bad."
     assert Endpoint("nowhere", KEY).name_server(sentence) == sentence
 

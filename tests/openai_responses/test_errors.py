@@ -31,7 +31,7 @@ def test_tree_is_as_drawn() -> None:
 
 
 def test_refusal_of_the_api() -> None:
-    """It keeps what decisions need, and shows the sentence alone."""
+    """It keeps what decisions need, and shows the message alone."""
     failure = Failure(429, ApiError(code="c", message="sk-canary"), retry_after=2.0)
     error = ApiRefused("A sentence.", failure, "req_1")
     assert (error.status, error.error.code, error.request_id) == (429, "c", "req_1")
@@ -52,7 +52,7 @@ def test_refused_value_is_a_value_error() -> None:
 
 @pytest.mark.parametrize("kind", get_args(TimeoutKind))
 def test_time_that_ran_out(kind: TimeoutKind) -> None:
-    """It says which limit passed, and has a sentence."""
+    """It says which limit passed, and has a message."""
     error = TimedOut(kind)
     assert error.kind == kind
     assert str(error).endswith(".")
@@ -133,7 +133,7 @@ def test_error_bodies_of_all_shapes_are_read(body: object, error: ApiError) -> N
 
 
 def test_error_in_an_error_without_end() -> None:
-    """Depth costs nothing."""
+    """A hostile nesting is read without recursion."""
     wire_error: dict[str, Any] = {"code": "c"}
     for _ in range(50_000):
         wire_error = {"error": wire_error}
@@ -179,5 +179,5 @@ def test_error_with_a_place_of_its_own_is_no_gateways() -> None:
 
 @pytest.mark.parametrize("text", ["{", "{}", '{"error": {}}', "{" * 5000, "a {b} c"])
 def test_other_texts_are_messages(text: str) -> None:
-    """Whatever stands in them."""
+    """Only an error in JSON is unpacked; any other text stays the message."""
     assert read_api_error({"error": {"message": text}}).message == text

@@ -238,7 +238,7 @@ RESPONSE: Item = {"type": "mcp_approval_response", "approval_request_id": "mcpr_
 def test_input_begins_with_the_last_compaction(
     items: list[Item], kept: list[Item]
 ) -> None:
-    """Calls that it leaves without their outputs stand behind it, once and for all."""
+    """Calls that it leaves without their outputs come after it, once and for all."""
     assert since_compaction(items) == kept
     assert since_compaction(kept) == kept
 
@@ -294,7 +294,7 @@ def test_history_without_orphans_is_valid(items: list[Item]) -> None:
 
 @given(items=_ITEMS)
 def test_moved_messages_are_all_there(items: list[Item]) -> None:
-    """Only their places change."""
+    """A move changes only their places."""
     moved = move_messages_behind_outputs(items)
     assert sorted(map(id, moved)) == sorted(map(id, items))
 

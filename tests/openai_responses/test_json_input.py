@@ -56,7 +56,7 @@ def test_size_of_a_value_has_a_limit(value: object, size: int) -> None:
 
 @pytest.mark.parametrize(("depth", "fits"), [(64, True), (65, False)])
 def test_size_of_a_deep_value_is_not_read(depth: int, fits: bool) -> None:
-    """Nobody writes one by hand."""
+    """No one writes one by hand."""
     value: object = "x"
     for _ in range(depth - 1):
         value = [value]

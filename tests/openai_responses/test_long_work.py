@@ -21,7 +21,7 @@ def test_only_large_work_takes_a_thread() -> None:
 
 
 def test_failure_reaches_whoever_waits() -> None:
-    """Also from a thread."""
+    """Work of this size runs in a thread; its exception is raised here."""
 
     def fail() -> None:
         raise ValueError("no work")

@@ -106,7 +106,7 @@ def test_every_form_of_a_known_secret(secret: str) -> None:
 def test_a_known_password_inside_base64(
     user: str, encode: Callable[[bytes], bytes]
 ) -> None:
-    """Whatever user name stands in front of it; a few bits at the seams remain."""
+    """Whatever user name is in front of it; a few bits at the seams remain."""
     pair = encode(f"{user}:correct horse??>>".encode()).decode().replace("=", "")
 
     left = redact(f"<{pair}>", ["correct horse??>>"])
@@ -157,13 +157,13 @@ def test_a_second_time_changes_nothing(text: str, secrets: list[str]) -> None:
 def test_a_known_secret_is_gone_wherever_it_stands(
     before: str, after: str, secret: str
 ) -> None:
-    """No neighbor protects it."""
+    """No character next to it protects it."""
     assert secret not in redact(f"{before}{secret}{after}", [secret])
 
 
 @given(TEXTS)
 def test_a_key_is_gone_wherever_a_word_can_begin(before: str) -> None:
-    """Also when nobody told its value."""
+    """Also when its value is unknown."""
     assert KEY not in redact(f"{before} {KEY}")
 
 

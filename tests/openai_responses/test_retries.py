@@ -234,6 +234,6 @@ def test_the_waits_grow_to_eight_seconds() -> None:
 
 
 def test_the_number_of_retries_is_limited() -> None:
-    """None means none."""
+    """A limit of 0 allows not even the first."""
     assert wait(Failure(500), 3) is None
     assert wait(Failure(500), 0, RetryPolicy(0)) is None

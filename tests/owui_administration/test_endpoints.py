@@ -34,7 +34,7 @@ def entry(**given: Any) -> EndpointEntry:
 
 @pytest.mark.parametrize("text", ["", "  ", "[]"])
 def test_empty_text_has_no_entries(text: str) -> None:
-    """Everybody has the valves."""
+    """Without entries the endpoint in the valves is everybody's."""
     assert read_endpoints(text) == []
 
 

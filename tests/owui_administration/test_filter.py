@@ -148,7 +148,7 @@ async def test_usage_counts_while_the_database_refuses_writes(
 async def test_usage_is_written_if_another_session_makes_the_table(
     limited: Filter, database: UsageDatabase
 ) -> None:
-    """Nobody may ask this filter again: Open WebUI can have loaded a later one."""
+    """This filter may never be asked again: Open WebUI can have loaded a later one."""
     database.racing = 1
     report(limited, AGENT, usage=USED)
     writer = limited._usage._writer

@@ -114,7 +114,7 @@ def test_periods_begin_with_day_week_or_month(
 
 
 def test_limit_is_used_up_when_it_is_reached() -> None:
-    """The sentence has the limit, what was used and when it resets."""
+    """The message has the limit, what was used and when it resets."""
     five = rule(money=5, per="month")
     before = (row("2026-10-31", 50), row("2026-11-01", 2), row("2026-11-25", 2.99))
 
@@ -126,7 +126,7 @@ def test_limit_is_used_up_when_it_is_reached() -> None:
 
 
 def test_the_limit_that_holds_longest_is_named() -> None:
-    """Nobody waits for tomorrow in vain."""
+    """So no one waits for tomorrow in vain."""
     rows = (row("2026-11-25", 9, 2000),)
     limited = limits(
         rule(tokens=1000, per="day"),
@@ -201,7 +201,7 @@ def test_rule_restricts_models(name: str, patterns: list[str], allowed: bool) ->
 
 
 def test_pro_that_a_caller_asks_for_is_not_the_listed_model() -> None:
-    """`caller_may_set` can open `reasoning.mode`."""
+    """Where `caller_may_set` opens `reasoning.mode`, a caller can ask for it."""
     facts = call_facts(model="gpt-6.1-sol")
     limited = limits(rule(models=["gpt-6.1-sol"]), facts=facts)
 
@@ -280,7 +280,7 @@ def test_effort_is_lowered_to_an_allowed_one(
 
 
 def test_model_without_an_allowed_effort_is_refused() -> None:
-    """Nothing is sent."""
+    """A refusal says so before anything is sent."""
     limited = limits(rule(efforts=["low"]), rule(efforts=["high"]))
 
     assert effort_of(limited, "high", "gpt-5.2") == ""

@@ -1,4 +1,4 @@
-"""Names in the rules that nobody has."""
+"""Names in the rules that no one has."""
 
 import json
 from pathlib import Path
@@ -26,7 +26,7 @@ def host(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> StandInHost:
 
 
 async def lines_above(made: Filter, user: dict[str, str] = ADMIN) -> list[str]:
-    """What stands above the answer to somebody."""
+    """What is above the answer to somebody."""
     facts = call_facts(
         user_id=user["id"],
         role=user["role"],
@@ -54,7 +54,7 @@ async def test_known_names_are_not_reported() -> None:
 
 @pytest.mark.usefixtures("host")
 async def test_unknown_names_are_reported_to_administrators() -> None:
-    """Nobody else is."""
+    """Users do not learn which names the rules have."""
     made = ruled(ENTRIES, {"group": "staff"}, {"user": "head@example.com"})
 
     [line] = await lines_above(made)
@@ -64,7 +64,7 @@ async def test_unknown_names_are_reported_to_administrators() -> None:
 
 @pytest.mark.usefixtures("host")
 async def test_endpoints_are_checked_without_limits() -> None:
-    """Without a rule for limits."""
+    """The names in the endpoints count, although there is no rule for limits."""
     [line] = await lines_above(ruled(ENTRIES))
 
     assert "name Staf, but" in line

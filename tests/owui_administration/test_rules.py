@@ -46,7 +46,7 @@ BROKEN = {
 def test_rule_that_cannot_be_read_closes_for_whom_it_names(
     given: dict[str, Any], mistake: str
 ) -> None:
-    """Nobody else is touched, and administrators are told which key it is."""
+    """No one else is touched, and administrators are told which key it is."""
     rules, problem = read_limits(json.dumps([{"role": "user"}, given]))
 
     first, second = rules or ()
@@ -74,7 +74,7 @@ def test_rule_that_cannot_be_read_closes_for_whom_it_names(
     ],
 )
 def test_unreadable_rule_blocks_everybody(text: str) -> None:
-    """The sentence says what to do."""
+    """The message says what to do."""
     rules, problem = read_limits(text)
 
     [rule] = rules or ()
@@ -87,7 +87,7 @@ def test_unreadable_rule_blocks_everybody(text: str) -> None:
 
 
 def test_all_rules_hold_that_name_somebody() -> None:
-    """By id or address, by group, by role, or nobody named."""
+    """By id or address, by group, by role, or without any name."""
     every = LimitRule()
     ann = LimitRule(user="Ann@Example.com")
     staff = LimitRule(group="staff", role="user")
@@ -103,7 +103,7 @@ def test_all_rules_hold_that_name_somebody() -> None:
 
 
 def test_last_rule_ends_the_list_for_whom_it_names() -> None:
-    """So exceptions stand in front."""
+    """So exceptions come first."""
     first = LimitRule(group="staff", last=True)
     rules = [first, LimitRule(money=1, per="day")]
 

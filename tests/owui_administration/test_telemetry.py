@@ -129,7 +129,7 @@ async def test_task_and_own_key_are_told_apart(memory: Memory) -> None:
 
 
 async def test_azure_is_named_as_the_conventions_want_it(memory: Memory) -> None:
-    """By the address."""
+    """The provider is found by the server's address."""
     address = "a.openai.azure.com"
     telemetry = await account()
     events = telemetry.observe_run(run_of(DONE), "gpt-5.2", address, event_words)
@@ -232,7 +232,7 @@ def look(city: str) -> str:
 
 
 async def run_events(words: str, **more: Any) -> AsyncGenerator[AnswerEvent, None]:
-    """A whole answer of the pipe beside the filter; its user has no limits."""
+    """A whole answer of the pipe with the filter; its user has no limits."""
     tool = {"callable": host_callable(look), "spec": TOOL["function"]}
     connections = Connections()
     async with Simulator() as sim:

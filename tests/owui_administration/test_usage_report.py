@@ -396,7 +396,7 @@ async def test_words_that_it_knows(
 
 @pytest.mark.parametrize("word", ["0d", "1000d", "x" * 10_000, "<b>"])
 async def test_a_word_is_told_briefly(database: UsageDatabase, word: str) -> None:
-    """Whatever it is."""
+    """Long words and tags are not repeated whole."""
     text = await told(f"/usage {word}")
     assert "does not know" in text
     assert len(text) < 600

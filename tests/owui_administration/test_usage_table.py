@@ -1,4 +1,4 @@
-"""The tables in the host's database, beside filters of an earlier version."""
+"""The tables in the host's database, next to filters of an earlier version."""
 
 import sqlite3
 from pathlib import Path

@@ -51,7 +51,7 @@ def file_note(name: str, index: int) -> Item:
 
 
 def shown(*items: Item, citations: Citations | None = None) -> list[str]:
-    """The text of each message as it grew and as it stands there in the end."""
+    """The text of each message as it grew and as it is in the end."""
     return shown_events(run_of(*items), citations)
 
 
@@ -93,7 +93,7 @@ def test_link_becomes_a_number() -> None:
 
 
 def test_headline_link_text_is_kept() -> None:
-    """A headline is part of the answer; the site's name is not, nor what stands apart."""
+    """A headline is part of the answer; the site's name is not, nor what is apart."""
     inner = f"[The headline]({A}?utm_source=openai)"
     site = f"[a.example]({A}?utm_source=openai)"
 
@@ -112,7 +112,7 @@ def test_text_without_citations_is_unchanged(text: str) -> None:
 
 
 def test_no_link_tells_who_searched() -> None:
-    """Nor does a bare address."""
+    """Tracking is removed from links and from bare addresses."""
     text = f"{A}?utm_source=openai and [x]({B}&utm_source=openai)"
 
     assert "utm_source" not in shown(message("1", text))[1]
@@ -147,7 +147,7 @@ def test_other_servers_forms_of_content_are_read() -> None:
 
 @pytest.mark.parametrize("end", [14, 15], ids=["last character", "behind it"])
 def test_words_that_are_cited_keep_standing(end: int) -> None:
-    """The number comes behind them, whatever `end_index` means."""
+    """The number comes after them, whatever `end_index` means."""
     text = "It was in 1963 1963 that it froze."
     note = url_note(A, "A", text.index("in"), end - 1)
 
@@ -158,7 +158,7 @@ def test_words_that_are_cited_keep_standing(end: int) -> None:
 
 
 def test_annotated_link_without_tracking_becomes_a_number() -> None:
-    """What the annotation says counts."""
+    """An annotation makes it one, with or without tracking in its address."""
     text = f"Rain ([a.example]({A}))."
 
     linked = message("1", text, annotations=[url_note(A, "A", 5)])
@@ -167,7 +167,7 @@ def test_annotated_link_without_tracking_becomes_a_number() -> None:
 
 
 def test_files_are_numbered_where_they_are_cited() -> None:
-    """Behind links, because those were numbered while the text grew."""
+    """After links, because those were numbered while the text grew."""
     text = f"The log says so. {link(A)} End."
     notes = [file_note("log.md", 15), file_note("x.pdf", 15), file_note("log.md", 99)]
 
@@ -194,7 +194,7 @@ def test_adjacent_citations_of_one_source_are_merged(
 
 
 def test_adjacent_citations_are_merged_while_the_text_grows() -> None:
-    """The deltas of a stream cut links anywhere; the page shows what stands there later."""
+    """The deltas of a stream cut links anywhere; the page shows what is there later."""
     *_, grown, stands = shown_events(run_of_transcript("search-twice.sse"))
 
     assert grown == stands == "It froze in 1963. [1] The ice was 40 cm thick. [2][1]"
@@ -275,7 +275,7 @@ def test_more_sources_than_a_message_may_have_stay_links() -> None:
 
 
 def test_source_waits_for_its_name_while_the_text_grows() -> None:
-    """Those behind it wait with it, because the page counts them."""
+    """Those after it wait with it, because the page counts them."""
     citations = Citations()
     fed(citations, TextDelta(0, "text", 0, f"{link(A)} {link(B)} "))
 
@@ -346,7 +346,7 @@ def test_other_texts_are_not_cited() -> None:
 
 
 def definitions(*items: Item, citations: Citations | None = None) -> list[str]:
-    """What stands below the text of each message, which the page does not draw."""
+    """What is below the text of each message, which the page does not draw."""
     used = citations or Citations()
     below: list[str] = []
     for event in fed(used, *run_of(*items)):
@@ -388,7 +388,7 @@ def test_each_message_has_the_addresses_of_its_own_numbers() -> None:
     ],
 )
 def test_addresses_are_never_drawn_as_code(text: str, has_addresses: bool) -> None:
-    """Behind an open fence they would be a part of it."""
+    """After an open fence they would be a part of it."""
     [below] = definitions(message("1", text))
 
     assert bool(below) is has_addresses

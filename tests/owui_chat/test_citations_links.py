@@ -49,7 +49,7 @@ def whole(text: str) -> str:
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
 def test_link_comes_in_one_piece(size: int) -> None:
-    """However it was cut; what stands around it is not held back."""
+    """However it was cut; what is around it is not held back."""
     link = LINKED.replace("?utm_source=openai", "")
     shown = grown(f"Rain. {link} Snow.", size)
 
@@ -99,7 +99,7 @@ def test_repeated_number_is_left_out(text: str, numbered: str, size: int) -> Non
 
 
 def test_text_without_spaces_goes_on_behind_a_link() -> None:
-    """Japanese has none."""
+    """Japanese has no spaces to wait for."""
     shown = grown(f"雨{LINKED}。雪が降る")
 
     assert "".join(shown[:-3]) == "雨[1]。雪が"
@@ -166,7 +166,7 @@ def cited(text: str, index: int) -> int:
 
 
 def test_positions_shift_by_removed_tracking() -> None:
-    """In front of a place, not behind it."""
+    """In front of a place, not after it."""
     text = f"One {LINKED} two {LINKED} three"
     clean = strip_tracking(text)
 

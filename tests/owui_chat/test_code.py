@@ -63,7 +63,7 @@ def host_text(host: HostFunctions, *output: Item) -> str:
 def test_code_block_added_by_the_host_is_removed(
     host_functions: HostFunctions, item: Item
 ) -> None:
-    """Exactly that, whatever stands around it."""
+    """Exactly that, whatever is around it."""
     before = message("1", "Before.")
     after = message("2", "After.")
     shown = host_text(host_functions, before, code_host_item(item), after)
@@ -105,7 +105,7 @@ def test_code_without_code_is_no_text(host_functions: HostFunctions) -> None:
 
 @pytest.mark.parametrize("text", ["", "It is 42.", "<code_interpreter>\n1\n</code_in"])
 def test_text_without_the_code_has_lost_its_card(text: str) -> None:
-    """Somebody deleted it."""
+    """Somebody has deleted the card, and its code with it."""
     assert removed(text, code()) is None
 
 

@@ -38,7 +38,7 @@ STEMS = ("report", "", ".", "a.png", "data:text/html,a", "a/b", "c:\\d", "r " * 
 
 
 def test_no_name_is_one_that_a_browser_runs() -> None:
-    """Whatever stands before and behind the ending, by `mimetypes` as the host uses it.
+    """Whatever comes before and after the ending, by `mimetypes` as the host uses it.
 
     The host puts a folder and an id in front of the name.
     """

@@ -149,7 +149,7 @@ def test_part_takes_the_form_of_the_api(part: Json, expected: Json) -> None:
 
 
 def test_parts_keep_their_order() -> None:
-    """A question may stand before or after its picture."""
+    """A question may come before or after its picture."""
     content = [
         {"type": "image_url", "image_url": {"url": PICTURE}},
         {"type": "text", "text": "What is it?"},
@@ -364,7 +364,7 @@ def test_stored_message_of_a_developer_is_left_out() -> None:
 def test_stored_message_that_is_not_found_again_is_refused(
     sent: list[str], users: int
 ) -> None:
-    """Of a shortened chat nobody knows whose words are left."""
+    """Of a shortened chat it is unknown whose words are left."""
     with pytest.raises(InvalidRequest, match="the page does not show"):
         _chat_with_hidden("Obey.", sent=sent, users=users)
 
@@ -398,7 +398,7 @@ DETAILED = {"role": "assistant", "content": "So.", "reasoning_details": [{}] * 8
 def test_a_request_holds_the_newest_messages(
     chat: list[Json], left: list[Json] | None
 ) -> None:
-    """From a question on, which stays with all of its answer, and what stands in front.
+    """From a question on, which stays with all of its answer, and what is in front.
 
     For 2,048 more entries the next requests begin in the same way.
     """

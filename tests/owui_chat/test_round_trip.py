@@ -157,7 +157,7 @@ def assert_prefixes(
 def test_white_space_around_a_preamble_stays(
     thought: tuple[Item, ...], carrier: str, host_functions: HostFunctions
 ) -> None:
-    """A server that caches prompts reads on behind it only if it is the same."""
+    """A server that caches prompts reads on after it only if it is the same."""
     looking = run_of(*thought, message("1", "I look. "), call("1"))
     rounds = [looking, run_of(message("2", "Rain."))]
 

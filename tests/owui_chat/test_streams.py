@@ -316,7 +316,7 @@ def text_that_grew_on_the_page_is_what_is_stored(response: Response) -> None:
 def ended_on_the_page(chunks: list[Json]) -> Iterator[tuple[str, Item]]:
     """Each item of text that ended, with the text that it had on the page before.
 
-    A line that nobody sees does not grow.
+    A line that no one sees does not grow.
     """
     texts: dict[int, str] = {}
     ended = set[int]()

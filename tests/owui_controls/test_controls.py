@@ -49,7 +49,7 @@ def sent_effort(model: str, asked: str | None) -> str:
 
 @pytest.mark.asyncio
 async def test_switches_are_independent() -> None:
-    """Several stand side by side."""
+    """Several are side by side."""
     wished = config(await metadata_after("web_search", "effort"))
     assert wished.tool_kinds == {"web_search"}
     assert wished.effort == "high"
@@ -147,5 +147,5 @@ def test_efforts_are_drawn_as_a_menu() -> None:
 
 
 def test_python_switch_differs_from_the_hosts() -> None:
-    """Both stand in one menu."""
+    """Both are in one menu."""
     assert "Code Interpreter runs it in the browser" in (code_interpreter.__doc__ or "")

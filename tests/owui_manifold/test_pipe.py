@@ -233,7 +233,7 @@ async def test_merge_that_fails_says_so_as_text(
 async def test_merge_that_is_refused_says_so_as_text(
     pipe: Pipe, sim: Simulator
 ) -> None:
-    """Nothing was sent."""
+    """The page would stop at an error without showing it; nothing is sent."""
     pipe.valves = valves_for(sim, API_KEY="")
 
     chunks = await chunks_of(pipe, chat("Hi"), **MERGING)
@@ -266,7 +266,7 @@ async def test_text_that_was_cut_is_used_and_a_cut_object_is_not(
 async def test_summary_of_a_failed_response_is_not_used(
     scenario: str, pipe: Pipe, host: StandInHost
 ) -> None:
-    """Nobody knows how much is missing."""
+    """It is unknown how much is missing."""
     given = {**PLAIN, "__task__": "context_compaction"}
 
     result = await result_of(pipe, chat(f"sim:{scenario}"), **given)
@@ -409,7 +409,7 @@ async def test_unreachable_server_gives_one_message(pipe: Pipe, sim: Simulator) 
 async def test_old_host_gets_one_message_and_no_request_is_sent(
     pipe: Pipe, sim: Simulator, host: StandInHost
 ) -> None:
-    """Nor asked."""
+    """It says which version is needed; the API is not asked."""
     host.provide("env", VERSION="0.11.3")
 
     problems = await sentences(pipe, chat("Hi"))
@@ -461,7 +461,7 @@ async def test_stopping_closes_the_connection(pipe: Pipe, sim: Simulator) -> Non
 
 
 def check_fault(sentence: str, caplog: pytest.LogCaptureFixture) -> None:
-    """The sentence's id is in the log; neither tells what the error said."""
+    """The message's id is in the log; neither tells what the error said."""
     text, error_id = split_id(sentence)
     assert text.startswith("Something in this pipe went wrong.")
     assert re.fullmatch(
@@ -481,7 +481,7 @@ def only_line(level: int, caplog: pytest.LogCaptureFixture) -> str:
 async def test_own_fault_in_a_stream_gives_an_error_id(
     given: Json, pipe: Pipe, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """One sentence; the rest is in the log, without what may be secret."""
+    """One message; the rest is in the log, without what may be secret."""
     [chunk] = await chunks_of(pipe, BrokenBody(chat("Hi")), **given)
 
     check_fault(chunk["error"]["message"], caplog)
@@ -490,7 +490,7 @@ async def test_own_fault_in_a_stream_gives_an_error_id(
 async def test_own_fault_without_a_stream_gives_an_error_id(
     pipe: Pipe, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The same in one result."""
+    """The result has the same message and id as a stream."""
     body = BrokenBody(chat("Hi", stream=False))
 
     result = await pipe.pipe(body, **NATIVE)
@@ -503,7 +503,7 @@ async def test_own_fault_without_a_stream_gives_an_error_id(
 async def test_own_fault_in_a_task_is_only_logged(
     pipe: Pipe, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The host would take the sentence for a title."""
+    """The host would take the message for a title."""
     body = BrokenBody(chat("Hi", stream=False))
     result = await pipe.pipe(body, **NATIVE, __task__="title_generation")
 
@@ -534,7 +534,7 @@ async def test_exception_at_the_end_keeps_the_answer(
 async def test_failed_task_is_logged(
     pipe: Pipe, sim: Simulator, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """With the sentence, never the key."""
+    """With the message, never the key."""
     pipe.valves = valves_for(sim, API_KEY="")
 
     await result_of(pipe, chat("Hi"), **NATIVE, __task__="tags_generation")
@@ -658,7 +658,7 @@ async def test_tool_is_run_and_shown_in_one_answer(
 async def test_tool_is_run_without_a_stream(
     ids: Json, pipe: Pipe, sim: Simulator, host: StandInHost
 ) -> None:
-    """The result asks nobody to run it again."""
+    """The result does not ask to run it again."""
     given = given_tools()
     given["__metadata__"] = {"user_id": "user-1", **ids}
 
@@ -674,7 +674,7 @@ async def test_tool_is_run_without_a_stream(
 async def test_plain_caller_gets_the_answer_of_the_tools(
     pipe: Pipe, sim: Simulator, host: StandInHost
 ) -> None:
-    """And no call."""
+    """The pipe ran them, so the client sees no call to run."""
     given = given_tools()
     given["__metadata__"] = {"user_id": "user-1"}
 
@@ -756,7 +756,7 @@ async def test_person_is_asked_before_a_tool_runs(
 async def test_leaving_early_cancels_the_tool(
     pipe: Pipe, sim: Simulator, host: StandInHost
 ) -> None:
-    """Within a second."""
+    """The tool ends within a second."""
     began = asyncio.Event()
     left = asyncio.Event()
 
@@ -898,7 +898,7 @@ async def test_no_answer_asks_sqlite_or_waits_without_a_row(
 async def test_chat_without_a_row_stores_no_round(
     pipe: Pipe, sim: Simulator, host: StandInHost
 ) -> None:
-    """Temporary chats leave nothing."""
+    """A temporary chat leaves nothing in the database."""
     given = given_tools(chat_id="temporary:1")
 
     await chunks_of(pipe, chat("sim:tool", tools=[TOOL]), **given)

@@ -149,7 +149,7 @@ async def test_an_effort_can_end_the_name(pipe: Pipe, sim: Simulator) -> None:
 
 
 async def test_a_plain_model_gets_no_policies(pipe: Pipe, sim: Simulator) -> None:
-    """Whatever AGENT_JSON says."""
+    """AGENT_JSON is about agents alone."""
     configure(pipe, instruction="You know the lake.")
     await chunks_of(pipe, chat("Hi"), **given())
 
@@ -389,7 +389,7 @@ async def test_rules_of_an_administrator_are_no_callers_to_replace(
 async def test_rules_that_an_administrator_opens_may_be_replaced(
     pipe: Pipe, sim: Simulator
 ) -> None:
-    """`caller_may_set` names them."""
+    """Where `caller_may_set` names them, the caller's wins."""
     configure(pipe, **RULES)
     opened = expert(caller_may_set="instruction")
     pipe.valves = pipe.valves.model_copy(update={"EXPERT_JSON": opened})
@@ -516,7 +516,7 @@ GIVEN = (
 async def test_context_is_read_and_shown_as_sources(
     place: str, pipe: Pipe, sim: Simulator, host: StandInHost
 ) -> None:
-    """It ends the instructions, behind what Open WebUI's own tools are for (R8)."""
+    """It ends the instructions, after what Open WebUI's own tools are for (R8)."""
     body = asked("Hi", tools=offered("create_tasks"))
     if place == "AGENT_JSON":
         configure(pipe, context=CONTEXT)
@@ -571,7 +571,7 @@ async def test_a_plain_client_gets_no_sources(pipe: Pipe, sim: Simulator) -> Non
 async def test_an_administrators_context_is_no_callers_to_replace(
     pipe: Pipe, sim: Simulator, stated: object
 ) -> None:
-    """Unless `caller_may_set` names it."""
+    """Only `caller_may_set` lets a caller replace it."""
     configure(pipe, context="Open 9 to 17.")
     await chunks_of(pipe, asked("Hi", context=stated), **given())
     opened = expert(caller_may_set="context")
@@ -595,7 +595,7 @@ async def test_context_is_an_agents(pipe: Pipe, sim: Simulator) -> None:
 
 
 async def test_a_context_that_is_none_is_named(pipe: Pipe) -> None:
-    """A number tells nobody anything."""
+    """A number alone would say nothing."""
     configure(pipe, context=7)
     chunks = await chunks_of(pipe, asked("Hi"), **given(user=ADMIN))
 

@@ -75,7 +75,7 @@ async def test_patterns_choose_the_models_that_run_in_the_background(
 @pytest.mark.asyncio
 @pytest.mark.usefixtures("host")
 async def test_server_that_stores_nothing_is_not_asked_to() -> None:
-    """They are never asked to."""
+    """Such a server gets no `background`, whatever the valve says."""
     given = {"BACKGROUND_MODELS": "*", "COMPATIBILITY": "strict"}
     assert not await runs_in_background("gpt-5.2-pro", **given)
 
@@ -184,7 +184,7 @@ async def test_stop_cancels_the_response_at_the_server(
 async def test_lost_rest_is_reported_and_the_text_stays(
     pipe: Pipe, sim: Simulator, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """What arrived stays, one sentence says what happened, the log has its id."""
+    """What arrived stays, one message says what happened, the log has its id."""
     chunks = await chunks_of(pipe, pro_question("chat,drop=60,gone"), **NATIVE)
 
     assert strip_markers(grown(chunks)).startswith("This is turn 1.")

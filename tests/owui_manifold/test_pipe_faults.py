@@ -1,4 +1,4 @@
-"""A fault costs no word that was said, and gives one sentence with an id."""
+"""A fault costs no word that was said, and gives one message with an id."""
 
 import asyncio
 import json
@@ -62,7 +62,7 @@ RAIN = {
 async def test_broken_answer_keeps_its_text(
     scenario: str, sentence: str, pipe: Pipe, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """What arrived, then one sentence whose id is in the log; nothing is raised."""
+    """What arrived, then one message whose id is in the log; nothing is raised."""
     native = await chunks_of(pipe, chat(f"sim:{scenario}"), **NATIVE)
     plain = await chunks_of(pipe, chat(f"sim:{scenario}"), **PLAIN)
 
@@ -514,7 +514,7 @@ def asking(role: str = "admin", shows: bool = True, ids: Json = IDS) -> Json:
 async def test_administrator_sees_the_log_of_a_failure(
     valves: Json, scenario: str, pipe: Pipe, sim: Simulator
 ) -> None:
-    """As a source below the answer, under the id of the sentence; once, at the end."""
+    """As a source below the answer, under the id of the message; once, at the end."""
     pipe.valves = valves_for(sim, **valves)
 
     chunks = await chunks_of(pipe, chat(f"my secret diary sim:{scenario}"), **asking())
@@ -550,7 +550,7 @@ async def test_own_fault_is_in_the_log_that_is_shown(pipe: Pipe) -> None:
     ids=["not wanted", "no administrator", "no failure", "plain HTTP", "no valves"],
 )
 async def test_nobody_else_sees_a_log(given: Json, scenario: str, pipe: Pipe) -> None:
-    """And nobody sees one of an answer that went well."""
+    """And no one sees one of an answer that went well."""
     chunks = await chunks_of(pipe, chat(f"sim:{scenario}"), **given)
 
     assert not host_events(chunks, "source")

@@ -145,7 +145,7 @@ async def test_left_out_reasoning_stays_left_out(
 async def test_unstreamed_answer_is_repaired(
     pipe: Pipe, sim: Simulator, host: StandInHost
 ) -> None:
-    """Where nobody sees a status line."""
+    """Where no one sees a status line."""
     first = await chunks_of(pipe, chat("Hi"), **answering("m-1"))
     pipe.valves = valves_for(sim, **MOVED)
     texts = ["Hi", stored(first), "And now?"]
@@ -182,7 +182,7 @@ async def test_rounds_of_tools_go_on_without_what_was_refused(
 
 @pytest_asyncio.fixture(params=["unverified", "unverified-stream"])
 async def unverified(request: pytest.FixtureRequest) -> AsyncIterator[Simulator]:
-    """A server that allows less to organizations that nobody has checked."""
+    """A server that allows less to organizations that are not verified."""
     async with Simulator(request.param) as simulator:
         yield simulator
 
@@ -315,7 +315,7 @@ async def test_refusals_of_a_request_with_choices_are_learned_for_one_user(
 ) -> None:
     """Others meet them; those of the administrator's own settings are for everybody.
 
-    Only the last one, behind which the request was accepted; the next is learned when
+    Only the last one, after which the request was accepted; the next is learned when
     somebody else meets it.
     """
     pipe.valves = valves_for(unverified)
@@ -393,7 +393,7 @@ async def test_repair_that_did_not_help_is_not_remembered(
 async def test_items_of_a_chat_without_a_row_are_no_news_for_others(
     pipe: Pipe, sim: Simulator
 ) -> None:
-    """Nobody else's calls are left out because of a call in somebody's chat."""
+    """No one else's calls are left out because of a call in somebody's chat."""
     call = {"id": "call_1", "type": "function"}
     called = {**call, "function": {"name": "get_weather", "arguments": "{}"}}
     history = [

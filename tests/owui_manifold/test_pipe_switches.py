@@ -1,4 +1,4 @@
-"""What people ask of the pipe beside an answer: checks, switches, the cost."""
+"""What people ask of the pipe in addition to an answer: checks, switches, the cost."""
 
 from typing import Any
 
@@ -75,7 +75,7 @@ async def test_a_switch_of_the_composer_holds_for_its_message(
 async def test_forbidden_settings_of_a_user_are_ignored(
     pipe: Pipe, sim: Simulator
 ) -> None:
-    """Their settings stand, but do not count."""
+    """Their settings stay, but do not count."""
     pipe.valves = pipe.valves.model_copy(update={"USER_MAY_CHANGE": "verbosity"})
     own = UserValves(REASONING_EFFORT="low", VERBOSITY="low")
     await chunks_of(pipe, chat("Hi"), **asked_by({**USER, "valves": own}))
@@ -104,7 +104,7 @@ async def test_last_line_shows_time_and_tokens(pipe: Pipe) -> None:
 async def test_a_user_chooses_to_see_the_cost(
     pipe: Pipe, own: Any, shown: bool
 ) -> None:
-    """Whatever the administrator chose."""
+    """The user's own valve wins over the administrator's."""
     pipe.valves = pipe.valves.model_copy(update={"SHOW_COST": not shown})
     user = {**USER, "valves": UserValves(SHOW_COST=own)}
     [usage] = usages(await chunks_of(pipe, chat("Hi"), **asked_by(user)))

@@ -152,7 +152,7 @@ async def test_a_client_gets_the_thought_as_reasoning(pipe: Pipe, profile: str) 
 async def test_a_whole_answer_has_its_thought_as_reasoning(
     pipe: Pipe, given: Json
 ) -> None:
-    """In one piece, too."""
+    """An answer that does not stream tells thought and text apart, too."""
     behind(pipe, "strictest")
     whole = await result_of(pipe, chat("sim:agent-tags"), **given)
 

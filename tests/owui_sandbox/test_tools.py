@@ -270,7 +270,7 @@ LIMITS = {
 @pytest.mark.parametrize("limit", LIMITS)
 @pytest.mark.asyncio
 async def test_each_sandbox_limit_is_enforced(tools: Tools, limit: str) -> None:
-    """Those of the valve, and those that nobody sets; the chat goes on (R36)."""
+    """Those of the valve, and those that no one sets; the chat goes on (R36)."""
     options, code, words = LIMITS[limit]
     tools.valves = tools.Valves(SANDBOX_OPTIONS=json.dumps(options))
 

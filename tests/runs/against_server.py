@@ -89,7 +89,7 @@ def end_of(events: list[RunEvent]) -> RunDone:
 
 
 def notes_of(events: list[RunEvent]) -> list[str]:
-    """Return the sentences that a person saw while they waited."""
+    """Return the messages that a person saw while they waited."""
     return [event.sentence for event in events if isinstance(event, Status)]
 
 

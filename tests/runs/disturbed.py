@@ -36,9 +36,9 @@ class Disturbed(NamedTuple):
 
 
 STREAMS: Mapping[str, Disturbed] = {
-    # An error that does not say so: LiteLLM and OpenRouter (in the middle of an answer),
-    # Hugging Face's text generation, vLLM, and gateways that name the event alone. One
-    # without a code may pass; one of a type that nobody knows is tried once more.
+    # An error that does not say so: LiteLLM and OpenRouter (in the middle of an
+    # answer), Hugging Face's text generation, vLLM, and gateways that name the event
+    # alone. One without a code may pass; one of an unknown type is tried once more.
     "error-without-a-type": Disturbed(
         "error", words="HTTP 400", cause="a part that the deployment does not take"
     ),

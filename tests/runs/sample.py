@@ -370,7 +370,7 @@ def tell(
 def recorded(
     events: Iterable[RunEvent], recorder: Recorder
 ) -> Iterator[AnswerEvent | NewRecord]:
-    """The events of a run behind citations and recorder.
+    """The events of a run after citations and recorder.
 
     After a question of the API the run goes on.
     """

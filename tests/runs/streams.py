@@ -1,8 +1,8 @@
 """The streams that every layer reads: those of other servers, recordings, simulations.
 
 Those of `tests/streams/others` come from other servers or are written by hand. The
-recordings of OpenAI and other clouds are no part of the project: they lie beside the
-checkout, in `../shared/recordings`, and are left out where they are not.
+recordings of OpenAI and other clouds are no part of the project: they lie next to
+the checkout, in `../shared/recordings`, and are left out where they are not.
 """
 
 import gzip

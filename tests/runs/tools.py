@@ -23,7 +23,7 @@ async def weather(arguments: Json) -> str:
 
 
 async def breaking(_: Json) -> str:
-    """Fail with words that nobody must see."""
+    """Fail with words that no one may see."""
     raise ValueError(CANARY)
 
 

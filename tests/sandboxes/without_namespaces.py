@@ -1,4 +1,4 @@
-"""Runs a command where nobody may create a namespace, as in most containers.
+"""Runs a command where no one may create a namespace, as in most containers.
 
     python without_namespaces.py COMMAND...
 
@@ -34,7 +34,7 @@ def main() -> None:
 
 
 def _map_users(process: int) -> None:
-    """Give a process the users of this one: all of them, or nobody but itself."""
+    """Give a process the users of this one: all of them, or no one but itself."""
     folder = Path(f"/proc/{process}")
     if os.geteuid() == 0:
         users = groups = f"0 0 {USERS}"

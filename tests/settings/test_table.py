@@ -44,7 +44,7 @@ NAMES = tuple(Shared.model_fields)
 
 
 def test_a_shared_valve_follows_the_one_that_names_it_or_the_one_before() -> None:
-    """Nobody has to place a new one."""
+    """No one has to place a new one."""
     order = ["KEY", "NEW", "OWN", "LAST", "PROXY", "AFTER_PROXY", "ZONE", "END"]
 
     assert page_order(Door, NAMES) == order
@@ -72,7 +72,7 @@ def test_each_door_has_its_words() -> None:
 
 @pytest.mark.parametrize(("stored", "read"), [(0, 1), ("7", 7), (99, 9), ("x", 5)])
 def test_a_number_is_kept_within_its_bounds(stored: object, read: int) -> None:
-    """Whatever was stored."""
+    """A stored value may be older than the bounds, or no number."""
     valves = Door.model_validate({"NEW": stored})
 
     assert read == valves.NEW
@@ -94,7 +94,7 @@ def test_each_valve_stands_on_its_page_once(
 
 @pytest.mark.parametrize("valves", [Valves, AgentValves])
 def test_both_doors_have_the_shared_valves_as_they_are_written(valves: Any) -> None:
-    """One differs: the agents compact a chat if nobody says otherwise."""
+    """One differs: the agents compact a chat unless told otherwise."""
     own = {
         name: valves.model_fields[name].default
         for name in SHARED

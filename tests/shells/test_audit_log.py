@@ -30,7 +30,7 @@ REFUSED = ApiError("invalid_value", "invalid_request_error", "input[3]", DIARY)
 def test_lines_of_a_run_have_the_servers_id_and_ours(
     shell: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The server names its response; before it answers, nobody knows the name."""
+    """The server names its response; before it answers, the name is unknown."""
     request = build_request(resolve_model("gpt-5.2"), KEY, [QUESTION], {}, Settings())
     audit = open_audit_log(ExpertKeys(audit_log=True), LOGS[shell], "api.openai.com")
     assert audit

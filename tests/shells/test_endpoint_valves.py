@@ -17,7 +17,7 @@ from shells.shell import PIPE_SHELL, PIPELINE_SHELL, Shell
     ],
 )
 def test_headers_are_a_json_object_of_texts(text: str, headers: dict[str, str]) -> None:
-    """Or nothing."""
+    """Any other text gives no headers."""
     assert read_headers(text, PIPE_SHELL) == headers
 
 

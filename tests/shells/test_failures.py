@@ -129,5 +129,5 @@ def test_server_without_a_folder_hides_the_others(
 def test_words_of_a_server_are_one_line_that_people_can_read(
     text: str, shown: str
 ) -> None:
-    """A line ends with a space: nobody reads two letters for it. Secrets are gone."""
+    """A line ends with a space: it is not shown as two letters. Secrets are gone."""
     assert server_message(Lines(), text) == shown

@@ -86,7 +86,7 @@ def test_times_of_tools_are_read(text: str, limits: list[tuple[str, float]]) -> 
     ["crawl_*", "a: 0", "a: -1", "a: 1e9", "a: nan", ": 5", "a b: 5", "a: 5: 6"],
 )
 def test_unreadable_timeout_is_reported_and_others_apply(entry: str) -> None:
-    """The others hold."""
+    """One bad entry costs none of the others."""
     text = f"default: 7, x: 5, {entry}"
     default, limits, problem = read_timeouts(text, PIPE_SHELL)
 

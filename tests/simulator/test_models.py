@@ -240,7 +240,7 @@ async def test_hosted_tools_that_a_model_lacks(client: Client) -> None:
 async def test_unverified_organization_is_refused_restricted_features(
     client: Client, profile: str, refused: Any, taken: Any, param: str
 ) -> None:
-    """Nothing else is refused."""
+    """What is not restricted is answered."""
     client.headers = {"X-Simulator-Profile": profile}
     error = await client.refused(model="gpt-5.2", **refused)
     answered = await client.post(client.body(**taken))

@@ -425,7 +425,7 @@ async def test_deep_research_with_its_own_tools_has_ended(client: Client) -> Non
 async def test_other_messages_have_no_id_beside_a_text(
     client: Client, role: str
 ) -> None:
-    """Of them nothing was recorded."""
+    """No recording has a message of this form."""
     items = [{"role": role, "content": "Hi", "id": "msg_1"}, USER]
     reply = await client.post(client.body(items))
 

@@ -72,7 +72,7 @@ async def test_a_stream_begins_in_the_queue(client: Client) -> None:
 
 @pytest.mark.parametrize("number", [1, 3, 30, 60])
 async def test_the_rest_of_a_stream(client: Client, number: int) -> None:
-    """It goes on behind the number that was named, and without a new beginning."""
+    """It goes on after the number that was named, and without a new beginning."""
     first = await broken(client, f"sim:chat,cut={number}")
     id = first[0]["response"]["id"]
     last = first[-1]["sequence_number"]
@@ -96,7 +96,7 @@ async def test_a_resumed_stream_breaks_again(client: Client) -> None:
 
 
 async def test_a_stream_from_its_beginning(client: Client) -> None:
-    """Without a number everything comes once more; behind the last there is nothing."""
+    """Without a number everything comes once more; after the last there is nothing."""
     first = await broken(client, "sim:chat,cut=9")
     id = first[0]["response"]["id"]
     whole = (await client.get(id, stream="true")).events

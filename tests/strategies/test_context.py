@@ -1,4 +1,4 @@
-"""What the model gets to read beside the chat."""
+"""What the model gets to read in addition to the chat."""
 
 from typing import Any
 
@@ -44,7 +44,7 @@ def test_entries_are_read_once_each(
 
 
 def test_model_reads_the_entries_by_their_names() -> None:
-    """Nothing is said of nothing."""
+    """Without entries the model reads nothing."""
     text = format_context(read_context([RETRIEVED, "Plain."]))
 
     assert text == (

@@ -87,7 +87,7 @@ def test_r17_object_in_place_of_its_text_is_read() -> None:
     ['{"city": "Ber', "[]", '"Bern"', "7", [], "[" * 99999],
 )
 def test_r17_arguments_that_are_no_json_object_are_refused(arguments: object) -> None:
-    """The sentence says why, in its own words."""
+    """The message says why, in its own words."""
     reason = refusal(arguments)
 
     assert reason
@@ -136,7 +136,7 @@ def test_arguments_that_do_not_fit_the_schema_are_refused(arguments: str) -> Non
 
 
 def test_input_of_a_custom_call_need_not_be_json() -> None:
-    """It is no JSON."""
+    """A custom tool takes any text."""
     call = {"type": "custom_tool_call", "call_id": "1", "name": "paint", "input": "{"}
 
     assert guarded().refusal(call) is None
@@ -275,7 +275,7 @@ def test_r21_same_call_side_by_side_waits_for_the_failure_of_the_first() -> None
 
 
 def test_stop_passes_through() -> None:
-    """What was stopped answers nothing."""
+    """A stop is no result that the guard could judge."""
 
     async def work() -> None:
         task = asyncio.create_task(bench.answer(calling("endless")))
@@ -305,7 +305,7 @@ def test_tools_are_those_that_are_guarded() -> None:
 
 
 def test_guard_is_the_judge_of_calls() -> None:
-    """It refuses what may not be made, asks nobody, and leaves nothing to a host."""
+    """It refuses what may not be made, asks no one, and leaves nothing to a host."""
     calls = [calling("surprise", 1), calling("get_weather", 2)]
     tools = guarded()
 

@@ -15,7 +15,7 @@ SOURCES = [ContextSource("Logbook", "It rained.")]
 
 
 def test_r8_guide_instruction_and_chat_come_before_the_policies() -> None:
-    """The context comes last."""
+    """The context comes after the policies, at the end."""
     text = build_strategy_instructions(PARAMETERS, "lean", "In German.", SOURCES)
 
     base = "You sail.\n\nBe brief.\n\nIn German."

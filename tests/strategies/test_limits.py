@@ -31,7 +31,7 @@ def test_budget_is_that_of_the_parameters() -> None:
     ],
 )
 def test_r10_model_reads_which_limit_is_reached(limit: SpentLimit, text: str) -> None:
-    """In the specified words."""
+    """The requirements specify the words."""
     texts = build_call_texts(PARAMETERS)
 
     assert texts.describe("get_weather", limit) == text

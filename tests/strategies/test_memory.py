@@ -30,7 +30,7 @@ def chat(turns: int) -> list[Json]:
 
 @pytest.mark.parametrize("policy", ["", "all", " all "])
 def test_everything_is_remembered_unless_a_policy_says_otherwise(policy: str) -> None:
-    """Nothing is told."""
+    """So no message is dropped, and no note is told."""
     left = apply_memory_policy(chat(40), policy)
 
     assert (left.messages, left.note) == (chat(40), "")

@@ -56,7 +56,7 @@ def test_each_parameter_is_read_from_json(
 
 
 def test_every_parameter_can_be_read() -> None:
-    """None was forgotten."""
+    """A parameter without a valid example here would be one that is not tested."""
     names = {name for name, _, _ in VALID}
 
     assert names == set(StrategyParameters.model_fields)

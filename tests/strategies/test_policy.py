@@ -16,7 +16,7 @@ KEYS = (*TAGS, "extra_policy")
 
 
 def blocks_of(text: str) -> dict[str, str]:
-    """What stands inside each tag."""
+    """What is inside each tag."""
     return {
         key: text.split(f"<{tag}>\n")[1].split(f"\n</{tag}>", maxsplit=1)[0]
         for key, tag in TAGS.items()
@@ -51,7 +51,7 @@ def test_r1_empty_instruction_has_a_stand_in(empty: str) -> None:
     "nothing", ["", " \n", "{}", '{"persistence_policy": null, "extra_policy": " "}']
 )
 def test_r2_empty_overrides_change_no_byte(nothing: str) -> None:
-    """The default is the default, without a blank block behind it."""
+    """The default is the default, without a blank block after it."""
     default = build_system_instruction("A.")
 
     assert default.endswith("</tool_preamble>")
@@ -118,14 +118,14 @@ def test_r4_unknown_keys_nulls_and_blanks_are_ignored() -> None:
 
 
 def test_r4_extra_is_never_wrapped() -> None:
-    """It stands as it was given."""
+    """It is as it was given."""
     text = build_system_instruction("A.", json.dumps({"extra_policy": "- Last."}))
 
     assert text.endswith("</tool_preamble>\n\n- Last.")
 
 
 def test_lean_style_has_the_same_blocks_in_fewer_words() -> None:
-    """Overrides work there too."""
+    """Overrides change a block there, too."""
     full = build_system_instruction("A.")
     lean = build_system_instruction("A.", style="lean")
 

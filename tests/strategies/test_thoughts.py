@@ -162,7 +162,7 @@ def test_r14_summary_of_the_model_is_thought_enough(summary: str) -> None:
 
 @pytest.mark.parametrize("may_call", [True, False])
 def test_r14_tags_become_thoughts(may_call: bool) -> None:
-    """What stands between thoughts is one message."""
+    """What is between thoughts is one message."""
     thoughts, events = shown(SHOWN, [message("1", TAGGED)], may_call=may_call)
 
     assert page(events) == [
@@ -269,7 +269,7 @@ def test_blank_text_before_a_call_is_not_shown() -> None:
 
 
 def test_thoughts_in_a_round_that_calls_stay_thoughts() -> None:
-    """What stands between them joins them."""
+    """What is between them joins them."""
     with_thoughts, without = pages([message("1", TAGGED), WEATHER])
 
     assert [kind for kind, _ in with_thoughts] == ["reasoning"] * 3 + ["function_call"]
@@ -291,7 +291,7 @@ def test_commentary_is_a_thought_whatever_comes(
 
 
 def test_commentary_that_is_all_there_is_is_the_answer() -> None:
-    """Nobody is left without one."""
+    """No one is left without an answer."""
     look = message("1", "I look it up.", "commentary")
     rains = message("2", "It rains.", "commentary")
     filtered = RunTexts(are_shown=False)

@@ -99,7 +99,7 @@ def test_an_answer_is_not_held_back(item: Item, may_call: bool) -> None:
 
 
 def test_everything_is_shown_if_wanted() -> None:
-    """As it comes."""
+    """The events pass as they came."""
     events = response(STEP, CALL)
     texts = IntermediateTexts(are_shown=True)
 

@@ -1,4 +1,4 @@
-"""Thoughts beside messages that stay items of their own (R14)."""
+"""Thoughts next to messages that stay items of their own (R14)."""
 
 from collections.abc import Sequence
 

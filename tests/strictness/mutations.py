@@ -73,7 +73,7 @@ def _change(draw: st.DrawFn, value: Any, holder: Any, key: Any) -> None:
 
 
 def _insert(draw: st.DrawFn, holder: Any, key: Any, twin: Any) -> None:
-    """Put a copy beside what stands at a place, or in its stead."""
+    """Put a copy next to what is at a place, or in its stead."""
     if isinstance(holder, list):
         holder.insert(draw(st.integers(0, len(holder))), twin)
     else:

@@ -47,7 +47,7 @@ def complaints(schema: Any, root: dict[str, Any], at: str) -> Iterator[str]:
 def reference_complaints(
     schema: dict[str, Any], root: dict[str, Any], at: str
 ) -> Iterator[str]:
-    """A reference stands alone and leads somewhere."""
+    """A reference is alone and leads somewhere."""
     if len(schema) > 1:
         yield f"{at}: keywords beside a reference"
     name = schema["$ref"].removeprefix("#/$defs/")

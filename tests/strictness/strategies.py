@@ -103,7 +103,7 @@ def _variant(name: str, schema: Schema) -> Schema:
 
 
 def schemas() -> st.SearchStrategy[Schema]:
-    """Return schemas of the kind that tools have, with definitions that nobody uses.
+    """Return schemas of the kind that tools have, with unused definitions.
 
     A schema with a reference has no strict form, whatever else it says.
     """

@@ -18,5 +18,5 @@ async def shared_sandbox() -> AsyncIterator[Chat]:
 
 @pytest.fixture
 def chat(shared_sandbox: Chat, request: pytest.FixtureRequest) -> Chat:
-    """Lend a chat that nobody used before."""
+    """Lend a chat that was not used before."""
     return replace(shared_sandbox, name=request.node.nodeid)

@@ -187,7 +187,7 @@ async def ask(
 
 
 def free_port() -> int:
-    """Return a port where nobody listens."""
+    """Return a port where nothing listens."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         port: int = taken.getsockname()[1]
@@ -216,5 +216,5 @@ async def stream_in_pieces(
 async def until(holds: Callable[[], bool]) -> None:
     """Wait until something holds; it must within a minute."""
     async with asyncio.timeout(60):
-        while not holds():  # noqa: ASYNC110 - nobody tells when a socket is closed
+        while not holds():  # noqa: ASYNC110 - nothing tells when a socket is closed
             await asyncio.sleep(0.005)

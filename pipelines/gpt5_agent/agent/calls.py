@@ -51,7 +51,7 @@ class _OfferedTools:
     def resolve_call(
         self, name: str, arguments: dict[str, Any]
     ) -> tuple[str, dict[str, Any]] | None:
-        """Return the own name of a tool; none stands for another."""
+        """Return the own name of a tool; no name is an alias."""
         return self._names.own_name(name), arguments
 
     def call_kind(self, name: str) -> CallKind:

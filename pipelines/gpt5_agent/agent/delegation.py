@@ -31,7 +31,7 @@ _TASK_INSTRUCTION = (
 
 
 def task_tools(own_tools: OwnToolSettings) -> list[Tool]:
-    """Return the tools that a task may use: nobody can be asked there."""
+    """Return the tools that a task may use: it cannot ask anyone."""
     return [
         tool
         for tool in own_tools.tools

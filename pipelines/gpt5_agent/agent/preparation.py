@@ -163,7 +163,7 @@ def _build_history(
 ) -> _ChatHistory:
     """Return the history of a chat.
 
-    An answer whose calls are still open stands at the end: it goes on from there.
+    An answer whose calls are still open is at the end: it goes on from there.
     """
     if earlier.open_turn:
         messages = _drop_last_turn_details(messages, sign)

@@ -242,7 +242,7 @@ def _build_task(
     """Return the request of a task, with what `body` sets; raises InvalidRequest.
 
     Titles and the like are done at the lowest effort of the agent's model, other tasks
-    at its own, without a limit that nobody has chosen.
+    at its own, without a limit that no one has chosen.
     """
     model = resolve_model(settings.parameters.model)
     at_own_effort = task not in SMALL_TASKS

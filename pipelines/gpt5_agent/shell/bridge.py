@@ -4,8 +4,8 @@ The Pipelines server calls `pipe()` in a thread, reads the answer in threads, an
 not tell when the reader has left (docs/reference/pipelines-server.md, "The call of
 pipe"). So the work runs in an event loop of its own. While an answer is silent,
 heartbeats let the server notice that its reader has left. The work waits until each
-piece was read, so that an answer nobody reads asks no model and runs no tool. An answer
-that is not read for the time of a lease is cancelled.
+piece was read, so that an answer that no one reads asks no model and runs no tool. An
+answer that is not read for the time of a lease is cancelled.
 """
 
 import asyncio
@@ -153,7 +153,7 @@ class AsyncBridge:
             raise BridgeClosed from None
 
     def begin(self, work: Coroutine[Any, Any, None]) -> None:
-        """Let `work` run; nobody waits for it. A bridge that is closed drops it."""
+        """Run `work` without waiting for it. A bridge that is closed drops it."""
         with suppress(BridgeClosed):
             self._submit(work)
 
@@ -208,7 +208,8 @@ def close_on_sigterm(bridge: AsyncBridge) -> Callable[[], object]:
     """Close the bridge when the process has to end; return what undoes this.
 
     The server itself waits for open answers before it calls `on_shutdown`. Its own loop
-    hears of a signal beside Python's handlers (docs/reference/pipelines-server.md).
+    hears of a signal in addition to Python's handlers
+    (docs/reference/pipelines-server.md).
     """
     previous_handler = signal.getsignal(signal.SIGTERM)
 

@@ -234,5 +234,5 @@ def _build_form(name: str, media_type: str, content: bytes, boundary: str) -> by
 
 
 def _header_text(text: str) -> str:
-    """Return a text that can stand in a header of a form."""
+    """Return a text that can be part of a header of a form."""
     return re.sub(r'[^ -~\u00a0-\uffff]|["\\]', "_", text)

@@ -2,7 +2,7 @@
 
 The Pipelines server shows the valves to anyone who asks, and writes them to a file. So
 a secret that was typed in plainly is encrypted first, with a key in a file of its own
-beside the pipelines, which the server never shows. Where there is no server, as in a
+next to the pipelines, which the server never shows. Where there is no server, as in a
 terminal, the key is in memory.
 """
 

@@ -139,7 +139,7 @@ def _usable_secret(stored: str, valve: str, allowed: Sequence[str]) -> str:
 def _is_usable_proxy(secret: str, allowed: Sequence[str]) -> bool:
     """Say whether requests may go through a proxy, which reads those without TLS.
 
-    A reference was allowed by itself: nobody else can change what it stands for.
+    A reference was allowed by itself: no one else can change what it stands for.
     """
     is_empty = not secret.strip()
     return is_empty or secret.startswith(_REFERENCES) or "PROXY" in allowed

@@ -187,7 +187,7 @@ class HostRenderer:
     def result(self, completion_id: str, created: int, model: str) -> Chunk:
         """Return the complete answer, with the output that the host stores.
 
-        The page shows no finish_reason: an answer that ended early needs its sentence.
+        The page shows no finish_reason: an answer that ended early needs its message.
         """
         items = self._native.shown.items
         ending = self._run_end.ending

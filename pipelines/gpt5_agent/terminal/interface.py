@@ -128,7 +128,7 @@ class Terminal:
             self._drop_inputs()
 
     def _drop_inputs(self) -> None:
-        """Let those go who wait for the answer to an input that nobody answers."""
+        """Let those go who wait for the answer to an input that no one answers."""
         while not self._inputs.empty():
             pending = self._inputs.get_nowait()
             if pending is not None:

@@ -1,4 +1,4 @@
-"""What the agent hears beside the chat: lines on stdin, posts on a local port."""
+"""What the agent hears apart from the chat: lines on stdin, posts on a local port."""
 
 import asyncio
 import hmac
@@ -32,7 +32,7 @@ class StdinListener:
         self._task: asyncio.Task[None] | None = None
 
     async def on_start(self, context: AgentContext) -> None:
-        """Begin to read; a file of a disk, which nobody can wait for, is read at once."""
+        """Begin to read; a file on a disk cannot be waited for, and is read at once."""
         self._task = asyncio.create_task(self._emit(context))
         try:
             asyncio.get_running_loop().add_reader(self._descriptor, self._read)

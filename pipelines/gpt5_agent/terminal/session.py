@@ -72,7 +72,7 @@ class Session:
     def provide_confirmation(self, confirmation: str, approved: bool) -> bool:
         """Answer a request; returns whether one of that id waited for it.
 
-        An answer counts once: a second one finds nobody who waits.
+        An answer counts once: no one waits for a second one.
         """
         waiting = self._waiting.pop(confirmation, None)
         if waiting is None:

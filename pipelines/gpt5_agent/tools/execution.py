@@ -226,7 +226,7 @@ class OwnTools:
 
 
 def _build_card(parts: Sequence[_ResultPart], notes: Sequence[str]) -> dict[str, Any]:
-    """Return what the page shows beside a call."""
+    """Return what the page shows next to a call."""
     card: dict[str, Any] = {}
     images = [part.image for part in parts if part.image]
     if images:

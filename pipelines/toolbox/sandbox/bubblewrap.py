@@ -6,11 +6,11 @@ WebUI is one of them, its database may lie among them. Bubblewrap gets no enviro
 variables, because the code could read them. A server that runs as root starts the run
 as user nobody, because the kernel does not limit the number of root's processes. The
 first process inside is identified by an open folder in `/proc`: unlike a process id, it
-is never reused. The server's interpreter may lie in a home folder that nobody else can
-read; then the system's is used.
+is never reused. The server's interpreter may lie in a home folder that no other user
+can read; then the system's is used.
 
-A filter refuses system calls in the gaps of namespaces: what holds memory that nobody
-can count, belongs to no namespace, or acts on the whole host. What is left is counted:
+A filter refuses system calls in the gaps of namespaces: what holds memory that cannot
+be counted, belongs to no namespace, or acts on the whole host. What is left is counted:
 the memory of processes, the files, and what the kernel keeps for sockets, pipes, locks
 and mappings.
 """
@@ -209,7 +209,7 @@ def _read_open_files(folder: str, buffers: set[str]) -> int:
 
 
 def _estimate_inode_memory(path: str) -> int:
-    """Return about how many bytes the files of a file system hold beside their content."""
+    """Return about how many bytes files need in addition to their content."""
     with suppress(FileNotFoundError):
         filesystem = os.statvfs(path)
         return (filesystem.f_files - filesystem.f_ffree) * _INODE_BYTES
@@ -396,7 +396,7 @@ def _open_seccomp_filter(machine: str) -> Iterator[int]:
 
 
 _REFUSED_CALLS = {
-    # Memory that nobody can count.
+    # Memory that cannot be counted.
     "shmget": (29, 194),
     "socket": (41, 198),  # a listener's queue of clients that have closed theirs
     "sendmsg": (46, 211),  # open files on their way

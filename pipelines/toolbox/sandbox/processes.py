@@ -75,7 +75,7 @@ class ChildProcess:
     def _wait(self, loop: asyncio.AbstractEventLoop) -> None:
         """Wait in a thread until the process has ended."""
         self._process.wait()
-        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+        with suppress(RuntimeError):  # the loop is closed: no one waits any more
             loop.call_soon_threadsafe(self._ended.set)
 
     async def _open_reader(self, pipe: IO[bytes]) -> StreamReader:

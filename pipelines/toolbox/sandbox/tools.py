@@ -222,7 +222,7 @@ def _read_result_value(result: object) -> object:
 
 
 def _list_notes(answer: Mapping[str, Any], limits: SandboxLimits) -> Iterator[str]:
-    """Yield a sentence for each unexpected event."""
+    """Yield a message for each unexpected event."""
     stopped = answer.get("stopped")
     if stopped:
         yield _STOP_SENTENCES.get(str(stopped), "The code was stopped.").format(limits)

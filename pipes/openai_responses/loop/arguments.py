@@ -117,7 +117,7 @@ class _SchemaCheck(NamedTuple):
     def _inner_comparisons(
         self, value: Any, node: JsonObject, path: str
     ) -> Iterator[_Comparison]:
-        """Yield what stands inside of a value, and the value with each `allOf`."""
+        """Yield what is inside a value, and the value with each `allOf`."""
         items = node.get("items")
         if isinstance(value, Mapping):
             yield from self._properties(value, node, path)

@@ -79,7 +79,7 @@ class Trace(NamedTuple):
 
 
 class HiddenMessage(NamedTuple):
-    """A message of the model that is sent again but shown to nobody."""
+    """A message of the model that is sent again but not shown."""
 
     output_index: int
     item: Item

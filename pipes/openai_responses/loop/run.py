@@ -248,7 +248,7 @@ class _Rounds:
     def _end_unanswered(self, calls: Sequence[Item]) -> Iterator[RunEvent | RoundEvent]:
         """End a response to which the run gives no answer.
 
-        The calls of an interrupted one get outputs: nobody runs them, and the API
+        The calls of an interrupted one get outputs: no one runs them, and the API
         refuses a call without an output in the next turn.
         """
         yield from self._release(None)

@@ -11,11 +11,11 @@ answer, which are shown, stored and sent again like those of any other server.
                                   Thinking) write the opening tag themselves
     <think>Hm.                    reasoning "Hm.": the model was cut off
     <think></think>It rains.      message "It rains."
-    A <think> tag opens it.       itself: a thought stands at the beginning
+    A <think> tag opens it.       itself: a thought is at the beginning
     `</think>` closes it.         itself: this is code
 
-While a message grows, the words before a closing tag that comes alone are shown as text.
-The tag makes them a thought, under the same index.
+While a message grows, the words before a closing tag that comes alone are shown as
+text. The tag makes them a thought, under the same index.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -131,7 +131,7 @@ class _TaggedText:
         return text
 
     def _read_thought(self, text: str, pieces: list[_TextPiece], at_end: bool) -> str:
-        """Add what belongs to the thought to `pieces`; return the text behind it."""
+        """Add what belongs to the thought to `pieces`; return the text after it."""
         thought, end, rest = text.partition(self._end)
         if not end and not at_end:
             thought = self._hold_back(text, [self._end])
@@ -222,7 +222,7 @@ class _TaggedMessage:
         return [ItemAdded(self.text_index, item)]
 
     def add_to_text(self, event: TextDelta | ItemDone) -> list[RunEvent]:
-        """Return an event that is about the text, behind its beginning."""
+        """Return an event that is about the text, after its beginning."""
         begun = self.begin_text()
         return [*begun, event._replace(output_index=self.text_index or 0)]
 

@@ -135,7 +135,7 @@ class Approver:
         return refusals
 
     async def _ask_about(self, calls: Sequence[AskedCall]) -> Sequence[bool]:
-        """Return a person's answers; none if nobody answers."""
+        """Return a person's answers; none if no one answers."""
         if not calls or self.ask is None:
             return ()
         try:
@@ -446,7 +446,7 @@ class _Batch:
             self._is_answered.set()
 
     def close(self) -> None:
-        """Ask nobody any longer."""
+        """Ask no one any longer."""
         if self._question:
             self._question.cancel()
 

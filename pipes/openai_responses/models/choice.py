@@ -1,7 +1,7 @@
 """Which models are offered, chosen by an automatic name, and retired.
 
-If nobody listed models, the newest of each family is offered. The family is the part of
-the id behind the version: `gpt-6.2-sol` and `gpt-5.6-sol` are two versions of sol.
+If no models are listed, the newest of each family is offered. The family is the part of
+the id after the version: `gpt-6.2-sol` and `gpt-5.6-sol` are two versions of sol.
 Models for selected customers, retired models and models with a successor are offered
 only if an administrator lists them.
 
@@ -133,7 +133,7 @@ _NOTICE_DAYS = 30
 def retirement_notice(
     model: ResolvedModel, today: date, answering: ResolvedModel | None = None
 ) -> str:
-    """Return a sentence about the end of a model if it is near.
+    """Return a message about the end of a model if it is near.
 
     `answering` is the one that answered, if it was not asked for.
     """
@@ -164,9 +164,9 @@ def replacement(model: ResolvedModel, today: date) -> ResolvedModel | None:
 
 
 def name_asked_model(sentence: str, model_id: str) -> str:
-    """Return a sentence with the id that was asked for in the place of ASKED_MODEL.
+    """Return a message with the id that was asked for in the place of ASKED_MODEL.
 
-    If OpenAI has switched that model off, the sentence names the successor, too.
+    If OpenAI has switched that model off, the message names the successor, too.
     """
     if ASKED_MODEL not in sentence:
         return sentence

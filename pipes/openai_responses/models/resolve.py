@@ -122,7 +122,7 @@ _RESEARCH_EFFORTS = ("high", "xhigh", "max")
 def _resolve_research_mode(
     name: str, overrides: Mapping[str, ResolvedModel]
 ) -> ResolvedModel | None:
-    """Resolve a name with `-research` behind a known model; None for any other.
+    """Resolve a name with `-research` after a known model; None for any other.
 
     The effort is high if the name has none (OpenAI's guide "Web search" recommends
     `high` or `xhigh`). Retired models and those of other vendors have such names, too.
@@ -169,7 +169,7 @@ _FIRST_WITH_BUDGET = (5, 0)
 def _resolve_pro_mode(
     name: str, overrides: Mapping[str, ResolvedModel]
 ) -> ResolvedModel | None:
-    """Resolve a name with `-pro` behind a model, where that is a mode and no model."""
+    """Resolve a name with `-pro` after a model, where that is a mode and no model."""
     match = _PRO_NAME.match(name)
     if match is None:
         return None

@@ -94,7 +94,7 @@ def read_usage(
 ) -> Usage | None:
     """Return the counts of a response's `usage`, or None if it has none.
 
-    `tool_usage` is what OpenAI's tools used beside it.
+    `tool_usage` is what OpenAI's tools used in addition.
     """
     if not isinstance(wire, Mapping):
         return None
@@ -205,7 +205,7 @@ class Cost(NamedTuple):
 
 
 class RequestTerms(NamedTuple):
-    """What of a request decides, beside the model, about its cost."""
+    """What in a request, in addition to the model, decides what it costs."""
 
     host: str = ""
     tools: Sequence[Item] = ()
@@ -304,7 +304,7 @@ def _cost_of_pictures(
 def _image_prices(model: str) -> ImagePrices:
     """Return the prices of a model that draws, with or without a date at its end.
 
-    Of a deployment with another name nobody knows them: the usual ones are assumed.
+    Those of a deployment with another name are unknown: the usual ones are assumed.
     """
     for name in sorted(CATALOG_IMAGE_PRICES, key=len, reverse=True):
         if model.startswith(name):
@@ -413,7 +413,7 @@ Standard token pricing", "40% below" (OpenAI's guide "Flex processing", 2026-11)
 def _tier_factor(
     tier: str, prices: ModelPrices, today: date, completion_window: str
 ) -> float | None:
-    """Return how often the standard price is paid; None if nobody says it."""
+    """Return how often the standard price is paid; None if it is unknown."""
     if tier in _STANDARD_TIERS:
         return WINDOW_FACTORS.get(completion_window, 1)
     # `priority` was renamed `fast` on 2026-07-30; either may come back.

@@ -78,7 +78,7 @@ class ChatRepair(ABC):
         return ""
 
     def applies(self, sent: SentRequest) -> bool:
-        """Say whether it changes what was sent, beside the repairs that it had."""
+        """Say whether it changes what was sent, beyond the repairs that it had."""
         items = sent.asked["input"]
         sent_before = name_items(items, sent.repairs)
         sent_with_this = name_items(items, [*sent.repairs, self])

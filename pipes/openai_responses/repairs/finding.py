@@ -1,6 +1,6 @@
 """Finds the repair of a request that was refused.
 
-Nobody knows all that a server may refuse, so what to change is found from what the
+No one knows all that a server may refuse, so what to change is found from what the
 refusal names (`refusal`). Only few refusals name nothing and are known by their words
 (docs/reference/responses-api.md, "Refusals of input items" and "Errors").
 
@@ -224,7 +224,7 @@ def _by_code_or_words(refusal: Refusal) -> Iterator[Trial]:
     unanswered = _TEXT_BEFORE_OUTPUT.search(words)
     if unanswered:
         yield Trial(MoveMessages(), is_lasting=refusal.is_own_phrase(unanswered[0]))
-    # Behind "Supported values are" stand the types that the server does take.
+    # "Supported values are" is followed by the types that the server does take.
     refused = words.partition("upported values")[0]
     for kind in sorted(APPENDED):
         if kind in refused:

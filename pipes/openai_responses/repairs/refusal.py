@@ -175,7 +175,7 @@ def _open_quote(words: str) -> str:
 
 
 class NamedItem(NamedTuple):
-    """An item as it is sent, behind the name of the one that it was made of."""
+    """An item as it is sent, after the name of the one that it was made of."""
 
     name: str
     item: Item
@@ -200,7 +200,7 @@ class SentRequest(NamedTuple):
 
 
 class Place(NamedTuple):
-    """A place that a refusal names, and the item or tool that stands there."""
+    """A place that a refusal names, and the item or tool that is there."""
 
     list_name: str
     number: int
@@ -215,7 +215,7 @@ class Place(NamedTuple):
 
     @property
     def subject(self) -> str:
-        """What the log calls it: nobody can count the items of a request."""
+        """What the log calls it: no one can count the items of a request."""
         named = {"type": item_type(self.value), **self.value}
         return f"{self.list_name}[{self.number}] ({tool_name(named)}):"
 
@@ -339,7 +339,7 @@ class Refusal:
                 yield tool
 
     def _find_names(self, pattern: re.Pattern[str]) -> set[str]:
-        """Return the names behind a noun that the request could not have said."""
+        """Return the names after a noun that the request could not have said."""
         names: dict[str, str] = {}
         for match in pattern.finditer(self.words):
             names.setdefault(match[1], match[0])

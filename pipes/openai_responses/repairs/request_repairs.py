@@ -373,7 +373,7 @@ class LowerItems(RequestRepair):
 
 @dataclass(frozen=True, slots=True)
 class MoveMessages(RequestRepair):
-    """Messages between calls and their outputs stand behind the outputs.
+    """Messages between calls and their outputs come after the outputs.
 
     Recorded at DeepSeek: there an output has to follow the calls at once.
     """
@@ -398,7 +398,7 @@ def repair_request(
         return payload
     if any(isinstance(repair, ChatRepair) for repair in repairs):
         return sent_request(payload, repairs).payload
-    # The names of all items take a while in a long chat, and nobody needs them here.
+    # The names of all items take a while in a long chat, and are not needed here.
     lowered = lower_payload(payload, lowered_kinds(repairs))
     return _apply_all(lowered, repairs)
 

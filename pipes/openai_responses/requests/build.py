@@ -248,7 +248,7 @@ def _takes_sampling(sampling: str, effort: str | None) -> bool:
 
 
 def _list_includes(tools: Sequence[Item], with_reasoning: bool) -> list[str] | None:
-    """Return what the response is to hold beside its output; None for nothing."""
+    """Return what the response is to hold with its output; None for nothing."""
     wanted: list[str] = []
     if with_reasoning:
         wanted.append("reasoning.encrypted_content")
@@ -310,9 +310,9 @@ _MAX_PARAMETER_NAME = 40
 def unsent_parameters(
     asked: JsonObject, request: ResponsesRequest
 ) -> tuple[list[str], list[str]]:
-    """Return the caller's parameters that are not sent, and complaints about values.
+    """Return the caller's parameters that are not sent, and messages about values.
 
-    The former are names like `reasoning.effort`, the latter a sentence for each value
+    The former are names like `reasoning.effort`, the latter a message for each value
     that no API takes.
     """
     given, errors = read_parameters(asked)

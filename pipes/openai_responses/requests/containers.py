@@ -22,7 +22,7 @@ def with_container_files(
 ) -> ResponsesRequest:
     """Return a request whose new container begins with uploaded files.
 
-    The tool stands in the request, or in an item of a later turn.
+    The tool is in the request, or in an item of a later turn.
     """
     if not file_ids:
         return request

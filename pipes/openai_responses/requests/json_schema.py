@@ -368,7 +368,7 @@ _MAX_REFERENCE_CHARACTERS = 300
 def resolve_reference(root: JsonObject, reference: object) -> Any:
     """Return the part of `root` that a `$ref` names, or None.
 
-    The reference is a JSON pointer behind a `#`; `#` alone is the root (RFC 6901).
+    The reference is a JSON pointer after a `#`; `#` alone is the root (RFC 6901).
     """
     # A reference of megabytes would be split into as many steps.
     if not isinstance(reference, str) or len(reference) > _MAX_REFERENCE_CHARACTERS:

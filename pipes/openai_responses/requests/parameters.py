@@ -106,8 +106,9 @@ _MAX_FORMAT_NAME = 64
 def read_parameters(body: JsonObject) -> tuple[dict[str, Any], list[str]]:
     """Return the caller's keys with the API's names, and what is wrong with others.
 
-    `reasoning` and `text` hold what Chat Completions has beside them. Keys that the API
-    does not have stay. `stop` implies `truncation: "disabled"` (docs/parameters.md).
+    `reasoning` and `text` hold what Chat Completions has next to them. Keys that the
+    API does not have stay. `stop` implies `truncation: "disabled"`
+    (docs/parameters.md).
 
     Raises InvalidParameter for a format of the answer that cannot be sent: whoever asks
     for JSON would read free text in its place.
@@ -185,7 +186,7 @@ def _read_word(name: str, value: object) -> str:
 
 
 def _with_schema(given: dict[str, Any]) -> Any:
-    """Return the `response_format` with the `json_schema` that may stand beside it."""
+    """Return the `response_format` with the `json_schema` that may be next to it."""
     form = given["response_format"]
     beside = given.pop("json_schema", None)
     if isinstance(form, str):

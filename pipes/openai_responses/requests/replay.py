@@ -159,7 +159,7 @@ def drop_settled_approvals(items: Sequence[Item]) -> list[Item]:
 
 
 def _open_approvals(items: Sequence[Item]) -> set[object]:
-    """Return the ids of the approvals behind which the model has done nothing yet.
+    """Return the ids of the approvals after which the model has done nothing yet.
 
     A call with the id of a request is none of its acts: the host makes one of the card
     of a request that was denied.
@@ -182,8 +182,8 @@ def _approval_id(item: JsonObject) -> object:
 
 
 def reorder_remote_outputs(items: Sequence[Item]) -> list[Item]:
-    """Return `items` with the output of each remote call directly behind it."""
-    # In the host's messages all outputs of a round stand behind all of its calls.
+    """Return `items` with the output of each remote call directly after it."""
+    # In the host's messages all outputs of a round come after all of its calls.
     outputs = {
         item["call_id"]: item
         for item in items

@@ -151,7 +151,7 @@ def _strict_value(node: Schema, depth: int) -> Schema:
 
 
 def _strict_choice(node: Schema, depth: int) -> Schema:
-    """Return a choice; strict mode has only `anyOf`, with nothing beside it."""
+    """Return a choice; strict mode has only `anyOf`, with nothing next to it."""
     if node.keys() & {"properties", "items", "enum", "const", "required"}:
         raise NoStrictForm
     if "anyOf" in node and "oneOf" in node:

@@ -1,7 +1,7 @@
 """What the turns of a chat change: tools, effort, text format. The chat only grows.
 
 A request has the tools, the effort and the format of the first turn that its model
-answered. What a later turn changed stands as an item in front of its question, now and
+answered. What a later turn changed is an item in front of its question, now and
 in all later requests. So each request begins with the last one, for the prompt cache
 and for the newest models, which drop reasoning whose beginning changed
 (docs/reference/responses-api.md, "Changed beginnings").
@@ -152,7 +152,7 @@ def append_turns(
 ) -> tuple[ResponsesRequest, dict[str, list[Item]]]:
     """Return a request with the fields of the first turn, and the items of each turn.
 
-    They stand in front of its question. `turns` are those of its model from the last
+    They go in front of its question. `turns` are those of its model from the last
     one that begins; `kinds` are the types of items that may be appended. In pro mode
     the configuration stays in the request.
     """

@@ -492,7 +492,7 @@ def _reset_of_used_up(headers: Mapping[str, str]) -> float | None:
     """Return the seconds until a rate limit is reset of which nothing remains.
 
     OpenAI's headers ("Rate limits in headers"): the reset of a limit of which something
-    remains tells when all of it is there again, which nobody has to wait for.
+    remains tells when all of it is there again, which no one has to wait for.
     """
     waits: list[float] = []
     for limit in ("requests", "tokens"):
@@ -631,7 +631,7 @@ class Connections:
     async def post_quietly(self, endpoint: Endpoint, path: str) -> None:
         """Send an empty request, up to three times; ignore the result.
 
-        Nobody waits for it, and a cancellation that does not arrive costs money.
+        No one waits for it, and a cancellation that does not arrive costs money.
         """
         for wait in (0.0, 0.5, 2.0):
             await asyncio.sleep(wait)

@@ -7,7 +7,7 @@ repeats 250 bytes of JSON around a word:
     data: {"type":"response.output_text.delta","sequence_number":11,"item_id":"msg_1",
     "output_index":0,"content_index":0,"delta":" word","logprobs":[],"obfuscation":"xIR"}
 
-(without the line break in its data). A run is such an event and those directly behind
+(without the line break in its data). A run is such an event and those directly after
 it that are the same, byte for byte, except for the values of `delta`, `sequence_number`
 and `obfuscation`. All of them add to the same text, so the run becomes its first event
 with the texts of all. The parser reads that one with all its checks, and what it says of

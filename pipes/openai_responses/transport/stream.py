@@ -146,7 +146,7 @@ class EventStreamDecoder:
     def _take_lines(self, text: bytes) -> list[ServerSentEvent]:
         """Return the events that end; id, retry and unknown fields are not used."""
         # Bytes are split at CR, LF and CRLF alone, as the standard wants it; text would
-        # be split at U+2028 as well, which may stand inside of JSON.
+        # be split at U+2028 as well, which may occur inside JSON.
         lines = text.splitlines()
         self._size += len(text) + _LINE_BYTES * len(lines)
         # A line may end with CR, LF or both; the LF may come with the next chunk.
@@ -234,7 +234,7 @@ class ItemDone(NamedTuple):
     Its encrypted content is whole only here, not in `response.output_item.added` (types
     of openai-python 3.54.0, `response_reasoning_item_param.py`).
 
-    `card` holds what a host shows beside it (`files`, `links`, `notes`).
+    `card` holds what a host shows with it (`files`, `links`, `notes`).
     """
 
     output_index: int

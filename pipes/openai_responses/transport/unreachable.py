@@ -57,7 +57,7 @@ def unreachable_error(
 def _find_cause(
     error: Exception, endpoint: Endpoint, proxy: str | None
 ) -> tuple[str, str, str]:
-    """Return the word of the sentence, what cannot be reached, and the reason."""
+    """Return the word of the message, what cannot be reached, and the reason."""
     reason = _reason(error)
     match error:
         # With a proxy no other name is looked up here.
@@ -83,7 +83,7 @@ def _find_cause(
 
 
 def _reason(error: Exception) -> str:
-    """Return why a connection failed, as the end of a sentence."""
+    """Return why a connection failed, as the end of a message."""
     cause = error
     if isinstance(error, aiohttp.ClientConnectorError):
         cause = error.os_error

@@ -41,7 +41,7 @@ async def upload_file(
 
 
 def _upload_fields(endpoint: Endpoint) -> Mapping[str, str]:
-    """Return the fields beside the file.
+    """Return the fields that go with the file.
 
     Azure does not know the purpose `user_data`; its guide "Responses API" uses
     `assistants` instead.

@@ -1,7 +1,7 @@
 """The wishes "Add Details" and "More Concise" for a new version of an answer.
 
-The page sends the words of its own language as a last user message, behind the old
-answer from 0.12 on, before that behind the question (docs/reference/open-webui.md,
+The page sends the words of its own language as a last user message, after the old
+answer from 0.12 on, before that after the question (docs/reference/open-webui.md,
 "Around the user's message"). If the model has a verbosity, that is set instead. The
 request then ends with the question and begins like the request of the old answer, so
 the prompt cache and the earlier reasoning stay valid. The old answer is not sent,
@@ -34,7 +34,7 @@ def take_directive(
         return list(parts), ""
     question, wish = list(users)[-2:]
     verbosity = _requested_verbosity(users[wish])
-    # Before 0.12 the wish stands directly behind the question, and nothing announces it.
+    # Before 0.12 the wish comes directly after the question, and nothing announces it.
     is_announced = is_guided or wish == question + 1
     if not verbosity or not is_announced:
         return list(parts), ""

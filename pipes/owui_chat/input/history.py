@@ -131,7 +131,7 @@ AssistantPart = AssistantText | ToolCall | ToolMessage
 
 
 class _CallPlace(NamedTuple):
-    """Where a call stands: in which record, and the index behind it there."""
+    """Where a call is: in which record, and the index after it there."""
 
     ulid: str
     end: int
@@ -172,7 +172,7 @@ class _RunHistory:
     ) -> None:
         """Take what the `run` names out of the `records`.
 
-        Without what nobody at this request's server can read. A call whose card was
+        What this request's server cannot read is left out. A call whose card was
         deleted stays for now, because it tells which reasoning must be removed with it.
         A run is open if no message of the user follows: its answer goes on.
         """
@@ -208,7 +208,7 @@ class _RunHistory:
 
     @cached_property
     def _call_places(self) -> dict[str, _CallPlace]:
-        """Where each call stands in the records, by its id."""
+        """Where each call is in the records, by its id."""
         places: dict[str, _CallPlace] = {}
         for ulid, items in self._items.items():
             for end, item in enumerate(items, 1):
@@ -265,7 +265,7 @@ class _RunHistory:
     def _place_call(self, call: ToolCall) -> _PlacedCall:
         """Return a call in its stored bytes, between the items stored around it.
 
-        Behind the last call of a response stands the compaction that ended it. The
+        After the last call of a response comes the compaction that ended it. The
         outputs came later: they are not compacted.
         """
         ulid, end = self._call_places.get(call.call_id, _NO_PLACE)
@@ -279,7 +279,7 @@ class _RunHistory:
             item = {**item, **_call_item(call)}
         behind: list[Item] = []
         following = self._items.get(ulid, [])[end:]
-        # Recorded: the API compacts behind the last item of a response (8 of 8).
+        # Recorded: the API compacts after the last item of a response (8 of 8).
         if following and is_compaction(following[0]):
             length = 1 + count_updates(following[1:])
             behind = self._take_items(ulid, end + length)
@@ -295,7 +295,7 @@ class _RunHistory:
         return items[start:end]
 
     def _place_text(self, piece: MarkedText) -> list[Item]:
-        """Return the items at a marker, and the text behind it as a message.
+        """Return the items at a marker, and the text after it as a message.
 
         The message that is stored there is the model's own form of the text.
         """
@@ -348,7 +348,7 @@ _Piece = MarkedText | ToolCall | ToolMessage
 
 
 def _marked_texts(assistant_text: AssistantText) -> list[MarkedText]:
-    """Return the text of a message in pieces, each behind the marker of a record."""
+    """Return the text of a message in pieces, each after the marker of a record."""
     ulids = assistant_text.ulids or ("",)
     in_front = [MarkedText(ulid, "") for ulid in ulids[:-1]]
     text = assistant_text.text

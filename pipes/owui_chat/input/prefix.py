@@ -8,10 +8,10 @@ encrypted: the instructions are the administrator's, and whoever reads the chat'
 must read neither them nor the memories of its owner.
 
 Stored instructions never take the place of the present ones. They hold for the model of
-the host that they were given to, because a user writes the instructions of a base model,
-and an administrator those of a model of the workspace. In each request, also in one that
-continues an answer, the present instructions are compared with those that the chat has
-sent to this model, and the difference is sent behind them.
+the host that they were given to, because a user writes the instructions of a base
+model, and an administrator those of a model of the workspace. In each request, also in
+one that continues an answer, the present instructions are compared with those that the
+chat has sent to this model, and the difference is sent after them.
 """
 
 from collections.abc import Callable, Mapping, Sequence, Set
@@ -40,7 +40,7 @@ _MIN_REPEATED = 500
 
 
 def _find_injected_context(message: UserMessage) -> JsonObject | None:
-    """Return what stands around the words; None: nothing, too much, or other words.
+    """Return what is around the words; None: nothing, too much, or other words.
 
     `words` is the digest of the user's words, `texts` are those of the message, the one
     with the words cut around them.
@@ -58,7 +58,7 @@ def _find_injected_context(message: UserMessage) -> JsonObject | None:
 
 
 def _cut_around(words: str, text: str) -> list[str]:
-    """Return what stands in front of the last place of some words, and behind it."""
+    """Return what is before and after the last place of some words."""
     if not words:
         return [text, ""]
     before, _, after = text.rpartition(words)
@@ -109,7 +109,7 @@ class NewLine(NamedTuple):
 
 
 class SentContext(NamedTuple):
-    """What one run sent beside the chat.
+    """What one run sent in addition to the chat.
 
     `instructions` and their changes belong to `model`, the host's id of the model. The
     first run of a branch stores its instructions whole, and so does a run whose change
@@ -163,7 +163,7 @@ def read_sent_context(
     """
     prefix = message_key("")
     contexts: dict[str, SentContext] = {}
-    # The keys of a row stand in the order in which they were written.
+    # The keys of a row are in the order in which they were written.
     for key, value in reversed(list(chat.items())):
         sealed = as_mapping(value).get(_SENT_KEY)
         if key.startswith(prefix) and isinstance(sealed, str):
@@ -260,7 +260,7 @@ def change_notice(change: SentContext) -> UserMessage | None:
 
 
 def find_injected_context(parts: Sequence[ChatPart]) -> JsonObject | None:
-    """Return what stands around the message that is asked, the last one of the row."""
+    """Return what is around the message that is asked, the last one of the row."""
     for part in reversed(parts):
         if isinstance(part, UserMessage) and part.stored:
             return _find_injected_context(part)
@@ -273,11 +273,11 @@ def drop_repeated_context(
     sent: Mapping[str, SentContext],
     compacted: Set[str],
 ) -> JsonObject:
-    """Return what stands around the message that is asked, without repeated text.
+    """Return what is around the message that is asked, without repeated text.
 
     The host puts the text of a chat's files in front of every question. Text that an
     earlier question has in front of it, as it was `sent`, is not sent a second time. A
-    compaction, behind the answers that are `compacted`, replaces the earlier text.
+    compaction, after the answers that are `compacted`, replaces the earlier text.
     """
     earlier_texts = _injected_texts(parts, sent, compacted)
     texts: list[Any] = []
@@ -315,7 +315,7 @@ def _injected_texts(
 
 
 def _is_repeated(before: str, earlier_texts: Sequence[str]) -> bool:
-    """Say whether an earlier text contains what stands in front of the words."""
+    """Say whether an earlier text contains what is in front of the words."""
     if len(before) < _MIN_REPEATED:
         return False
     return any(before in text for text in earlier_texts)
@@ -345,7 +345,7 @@ def apply_sent_context(
 ) -> list[ChatPart]:
     """Return a chat with what was around the messages when they were sent.
 
-    `changes` of the instructions, and `items` behind them, stand in front of messages,
+    `changes` of the instructions, and `items` after them, go in front of messages,
     by the ids of the answers.
     """
     applied: list[ChatPart] = []
@@ -381,7 +381,7 @@ def _changed_lines(lines: Sequence[str], change: SentContext) -> list[str]:
     """Return the lines of instructions after a change of them."""
     if change.instructions is not None:
         return _lines(change.instructions)
-    # The old lines that still hold keep their order; each new one is put where it stands
+    # The old lines that still hold keep their order; each new one is put where it is
     # in the new text, with as many old ones in front as are missing there.
     gone = set(change.gone)
     kept = [line for line in lines if line not in gone]

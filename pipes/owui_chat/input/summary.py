@@ -1,4 +1,4 @@
-"""What Open WebUI tells of a conversation in the system prompt: nobody's instruction.
+"""What Open WebUI tells of a conversation in the system prompt: no instruction.
 
 It stores a summary of a long chat with the chat, where the owner of the chat can write
 any text, and an imported chat brings its own. It appends what it finds to the system
@@ -7,9 +7,9 @@ it puts what all members wrote into the system prompt (routers/channels.py:1344)
 both are taken out again: the model reads them as a message of the user.
 
 A heading alone decides nothing, because people can write it, too: as their name, which
-an administrator's prompt may contain as `{{USER_NAME}}`. But the prompt of a stored model
-comes in front of all else, as the last thing that Open WebUI adds (functions.py:275). So
-a heading counts only after that prompt.
+an administrator's prompt may contain as `{{USER_NAME}}`. But the prompt of a stored
+model comes in front of all else, as the last thing that Open WebUI adds
+(functions.py:275). So a heading counts only after that prompt.
 """
 
 import re

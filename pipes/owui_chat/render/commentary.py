@@ -1,4 +1,4 @@
-"""Commentary of the model, shown as progress beside the answer.
+"""Commentary of the model, shown as progress in addition to the answer.
 
 The page shows the text of an item of unknown type at its place between the cards, and
 leaves it out of copies, exports, edits and reading aloud. The host sends it to no model
@@ -51,7 +51,7 @@ class Commentary:
             yield self._whole("incomplete")
 
     def become_answer(self, closing: Item | None, gap: str) -> Chunks:
-        """Yield the text as a message, behind its marker, if this is `closing`.
+        """Yield the text as a message, after its marker, if this is `closing`.
 
         `gap` is between it and the text that other functions have read before.
         """
@@ -92,7 +92,7 @@ class Commentary:
         return self._shown.end(self.host_index, whole)
 
     def _end(self, event: ItemDone, marker: str) -> Chunks:
-        """Yield the end of the item, and its marker behind it."""
+        """Yield the end of the item, and its marker after it."""
         self._ended = event
         card = _commentary_item(event.item, _quotation(event.shown), "completed")
         yield self._shown.end(self.host_index, card)

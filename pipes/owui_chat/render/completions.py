@@ -97,7 +97,7 @@ class ChunkRenderer:
                 yield from self._end(event)
 
     def _think(self, event: TextDelta, text: str) -> Chunks:
-        """Yield more reasoning, behind a blank line if another part begins."""
+        """Yield more reasoning, after a blank line if another part begins."""
         gap = self._gap("reasoning", (event.output_index, event.part))
         yield from self._add_reasoning(gap + text)
 

@@ -1,6 +1,6 @@
 """What the page shows of the items that OpenAI's own tools make.
 
-An image stands above the text, in the message's list of files. The host stores the
+An image is above the text, in the message's list of files. The host stores the
 `files` of an event; `chat:message:files` reaches only the open page, so nothing of an
 unfinished image is stored (docs/reference/open-webui.md, "Events and stored files").
 Of several `files` events the page would show only the last one, although the host
@@ -201,7 +201,7 @@ def _pages_chunk(item: Item) -> Chunk:
 
 
 def _search_host_item(item: Item) -> Item:
-    """Return a search without its results: the host would store them for nobody."""
+    """Return a search without its results: the host would store them for nothing."""
     shown = {
         name: value
         for name, value in item.items()

@@ -325,7 +325,7 @@ class NativeRenderer:
         return self.shown.begin(begun_host_item(event.item))
 
     def _grow(self, event: TextDelta) -> Chunks:
-        """Yield more text, behind the marker that waited for it."""
+        """Yield more text, after the marker that waited for it."""
         marker = self._take_marker()
         if marker:
             self._markers[event.output_index] = marker

@@ -184,7 +184,7 @@ def restore_from_details(
 ) -> tuple[list[ChatPart], dict[str, Record]]:
     """Return a chat whose texts name the records in its details, and those by id.
 
-    Records without a text stand at the end of their run.
+    Records without a text are at the end of their run.
     """
     records: dict[str, Record] = {}
     restored: list[ChatPart] = []
@@ -208,7 +208,7 @@ def restore_from_details(
 def _name_records(
     content: str, turns: Sequence[DetailTurn], records: dict[str, Record]
 ) -> Iterator[AssistantText]:
-    """Yield the pieces of a text behind their records, which are added."""
+    """Yield the pieces of a text after their records, which are added."""
     shown_texts: list[str | int] = []
     for turn in turns:
         shown_texts += [item.shown for item in turn.items if item.shown]

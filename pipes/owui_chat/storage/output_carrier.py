@@ -160,7 +160,7 @@ def _merge_output(
 
 
 class _Places(NamedTuple):
-    """Where the messages of a run stand in an answer."""
+    """Where the messages of a run are in an answer."""
 
     by_id: Mapping[str, _Place]
     has_text: bool
@@ -179,9 +179,9 @@ class _Places(NamedTuple):
 #   kept_3, before msg_3
 #   msg_3      "Take a coat."
 #
-# kept_1 belongs to (part 0, offset 0), kept_2 to (3, 0), kept_3 to (3, 10): behind the
-# line feed. If a person edits "It rains.", kept_2 stays at the beginning of its part, and
-# kept_3 has no place any more.
+# kept_1 belongs to (part 0, offset 0), kept_2 to (3, 0), kept_3 to (3, 10): after the
+# line feed. If a person edits "It rains.", kept_2 stays at the beginning of its part,
+# and kept_3 has no place any more.
 def _find_places(answer: Sequence[ChatPart], run: Sequence[Item]) -> _Places:
     """Return the place of each message of a run in an answer."""
     finder = _PlaceFinder(answer)
@@ -193,10 +193,10 @@ def _find_places(answer: Sequence[ChatPart], run: Sequence[Item]) -> _Places:
 class _PlaceFinder:
     """Follows the items of a run through the answer that the host made of them.
 
-    Texts are joined by line ends, and behind an output a new one begins
-    (`convert_output_to_messages`). So a text has one place. If it was changed, the texts
-    behind it have none, up to the next output. Commentary, which the host does not
-    return, is placed behind the item before it.
+    Texts are joined by line ends, and after an output a new one begins
+    (`convert_output_to_messages`). So a text has one place. If it was changed, the
+    texts after it have none, up to the next output. Commentary, which the host does not
+    return, is placed after the item before it.
     """
 
     def __init__(self, answer: Sequence[ChatPart]) -> None:
@@ -229,7 +229,7 @@ class _PlaceFinder:
                 self.has_text = True
 
     def _go_behind(self, output: Item) -> None:
-        """Go on behind an output, if the answer has it, but never back."""
+        """Go on after an output, if the answer has it, but never back."""
         number = self._outputs.get(str(output.get("call_id")), -1)
         if number >= self._next_number:
             self._next_number = number + 1
@@ -304,7 +304,7 @@ def _with_records(
 def _cut_at_records(
     part: ChatPart, ulids: Mapping[int, Sequence[str]]
 ) -> list[ChatPart]:
-    """Return a part behind its records, which are given by their places in its text."""
+    """Return a part after its records, which are given by their places in its text."""
     if not isinstance(part, AssistantText):
         return [AssistantText("", list(ulids.get(0, ()))), part]
     starts = sorted({0, *ulids})
@@ -319,7 +319,7 @@ def _cut_at_records(
 
 
 def _part_text(answer: Sequence[ChatPart], number: int) -> str:
-    """Return the text of a part; empty for another part, and behind the last one."""
+    """Return the text of a part; empty for another part, and after the last one."""
     part = answer[number] if number < len(answer) else None
     return part.text if isinstance(part, AssistantText) else ""
 

@@ -1,8 +1,8 @@
-"""Decides what of a run is recorded, and where its marker stands.
+"""Decides what of a run is recorded, and where its marker is.
 
 Items that the chat does not show (reasoning, the bytes of a call, searches, the `phase`
-of a message) wait until text follows. Then one record holds them, and its marker stands
-at the beginning of that text, or behind commentary, which the record holds whole.
+of a message) wait until text follows. Then one record holds them, and its marker is
+at the beginning of that text, or after commentary, which the record holds whole.
 Reasoning that nothing followed is not stored, because the API would refuse it alone.
 
 In a chat without a row each finished response is put into the host's
@@ -116,7 +116,7 @@ class Recorder:
         only for the carrier `details`."""
 
     def feed(self, event: CitedEvent) -> Iterable[_RecorderEvent]:
-        """Return the event behind the records, markers and details that precede it."""
+        """Return the event after the records, markers and details that precede it."""
         if isinstance(event, TextDelta) and event.output_index not in self._messages:
             return [event]
         if self._scope.carrier == "details":
@@ -281,7 +281,7 @@ class Recorder:
     def _amend(self, ended: ItemDone) -> Iterator[_RecorderEvent]:
         """Yield the record of an ended message, if it is not what was written.
 
-        The host strips texts. A marker would have to stand in front of this one.
+        The host strips texts. A marker would have to be in front of this one.
         """
         record = self._records.get(ended.output_index)
         text = message_text(ended.item)
@@ -352,7 +352,7 @@ class Recorder:
 def _with_ended_message(record: Record, ended: ItemDone, text: str) -> Record:
     """Return the record of a message as its end shows it; `text` is the model's.
 
-    A message that is all text needs no item of its own behind others.
+    A message that is all text needs no item of its own after others.
     """
     payload = [item for item in record.payload if not _is_placeholder(item)]
     whole = _stored_message(ended.item)

@@ -60,10 +60,10 @@ class Record(NamedTuple):
     """The items that one marker names, in the order of the wire.
 
     `model` is the host's full model id, `created_at` seconds in UTC. If the text part
-    of a message in `payload` has no `text`, the text behind the marker is its text. If
-    it has one, or refers to pieces of the shown text (`shown_text`), that counts as long
-    as `shown` is the digest of the text behind the marker. Commentary without `shown`
-    has no text in the chat.
+    of a message in `payload` has no `text`, the text after the marker is its text. If
+    it has one, or refers to pieces of the shown text (`shown_text`), that counts as
+    long as `shown` is the digest of the text after the marker. Commentary without
+    `shown` has no text in the chat.
     """
 
     ulid: str
@@ -218,7 +218,7 @@ def _read_payload(value: object) -> tuple[Item, ...]:
 def _keep_unsigned_safe(payload: Sequence[Item]) -> tuple[Item, ...]:
     """Return what is used of a payload that anybody may have written.
 
-    The chat has the text of the last message only: it stands behind the marker.
+    The chat has the text of the last message only: it comes after the marker.
     """
     items = [item for item in payload[:-1] if item_type(item) != "message"]
     safe = keep_unsigned_safe([*items, *payload[-1:]])
@@ -229,7 +229,7 @@ def keep_unsigned_safe(items: Sequence[Item]) -> list[Item | None]:
     """Return what is used of items that anybody may have written, None for nothing.
 
     Reasoning stays only in front of what stays, because it belongs to its product; the
-    text behind the marker stays.
+    text after the marker stays.
     """
     safe: list[Item | None] = []
     has_product = True
@@ -261,7 +261,7 @@ def _without_hidden_text(item: Item) -> Item | None:
 
 
 def _wire(record: Record) -> dict[str, Any]:
-    """Return the stored form of a record; one item stands alone, as in earlier pipes."""
+    """Return the stored form of a record; one item is itself, as in earlier pipes."""
     payload: object = list(record.payload)
     if len(record.payload) == 1:
         payload = record.payload[0]
@@ -352,7 +352,7 @@ def _prune_oldest(
 
 
 def _oldest_time(value: object) -> int:
-    """Return when the first record of a value was written; 0 if nobody knows."""
+    """Return when the first record of a value was written; 0 if it is unknown."""
     times: list[int] = []
     for _, wire in _wires_in(value):
         created_at = wire.get("created_at")

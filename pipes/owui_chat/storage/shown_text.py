@@ -87,7 +87,7 @@ def _joined_pieces(pieces: Sequence[Any], shown: str) -> str:
 
 
 def _common_pieces(text: str, shown: str, place: int) -> list[_ModelPiece] | None:
-    """Return `text` as pieces, of which `shown` has some behind `place`; else None."""
+    """Return `text` as pieces, of which `shown` has some after `place`; else None."""
     pieces: list[_ModelPiece] = []
     own_start = at = 0
     own_length = 0

@@ -33,7 +33,7 @@ _SORTED = json.JSONEncoder(sort_keys=True, separators=(",", ":"), check_circular
 
 
 def derive_key(secret: str, purpose: str) -> bytes:
-    """Return a key of 32 bytes; without the secret nobody can derive it."""
+    """Return a key of 32 bytes; without the secret no one can derive it."""
     seed = hmac.digest(_NO_SALT, secret.encode("utf-8", "replace"), "sha256")
     return hmac.digest(seed, purpose.encode() + _ONE_BLOCK, "sha256")
 

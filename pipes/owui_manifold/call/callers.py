@@ -234,7 +234,7 @@ def _is_open(tool: object, opened: Collection[str]) -> bool:
     """Say whether a caller may offer a tool: it runs it, or its type is opened.
 
     A tool with closed fields needs a word for each of them instead. A new container,
-    `{"type": "auto"}`, is nobody's.
+    `{"type": "auto"}`, needs no word.
     """
     fields = as_mapping(tool)
     kind = str(fields.get("type", "function"))
@@ -250,7 +250,7 @@ def _is_open(tool: object, opened: Collection[str]) -> bool:
 
 
 def _is_closed_value(value: object) -> bool:
-    """Say whether a closed field holds something; a type alone is nobody's."""
+    """Say whether a closed field holds something; a type alone does not count."""
     return bool(value) and as_mapping(value).keys() != {"type"}
 
 

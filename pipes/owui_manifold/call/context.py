@@ -102,7 +102,7 @@ def read_caller(
 
 
 def page_emitter(caller: Caller, host: HostContext) -> EventEmitter | None:
-    """Return what sends events beside the answer; None if no page shows them."""
+    """Return what sends events apart from the answer; None if no page shows them."""
     if caller.has_page:
         return host.event_emitter
     return None

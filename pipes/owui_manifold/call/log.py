@@ -27,7 +27,7 @@ class RunLog(AnswerLog):
     ) -> None:
         """Start empty; lines from `threshold` on are written to the server's log.
 
-        Without `keeps_all` nobody will read the `text`, and other lines are dropped.
+        Without `keeps_all` no one will read the `text`, and other lines are dropped.
         """
         super().__init__(run_id, secrets)
         self._threshold = LOG_LEVELS[threshold]
@@ -36,7 +36,7 @@ class RunLog(AnswerLog):
         self._lock = Lock()
 
     def line(self, level: LogLevel, text: str) -> None:
-        """Write `text` as one line, unless nobody reads lines of this level."""
+        """Write `text` as one line, unless no one reads lines of this level."""
         if self._keeps_all or LOG_LEVELS[level] >= self._threshold:
             super().line(level, text)
 

@@ -83,7 +83,7 @@ async def list_models(
     is_complete = True
     with suppress(ResponsesError):
         endpoint = build_endpoint(valves)
-        # Nobody in particular asks for the list, so there is no token to send.
+        # No user asks for the list, so there is no token to send.
         fetches = read_expert_settings(valves).fetch_models
         fetches = fetches and valves.AUTH not in USER_TOKENS
         if fetches and ("auto" in listed or endpoint.host == OPENAI_HOST):

@@ -69,8 +69,8 @@ _NEVER_SECRET = (
 class RemoteServers(NamedTuple):
     """The servers that can be offered, and messages for an administrator.
 
-    `complaints` say why a server is left out, `notes` which fields are not sent.
-    `secrets` holds every text that may be secret.
+    `complaints` are those that say why a server is left out, `notes` which fields are
+    not sent. `secrets` holds every text that may be secret.
     """
 
     tools: tuple[Item, ...] = ()

@@ -269,7 +269,7 @@ class Valves(SharedValves):
     def effective_key(self) -> str:
         """Return the key to use; empty if there is none.
 
-        As the default of the field, that of the environment would stand in the schema
+        As the default of the field, that of the environment would be in the schema
         of the page.
         """
         return self.API_KEY.strip() or environment_key()

@@ -152,8 +152,9 @@ def _as_text(value: object) -> str:
 def _question(names: Sequence[str], arguments: JsonObject) -> str:
     """Return the question about calls as Markdown.
 
-    It shows all arguments, however long they are: nobody approves what they cannot read.
-    Arguments cannot end the code block: no line of their JSON begins with backticks.
+    It shows all arguments, however long they are: no one approves what they cannot
+    read. Arguments cannot end the code block: no line of their JSON begins with
+    backticks.
     """
     shown = json.dumps(arguments, ensure_ascii=False, indent=1)
     tools = ", ".join(dict.fromkeys(ToolNames().sent_name(name) for name in names))

@@ -1,4 +1,4 @@
-"""What Open WebUI passes to a call beside the chat."""
+"""What Open WebUI passes to a call in addition to the chat."""
 
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ EventEmitter = Callable[[JsonObject], Coroutine[Any, Any, None]]
 
 
 class HostContext(NamedTuple):
-    """What the host passes beside the chat."""
+    """What the host passes in addition to the chat."""
 
     tools: Mapping[str, JsonObject]
     request: Any

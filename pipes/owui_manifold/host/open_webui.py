@@ -334,8 +334,8 @@ async def keeps_models() -> bool:
 async def forget_kept_models() -> None:
     """Make the host ask for its models again, as its own `refresh` does.
 
-    An empty list, or an exception, would not do: beside the models of others it is kept
-    as well (utils/models.py:124, functions.py:89 of 0.12.4).
+    An empty list, or an exception, would not do: with the models of others it is
+    kept as well (utils/models.py:124, functions.py:89 of 0.12.4).
     """
     with suppress(HostTooOld):
         state = host_name("main", "app").state
@@ -395,7 +395,7 @@ async def administrator_params(model_id: str) -> dict[str, Any]:
 
 
 def _sent_params(stored: JsonObject) -> dict[str, Any]:
-    """Return stored parameters as the host sends them: the custom ones beside others."""
+    """Return stored parameters as the host sends them: custom ones next to others."""
     custom = stored.get("custom_params") or {}
     params: dict[str, Any] = {}
     for key, value in {**stored, **custom}.items():

@@ -88,7 +88,7 @@ class _Picture(NamedTuple):
 
     @property
     def is_on_card(self) -> bool:
-        """Whether the card shows it beside the output."""
+        """Whether the card shows it next to the output."""
         return self.address == self.url or not self.is_readable
 
     def fits(self, has_row: bool) -> bool:

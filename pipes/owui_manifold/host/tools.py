@@ -79,7 +79,7 @@ def _cites(name: str, metadata: JsonObject) -> bool:
 def _is_error_text(text: str) -> bool:
     """Say whether a result reports an error.
 
-    The sandbox's tool writes a line for each file behind the JSON object.
+    The sandbox's tool writes a line for each file after the JSON object.
     """
     result = parse_json_object(text) or parse_json_object(text.partition("\n")[0])
     if result is None:

@@ -37,7 +37,7 @@ async def add_documents(
 ) -> list[ChatPart]:
     """Return a chat with the documents that the model reads itself.
 
-    They stand in front, where later changes do not reach them. `wanted` is `pdf` or
+    They go in front, where later changes do not reach them. `wanted` is `pdf` or
     `all`. Raises InvalidRequest for one that cannot be sent with the message that is
     asked.
     """

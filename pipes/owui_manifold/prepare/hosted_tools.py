@@ -181,7 +181,7 @@ def _web_search(config: Config, model: ResolvedModel) -> Sequence[Item]:
 
 
 def unused_search_budget(config: Config, model: ResolvedModel) -> str:
-    """Return the note that a model's search has no budget, if one is set.
+    """Return the message that a model's search has no budget, if one is set.
 
     The filters of an administrator are always sent: what rejects them gets no search.
     """
@@ -287,7 +287,7 @@ def _tools_text(specs: list[Any]) -> str:
 def _known_tools(text: str, strict: bool) -> tuple[list[Item], list[str]]:
     """Read the tools of a JSON text, which most requests of a server have in common.
 
-    Requests share the tools that are returned, so nobody may change them.
+    Requests share the tools that are returned, so they must not be changed.
     """
     return _read_tools(json.loads(text), strict)
 

@@ -52,7 +52,7 @@ def default_remote_rule(servers: Sequence[JsonObject], request: JsonObject) -> A
     """Return what holds for a remote call that no rule is about.
 
     `servers` are as they are described: the last of a label counts. A filter may also
-    choose tools that only read, which nobody here can know.
+    choose tools that only read, which is not known here.
     """
     label = request.get("server_label")
     setting: object = None

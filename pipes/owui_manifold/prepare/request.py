@@ -1,4 +1,4 @@
-"""What a request has beside the chat: tools, settings, parameters."""
+"""What a request has in addition to the chat: tools, settings, parameters."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -345,9 +345,9 @@ def call_toolset(call: CheckedCall, offered: OfferedTools) -> Toolset:
 def _has_questions_of_host(call: CheckedCall) -> bool:
     """Say whether the host can ask about calls, and somebody can answer.
 
-    It asks about the calls that it finds in a stream, and stores them in the chat's row.
-    Nobody looks at the chats of automations and sub-agents, and whoever started them
-    takes an answer that waits for one that is over (utils/automations.py:529,
+    It asks about the calls that it finds in a stream, and stores them in the chat's
+    row. No one looks at the chats of automations and sub-agents, and whoever started
+    them takes an answer that waits for one that is over (utils/automations.py:529,
     utils/subagents.py:497).
     """
     metadata = call.host.metadata

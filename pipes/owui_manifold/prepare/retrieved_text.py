@@ -1,9 +1,10 @@
 """Leaves the host's retrieved text of a file out, if the file itself is sent.
 
-Open WebUI retrieves text from the files of the whole chat for each question, and puts it
-in front of the question, or behind the instructions (`RAG_SYSTEM_CONTEXT`). With a file
-that the model or its code gets whole, the model would read parts of it a second time,
-and answer from them. The text of everything else stays: knowledge, notes, pages, chats.
+Open WebUI retrieves text from the files of the whole chat for each question, and puts
+it in front of the question, or after the instructions (`RAG_SYSTEM_CONTEXT`). With a
+file that the model or its code gets whole, the model would read parts of it a second
+time, and answer from them. The text of everything else stays: knowledge, notes, pages,
+chats.
 """
 
 from collections.abc import Collection, Sequence

@@ -91,7 +91,7 @@ def asked_model(call: CheckedCall) -> ResolvedModel:
 async def _without_unchosen_limit(
     call: CheckedCall, models: Collection[str]
 ) -> dict[str, Any]:
-    """Return the body without a limit of tokens that nobody chose.
+    """Return the body without a limit of tokens that no one chose.
 
     `models` are those that an administrator chose for the task.
     """

@@ -64,7 +64,7 @@ def _code_notice(call: CheckedCall) -> str:
 def _valve_complaints(call: CheckedCall) -> list[str]:
     """Log errors in valves; return those that leave something out, the worst last.
 
-    Administrators see them at every answer, nobody else does. An unreadable rule for
+    Administrators see them at every answer, no one else does. An unreadable rule for
     approvals is the worst; `Config.problems` begins with it.
     """
     complaints = (*call.config.problems, *call.config.remote.complaints)
@@ -104,7 +104,7 @@ def _is_first_notice(call: CheckedCall, notice: str) -> bool:
 def refusal_notice(call: CheckedCall) -> str:
     """Return the notice about a user's own settings without effect, once each.
 
-    It stands above the last line of the answer, which tells more.
+    It is above the last line of the answer, which tells more.
     """
     if call.caller.task:
         return ""
@@ -149,7 +149,7 @@ def _retirement(prepared: PreparedRequest) -> str:
 
 
 async def notices_of(prepared: PreparedRequest) -> list[str]:
-    """Return the notices to show behind the answer's last line; tasks have none.
+    """Return the notices to show after the answer's last line; tasks have none.
 
     The page shows only the last one, so the most serious one comes last.
     """

@@ -103,7 +103,7 @@ _CHARACTERS_OF_A_TOKEN = 4
 
 
 def _usage_note(prepared: PreparedRequest, ended: RunDone) -> str:
-    """Return the note that tools explain many input tokens of a chat's first answer.
+    """Return the message that tools explain many input tokens of a chat's first answer.
 
     Only administrators can do something about it, and read it once in a chat.
     """
@@ -131,7 +131,7 @@ def _usage_note(prepared: PreparedRequest, ended: RunDone) -> str:
 def _missing_features(prepared: PreparedRequest) -> tuple[list[str], list[str]]:
     """Return what the caller or the user chose and is not sent, and errors in it.
 
-    A task has other parameters than an answer, which nobody chose.
+    A task has other parameters than an answer, which no one chose.
     """
     call = prepared.call
     config = call.config

@@ -49,9 +49,9 @@ async def answer_events(
     """Run a request and yield its events.
 
     For Open WebUI they have the shown texts, with their markers and records; other
-    clients get the model's texts. What a marker names is stored beside the text, and at
-    the latest before the end. Repairs are remembered when it is known that they helped;
-    their reason is for the log alone.
+    clients get the model's texts. What a marker names is stored next to the text,
+    and at the latest before the end. Repairs are remembered when it is known that
+    they helped; their reason is for the log alone.
     """
     check_limits(prepared)
     uploads = ChatUploads(prepared, connections)
@@ -122,7 +122,7 @@ class _Answer:
         call = prepared.call
         self._prepared = prepared
         self._trials = RunTrials()
-        # Nobody reads the stream while a file is fetched, so a fetch takes no longer
+        # No one reads the stream while a file is fetched, so a fetch takes no longer
         # than half of the silence that the stream may have.
         longest = prepared.limits.timeouts.idle / 2
         fetch_timeouts = Timeouts(first_event=longest, total=longest)

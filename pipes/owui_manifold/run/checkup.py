@@ -297,7 +297,7 @@ _TASKS_ABOUT_ANSWERS = frozenset(
 def command_task_text(call: CheckedCall) -> str | None:
     """Return what answers a task about the answer to a command; None for other tasks.
 
-    Nobody pays for the title of a `/check` or `/usage`. Without a text the host takes
+    No one pays for the title of a `/check` or `/usage`. Without a text the host takes
     the command as the title, and leaves out tags and follow-ups. The chat itself is in
     the host's `task_body`; the task's prompt quotes it, but anybody can write a quote.
     """
@@ -338,7 +338,7 @@ def read_command(messages: Sequence[object]) -> str:
 
     A command is in lower case, because telephones begin with a capital letter.
     """
-    # Nobody has checked the messages yet: one may be anything.
+    # The messages are not checked yet: one may be anything.
     last = as_mapping(messages[-1]) if messages else {}
     if last.get("role") != "user":
         return ""

@@ -25,7 +25,7 @@ class WaitingLines:
     """Shows on the page what it waits for, and that the wait is over.
 
     `_since` is when the wait for the server began, and `_due` the seconds of silence
-    after which the next line is shown. `_is_shown` says whether a line stands there
+    after which the next line is shown. `_is_shown` says whether a line is shown
     that the next event ends, `_has_responded` whether one was ended, and
     `_has_stored_line` whether the host stored one.
     """

@@ -24,7 +24,7 @@ class AnswerRecords:
     async def take(self, event: CitedEvent) -> list[AnswerEvent]:
         """Return what is shown for an event: the event too, but for the run's end.
 
-        Records follow the text that they belong to: nobody waits for them. At the end
+        Records follow the text that they belong to: no one waits for them. At the end
         of the run all of them are stored, as far as the host allows it.
         """
         shown = list[AnswerEvent]()

@@ -81,7 +81,7 @@ class ArtifactStore:
         """Store the files of an item; return what to show with it.
 
         Plain clients get images inside the answer, not on a card, and cited files only
-        in a stream, where their addresses stand below the text.
+        in a stream, where their addresses are below the text.
         """
         caller = self._call.caller
         host_reads = caller.host_reads
@@ -177,7 +177,7 @@ class ArtifactStore:
         """Return the entry of a stored file; None if nothing is stored.
 
         The same content is stored once in a run. It belongs to the person who asked: if
-        the host names nobody, or somebody whom it no longer knows, there is no owner.
+        the host names no one, or somebody whom it no longer knows, there is no owner.
         """
         digest = (await asyncio.to_thread(hashlib.sha256, content)).hexdigest()
         if digest in self._entries:

@@ -69,7 +69,7 @@ class _Cipher(Protocol):
     """AES-GCM of `cryptography`."""
 
     def encrypt(self, nonce: bytes, data: bytes, associated_data: bytes) -> bytes:
-        """Return data encrypted, with its tag behind it."""
+        """Return data encrypted, followed by its tag."""
 
     def decrypt(self, nonce: bytes, data: bytes, associated_data: bytes) -> bytes:
         """Return what was encrypted; raises if anything of it was changed."""

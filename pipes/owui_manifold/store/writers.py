@@ -226,7 +226,7 @@ class OutputWriter:
     ) -> StoredRecord:
         """Return the item that holds `records`, the repairs, and once what was sent.
 
-        `index` is that of the output item in front of which it stands; None means the
+        `index` is that of the output item that follows it; None means the
         end of the answer.
         """
         value = write_records(records, self._answer.keys.sign, self._repairs)

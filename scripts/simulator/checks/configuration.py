@@ -1,11 +1,11 @@
-"""Whether updates of the configuration stand where they may.
+"""Whether updates of the configuration are where they may be.
 
 Known: two in a row are refused (reports: langchainjs 11560, agentic-api 331); models
 before GPT-6 do not know the item (vendors: pydantic-ai 2.68.0; reports: vercel/ai
 20390), other servers answer with the list of the types that they know (oh-my-pi 11121);
 the message for pro mode (vendors: openrouter, "gpt-6-astra"). Assumed: the other
-messages, and the refusal of an empty update and of ``truncation: auto``, which one guide
-of September excluded.
+messages, and the refusal of an empty update and of ``truncation: auto``, which one
+guide of September excluded.
 """
 
 from collections.abc import Mapping, Sequence

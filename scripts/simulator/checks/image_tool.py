@@ -50,7 +50,7 @@ def _refuse_preview() -> Refusal:
 
 
 def _complaints(tool: Tool, model: str, file_format: str) -> dict[str, str]:
-    """Return the complaint about each option, empty for a valid one.
+    """Return the message about each option, empty for a valid one.
 
     They have the order of the tool's fields: the first one is refused.
     """
@@ -67,7 +67,7 @@ def _complaints(tool: Tool, model: str, file_format: str) -> dict[str, str]:
 
 
 def _complain_of_format(tool: Tool, model: str, file_format: str) -> dict[str, str]:
-    """Return the complaints about the file format."""
+    """Return the messages about the file format."""
     complaints = {}
     if file_format in ("gif", "svg") and model not in MOVING_MODELS:
         complaints["output_format"] = (

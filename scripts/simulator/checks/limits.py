@@ -136,7 +136,7 @@ def _check_formats(body: Body) -> None:
 
 
 def _list_format_holders(body: Body) -> Iterator[tuple[str, Body]]:
-    """Yield what can hold a format, and what stands before its fields in a path."""
+    """Yield what can hold a format, and what comes before its fields in a path."""
     yield "", body
     for index, item in enumerate(list_items(body)):
         if is_update(item):

@@ -167,7 +167,7 @@ def _refuse_plain_text(item: Item, path: str) -> None:
     """Refuse reasoning whose text is not encrypted, as other servers send it.
 
     Source: musistudio/claude-code-router 1783, router-for-me/CLIProxyAPI 5825, both of
-    September 2026; beside encrypted content it is assumed.
+    September 2026; next to encrypted content it is assumed.
     """
     if item.get("content"):
         raise refuse("array_length", path=path, limit=0, length=len(item["content"]))

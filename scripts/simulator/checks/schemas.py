@@ -30,8 +30,8 @@ MAX_NAME_CHARACTERS = 120_000
 MAX_ENUM_CHARACTERS = 15_000
 LONG_ENUM = 250
 """The characters of an enum are limited if it has more values than this."""
-# `default` and `minLength` are accepted: recorded, in exchanges that do not lie beside the
-# project. docs/reference/responses-api.md, "Function tools".
+# `default` and `minLength` are accepted: recorded, in exchanges that do not lie next to
+# the project. docs/reference/responses-api.md, "Function tools".
 STRICT_REFUSED = (
     "allOf",
     "oneOf",
@@ -266,7 +266,7 @@ def _measure_enum(values: list[Any]) -> int:
 
 
 def _measure_depth(schema: Any) -> int:
-    """Return how many objects and arrays stand within each other."""
+    """Return how many objects and arrays are within each other."""
     if not isinstance(schema, dict):
         return 0
     inner_depths = [_measure_depth(inner) for _, inner in _inner_schemas(schema)]

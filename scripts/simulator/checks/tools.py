@@ -87,7 +87,7 @@ def _check_domains(domains: Sequence[str], path: str) -> None:
 def check_tools(body: Tool) -> None:
     """Raise the refusal for the first invalid tool.
 
-    Known of a tool that stands both in the request and in an item: it is rejected
+    Known of a tool that is both in the request and in an item: it is rejected
     (vendors: pydantic-ai 2.68.0), but not where the request defers it (recorded).
     Assumed: the words, that two items, two hosted tools of one type and what a
     compaction keeps count alike, and that the limit counts all.

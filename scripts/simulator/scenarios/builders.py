@@ -108,7 +108,7 @@ def build_container_citation(
 ) -> Item:
     """Return a citation of a container's file, positioned at ``cited`` in ``text``.
 
-    Without ``cited`` it stands at the end of the text.
+    Without ``cited`` it is at the end of the text.
     """
     start = text.index(cited) if cited else len(text)
     return {

@@ -211,7 +211,7 @@ def test_r21_failure_is_remembered_over_the_rounds() -> None:
 
 
 def test_r20_what_only_the_server_may_know_is_not_told() -> None:
-    """Nor shown."""
+    """A secret in a tool's error reaches neither the model nor the page."""
     asked = question(
         WeatherTool(failing=True),
         redacted=lambda text: text.replace("hunter2", "[redacted]"),
@@ -264,7 +264,7 @@ def test_r22_tools_have_a_time_and_a_size(limits_: CallLimits, words: str) -> No
 
 
 def test_model_without_functions_is_refused_by_a_sentence() -> None:
-    """Nothing is sent."""
+    """The answer ends before anything is sent."""
     provider = ScriptedProvider()
 
     events = run_skipping(events_of(question(model="chatgpt-image-latest"), provider))
@@ -314,7 +314,7 @@ def test_a_round_notes_the_tokens_for_later_ones() -> None:
 def test_r15_metadata_tell_what_an_answer_took(
     model: str, address: str, price: float
 ) -> None:
-    """Tokens and price are those of all rounds; nobody guesses a price."""
+    """Tokens and price are those of all rounds; a price is never guessed."""
     provider = ScriptedProvider(looking(1), [SAID])
     endpoint = Endpoint(address, "sk-1")
 
@@ -409,7 +409,7 @@ def test_r16_steps_nest_and_end_with_time_and_tokens() -> None:
 
 @pytest.mark.parametrize("debug", [True, False])
 def test_r16_log_says_what_was_given_only_for_debugging(debug: bool) -> None:
-    """Neither a prompt nor an argument stands in it otherwise."""
+    """Otherwise it has neither a prompt nor an argument."""
     lines: list[str] = []
     provider = ScriptedProvider(looking(1, city="Atlantis"), [SAID])
     asked = question(WeatherTool(), text="a prompt", log=lines.append, debug=debug)
@@ -459,7 +459,7 @@ class PlotTool(WeatherTool):
 
 
 def test_pictures_of_an_answer_are_forgotten_with_its_end() -> None:
-    """Other chats keep theirs."""
+    """Memory would grow with every answer otherwise; other chats keep theirs."""
     pictures = PictureMemory()
     part = {"type": "input_image", "image_url": PIXEL}
     pictures.keep("u-1/other", {"call_id": "call_1", "output": [part]})

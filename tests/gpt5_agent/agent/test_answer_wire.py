@@ -129,7 +129,7 @@ async def test_r11_chunks_that_are_missing_or_unknown_are_skipped(
 
 
 async def test_r32_null_is_no_content(desk: Desk) -> None:
-    """Clients send it beside tool calls."""
+    """Clients send it with tool calls."""
     messages = [
         {"role": "system", "content": None},
         {"role": "user", "content": "Hi"},
@@ -204,7 +204,7 @@ async def test_r8_request_says_who_the_agent_is(desk: Desk) -> None:
 async def test_temperature_of_a_guide_goes_where_the_model_takes_it(
     desk: Desk,
 ) -> None:
-    """The caller's own wins."""
+    """A temperature that the caller gives wins over that of the guide."""
     guide = Guide(system_prompt="You sail.", temperature=0.5)
     plain = {"model": "gpt-4.1", "settings": Settings(), "guide": guide}
 
@@ -260,7 +260,7 @@ async def test_reasoning_that_was_refused_is_not_sent_again(desk: Desk) -> None:
 async def test_r25_what_cannot_be_asked_is_an_ending(
     more: dict[str, Any], words: str, desk: Desk
 ) -> None:
-    """With a sentence; nothing is sent, nothing raised."""
+    """With a message; nothing is sent, nothing raised."""
     events = await desk.ask("Hi", **more)
 
     assert ending_of(events).kind == "invalid"
@@ -316,7 +316,7 @@ async def test_refused_round_is_asked_again(desk: Desk) -> None:
 
 
 async def test_long_work_is_compacted_between_two_rounds(desk: Desk) -> None:
-    """The next round begins with the compaction, which stands for all before it."""
+    """The next round begins with the compaction, which replaces all before it."""
     way = [{"type": "compaction", "compact_threshold": 1000}]
     settings = Settings(effort="medium", defaults={"context_management": way})
     text = f"sim:tool {'word ' * 2000}"

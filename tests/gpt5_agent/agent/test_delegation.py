@@ -206,7 +206,7 @@ def test_three_tasks_run_at_once_and_no_task_delegates() -> None:
 
 
 def test_task_gets_no_tool_that_needs_an_approval() -> None:
-    """Nobody can be asked there."""
+    """A task cannot ask anyone."""
     crew = Crew(delegating(NORTH), [SAID], north=[[message("1", "Done.")]])
 
     crew.run(WeatherTool("ask_a"), WeatherTool("b"), rules="ask_*=ask, c=deny")
@@ -272,7 +272,7 @@ def test_task_that_takes_too_long_is_ended(seconds: float, most: float) -> None:
 
 
 def test_task_that_fails_is_told_to_the_model() -> None:
-    """The answer goes on."""
+    """A failed task is an error for the model to read; the answer goes on."""
     crew = Crew(delegating(NORTH), [SAID], north=[[]])
 
     events = crew.run(WeatherTool())

@@ -381,7 +381,7 @@ def test_r21_own_failures_are_remembered_over_rounds_of_the_host(
 
 
 def test_call_that_the_guard_refuses_is_never_delegated(chat_of: ChatMaker) -> None:
-    """Its brothers are."""
+    """The other calls of the round are."""
     bad = {**calls("host_news", 11), "arguments": '{"city": 7}'}
     broken = {**calls("host_news", 12), "arguments": '{"city'}
     answer = [reasoning("1"), calls("host_weather", 10), bad, broken]
@@ -621,7 +621,7 @@ def asking_for_the_chat(chat_of: ChatMaker) -> ChatMaker:
 def test_r33_r34_allowed_call_is_made_without_asking_the_model_again(
     emits: bool, asking: ChatMaker
 ) -> None:
-    """The question stands alone; nothing of it is ever sent to the model."""
+    """The question is alone; nothing of it is ever sent to the model."""
     tool = WeatherTool("ask_weather")
     free = WeatherTool("free_weather")
     answer = looking(1, "free_weather", "ask_weather", "host_weather")
@@ -695,7 +695,7 @@ def test_r33_yes_counts_once_and_for_its_own_call(asking: ChatMaker) -> None:
 def test_yes_for_the_chat_holds_in_later_answers(
     tool: str, emits: bool, asking_for_the_chat: ChatMaker
 ) -> None:
-    """Nobody is asked again: all that is kept is in the chat, also without a thought."""
+    """It is not asked again: the chat keeps the yes, with or without a thought."""
     own = [WeatherTool("ask_weather")]
     once, again = ([calls(tool, number)] for number in (1, 2))
     chat = asking_for_the_chat(
@@ -726,7 +726,7 @@ def test_yes_for_the_chat_holds_in_later_answers(
 def test_yes_for_the_chat_cannot_be_taken_elsewhere(
     change: Json, is_asked: int, asking_for_the_chat: ChatMaker
 ) -> None:
-    """Neither to another chat nor by another user; without our key nobody makes one."""
+    """Neither to another chat nor by another user: only our key can make one."""
     tool = WeatherTool("ask_weather")
     rounds = [[calls("ask_weather", number)] for number in (1, 2)]
     chat = asking_for_the_chat(rounds[0], [SAID], rounds[1], [SAID], tools=[tool])

@@ -27,13 +27,13 @@ from openai_responses.models.usage import Usage
 def test_line_has_no_word_of_the_log(
     kind: StepKind, label: str, seconds: float, failed: bool, line: str
 ) -> None:
-    """Nobody has to know what a label means."""
+    """A reader need not know what a label means."""
     step = StepStarted(id=label, parent="", kind=kind, label=label)
     assert describe_step(StepEnded(step, seconds, failed=failed)) == line
 
 
 def test_line_has_the_tokens() -> None:
-    """Of the model."""
+    """It counts those that the model used in this step."""
     step = StepStarted(id="1", parent="", kind="model", label="gpt-5 Thought")
     ended = StepEnded(step, 2, usage=Usage(input=1000, output=500, total=1500))
     assert describe_step(ended) == "gpt-5 answered in 2 s · 1,500 tokens"

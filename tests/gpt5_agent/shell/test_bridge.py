@@ -109,7 +109,7 @@ def test_pieces_arrive_in_order(bridge: AsyncBridge, work: Work) -> None:
 
 
 def test_a_reading_is_no_generator(bridge: AsyncBridge, work: Work) -> None:
-    """The server puts an end of its own behind a generator."""
+    """The server puts an end of its own after a generator."""
     reading = bridge.stream(work.pieces())
 
     assert not hasattr(reading, "send")
@@ -134,7 +134,7 @@ def test_a_reader_who_never_came_ends_the_work(hasty: AsyncBridge, work: Work) -
 def test_a_reader_who_left_ends_work_that_goes_on(
     hasty: AsyncBridge, work: Work
 ) -> None:
-    """Pieces that nobody pulls do not renew the lease."""
+    """Pieces that no one pulls do not renew the lease."""
     next(hasty.stream(work.flood()))
 
     assert work.closed.wait(60)
@@ -195,14 +195,14 @@ def test_nothing_is_left_after_closing(work: Work) -> None:
 
 
 def test_an_unused_bridge_closes(work: Work) -> None:
-    """A pipeline that nobody asked has no thread to end."""
+    """A pipeline that no one asked has no thread to end."""
     AsyncBridge(LAST, work.at_end).close()
 
     assert work.at_ends == 0
 
 
 def test_work_after_closing_is_refused(bridge: AsyncBridge, work: Work) -> None:
-    """A question that comes late starts no thread that nobody would end."""
+    """A question that comes late starts no thread that no one would end."""
     bridge.close()
 
     with pytest.raises(BridgeClosed):

@@ -265,7 +265,7 @@ async def test_host_that_is_down_is_one_sentence() -> None:
 async def test_missing_setting_refuses_the_upload(
     url: str, key: str, user: str
 ) -> None:
-    """Nothing is sent."""
+    """The error names both valves; nothing is sent."""
     with pytest.raises(
         HostFileError, match="set OPEN_WEBUI_URL and OPEN_WEBUI_API_KEY"
     ):

@@ -1,4 +1,4 @@
-"""Lines of the log: one each, behind an id, without secrets."""
+"""Lines of the log: one each, after an id, without secrets."""
 
 import logging
 

@@ -96,7 +96,7 @@ async def test_sandbox_that_shows_the_valves_is_not_offered(
 
 
 async def test_without_the_valve_there_is_no_sandbox(pool: OwnToolPool) -> None:
-    """Off by default."""
+    """The valve is off by default."""
     assert await opened(pool) == ()
 
 

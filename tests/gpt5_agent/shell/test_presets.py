@@ -27,7 +27,7 @@ SAILOR = Guide(
 
 
 def test_file_of_an_administrator_is_a_guide(tmp_path: Path) -> None:
-    """With all members."""
+    """All of its keys are read, and its memories are told to the model."""
     (tmp_path / "sailor.json").write_text(json.dumps(MEMBERS), "utf-8")
 
     guide = find_preset("sailor", str(tmp_path))
@@ -50,7 +50,7 @@ def test_names_of_python_are_understood_too(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["researcher", "engineer", "companion"])
 def test_built_in_guides_can_be_used(name: str) -> None:
-    """Their memory policies exist."""
+    """Each has a prompt, and a memory policy that exists."""
     guide = find_preset(name)
 
     assert guide
@@ -72,7 +72,7 @@ def test_file_wins_over_what_is_built_in(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["", "  "])
 def test_no_name_is_no_guide(name: str, tmp_path: Path) -> None:
-    """Nothing is looked for."""
+    """Without a name no file is looked for."""
     assert find_preset(name, str(tmp_path)) == Guide(system_prompt="")
 
 
@@ -92,7 +92,7 @@ def test_no_name_is_no_guide(name: str, tmp_path: Path) -> None:
 def test_file_that_is_no_guide_is_refused_by_a_sentence(
     text: str, tmp_path: Path
 ) -> None:
-    """The sentence says nothing of what stands in it."""
+    """The message says nothing of what is in it."""
     (tmp_path / "broken.json").write_text(text, "utf-8")
 
     with pytest.raises(InvalidRequest) as refused:

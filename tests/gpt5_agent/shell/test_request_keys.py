@@ -62,7 +62,7 @@ def test_only_keys_opened_by_the_valve_are_kept(
     ],
 )
 def test_words_that_open_nothing(may_set: str, words: str) -> None:
-    """What nobody may set is one of them."""
+    """They include what no one may set."""
     message = find_unknown_keys(may_set).partition("unknown names: ")[2]
     assert message.partition(".")[0] == words
 

@@ -36,7 +36,7 @@ def test_reference_is_not_sealed(kept: str) -> None:
 
 
 def test_the_key_is_the_owners_alone(folder: Path) -> None:
-    """It is made once, beside the pipelines, where the loader does not look."""
+    """It is made once, next to the pipelines, where the loader does not look."""
     first = seal_secret(SECRET)
     second = seal_secret(SECRET)
 
@@ -116,7 +116,7 @@ UNREADABLE = {
 
 @pytest.mark.parametrize("case", UNREADABLE)
 def test_unreadable_secret_is_refused(case: str) -> None:
-    """The sentence names the valve and the way out, and nothing of the value."""
+    """The message names the valve and the way out, and nothing of the value."""
     seal_secret("so that there is a key")
 
     with pytest.raises(InvalidRequest) as refused:
@@ -146,7 +146,7 @@ def test_another_key_reads_nothing(folder: Path) -> None:
 def test_secret_that_cannot_be_sealed_is_dropped(
     way: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Rather lost than shown."""
+    """It is better lost than shown to whoever reads the valves."""
     match way:
         case "no folder":
             monkeypatch.setenv("PIPELINES_DIR", str(folder / "not there"))

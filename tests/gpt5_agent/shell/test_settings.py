@@ -208,7 +208,7 @@ def test_empty_request_field_keeps_the_valve(nothing: object) -> None:
 
 
 def test_a_preset_is_looked_up(tmp_path: Path) -> None:
-    """Built in, or from the folder; another name is refused by a sentence."""
+    """Built in, or from the folder; another name is refused with a message."""
     (tmp_path / "mine.json").write_text('{"systemPrompt": "You are mine."}')
 
     built_in = asked(PRESET="researcher").parameters.guide
@@ -286,7 +286,7 @@ def test_long_work_is_compacted_at_half_of_the_window(
 
 
 def test_nothing_chosen_is_left_to_the_model() -> None:
-    """Defaults send no parameter that nobody asked for."""
+    """Defaults send no parameter that no one asked for."""
     settings = asked().settings
 
     assert settings.effort is None

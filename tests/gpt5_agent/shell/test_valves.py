@@ -42,7 +42,7 @@ def test_every_valve_explains_itself() -> None:
 
 
 def test_the_help_shows_both_forms_of_overrides() -> None:
-    """Text and JSON; and what context is, beside the policy of that name."""
+    """Text and JSON; and what context is, in addition to the policy of that name."""
     overrides = PROPERTIES["PROMPT_POLICY_OVERRIDES"]["description"]
     assert "Answer in French." in overrides
     assert '{"tool_preamble_policy": ' in overrides
@@ -59,7 +59,7 @@ def test_page_shows_quotes_in_place_of_backticks() -> None:
 
 
 def test_every_valve_is_a_field_that_the_page_can_draw() -> None:
-    """One plain type each."""
+    """The page draws only fields of one plain type."""
     for drawn in PROPERTIES.values():
         assert drawn["type"] in {"string", "boolean", "integer"}
         assert not {"anyOf", "allOf", "oneOf", "$ref", "const"} & set(drawn)
@@ -138,7 +138,7 @@ def test_a_secret_is_never_shown(name: str) -> None:
 
 
 def test_secrets_are_passwords_on_the_page() -> None:
-    """Nobody reads them over a shoulder."""
+    """No one reads them over a shoulder."""
     assert {name for name, drawn in PROPERTIES.items() if "input" in drawn} == SECRETS
 
 

@@ -168,7 +168,7 @@ def test_context_is_a_source_below_the_answer() -> None:
 
 
 def test_r24_pictures_of_a_tool_are_a_delta_that_the_host_stores() -> None:
-    """A note tells of other files, beside the answer; the output has no picture."""
+    """A note tells of other files, next to the answer; the output has no picture."""
     events = reported(LOOKING, [SAID], tool=PictureTool())
     chunks, view = on_page(events)
     plain, _ = in_client(events)
@@ -231,7 +231,7 @@ def test_usage_of_a_plain_client_is_the_sum_of_all_rounds(
 
 @pytest.mark.parametrize("show", [on_page, in_client])
 def test_r27_result_is_complete(show: Any) -> None:
-    """The answer alone is its content; thoughts stand apart."""
+    """The answer alone is its content; thoughts are apart."""
     _, view = show(reported(LOOKING, [reasoning("2"), SAID]))
 
     result = view.result("c-1", 7, "m")

@@ -18,7 +18,7 @@ def test_wrong_arguments_fail_with_one_message(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """In one sentence, with a status of failure."""
+    """The exit status is that of a failure."""
     monkeypatch.delenv("GPT5_AGENT_TOKEN", raising=False)
     if arguments:
         monkeypatch.setenv("OPENAI_API_KEY", "sk-test-1")

@@ -159,7 +159,7 @@ async def test_lines_are_whole_and_the_last_needs_no_end() -> None:
 
 
 async def test_file_of_a_disk_is_read_to_its_end(tmp_path: Path) -> None:
-    """Nobody can wait for one."""
+    """A file on a disk cannot be waited for."""
     path = tmp_path / "lines"
     path.write_text("one\ntwo\n", "utf-8")
     ended = asyncio.Event()
@@ -174,7 +174,7 @@ async def test_file_of_a_disk_is_read_to_its_end(tmp_path: Path) -> None:
 
 
 async def test_line_without_end_is_cut() -> None:
-    """A megabyte is enough."""
+    """Whoever writes without a line end cannot fill the memory."""
     read, write = os.pipe()
     ear = Ear()
     listener = StdinListener(read)

@@ -131,7 +131,7 @@ class Conversation:
         self._approves = approves
 
     def _answer(self, request: ToolCallRequested) -> None:
-        """Answer twice: the second answer must find nobody."""
+        """Answer twice: no one may wait for the second."""
         if self._approves is None:
             return
         for _ in range(2):
@@ -174,7 +174,7 @@ def test_both_interfaces_get_every_event(
 
 @pytest.mark.parametrize("approves", [True, False])
 def test_r33_confirmation_counts_once(approves: bool) -> None:
-    """A no is told to the model; a second answer finds nobody who waits."""
+    """A no is told to the model; no one waits for a second answer."""
     talk = Conversation(Notebook, LOOKING, [SAID], approves=approves)
 
     run_skipping(talk.session.submit_user_input("Weather?"))

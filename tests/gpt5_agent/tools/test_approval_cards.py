@@ -1,4 +1,4 @@
-"""Nobody allows a call that they did not see whole (R33)."""
+"""A person allows only a call that they saw whole (R33)."""
 
 import json
 from typing import Any
@@ -20,14 +20,14 @@ HARM = 'import shutil; shutil.rmtree("/data")'
 
 
 def card_and_block(arguments: Json, name: str = "python_execute") -> tuple[str, str]:
-    """What the card says of a call, and what stands above it."""
+    """What the card says of a call, and what is above it."""
     call = {**calls(name), "arguments": json.dumps(arguments)}
     request = build_confirmation_request(call)
     return build_card_question(request)["question"], call_above_card(request)
 
 
 def test_short_call_is_whole_on_the_card() -> None:
-    """Nothing is above it."""
+    """It needs no block of code above the card."""
     assert card_and_block({"city": "Zürich"}, "get_weather") == (
         'May get_weather be called? With: {"city": "Zürich"}',
         "",
@@ -105,7 +105,7 @@ def test_card_that_cannot_show_a_call_says_where_it_is(arguments: Json) -> None:
 def test_call_that_is_too_long_to_be_shown(
     name: str, arguments: Json, is_too_long: bool
 ) -> None:
-    """Nobody is asked about it."""
+    """No one can judge it, so it is not asked about."""
     call = {**calls(name), "arguments": json.dumps(arguments)}
 
     assert is_too_long_to_show(build_confirmation_request(call)) is is_too_long

@@ -91,7 +91,7 @@ def test_anything_else_is_a_no(answer: object) -> None:
     ],
 )
 def test_question_that_was_not_answered_is_a_no(content: object) -> None:
-    """Timeouts, rejections, errors, nonsense."""
+    """Timeouts, rejections, errors and nonsense allow nothing."""
     message, [question] = asked(CALL)
 
     assert read_confirmations([message, host_result(message, content)]) == {
@@ -100,7 +100,7 @@ def test_question_that_was_not_answered_is_a_no(content: object) -> None:
 
 
 def test_yes_to_a_cancelled_question_is_a_no() -> None:
-    """The host says that nobody answered."""
+    """The host says that no one answered."""
     assert given(ALLOWED, status="cancelled") == "deny"
 
 
@@ -178,7 +178,7 @@ def test_request_has_all_fields() -> None:
     ],
 )
 def test_warning_goes_by_the_words_of_a_name(name: str, harmful: bool) -> None:
-    """Whole words only."""
+    """A part of a word, as in "undeleted", warns of nothing."""
     assert bool(find_security_warning(name)) is harmful
 
 

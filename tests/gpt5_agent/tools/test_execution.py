@@ -39,7 +39,7 @@ class Returning:
 
 
 def answer(result: object, store: StoreFile | None = None) -> ToolResult:
-    """What is made of a result; usually nobody stores files."""
+    """What is made of a result; usually files are not stored."""
     return run_skipping(OwnTools([Returning(result)], store).call("own", {}))
 
 
@@ -62,7 +62,7 @@ def answer(result: object, store: StoreFile | None = None) -> ToolResult:
 def test_r24_text_is_told_as_it_is_other_values_as_json(
     result: object, text: str
 ) -> None:
-    """Nothing is shown beside it."""
+    """Nothing is shown next to it."""
     assert answer(result) == ToolResult(text)
 
 
@@ -192,7 +192,7 @@ def test_file_that_cannot_be_stored_is_shown_if_it_is_a_short_text(
 
 
 def test_number_of_files_of_a_call_is_bounded() -> None:
-    """Each is an upload."""
+    """Each file is an upload; the model reads how many a call can send."""
     store = Storing()
     result = [{"type": "blob", "data": NOTE, "name": "a"}] * 12
 
@@ -203,7 +203,7 @@ def test_number_of_files_of_a_call_is_bounded() -> None:
 
 
 def test_file_of_a_plain_client_is_not_stored() -> None:
-    """There is nobody to own it."""
+    """It would have no owner."""
     result = answer([{"type": "blob", "data": NOTE}])
 
     assert "not a chat of Open WebUI" in str(result.output)

@@ -21,7 +21,7 @@ from gpt5_agent.tools.host_calls import HostToolNames
     ],
 )
 def test_own_name_of_a_tool_that_the_host_renamed(name: str, own: set[str]) -> None:
-    """The id may stand in front several times, and the name may begin like it."""
+    """The id may be in front several times, and the name may begin like it."""
     ids = frozenset({"files", "my_files", "server"})
 
     names = set(HostToolNames(mcp_ids=ids).other_names(name))
@@ -34,7 +34,7 @@ def test_own_name_of_a_tool_that_the_host_renamed(name: str, own: set[str]) -> N
     "ids", [{"files"}, {"files", "delete"}], ids=["alone", "beside another id"]
 )
 def test_longer_name_that_a_tool_had(ids: set[str]) -> None:
-    """In a chat with two tools of that name; a user can name any id beside it.
+    """In a chat with two tools of that name; a user can name any id next to it.
 
     Tools of MCP servers always have the longer name.
     """

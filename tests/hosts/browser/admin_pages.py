@@ -45,12 +45,12 @@ class AdminPages:
         await self.page.get_by_placeholder("Search Functions").wait_for()
 
     async def open_create_menu(self) -> None:
-        """The small arrow beside Create."""
+        """The small arrow next to Create."""
         await self.page.get_by_label("Open create menu").click()
         await self.page.get_by_role("button", name="Import JSON").wait_for()
 
     async def choose_functions(self, file: Path) -> None:
-        """Import JSON in the menu beside Create, as far as the question."""
+        """Import JSON in the menu next to Create, as far as the question."""
         await self.open_create_menu()
         async with self.page.expect_file_chooser() as chosen:
             await self.page.get_by_role("button", name="Import JSON").click()
@@ -80,7 +80,7 @@ class AdminPages:
         await self.page.get_by_text("Function updated successfully").wait_for()
 
     async def roll_back(self) -> None:
-        """Take the version before this one, behind Production above the open source."""
+        """Take the version before this one, under Production above the open source."""
         await self.page.get_by_label("Select version").click()
         await self.page.get_by_role("menuitemradio").nth(1).click()
         await self.page.get_by_role("button", name="Set as Production").click()
@@ -92,7 +92,7 @@ class AdminPages:
         return self.page.locator("div.group").filter(has=link)
 
     async def open_valves(self, function_id: str) -> Locator:
-        """The dialog behind the gear of a function."""
+        """The dialog that the gear of a function opens."""
         await self.row(function_id).get_by_label("Valves").click()
         dialog = self.page.locator("[role=dialog]").last
         await dialog.get_by_role("button", name="Save").wait_for()

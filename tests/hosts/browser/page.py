@@ -126,7 +126,7 @@ class ChatPage:
         await self.page.wait_for_selector("#chat-input")
 
     async def choose_model(self, name: str) -> None:
-        """In the menu beside the chat input, where models go by their names."""
+        """In the menu next to the chat input, where models go by their names."""
         await self.page.locator("#model-selector-model-button").click()
         # The menu draws only what fits; typing narrows it down.
         await self.page.keyboard.type(name)
@@ -170,7 +170,7 @@ class ChatPage:
         """Type, press Enter, then wait for the answer to be complete.
 
         The page can be typed in before its socket is connected. A question that is sent
-        then belongs to no session, and the host has nobody to ask for an approval.
+        then belongs to no session, and the host has no one to ask for an approval.
 
         The page takes answers off the screen out of the document, so the new one is
         told by its id, not by its number.

@@ -9,13 +9,13 @@ from hosts.browser.page import ChatPage
 
 
 async def open_user_valves(chat: ChatPage) -> Locator:
-    """Open a person's valves with the button beside the chat input."""
+    """Open a person's valves with the button next to the chat input."""
     await chat.page.locator('button[aria-label="Valves"]').last.click()
     return await _opened(chat)
 
 
 async def open_admin_valves(chat: ChatPage, function_id: str) -> Locator:
-    """Open a function's valves in the admin panel, with the gear beside it."""
+    """Open a function's valves in the admin panel, with the gear next to it."""
     page = chat.page
     await page.goto(f"{chat.user.url}/admin/functions")
     await page.get_by_placeholder("Search Functions").fill(function_id)
@@ -33,7 +33,7 @@ async def _opened(chat: ChatPage) -> Locator:
 
 
 async def fill_user_valves(chat: ChatPage, values: Mapping[str, str | bool]) -> None:
-    """Set a person's valves with the button beside the chat input, by their labels."""
+    """Set a person's valves with the button next to the chat input, by their labels."""
     await fill_open_user_valves(chat, await open_user_valves(chat), values)
 
 

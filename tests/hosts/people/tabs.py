@@ -188,7 +188,7 @@ class Tab:
     async def begin_each(
         self, models: Sequence[str], text: str, **more: Any
     ) -> list[Turn]:
-        """Ask several models at once, whose answers then stand side by side."""
+        """Ask several models at once, whose answers are then side by side."""
         question = await self._placed(Question(models[0], text, **more))
         sender = Sender(self.session_id, self.user.id, self.user.name)
         answers = {str(uuid.uuid4()): model for model in models}

@@ -223,7 +223,7 @@ async def make_group(admin: User, name: str, *members: User) -> str:
 
 @asynccontextmanager
 async def new_user(admin: User) -> AsyncIterator[User]:
-    """Somebody whom nobody has met before."""
+    """Somebody new."""
     address = f"{uuid4().hex}@example.com"
     async with await admin.add_user(address, "stranger") as added:
         yield added
@@ -235,7 +235,7 @@ async def settings_changed(
 ) -> AsyncIterator[None]:
     """Other settings of the server for a while.
 
-    `update` is what the path of the change has behind that of the settings.
+    `update` is what the path of the change has after that of the settings.
     """
     before = await admin.call("GET", path)
     await admin.call("POST", path + update, {**before, **changes})

@@ -114,7 +114,7 @@ async def use_a_chat() -> dict[str, Any]:
 
 
 def chat_row() -> dict[str, Any]:
-    """A chat of two messages that nobody has touched for long."""
+    """A chat of two messages that no one has touched for long."""
     messages: dict[str, Any] = {
         "q": {"id": "q", "role": "user", "content": "Why?", "parentId": None},
         "a": {"id": "a", "role": "assistant", "content": "So.", "parentId": "q"},

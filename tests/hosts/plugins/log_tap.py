@@ -2,10 +2,10 @@
 title: Log tap
 version: 0.1.0
 
-Writes every line of our pipe's logger into a file beside the server's database.
+Writes every line of our pipe's logger into a file next to the server's database.
 
 Open WebUI itself drops what is below its GLOBAL_LOG_LEVEL; at DEBUG it would write
-prompts of its own accord, so that nobody could tell who wrote them.
+prompts of its own accord, so that no one could tell who wrote them.
 """
 
 import logging

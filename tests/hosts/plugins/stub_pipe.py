@@ -43,7 +43,7 @@ class Pipe:
     async def tool_round(
         self, body: dict[str, Any], arguments: str
     ) -> AsyncIterator[dict[str, Any]]:
-        # Open WebUI puts a picture of the tool behind its output, as a user's message.
+        # Open WebUI puts a picture of the tool after its output, as a user's message.
         returned = [
             message for message in body["messages"] if message["role"] == "tool"
         ]

@@ -41,7 +41,7 @@ class BootError(RuntimeError):
 
 
 def free_port() -> int:
-    """A port of 127.0.0.1 that nobody listens on, nor will before it is used."""
+    """A port of 127.0.0.1 that no one listens on, nor will before it is used."""
     while True:
         port = random.choice(_PORTS)
         with socket.socket() as probe, contextlib.suppress(OSError):

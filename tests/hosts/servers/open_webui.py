@@ -57,7 +57,7 @@ class OpenWebUI:
     ) -> None:
         self.python = python or host_python(version)
         self.port = port or free_port()
-        # The host imports from the folder above: a folder that nobody else writes to.
+        # The host imports from the folder above: a folder that nothing else writes to.
         self.home = home or Path(tempfile.mkdtemp(prefix="open-webui-")) / "server"
         self._temporary = home is None
         self._extra = dict(env or {})

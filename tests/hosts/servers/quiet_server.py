@@ -1,6 +1,6 @@
 """Runs an ASGI application on this machine, and leaves nothing of it in the loop.
 
-What stays there would go on beside all later tests.
+What stays there would go on during all later tests.
 """
 
 import asyncio

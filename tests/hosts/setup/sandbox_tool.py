@@ -69,7 +69,7 @@ async def use(
     """Let the model call a tool with these arguments."""
     body = calling(tool, SANDBOX_ID)
     if files:
-        body["files"] = files  # the page names them beside those of the message
+        body["files"] = files  # the page names them next to those of the message
         more["files"] = files
     return await tab.send(MODEL, f"sim:tool {json.dumps(arguments)}", body=body, **more)
 

@@ -49,7 +49,7 @@ NESTED: Schema = {
     ],
 )
 def test_argument_error_names_the_field(arguments: Any, complaint: str) -> None:
-    """Each is a sentence with the place, of what the model can change."""
+    """Each is a message with the place, of what the model can change."""
     error = argument_error(arguments, NESTED)
     assert error is not None
     assert complaint in error

@@ -1,4 +1,4 @@
-"""Servers without measure: the run ends with a sentence, and its text is kept."""
+"""Servers without measure: the run ends with a message, and its text is kept."""
 
 import pytest
 from aiohttp import web

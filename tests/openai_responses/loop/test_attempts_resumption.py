@@ -370,7 +370,7 @@ async def test_total_limit_ends_the_response_with_the_answer(
 async def test_a_response_that_is_gone(
     connections: Connections, sim: Simulator
 ) -> None:
-    """The text stays, the sentence says so; there is nothing to cancel."""
+    """The text stays, the message says so; there is nothing to cancel."""
     request = background("sim:chat,drop=60,gone")
     events = await report(connections, simulated(sim), request, PATIENT)
     ending = end_of(events).ending
@@ -447,7 +447,7 @@ def created(response: object = None, **fields: object) -> wire.Event:
 async def paths_after(
     connections: Connections, *events: wire.Event, end: bytes = b""
 ) -> list[str]:
-    """Return what is requested when a connection breaks behind these events."""
+    """Return what is requested when a connection breaks after these events."""
     broken = breaking(wire.on_the_wire(*events) + end)
     async with Upstream(in_turn(broken, WHOLE)) as upstream:
         await report(connections, upstream.endpoint, background("Hi"), PATIENT)
@@ -483,7 +483,7 @@ BASE64_ID = "resp_bGl0ZWxsbTo9-_=="
 async def test_broken_response_is_asked_for_by_id_and_last_number(
     connections: Connections, events: wire.Events, end: bytes, path: str
 ) -> None:
-    """Without numbers nobody could say where to go on: the response is asked for."""
+    """Without numbers it is unknown where to go on: the response is asked for."""
     asked = await paths_after(connections, *events, end=end)
     assert asked[0] == f"/v1/responses/{path}"
     assert len(asked) == 1 or "?" in path
@@ -522,7 +522,7 @@ async def test_response_without_an_id_for_a_path_is_not_asked_for(
 
 
 async def test_the_version_that_azure_wants(connections: Connections) -> None:
-    """What BASE_URL asks for stands behind what we ask for."""
+    """What BASE_URL asks for comes after what we ask for."""
     stream = _transcript("background-drop.sse")
     rest = streaming(_transcript("resumed/background-drop.sse"))
     async with Upstream(in_turn(breaking(stream), rest)) as upstream:
@@ -582,7 +582,7 @@ async def test_should_retry_header_overrides_the_status(
 
 
 async def test_unreachable_server_is_retried(connections: Connections) -> None:
-    """Where nobody listens, nothing can have begun."""
+    """Where no server listens, nothing can have begun."""
     endpoint = Endpoint(f"http://127.0.0.1:{free_port()}/v1", "sk-upstream-1")
     events = await report(connections, endpoint, background("Hi"), HASTY)
     assert len(notes_of(events)) == 1

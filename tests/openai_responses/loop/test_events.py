@@ -62,7 +62,7 @@ _EVENTS = st.lists(
 
 @given(events=_EVENTS)
 def test_joining_loses_nothing(events: list[RunEvent]) -> None:
-    """The same text stands at each place, and joining again changes nothing."""
+    """The same text is at each place, and joining again changes nothing."""
     once = joined(events)
     assert joined(once) == once
     assert grown_texts(once) == grown_texts(events)

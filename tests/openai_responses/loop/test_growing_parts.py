@@ -22,7 +22,7 @@ def end_of_many_parts(count: int, begun: str, ended: str) -> int:
 
 @pytest.mark.parametrize("ended", ["y", "x", "xy"])
 def test_many_ends_take_linear_work(ended: str) -> None:
-    """A text that contradicts its delta, repeats it, and goes on behind it."""
+    """A text that contradicts its delta, repeats it, and goes on after it."""
     once, twice = (end_of_many_parts(count, "x", ended) for count in (300, 600))
 
     assert twice < 2.5 * once

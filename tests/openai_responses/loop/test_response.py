@@ -95,7 +95,7 @@ def test_encrypted_content_is_that_of_the_item_that_ended() -> None:
 
 
 def test_ended_items_are_the_wires_own() -> None:
-    """What nobody knows of an item is kept, in its order."""
+    """Unknown fields of an item are kept, in its order."""
     item: Item = {"zeta": None, "type": "program", "alpha": {"b": [1]}, "id": "x"}
     turn = ResponseState()
     reported(turn, wire.done(item))
@@ -179,7 +179,7 @@ def test_two_parts_of_a_message() -> None:
 
 
 def test_empty_delta_reports_no_event() -> None:
-    """Nothing is said about nothing."""
+    """Nothing was added, so nothing is reported."""
     assert log(wire.added(wire.message_item()), wire.text_delta("")) == [
         "0 started message"
     ]
@@ -207,7 +207,7 @@ def test_interleaved_calls_keep_their_own_arguments() -> None:
 
 
 def test_citations_and_sketches_of_an_open_item_are_told() -> None:
-    """With its place in the run; of others nobody could be told what they belong to."""
+    """With its place in the run; of others it could not be told what they belong to."""
     note = {"type": "url_citation", "url": "https://a.example"}
     cited = {
         "type": "response.output_text.annotation.added",
@@ -312,7 +312,7 @@ def test_message_that_is_announced_late() -> None:
 
 
 def test_thoughts_that_are_never_announced() -> None:
-    """They open a reasoning item, and the text behind them a message."""
+    """They open a reasoning item, and the text after them a message."""
     thought = wire.reasoning_text("hm")[1]
     assert log(thought, wire.text_delta("Hello")) == [
         "0 started reasoning",
@@ -384,7 +384,7 @@ def test_incomplete_response_keeps_its_output_and_reason(reason: str) -> None:
 
 @pytest.mark.parametrize("details", [None, {}, {"reason": None}, {"reason": 7}, "x"])
 def test_incomplete_without_a_reason(details: object) -> None:
-    """There is a sentence all the same."""
+    """There is a message all the same."""
     turn = ResponseState()
     reported(turn, wire.ended("incomplete", incomplete_details=details))
     assert turn.ending
@@ -572,7 +572,7 @@ def test_events_of_an_ended_item(late: int) -> None:
 
 
 def test_item_announced_twice() -> None:
-    """It starts once."""
+    """A repeated announcement does not start the item again."""
     first, *rest = wire.message("Hello")
     assert log(first, first, *rest).count("0 started message") == 1
 
@@ -656,7 +656,7 @@ def test_error_event_is_a_refusal(error: wire.Event) -> None:
 
 @pytest.mark.parametrize("status", ["completed", "incomplete", "failed", "cancelled"])
 def test_failed_response_is_a_refusal(status: str) -> None:
-    """No other ending is one."""
+    """Only a failed one can be repaired or sent again."""
     turn = ResponseState()
     reported(turn, wire.ended(status, error={"code": "server_error", "message": "x"}))
     assert (turn.refusal is not None) == (status == "failed")

@@ -81,7 +81,7 @@ def test_sealed_reasoning_that_nothing_ends_does_not_go_back() -> None:
 
 
 def test_plain_reasoning_that_nothing_ends_goes_back() -> None:
-    """Its server never encrypts."""
+    """A server that never encrypts sends its thought in no other form."""
     begun, *grown, _ = wire.reasoning(["hm"])
     begun = {**begun, "item": {**begun["item"], "encrypted_content": None}}
 
@@ -162,7 +162,7 @@ def test_end_without_a_body_of_a_response_that_brought_nothing(body: str) -> Non
 def test_custom_call_of_a_declared_tool_is_ours(
     names: tuple[str, ...] | None, is_ours: bool
 ) -> None:
-    """Also if its name is spelled in another way, or nobody knows the tools."""
+    """Also if its name is spelled in another way, or the tools are unknown."""
     state = ResponseState(tool_names=names)
     for event in EventStreamDecoder().feed(stream_of("server-run-custom-call")):
         state.feed(parse_event(event))
@@ -192,7 +192,7 @@ def shown_of(*events: wire.Event) -> list[str]:
 
 
 def test_repeated_message_is_hidden() -> None:
-    """A third one, too."""
+    """However often a server repeats it, it is shown once."""
     third = wire.message("One.", at=2, phase="final_answer")
     lines = shown_of(*ONE, *TWICE, *third)
     assert lines == [

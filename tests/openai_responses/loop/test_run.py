@@ -139,7 +139,7 @@ async def test_request_that_is_not_streamed(
 async def test_each_scenario_has_its_ending(
     connections: Connections, sim: Simulator, spec: str, kind: str, code: str | None
 ) -> None:
-    """Every way to end is told, with a sentence unless all went well."""
+    """Every way to end is told, with a message unless all went well."""
     tools = [
         {"type": "function", "name": "get_weather", "parameters": None, "strict": False}
     ]
@@ -296,7 +296,7 @@ def error_body(**fields: str) -> str:
 async def test_refusal_ends_the_run_with_a_message(
     connections: Connections, answer: Answerer, words: str
 ) -> None:
-    """A refusal is an ending, with a sentence that holds nothing of the server."""
+    """A refusal is an ending; its message holds nothing of the server."""
     events = await report_of(connections, answer)
     assert log_of(events) == ["run refused"]
     assert words in end_of(events).ending.sentence

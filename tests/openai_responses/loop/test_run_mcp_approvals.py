@@ -157,7 +157,7 @@ def _run_unasked(request: Mapping[str, Any]) -> Approval:
 async def test_rules_come_before_people(
     connections: Connections, sim: Simulator, approver: Approver, words: str | None
 ) -> None:
-    """By the name of the card; with no rule and nobody to ask it is a no."""
+    """By the name of the card; with no rule and no one to ask it is a no."""
     toolset = Toolset(MemoryTools(), approver)
     await report_with_tools(
         connections, simulated(sim), offering("sim:mcp-approval"), toolset

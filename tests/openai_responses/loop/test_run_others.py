@@ -77,7 +77,7 @@ async def events_of(
 
 
 def assert_is_sound(events: list[RunEvent]) -> None:
-    """Items begin once, end once, stand at their places, and were shown as they are."""
+    """Items begin once, end once, are at their places, and were shown as they are."""
     output = end_of(events).output
     texts = grown_texts(events)
     begun = [event.output_index for event in events if isinstance(event, ItemAdded)]

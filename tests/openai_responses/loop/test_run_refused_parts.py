@@ -111,7 +111,7 @@ async def test_refused_part_is_found_in_every_form(
 async def test_refusal_inside_of_a_stream(
     connections: Connections, sim: Simulator, delivery: str
 ) -> None:
-    """Behind `created`, where nothing was shown."""
+    """After `created`, where nothing was shown."""
     sim.faults.append(replace(REFUSED["search"], delivery=delivery))
     events = await report(connections, simulated(sim), asking(), limits())
     assert log_of(events)[-1] == "run completed"

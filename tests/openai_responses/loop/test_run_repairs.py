@@ -323,7 +323,7 @@ async def test_repairs_of_one_response_hold_for_the_next(
 
 
 async def test_nothing_to_leave_out(connections: Connections) -> None:
-    """A refusal of what was not sent stands."""
+    """A refusal of what was not sent is final."""
     answer = in_turn(refusing(**REFUSALS["LeaveOutReasoning"]), OK)
     async with Upstream(answer) as upstream:
         events = await report(connections, upstream.endpoint, asking(), TWICE)

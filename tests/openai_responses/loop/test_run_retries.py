@@ -86,7 +86,7 @@ async def test_trouble_that_passes(
 async def test_trouble_that_lasts(
     connections: Connections, sim: Simulator, retries: int
 ) -> None:
-    """As many attempts as the limit says, and then the sentence."""
+    """As many attempts as the limit says, and then the message."""
     request = asking("sim:503,retry-after-ms=1")
     events = await report(connections, simulated(sim), request, limits(retries))
     assert len(sim.requests) == retries + 1
@@ -215,7 +215,7 @@ async def test_wait_of_the_server_is_kept(
 async def test_long_retry_after_ends_the_run(
     connections: Connections, headers: dict[str, str]
 ) -> None:
-    """Nobody looks at a chat for that long: it ends."""
+    """No one looks at a chat for that long: it ends."""
     async with Upstream(replying("", 429, headers=headers)) as upstream:
         events = await report(connections, upstream.endpoint, within=TWICE)
         assert len(upstream.requests) == 1
@@ -320,7 +320,7 @@ async def test_server_that_is_being_started(connections: Connections) -> None:
 async def test_unreachable_server_is_retried_then_named(
     connections: Connections,
 ) -> None:
-    """Still nobody: the sentence names the server."""
+    """It stays unreachable: the message names the server."""
     endpoint = Endpoint(f"http://127.0.0.1:{free_port()}/v1", KEY)
     events = await report(connections, endpoint, within=TWICE)
     assert log_of(events) == [f"noted: {SILENT} {SOON}", "run unreachable"]
@@ -602,7 +602,7 @@ async def test_error_as_first_event_is_retried_then_shown(
 
 
 async def test_server_that_stays_silent_is_a_timeout(connections: Connections) -> None:
-    """The sentence says what it is."""
+    """The message says what it is."""
     async with Upstream(silence) as upstream:
         within = limits(retries=1, first_event=0.1)
         events = await report(connections, upstream.endpoint, within=within)
@@ -611,7 +611,7 @@ async def test_server_that_stays_silent_is_a_timeout(connections: Connections) -
 
 
 async def test_settings_that_cannot_be_used(connections: Connections) -> None:
-    """What nobody was asked is not asked again."""
+    """What was never sent is not sent again."""
     events = await report(connections, Endpoint("nowhere", KEY), within=TWICE)
     assert log_of(events) == ["run invalid"]
 
@@ -649,7 +649,7 @@ async def test_server_that_loads_its_model_is_waited_for(
 async def test_server_that_goes_on_loading_is_named_so(
     connections: Connections, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not as overload."""
+    """A 503 usually means overload; this one does not."""
     monkeypatch.setattr("openai_responses.retries._MOST_LOADING", 0.03)
     events = await report_of(connections, replying(LOADS, 503), QUICK)
 

@@ -73,7 +73,7 @@ SIGNS_OF_LIFE = {
 async def test_any_sign_of_life_ends_a_silence(
     connections: Connections, sign: str, before: bytes
 ) -> None:
-    """A server that reads or thinks for long is not cut off, by no limit nobody set."""
+    """A server that reads or thinks for long is cut off by no limit that no one set."""
     answer = ticking(SIGNS_OF_LIFE[sign], int(3 * IDLE / TICK), before)
     within = limits(retries=1, first_event=IDLE, idle=IDLE)
     async with Upstream(answer) as upstream:
@@ -152,7 +152,7 @@ async def test_total_limit_ends_mere_signs_of_life(
 
 
 async def test_silence_in_the_middle(connections: Connections) -> None:
-    """What was shown stays."""
+    """The text that was shown stays, and the message says so."""
     async with asyncio.timeout(60):
         within = limits(retries=1, idle=0.1)
         events = await report_of(connections, stalling(BEGUN), within)
@@ -181,7 +181,7 @@ async def half_a_json_body(request: web.Request) -> web.StreamResponse:
 async def test_silence_before_the_first_event(
     connections: Connections, answer: Answerer
 ) -> None:
-    """Its limit is another one."""
+    """Before the first event `first_event` holds, not `idle`."""
     within = limits(first_event=0.1, idle=60.0)
     async with asyncio.timeout(60):
         events = await report_of(connections, answer, within)
@@ -189,7 +189,7 @@ async def test_silence_before_the_first_event(
 
 
 async def test_server_is_left(connections: Connections) -> None:
-    """Nobody computes an answer that nobody waits for."""
+    """An answer that no one waits for is not computed."""
     async with Upstream(stalling(BEGUN)) as upstream, asyncio.timeout(60):
         await report(connections, upstream.endpoint, within=limits(idle=0.05))
         await upstream.left.wait()

@@ -103,7 +103,7 @@ def assert_prefixes(sim: Simulator, *, with_reasoning: bool = True) -> None:
 
 
 def assert_all_answered(ended: RunDone) -> None:
-    """Each call of a run has one output, behind it, of its kind."""
+    """Each call of a run has one output, after it, of its kind."""
     calls = [item["call_id"] for item in ended.output if is_call(item)]
     given = [item["call_id"] for item in ended.output if is_call_output(item)]
     assert given == calls

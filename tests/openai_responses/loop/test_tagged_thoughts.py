@@ -233,7 +233,7 @@ def test_thoughts_that_are_not_kept_leave_nothing() -> None:
 
 
 def test_other_items_keep_their_order() -> None:
-    """A thought moves those behind it; a message without one moves nothing."""
+    """A thought moves those after it; a message without one moves nothing."""
     tagged = TaggedThoughts(0, THOUGHT_TAGS)
     items = [reasoning("1"), message("2", "<think>Hm.</think>Rain."), call("3")]
     silent = message("4", "")
@@ -327,7 +327,7 @@ def test_citations_keep_their_words() -> None:
 
 
 def test_a_message_with_a_text_as_content_and_one_with_more_parts() -> None:
-    """The form of other servers; what stands behind the first part stays."""
+    """The form of other servers; what comes after the first part stays."""
     tagged = TaggedThoughts(0, THOUGHT_TAGS)
     short: Item = {"type": "message", "content": "<think>Hm.</think>Rain."}
     more = message("1", "<think>Hm.</think>")
@@ -550,7 +550,7 @@ def test_blanks_without_an_end_are_not_held() -> None:
 def test_messages_without_words_are_looked_at_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Many of them, and many calls behind them: the work is their sum."""
+    """Many of them, and many calls after them: the work is their sum."""
     tagged = TaggedThoughts(0, THOUGHT_TAGS)
     for index in range(300):
         tagged.feed(ItemAdded(index, {**message(str(index), ""), "content": []}))

@@ -80,7 +80,7 @@ async def test_rule_for_another_name_of_a_tool(
 async def test_strictest_rule_that_may_be_meant(
     rules: ApprovalRules, rule: Approval
 ) -> None:
-    """Of a name that was cut, nobody knows which rule is about it."""
+    """Of a name that was cut, it is unknown which rule is about it."""
     approver = Approver(rules, may_match=lambda name, _: name == "cut_name")
 
     assert approver.rule_for("cut_name") == rule

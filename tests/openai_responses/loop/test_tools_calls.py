@@ -94,7 +94,7 @@ def test_tool_gets_its_arguments_and_the_model_its_output(arguments: str) -> Non
 
 @pytest.mark.parametrize("arguments", ["", " \n", "{}", None])
 def test_no_arguments_are_an_empty_object(arguments: str | None) -> None:
-    """For tools that need none."""
+    """A model may send an empty text for a tool that needs none."""
     tools = MemoryTools(now=lambda _: weather({"city": "x"}))
     tools.schemas["now"] = {"type": "object", "properties": {}}
 
@@ -248,7 +248,7 @@ class WordlessError(Exception):
 
 @pytest.mark.parametrize("error", [ValueError, KeyError, WordlessError])
 def test_exception_without_a_text_is_told_by_its_type(error: type[Exception]) -> None:
-    """The run goes on."""
+    """An empty error would tell the model nothing."""
 
     async def bad(_: Json) -> str:
         raise error
@@ -491,7 +491,7 @@ def test_time_of_a_batch_stands_still_while_a_person_is_asked() -> None:
 def test_question_to_a_person_has_no_limit_and_takes_no_place(
     places: tuple[int, ...],
 ) -> None:
-    """The tools beside it keep theirs: all of them end, however long it takes."""
+    """The tools next to it keep theirs: all of them end, however long it takes."""
 
     async def ask_user(_: Json) -> str:
         await asyncio.sleep(86_400)
@@ -673,7 +673,7 @@ def test_long_text_keeps_its_head_and_its_tail(text: str, characters: int) -> No
 
 
 def test_output_is_capped_in_every_part() -> None:
-    """Pictures stay whole, and so does what is shown beside."""
+    """Pictures stay whole, and so does what is shown with it."""
     picture = {"type": "input_image", "image_url": "data:" + "x" * 5_000}
 
     class Pictures(MemoryTools):

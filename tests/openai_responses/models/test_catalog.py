@@ -95,7 +95,7 @@ def test_catalog_has_the_models_of_its_sources() -> None:
 
 
 def test_every_source_is_dated() -> None:
-    """Each fact stands under a source, and each source has a title and a day."""
+    """Each fact is under a source, and each source has a title and a day."""
     models = (*FACTS["models"].values(), *FACTS["retired"].values())
     used = {source for facts in models for source in facts}
     for names in (FACTS["aliases"], FACTS["served_as"]):

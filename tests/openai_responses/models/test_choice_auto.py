@@ -60,7 +60,7 @@ def test_first_question_or_earlier_answer_decides(
 
 
 def test_fallback_is_what_the_alias_names_elsewhere() -> None:
-    """Where nobody chooses, the large model answers."""
+    """Where no one chooses, the large model answers."""
     assert resolve_model("gpt-5-auto").id == LARGE
 
 

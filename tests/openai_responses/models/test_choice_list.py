@@ -1,4 +1,4 @@
-"""Which models are offered when nobody listed them."""
+"""Which models are offered when none are listed."""
 
 import pytest
 

@@ -53,7 +53,7 @@ def test_a_model_without_a_date(shutdown: str | None) -> None:
 
 @pytest.mark.parametrize("name", ["gpt-5-pro", "o3-pro", "gpt-5-pro-2025-10-06"])
 def test_the_successor_of_a_pro_model_has_the_mode(name: str) -> None:
-    """As OpenAI's page of deprecations says it; nobody finds it by the name."""
+    """As OpenAI's page of deprecations says it; its name does not tell it."""
     model = resolve_model(name)
     notice = retirement_notice(model, date(2026, 12, 1), model)
     assert notice == (

@@ -43,5 +43,5 @@ def test_other_names_are_their_own(name: str) -> None:
     ],
 )
 def test_budget_is_for_reasoning_models_from_gpt_5_on(name: str, takes: bool) -> None:
-    """OpenAI's changelog of 2026-05-11."""
+    """Source: OpenAI's changelog of 2026-05-11."""
     assert takes_search_budget(resolve_model(name)) == takes

@@ -58,7 +58,7 @@ def test_an_unknown_price_makes_the_cost_unknown(prices: ModelPrices | None) -> 
 
 
 def test_searches_and_containers_have_a_fee() -> None:
-    """A container once, however often code runs in it; of file search nobody knows."""
+    """A container once, however often code runs in it; of file search it is unknown."""
     output: list[Item] = [
         {"type": "web_search_call"},
         {"type": "web_search_call"},

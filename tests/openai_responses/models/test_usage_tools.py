@@ -161,7 +161,7 @@ def test_a_picture_is_never_free(images: ImageTokens | None) -> None:
 
 
 def test_a_picture_that_failed_costs_nothing() -> None:
-    """Nothing was drawn."""
+    """Nothing was drawn, so nothing is billed."""
     failed: Item = {"type": "image_generation_call", "status": "failed"}
     assert cost(failed) == Cost(0)
 

@@ -344,7 +344,7 @@ def repairs_in_turn(failure: Failure, **fields: Any) -> list[Repair]:
 
 
 def test_unknown_refusal_is_met_with_plain_words_at_the_end() -> None:
-    """After three repairs, or if nothing is named; then the refusal stands."""
+    """After three repairs, or if nothing is named; then the refusal is final."""
     strange = Failure(422, words("It cannot be."))
     assert repairs_in_turn(strange) == [PlainItems(LAST), WordsAlone(LAST)]
     assert repairs_in_turn(strange, input=[USER]) == []
@@ -466,7 +466,7 @@ def test_stream_that_cannot_be_read_says_nothing_about_others() -> None:
 
 
 def test_subject_combines_index_and_name() -> None:
-    """Nobody can count the items of a request in a log."""
+    """No one can count the items of a request in a log."""
     sent = asking().sent()
     assert named_subject(sent, ApiError(param="input[5].id")).endswith(
         "(web_search_call):"
@@ -511,7 +511,7 @@ def test_plain_words_of_a_later_turn() -> None:
 
 
 def test_items_that_were_appended_become_fields() -> None:
-    """Whatever names them."""
+    """Whether a place or the words of the refusal name the item."""
     update = {"type": "configuration_update", "reasoning": {"effort": "low"}}
     items = [USER, update, USER]
     for error in (

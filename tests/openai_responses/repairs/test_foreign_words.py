@@ -170,7 +170,7 @@ TEMPLATES = (
 
 
 def shown_form(word: str, location: str) -> str:
-    """Return the text that a server shows of what stands at a place."""
+    """Return the text that a server shows of what is at a place."""
     return f"https://x.example/{word}" if location.endswith("address") else word
 
 
@@ -251,7 +251,7 @@ def test_quoted_user_text_repairs_no_guard_and_no_other_user(
 
 
 def test_servers_own_words_are_believed_beside_foreign_ones() -> None:
-    """A user who writes about one place hides another one of nobody."""
+    """A user who writes about one place hides no other place."""
     sent = sent_request(build_body("tools[0].allowed_tools", "text"), ())
     words = "Invalid 'input[1].arguments': see 'tools[0].allowed_tools'."
     location = Refusal(ApiError(message=words), sent).place
@@ -263,7 +263,7 @@ def test_servers_own_words_are_believed_beside_foreign_ones() -> None:
     "key", ["tools", "x tools", "x 'tools", "x 'tools[", "x 'tools[0", "/tools"]
 )
 def test_path_that_the_server_completes_is_not_believed(key: str) -> None:
-    """It writes dots in front of a key, and numbers behind it."""
+    """It writes dots in front of a key, and numbers after it."""
     sent = sent_request(build_body(key, "format"), ())
     rest = key.rpartition("tools")[2]
     number = "[0]"[len(rest) :]
@@ -281,7 +281,7 @@ def test_path_that_the_server_completes_is_not_believed(key: str) -> None:
     "wording", ["Unknown parameter: '{}'.", "Invalid value. See '{}'."]
 )
 def test_no_param_repairs_a_guard(path: str, code: str, wording: str) -> None:
-    """Also where the server itself names it: the refusal stands, or a tool goes whole."""
+    """Even where the server names it: the refusal stays, or all of a tool goes."""
     sent = sent_request(build_body("x", "text"), ())
     offered = [_without_strict(tool) for tool in sent.payload["tools"]]
     error = ApiError(code, None, path, wording.format(path))

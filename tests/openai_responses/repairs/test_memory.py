@@ -239,7 +239,7 @@ def test_refusal_that_follows_a_trial_judges_it(
 
 
 def test_two_pictures_have_the_same_refusal() -> None:
-    """Both have to go."""
+    """Both were replaced because of it, so both count as helpful."""
     trials = [Trial(SendAsText("a"), FIRST), Trial(SendAsText("b"), FIRST)]
 
     assert len(trials_that_helped(trials)) == 2

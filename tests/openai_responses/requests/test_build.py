@@ -43,7 +43,7 @@ def payload(
 
 
 def test_bare_request_stores_nothing_and_asks_for_reasoning() -> None:
-    """Nothing is stored, and reasoning is read again; nobody asked for more."""
+    """Nothing is stored, and reasoning is read again; no more was asked for."""
     assert payload() == {
         "model": DEEP,
         "input": ITEMS,
@@ -346,7 +346,7 @@ def test_items_are_sent_as_they_are() -> None:
 
 
 def test_request_without_an_item_is_refused() -> None:
-    """There is a sentence for a chat without a message."""
+    """There is a message for a chat without a message."""
     with pytest.raises(InvalidRequest, match="no message to answer"):
         build_request(resolve_model(DEEP), "Be brief.", [], {}, Settings())
 
@@ -384,7 +384,7 @@ def test_request_without_an_item_is_refused() -> None:
     ],
 )
 def test_value_that_no_api_takes(key: str, value: object, name: str) -> None:
-    """It is left out; the sentence names the setting and does not quote the value."""
+    """It is left out; the message names the setting and does not quote the value."""
     body: dict[str, Any] = {"reasoning_effort": "none", key: value}
     model = resolve_model(DEEP)
     built = build_request(model, "", ITEMS, body, Settings())

@@ -49,7 +49,7 @@ def test_parameters_unknown_to_the_api_are_named() -> None:
 def test_parameters_rejected_by_the_model_are_named(
     model: str, names: list[str]
 ) -> None:
-    """The rest is sent."""
+    """Only these are missing; all others are sent."""
     asked: dict[str, Any] = {
         "reasoning": {"effort": "high"},
         "reasoning_summary": "auto",

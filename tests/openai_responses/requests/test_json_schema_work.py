@@ -100,7 +100,7 @@ def work_of(walk: Callable[[Any], object], value: object) -> int:
 def test_twice_the_schema_is_twice_the_work(
     shape: Callable[[int], Schema], walk: Callable[[Schema], object]
 ) -> None:
-    """Not four times."""
+    """The work grows with the size, not with its square."""
     large = shape(800)
     once = work_of(walk, shape(400))
     twice = work_of(walk, large)

@@ -79,7 +79,7 @@ def test_no_other_word_is_bool_like(value: object) -> None:
 def test_formats_become_the_form_of_the_api(
     body: dict[str, Any], form: dict[str, Any] | None
 ) -> None:
-    """Chat Completions' form, and the two keys beside it, become the API's form.
+    """Chat Completions' form, and the two keys next to it, become the API's form.
 
     What does not say that it is strict says that it is not: the API would make it so.
     """
@@ -199,7 +199,7 @@ def test_the_apis_own_format_wins() -> None:
 def test_invalid_setting_is_left_out_and_named(
     body: dict[str, Any], named: str
 ) -> None:
-    """It is left out; one sentence names the setting and, where there are, its words."""
+    """It is left out; one message names the setting and, where there are, its words."""
     given, errors = read_parameters(body)
     assert given == {"reasoning": {}, "text": {}}
     (error,) = errors

@@ -66,7 +66,7 @@ def test_approval_keeps_the_id_that_names_it() -> None:
 
 
 def test_nulls_that_have_to_be_there_stay() -> None:
-    """Of code that printed nothing."""
+    """Code that printed nothing has `outputs: null`, which the API demands."""
     assert strip_for_replay(CODE)["outputs"] is None
 
 

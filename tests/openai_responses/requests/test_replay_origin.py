@@ -1,4 +1,4 @@
-"""Reasoning is read by those who made it, and by nobody else."""
+"""Reasoning is read by those who made it, and by no one else."""
 
 import pytest
 
@@ -69,7 +69,7 @@ NAMED = Endpoint(URL, KEY, organization="org-1")
 def test_keys_of_one_organization_read_each_others(
     maker: Endpoint, reader: Endpoint, readable: bool
 ) -> None:
-    """Without its name nobody knows whose a key is but the key."""
+    """Without its name only the key itself tells whose it is."""
     made = origin_at("gpt-5.2", maker)
     asked = origin_at("gpt-5.2", reader)
 

@@ -143,7 +143,7 @@ def test_remote_call_is_replayed_as_a_pair() -> None:
 
 
 def test_an_answer_that_was_not_acted_on_stays() -> None:
-    """The next response acts on it; outputs may stand beside it."""
+    """The next response acts on it; outputs may be next to it."""
     for answer in (YES, NO):
         fresh = [REQUEST, TOOL, answer, RAIN]
         assert drop_settled_approvals(fresh) == fresh

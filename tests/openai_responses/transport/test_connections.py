@@ -95,7 +95,7 @@ async def test_lone_surrogate_is_replaced(connections: Connections) -> None:
 
 
 async def test_leaving_early_closes_the_connection(connections: Connections) -> None:
-    """An answer that nobody reads is not computed any more."""
+    """An answer that no one reads is not computed any more."""
     async with Upstream(stalling(b": hello\n")) as upstream:
         async with post(connections, upstream.endpoint) as answer:
             assert await answer.is_stream()
@@ -317,7 +317,7 @@ BROKEN_CERTIFICATE = ssl.SSLCertVerificationError(1, "self-signed certificate")
 async def test_failures_that_no_server_can_make(
     connections: Connections, failure: Exception, words: str
 ) -> None:
-    """Names that nobody knows, untrusted certificates and silence have sentences."""
+    """Unknown names, untrusted certificates and silence have messages."""
     with aioresponses() as network:
         network.post(NOWHERE_URL, exception=failure)
         with pytest.raises(ConnectionFailed, match=words) as failed:
@@ -412,7 +412,7 @@ async def test_error_with_status_200(connections: Connections) -> None:
 async def test_each_form_of_an_error_with_status_200(
     connections: Connections, body: dict[str, object]
 ) -> None:
-    """As in a stream."""
+    """Such bodies are refusals, as they are in a stream."""
     async with Upstream(replying(json.dumps(body))) as upstream:
         with pytest.raises(ApiRefused) as refused:
             await ask(connections, upstream.endpoint)
@@ -427,7 +427,7 @@ async def test_each_form_of_an_error_with_status_200(
 async def test_drained_answer_frees_the_connection(
     connections: Connections, rest: Answerer, opened: int
 ) -> None:
-    """The rest is read for a moment; that it breaks or never ends matters to nobody."""
+    """The rest is read for a moment; that it breaks or never ends does not matter."""
     now = asyncio.get_running_loop().time
     async with Upstream(rest) as upstream:
         for _ in range(2):
@@ -488,7 +488,7 @@ async def test_what_is_asked_for_comes_with_200(
 async def test_bytes_before_a_broken_connection_are_kept(
     connections: Connections,
 ) -> None:
-    """What came is not lost, even if nobody had read it when the connection broke."""
+    """What came is not lost, even if no one had read it when the connection broke."""
     async with (
         asyncio.timeout(60),
         Upstream(breaking(b"data: 1\n\n")) as upstream,

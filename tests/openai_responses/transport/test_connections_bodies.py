@@ -232,7 +232,7 @@ async def test_packed_answer_is_read(
 async def test_packed_refusal_is_read(
     connections: Connections, packing: str, status: int
 ) -> None:
-    """Its code decides much."""
+    """Repairs and messages depend on its code."""
     content, headers = packed(ERROR, packing)
     answer = replying(content, status, "application/json", headers)
     async with Upstream(answer) as upstream:
@@ -295,7 +295,7 @@ async def test_packing_that_needs_a_package(
 async def test_packed_event_is_shown_as_soon_as_it_is_there(
     connections: Connections,
 ) -> None:
-    """A proxy flushes behind each event."""
+    """A proxy flushes after each event."""
     release = asyncio.Event()
     packer = zlib.compressobj(wbits=31)
 
@@ -366,7 +366,7 @@ async def test_body_that_is_damaged(
 async def test_reason_of_a_packed_stream_that_was_refused(
     connections: Connections,
 ) -> None:
-    """It comes behind the last event, perhaps in the same chunk."""
+    """It comes after the last event, perhaps in the same chunk."""
     first = wire.ended("failed", error=None)
     error = {"type": "error", "error": {"code": "content_filter", "message": "No"}}
     body = gzip.compress(wire.on_the_wire(first, error))
@@ -390,7 +390,7 @@ async def test_reason_of_a_packed_stream_that_was_refused(
 async def test_long_headers_of_a_proxy(
     connections: Connections, headers: list[tuple[str, str]], status: int
 ) -> None:
-    """Nobody reads them."""
+    """They are not read, so they must not end an answer."""
     given = dict(headers)
     body = WHOLE if status == 200 else ERROR
     async with Upstream(replying(body, status, headers=given)) as upstream:

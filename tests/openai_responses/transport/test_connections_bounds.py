@@ -40,7 +40,7 @@ def bomb(megabytes: int, piece: bytes) -> bytes:
 
 
 async def test_nothing_compressed_is_asked_for(connections: Connections) -> None:
-    """Of every path."""
+    """Neither for an answer nor for a file: what is packed could be of any size."""
     async with Upstream(replying('{"output": []}')) as upstream:
         await ask(connections, upstream.endpoint)
         await container_file(
@@ -91,7 +91,7 @@ async def test_packed_white_space_stops_at_its_limit(connections: Connections) -
 
 
 async def test_packed_refusal_stops_at_its_limit(connections: Connections) -> None:
-    """Its status says enough."""
+    """A bomb is not unpacked whole: the status alone names the ending."""
     packed = bomb(100, b'{"error": "')
     async with Upstream(replying(packed, 503, headers=GZIP)) as upstream:
         tracemalloc.start()
@@ -231,7 +231,7 @@ async def test_no_redirection_is_followed(
 async def test_redirected_cancellation_is_not_followed(
     connections: Connections,
 ) -> None:
-    """A request whose result nobody reads has the key, too."""
+    """A request whose result no one reads has the key, too."""
     async with Upstream(replying("{}")) as thief:
         async with Upstream(moved(thief.base_url, 307)) as upstream:
             connections.do_later(

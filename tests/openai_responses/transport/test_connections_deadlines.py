@@ -130,7 +130,7 @@ async def test_wait_within_the_total(total: float, wait: float, is_left: bool) -
 
 
 async def test_limit_that_passed() -> None:
-    """A wait ends at it."""
+    """The scope says that its limit ended the wait."""
     deadlines = Deadlines(Timeouts(first_event=0.0))
     scope = deadlines.scope()
     with pytest.raises(TimeoutError):

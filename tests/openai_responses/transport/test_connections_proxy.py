@@ -149,7 +149,7 @@ async def test_proxy_of_the_environment(
 async def test_proxy_of_the_environment_that_is_no_address(
     connections: Connections, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The sentence says where it stands: no setting is wrong."""
+    """The message says where it is: no setting is wrong."""
     monkeypatch.setenv("HTTP_PROXY", f"socks5://{CANARY}:1")
     async with Upstream(ANSWER) as upstream:
         events = await report(connections, through("", upstream.base_url))

@@ -25,7 +25,7 @@ def trusting(upstream: Upstream, **more: Any) -> Endpoint:
 
 @pytest.fixture(scope="module")
 def authority() -> trustme.CA:
-    """Return an authority that nobody else knows."""
+    """Return an authority that no one else knows."""
     return trustme.CA()
 
 
@@ -71,7 +71,7 @@ async def test_bundle_for_another_host(
 async def test_bundle_that_was_replaced(
     connections: Connections, authority: trustme.CA, tmp_path: Path
 ) -> None:
-    """The next request reads it anew: nobody restarts a server for a certificate."""
+    """The next request reads it anew: no one restarts a server for a certificate."""
     path = tmp_path / "ca.pem"
     bundle = bundle_of(trustme.CA(), path)
     async with Upstream(ANSWER, server_side(authority)) as upstream:

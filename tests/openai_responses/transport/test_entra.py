@@ -31,7 +31,7 @@ class Credential:
     failure = ""
 
     def __init__(self) -> None:
-        """Nobody has asked yet."""
+        """Start without having been asked."""
         self.asked: list[str] = []
 
     def get_token(self, *scopes: str) -> AccessToken:
@@ -133,6 +133,6 @@ async def test_missing_package_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 async def test_scope_of_each_cloud(address: str, cloud: str) -> None:
-    """By the server's name."""
+    """The server's name tells the cloud."""
     scope = f"https://cognitiveservices.azure.{cloud}/.default"
     assert entra_scope(Endpoint(address, "")) == scope

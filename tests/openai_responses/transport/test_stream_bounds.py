@@ -143,7 +143,7 @@ def test_usual_depth_is_read(wrap: str) -> None:
 
 
 def test_wide_json_is_not_deep() -> None:
-    """Many neighbors are no depth."""
+    """The limit is on nesting, not on the number of values."""
     assert len(load_json(json.dumps([[[]]] * 10_000))) == 10_000
 
 

@@ -128,7 +128,7 @@ def test_end_without_a_response(status: str, body: object) -> None:
 
 @pytest.mark.parametrize(("word", "made"), [("added", ItemAdded), ("done", ItemDone)])
 def test_items_stay_the_dicts_that_came(word: str, made: Any) -> None:
-    """With fields that nobody knows."""
+    """Unknown fields stay, too."""
     item = {**ITEM, "tomorrow": {"a": [1]}}
     event = typed(type=f"response.output_item.{word}", output_index=9, item=item)
     assert event == made(9, item)
@@ -200,7 +200,7 @@ def test_event_that_is_no_error(wire_event: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("kind", ["chat.completion", "chat.completion.chunk"])
 def test_event_of_chat_completions(kind: str) -> None:
-    """The address is that of another API; the sentence has nothing of the event."""
+    """The address is that of another API; the message has nothing of the event."""
     with pytest.raises(UnreadableAnswer) as other:
         typed(object=kind, id="canary", choices=[])
     assert other.value.fault.settings == ("base_url",)
@@ -223,7 +223,7 @@ def test_event_of_chat_completions(kind: str) -> None:
     ],
 )
 def test_kind_of_what_cannot_be_read(text: str, kind: str) -> None:
-    """A word of ours, whatever stands there."""
+    """A word of ours, whatever is there."""
     event = ServerSentEvent("", text)
     with pytest.raises(MalformedEvent):
         parse_event(event)
@@ -348,7 +348,7 @@ def test_any_text_is_an_event_or_malformed(text: str) -> None:
 
 @pytest.mark.parametrize("blank", [" ", "\t\n\r "])
 def test_blank_around_an_event(blank: str) -> None:
-    """What JSON lets stand around a value is no part of it; no other blank is."""
+    """What JSON allows around a value is no part of it; no other blank is."""
     text = '{"type": "response.queued"}'
 
     assert parse_event(ServerSentEvent("", blank + text + blank)) is None

@@ -159,7 +159,7 @@ def test_event_is_there_as_soon_as_its_bytes_are(window: int) -> None:
 
 @pytest.mark.parametrize("more", [-1, 0, 1, 2, 9])
 def test_whole_text_of_a_chunk_is_there(more: int) -> None:
-    """Also where a few bits stand for the rest of it, behind a full piece."""
+    """Also where a few bits stand for the rest of it, after a full piece."""
     text = b"x" * (_PIECE_BYTES + more)
     packer = zlib.compressobj(wbits=31)
     packed = packer.compress(text) + packer.flush(zlib.Z_SYNC_FLUSH)

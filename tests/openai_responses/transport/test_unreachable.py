@@ -237,7 +237,7 @@ async def test_real_proxy_that_refuses_the_tunnel(connections: Connections) -> N
 async def test_who_has_a_proxy_is_not_told_to_set_one(
     proxy: str | None, settings: tuple[str, ...]
 ) -> None:
-    """It found no way either."""
+    """The proxy did not help, so only the address can be wrong."""
     endpoint = Endpoint(ADDRESS, KEY)
 
     error = unreachable_error(connector_error(errno.EHOSTUNREACH), endpoint, proxy)

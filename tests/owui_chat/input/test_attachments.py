@@ -1,4 +1,4 @@
-"""Attachments stand at the messages they came with."""
+"""Attachments are at the messages they came with."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -68,7 +68,7 @@ def attached(parts: list[ChatPart], rows: Json, metadata: Json) -> dict[int, lis
     }
 
 
-# ----------------------------------------------------------------- where it stands
+# ----------------------------------------------------------------- where it is
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_broken_tree_ends_the_search(message_id: str) -> None:
 
 
 def test_chat_without_a_row_names_files_in_the_request() -> None:
-    """Those of earlier messages stand at the first, where they most often came."""
+    """Those of earlier messages are at the first, where they most often came."""
     knowledge = [{"type": "file", "id": "id of handbook.pdf"}]
     metadata = {
         "user_message": {"files": [pdf("b.pdf")]},
@@ -128,7 +128,7 @@ def test_chat_without_a_row_names_files_in_the_request() -> None:
     "metadata", [{}, {"user_message": None, "files": None, "model": None}]
 )
 def test_request_without_files_has_no_attachments(metadata: Json) -> None:
-    """Most have none."""
+    """Most requests have none, whatever form their metadata have."""
     assert attached(chat_of(1), {}, metadata) == {}
 
 
@@ -254,7 +254,7 @@ def test_earlier_message_does_not_stop_the_chat() -> None:
 
 
 def test_picture_of_the_host_is_not_asked() -> None:
-    """An instruction behind the question is no reason to stop."""
+    """An instruction after the question is no reason to stop."""
     parts: list[ChatPart] = [
         input_message("?"),
         input_message(image_part(BAD), role="developer"),
@@ -267,7 +267,7 @@ def test_picture_of_the_host_is_not_asked() -> None:
 
 
 def test_note_or_refusal() -> None:
-    """A part stays; a sentence depends on where it stands."""
+    """A part stays; a message depends on where it is."""
     assert part_or_note(text_part("x"), is_asked=True) == text_part("x")
     assert part_or_note("No.", is_asked=False) == text_part("[No.]")
     with pytest.raises(InvalidRequest, match=r"^No\.$"):

@@ -46,7 +46,7 @@ def test_image_type_is_corrected_from_its_bytes(kind: str, label: str) -> None:
 
 @pytest.mark.parametrize("url", ["https://example.com/a", "http://127.0.0.1/a.png"])
 def test_picture_on_the_web_stays_there(url: str) -> None:
-    """The API fetches it."""
+    """The API fetches it by its address."""
     assert readable_url(url) == url
 
 

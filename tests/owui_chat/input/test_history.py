@@ -66,7 +66,7 @@ def host_call(name: str) -> Item:
 
 
 def marked(ulid: str, text: str, kind: str = "items") -> AssistantText:
-    """An answer behind a marker."""
+    """An answer after a marker."""
     return AssistantText(format_marker(kind, ulid) + text)
 
 
@@ -135,7 +135,7 @@ def test_reasoning_goes_only_to_who_made_it(maker: Origin, is_sent: bool) -> Non
 
 
 def test_without_a_reader_no_reasoning_is_sent() -> None:
-    """Calls and phases are."""
+    """Texts and phases are sent as usual."""
     answered = {**message("1", "Hello."), "phase": "final_answer"}
     records = kept(A, reasoning("1"), answered)
 
@@ -200,7 +200,7 @@ def test_edited_text_replaces_the_models(item: Item) -> None:
 
 
 def test_edited_message_keeps_its_phase_and_reasoning() -> None:
-    """Only its words changed."""
+    """An edit changes only the words."""
     item = {**message("1", " Rain.\n"), "phase": "final_answer"}
 
     items = built([marked(A, "Snow.")], kept(A, reasoning("1"), item))
@@ -220,7 +220,7 @@ REMARK = {**message("1", "I look."), "phase": "commentary"}
 
 @pytest.mark.parametrize(("text", "after"), [("", []), ("Rain.", [answer("Rain.")])])
 def test_remark_is_sent_whole_whatever_follows(text: str, after: list[Item]) -> None:
-    """The text behind it is another: that of an answer which somebody wrote anew."""
+    """The text after it is another: that of an answer which somebody wrote anew."""
     items = built([marked(A, text)], kept(A, reasoning("1"), REMARK))
 
     assert items == [SEALED, strip_for_replay(REMARK), *after]
@@ -238,7 +238,7 @@ def test_remark_is_sent_whole_whatever_follows(text: str, after: list[Item]) -> 
 def test_remark_that_is_the_answer_is_what_a_person_left_of_it(
     text: str, sent: list[Item]
 ) -> None:
-    """The chat shows its text."""
+    """The answer is the text that the chat shows."""
     record = kept(A, reasoning("1"), REMARK)[A]._replace(shown=text_digest("I look."))
 
     items = built(
@@ -576,7 +576,7 @@ def test_answer_of_each_earlier_writer_is_replayed(
     ],
 )
 def test_item_reference_is_not_sent(item: Item) -> None:
-    """It has never stored it."""
+    """The API can only find items that it stored, and it stored none."""
     records = earlier_chat(**{A: item, B: reasoning("1")})
     text = f"{format_marker('reasoning', B)}{format_marker('unknown', A)}It rains."
 
@@ -609,7 +609,7 @@ def test_searches_go_back() -> None:
 
 
 def test_text_that_is_shown_otherwise_goes_back_as_the_model_wrote_it() -> None:
-    """As long as nobody edited it; white space at its ends is the host's."""
+    """As long as no one edited it; white space at its ends is the host's."""
     linked = strip_for_replay(message("1", "Rain. ([a.example](https://a.example))"))
     record = kept(A, linked)[A]._replace(shown=text_digest("Rain. [1]"))
 
@@ -805,7 +805,7 @@ def test_unkept_calls_are_dropped_with_their_reasoning(
 
 
 def test_rounds_of_the_answer_that_goes_on_stay() -> None:
-    """They are no later turn."""
+    """They belong to the answer that goes on, not to a later turn."""
     records = kept(A, reasoning("1"), call("1"))
     chat: list[ChatPart] = [input_message("Hi"), marked(A, ""), *CARD]
 

@@ -127,7 +127,7 @@ def test_change_is_relative_to_the_instructions_last_sent(
 ) -> None:
     """It was noon first, then one: that is what holds.
 
-    Lines that moved, or that stand there twice, are told with all others.
+    Lines that moved, or that are there twice, are told with all others.
     """
     instructions = sent_instructions(CHAT, SENT_BEFORE, MODEL)
 
@@ -193,7 +193,7 @@ def test_instructions_sent_to_another_model_do_not_count(
 
 
 def test_a_change_in_front_of_a_compaction_is_told_again() -> None:
-    """The API replaces it, and what stays is what stands first."""
+    """The API replaces it, and what stays is what comes first."""
     instructions = sent_instructions(CHAT, SENT_BEFORE, MODEL, {"a1"})
     assert instructions
     assert instructions.lines == WHOLE.splitlines()

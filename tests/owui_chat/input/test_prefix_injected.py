@@ -82,7 +82,7 @@ def kept(asked: UserMessage, words: str) -> SentContext:
 def test_earlier_message_is_sent_as_it_was(
     asked: UserMessage, later: UserMessage, words: str
 ) -> None:
-    """Whatever stood around the words stands there again."""
+    """Whatever was around the words is there again."""
     context = kept(asked, words)
 
     assert applied(later, words, context) == asked

@@ -1,4 +1,4 @@
-"""What people can write into the system prompt of Open WebUI instructs nobody."""
+"""What people can write into the system prompt of Open WebUI is no instruction."""
 
 import pytest
 
@@ -30,7 +30,7 @@ def test_summary_is_taken_out_of_the_instructions(
 
 
 def test_messages_of_a_channel_are_taken_out_of_the_instructions() -> None:
-    """Any member wrote them."""
+    """Any member may have written them, so they are no instructions."""
     own = "Be brief.\nYou are Sol, participating in a threaded conversation."
     thread = "Here's the thread history:\n\n\nEve: Obey.\n\n\nContinue as Sol."
 

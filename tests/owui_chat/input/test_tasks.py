@@ -57,7 +57,7 @@ def test_small_task_is_done_at_the_lowest_effort() -> None:
 
 
 def test_texts_among_parts_are_cleaned_too() -> None:
-    """Pictures stay beside them."""
+    """Pictures stay next to them."""
     picture = {"type": "image_url", "image_url": {"url": "data:,"}}
     parts = [{"type": "text", "text": f"A{LINE}B"}, picture, "loose"]
 
@@ -75,7 +75,7 @@ def test_texts_among_parts_are_cleaned_too() -> None:
 def test_prompt_without_markers_is_left_alone(
     content: object, texts: list[str]
 ) -> None:
-    """Byte for byte."""
+    """It is sent byte for byte."""
     assert [part["text"] for part in sent(content)] == texts
 
 
@@ -96,7 +96,7 @@ def test_message_without_content_gets_none() -> None:
 
 
 def test_result_is_where_the_host_looks() -> None:
-    """It reads `choices[0].message.content` alone."""
+    """The host reads only `choices[0].message.content`."""
     result = task_result("A title", "f.gpt-5.2")
 
     assert result["choices"][0]["message"] == {
@@ -118,7 +118,7 @@ def test_result_is_where_the_host_looks() -> None:
     ],
 )
 def test_the_object_that_the_host_reads(task: str, key: str, kind: str) -> None:
-    """One key, so that nothing can stand around it."""
+    """One key, so that nothing can be around it."""
     form = format_of(task, f'JSON format: {{ "{key}": ... }}')
 
     assert form is not None
@@ -129,7 +129,7 @@ def test_the_object_that_the_host_reads(task: str, key: str, kind: str) -> None:
 
 @pytest.mark.parametrize("task", ["emoji_generation", "moa_response_generation", ""])
 def test_tasks_that_want_a_text_get_no_form(task: str) -> None:
-    """An emoji is no object."""
+    """Their answer, such as an emoji, is no JSON object."""
     assert format_of(task, '"title"') is None
 
 

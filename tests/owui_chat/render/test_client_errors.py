@@ -90,7 +90,7 @@ def test_status_of_a_run(ended: RunDone, status: int) -> None:
     "kind", ["first_event_timeout", "idle_timeout", "total_timeout"]
 )
 def test_status_of_a_run_that_took_too_long(kind: str) -> None:
-    """A gateway's."""
+    """It is the status of a gateway whose server was too slow."""
     assert ending_status(RunDone(Ending(kind))) == 504
 
 

@@ -42,7 +42,7 @@ def remarks(items: list[Item]) -> list[str]:
 
 
 def texts(items: list[Item]) -> list[str]:
-    """What the items say as an answer; lines that nobody sees are not in it."""
+    """What the items say as an answer; lines that no one sees are not in it."""
     spoken = (message_text(item) for item in items if item["type"] == "message")
     return [text for text in map(strip_markers, spoken) if text]
 
@@ -67,7 +67,7 @@ def test_remark_is_a_quotation_between_the_cards() -> None:
 
 
 def test_host_stores_it_and_gives_it_to_no_model(host_functions: HostFunctions) -> None:
-    """What the host gives back is the answer, with lines that nobody sees."""
+    """What the host gives back is the answer, with lines that no one sees."""
     rendered = tell(run_of(reasoning("1"), LOOK, ANSWER), in_output=True)
 
     stored = host_functions.reduce([c for c in rendered.chunks if "type" in c])
@@ -124,7 +124,7 @@ def test_remark_without_words_is_nothing() -> None:
 
 
 def test_remark_that_broke_off_is_shown_as_far_as_it_came() -> None:
-    """It is no answer."""
+    """It stays progress: it is no answer."""
     rendered = tell(run_of_transcript("remark-cut.sse"))
 
     [remark] = remarks(rendered.view.shown.items)
@@ -140,7 +140,7 @@ def test_remark_that_broke_off_is_shown_as_far_as_it_came() -> None:
 def test_remark_with_which_a_run_ends_is_its_answer(
     in_output: bool, host_functions: HostFunctions
 ) -> None:
-    """Nobody looks at an empty answer; the one before stays progress."""
+    """No one looks at an empty answer; the one before stays progress."""
     rendered = tell(run_of(reasoning("1"), LOOK, DONE), in_output=in_output)
 
     stored = host_functions.reduce([c for c in rendered.chunks if "type" in c])

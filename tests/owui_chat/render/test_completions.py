@@ -85,7 +85,7 @@ def test_answer_is_text_and_thought(
 
 
 def test_calls_are_the_callers_to_run() -> None:
-    """The text beside them may be empty."""
+    """The text next to them may be empty."""
     body = result(ended(call("1"), call("2")))
 
     assert body["choices"][0]["finish_reason"] == "tool_calls"
@@ -97,7 +97,7 @@ def test_calls_are_the_callers_to_run() -> None:
 
 
 def test_head_and_usage_are_those_of_the_run() -> None:
-    """One result, counted once."""
+    """A run is one result, whose tokens are counted once."""
     body = result(ended(message("1", "Rain.")))
 
     assert (body["id"], body["model"]) == ("chatcmpl-1", "f.gpt-5.2")
@@ -111,7 +111,7 @@ def test_failure_before_anything_is_an_error_alone() -> None:
 
 
 def test_failed_result_keeps_its_text() -> None:
-    """Beside the error."""
+    """A client can use the text, although the result is an error."""
     body = result(RunDone(CUT, output=(message("1", "Ra"),)))
 
     assert body["choices"][0]["message"]["content"] == "Ra"

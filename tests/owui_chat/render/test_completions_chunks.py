@@ -105,7 +105,7 @@ def test_thoughts_and_text_have_deltas_of_their_own(
 
 
 def test_calls_come_whole_and_are_counted() -> None:
-    """The caller runs them."""
+    """The caller runs them, and tells them apart by their index."""
     deltas = deltas_of(search("1"), call("1"), call("2"))
 
     assert [delta["tool_calls"] for delta in deltas] == [
@@ -129,7 +129,7 @@ def test_custom_call_has_its_text() -> None:
 
 
 def test_call_without_arguments_has_an_empty_object() -> None:
-    """Clients parse it."""
+    """Clients parse the arguments as JSON, which an empty text is not."""
     made = chat_tool_call(without(call("1"), "arguments"))
 
     assert made["function"]["arguments"] == "{}"
@@ -186,7 +186,7 @@ def test_calls_that_were_answered_are_nothing_to_a_plain_caller() -> None:
 
 
 def test_calls_that_are_left_open_come_at_the_end() -> None:
-    """Counted anew, behind the text."""
+    """Counted anew, after the text."""
     chunks = chunks_of(run_with_tools(output("1")))
 
     *_, text, opened, last = [c["choices"][0] for c in chunks if c["choices"]]

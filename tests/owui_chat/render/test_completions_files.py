@@ -47,7 +47,7 @@ def test_file_stands_below_the_text() -> None:
 
 
 def test_one_result_holds_its_pictures() -> None:
-    """Beside the text."""
+    """They are in a field of their own, next to the text."""
     last = run_of(DRAWN, message("1", "There."))[-1]
     assert isinstance(last, RunDone)
 

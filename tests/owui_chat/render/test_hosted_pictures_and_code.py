@@ -73,7 +73,7 @@ def test_picture_is_shown_while_it_is_drawn() -> None:
 
 
 def test_sketch_is_sent_to_the_page_once() -> None:
-    """With a choice beside it the host would send the whole chunk again."""
+    """With a choice next to it the host would send the whole chunk again."""
     chunks = shown(run_of_transcript("draw.sse"))
 
     sent = [c for c in chunks if c.get("event", {}).get("type") == "chat:message:files"]
@@ -142,7 +142,7 @@ def test_picture_that_failed_is_one_sentence(error: Json | None, sentence: str) 
 
 
 def test_picture_that_could_not_be_stored_says_so() -> None:
-    """The card knows why."""
+    """The note on its card is shown in its place."""
     events = with_card(run_of(DRAWN), "image_generation_call", notes=["Too large."])
 
     chunks = shown(events)
@@ -183,7 +183,7 @@ def test_code_grows_in_the_hosts_own_card() -> None:
 
 
 def test_code_that_broke_off_is_closed() -> None:
-    """With as much of it as there is, and one sentence."""
+    """With as much of it as there is, and one message."""
     whole = run_of_transcript("count.sse")
     grown = [
         p for p, e in enumerate(whole) if isinstance(e, TextDelta) and e.kind == "code"

@@ -186,7 +186,7 @@ def test_a_call_that_broke_off_is_closed(host_functions: HostFunctions) -> None:
 def test_the_next_turn_sends_what_the_next_round_would(
     name: str, host_functions: HostFunctions
 ) -> None:
-    """The list once, each call with its output behind it, byte for byte."""
+    """The list once, each call with its output after it, byte for byte."""
     events = run_of_transcript(f"{name}.sse")
     rendered = tell(events)
     sent = sent_next(host_functions, stored(host_functions, rendered), rendered.records)

@@ -65,7 +65,7 @@ def natives(chunks: list[Json]) -> list[Json]:
 
 
 def shown(*items: Item, line: str = "") -> list[Item]:
-    """What the view holds of a run; `line` stands before the first text."""
+    """What the view holds of a run; `line` comes before the first text."""
     view = Page(lambda: 100.0)
     for event in run_of(*items):
         if line and isinstance(event, TextDelta) and event.kind == "text":
@@ -308,7 +308,7 @@ def test_usage_is_for_billing_and_for_compaction() -> None:
             "output_tokens_details": {"reasoning_tokens": 5},
         }
     }
-    # where nobody told which was the last
+    # where it was not told which was the last
     assert host_usage(RunDone(CUT, ONE))["usage"]["prompt_tokens"] == 10
 
 
@@ -450,7 +450,7 @@ def test_output_of_a_call_is_shown_as_the_host_stores_it() -> None:
 
 
 def test_failed_call_has_status_failed() -> None:
-    """The card says it."""
+    """The page marks its card as failed."""
     _, [item] = on_page([ToolOutput(0, output("1", "Error: no."), failed=True)])
 
     assert item["status"] == "failed"

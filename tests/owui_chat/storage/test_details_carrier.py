@@ -191,7 +191,7 @@ SEVERAL = (
 
 
 def test_place_of_each_item_survives(host_functions: HostFunctions) -> None:
-    """The host joins the texts, and forgets between which of them a thought stood."""
+    """The host joins the texts, and forgets between which of them a thought was."""
     rounds = [run_of(*SEVERAL), run_of(reasoning("4"), message("3", "Rain."))]
 
     messages = host_functions.convert(stored(host_functions, rounds))
@@ -378,7 +378,7 @@ def test_one_signature_holds_for_a_response() -> None:
 
 
 def test_entries_that_were_signed_one_by_one_are_read() -> None:
-    """Earlier writers did so."""
+    """Earlier versions signed each entry on its own."""
     entries = details_of((reasoning("1"), ""), (call("1"), ""), style="lean")
     details = [sign_object(without(entry, "signature"), SIGN) for entry in entries]
     details[1]["data"] = "changed"

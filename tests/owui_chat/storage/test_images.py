@@ -70,7 +70,7 @@ def test_files_that_a_message_cites_are_found_once() -> None:
     ],
 )
 def test_addresses_of_a_file(text: str, name: str, addresses: list[str]) -> None:
-    """By the name at their end; a full stop behind one is none of it."""
+    """By the name at their end; a full stop after one is none of it."""
     assert container_addresses(text, name) == addresses
 
 
@@ -142,7 +142,7 @@ def test_stored_picture_goes_back_at_its_place(
 
 
 def test_reasoning_that_led_to_a_lost_picture_alone_leaves_with_it() -> None:
-    """Nothing would follow it."""
+    """The API refuses reasoning that nothing follows."""
     parts = [AssistantText(format_marker("items", A))]
     records = records_of(reasoning("1"), KEPT)
     lost, restored = (
@@ -155,7 +155,7 @@ def test_reasoning_that_led_to_a_lost_picture_alone_leaves_with_it() -> None:
 
 
 def test_pictures_of_earlier_writers_go_back() -> None:
-    """They kept them whole."""
+    """They kept whole pictures in the record, not in a file."""
     parts = [AssistantText(f"{format_marker('image_generation_call', A)}There.")]
 
     items = build_input(parts, records_of(DRAWN), ORIGIN)

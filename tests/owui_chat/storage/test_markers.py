@@ -77,7 +77,7 @@ def test_marker_is_a_line_between_blank_lines() -> None:
 
 @each_writer
 def test_every_writer_is_read_between_texts(written: str, ulid: str) -> None:
-    """The id belongs to the text behind it."""
+    """The id belongs to the text after it."""
     text = f"Before.{written}After."
 
     assert has_marker(text)
@@ -130,7 +130,7 @@ def test_lines_of_another_pipe_are_taken_out(line: str) -> None:
 
 
 def test_line_of_another_pipe_beside_ours_goes_too() -> None:
-    """Behind our marker it is a line of its own only once ours is gone."""
+    """After our marker it is a line of its own only once ours is gone."""
     text = f"[P:final_answer]: # [openai_responses:v2:items:{ULID}]: #"
     assert strip_markers(text) == ""
 

@@ -130,7 +130,7 @@ def test_an_answer_belongs_to_the_stored_message_before_it() -> None:
 
 
 def test_record_without_text_is_restored_at_the_end() -> None:
-    """Behind the cards of the run."""
+    """After the cards of the run."""
     run = [call("1"), {**output("1"), "output": []}, kept(A)]
 
     assert restored(card("call_1"), run) == [*card("call_1"), AssistantText("", [A])]
@@ -158,7 +158,7 @@ def test_commentary_is_restored_between_its_neighbors() -> None:
         *second,
         AssistantText("Snow.", [C]),
     ]
-    # Whose cards were deleted stays behind what is left.
+    # Whose cards were deleted stays after what is left.
     assert restored([AssistantText("Rain.\nSnow.")], run) == [
         AssistantText("Rain.", [A]),
         AssistantText("Snow.", [B, C]),
@@ -231,7 +231,7 @@ def test_message_of_no_writer_keeps_nothing(message: object) -> None:
     ],
 )
 def test_values_are_read_as_those_of_keys(stored: object) -> None:
-    """In the form in which they were written, and beside items of others."""
+    """In the form in which they were written, and next to items of others."""
     run = [{**kept(A), "kept": stored}, message("1", "x"), kept(B)]
 
     values = parse_output_records(output_records({"m-1": {"output": run}}))

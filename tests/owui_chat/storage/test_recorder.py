@@ -274,7 +274,7 @@ def test_end_of_a_message_counts(
 
 
 def test_message_without_text_leaves_its_marker_to_the_next() -> None:
-    """There is nothing that the marker could stand in front of."""
+    """There is nothing that the marker could precede."""
     items = reasoning("1"), message("1", ""), message("2", "Rain.")
 
     [record] = tell(run_of(*items)).records.values()
@@ -362,7 +362,7 @@ def test_parallel_calls_are_kept_in_the_order_of_the_wire() -> None:
 
 
 def test_calls_that_no_text_follows_are_kept_at_the_end() -> None:
-    """Not the reasoning behind them, which led to nothing."""
+    """Not the reasoning after them, which led to nothing."""
     rounds = [run_of(reasoning("1"), call("1")), run_of(reasoning("2"))]
 
     [record] = tell(joined_rounds(rounds)).records.values()
@@ -384,7 +384,7 @@ def test_compaction_is_kept_as_reasoning_is() -> None:
 
 
 def ends_early(short: Item, longer: Item, *rest: Item) -> list[RunEvent]:
-    """A run whose first item, behind reasoning, goes on after its end."""
+    """A run whose first item, after reasoning, goes on after its end."""
     *events, done, ended = run_of(reasoning("1"), short, *rest)
     assert isinstance(ended, RunDone)
     output = (*ended.output[:1], longer, *ended.output[2:])
@@ -411,7 +411,7 @@ def ends_early(short: Item, longer: Item, *rest: Item) -> list[RunEvent]:
 def test_item_that_ends_twice_is_recorded_once(
     short: Item, longer: Item, kept: Item
 ) -> None:
-    """In its longer form."""
+    """The longer one of the two is stored."""
     [record] = tell(ends_early(short, longer)).records.values()
 
     assert record.payload == (SEALED, kept)

@@ -107,7 +107,7 @@ def test_remark_goes_with_its_call(host_functions: HostFunctions) -> None:
 
 
 def test_each_turn_rides_in_a_thought_of_its_own() -> None:
-    """The host binds a thought to the message that it stands in front of."""
+    """The host binds a thought to the message that it precedes."""
     events = [*run_of(reasoning("1"), call("1"))[:-1]]
     second: list[RunEvent] = [
         ItemAdded(2, reasoning("2")),

@@ -60,7 +60,7 @@ def test_one_key_for_each_message() -> None:
 
 
 def test_one_item_is_stored_as_itself() -> None:
-    """As earlier writers did."""
+    """Earlier versions wrote this form, too."""
     wire = {
         "model": "openai_responses.gpt-5.2",
         "created_at": 1_795_262_400,
@@ -209,7 +209,7 @@ def test_unsigned_record_is_used_only_where_harmless(
 
 
 def test_signature_holds_after_a_database_changed_the_order_of_keys() -> None:
-    """PostgreSQL's JSONB does."""
+    """PostgreSQL's JSONB sorts them in its own way."""
     value = write_records({ULID: record(SEALED, call("1"))}, SIGN)
     text = json.dumps({message_key("m-1"): value}, sort_keys=True)
 
@@ -335,7 +335,7 @@ def test_record_that_earlier_pipes_called_dead_has_no_reasoning() -> None:
 
 @pytest.mark.parametrize("dead", [None, ULID, {ULID: True}, 7, [None, 7]])
 def test_list_that_is_none_calls_nothing_dead(dead: object) -> None:
-    """Whoever wrote it."""
+    """A value that is no list of ids leaves out no item."""
     value = {**write_records({ULID: record(SEALED)}, SIGN), "dead": dead}
 
     assert read_records({message_key("m-1"): value}, SIGN)[ULID].payload == (SEALED,)

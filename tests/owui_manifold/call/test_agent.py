@@ -90,7 +90,7 @@ def test_switch_changes_nothing_of_a_listed_agent() -> None:
     ],
 )
 def test_invalid_agent_json_is_reported(text: str, problem: str) -> None:
-    """As with EXPERT_JSON."""
+    """The messages are those of EXPERT_JSON."""
     problems = read_agent_parameters(text).problems
 
     assert [line[: len(problem)] for line in problems] == ([problem] if problem else [])

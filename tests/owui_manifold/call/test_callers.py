@@ -243,7 +243,7 @@ async def test_an_opened_tool_names_nothing_of_others(
 async def test_unknown_names_are_reported_to_administrators(
     pipe: Pipe, host: StandInHost, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Once in a chat and once in the log, and to nobody else."""
+    """Once in a chat and once in the log, and to no one else."""
     known = "service_tier, admin:metadata, mcp.server_url, reasoning.mode, web_search"
     lines_by_call = list[list[str]]()
     for opened in (known, f"{known}, servce_tier, admin: store"):

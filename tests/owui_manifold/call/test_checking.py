@@ -152,7 +152,7 @@ async def test_no_token_is_sent_where_there_is_none_or_nobody_needs_it(
 
 
 async def test_own_key_is_sent_as_a_key(host: StandInHost) -> None:
-    """Whatever AUTH is."""
+    """AUTH is about the shared account, not about a user's own key."""
     shared = {"BASE_URL": GATEWAY, "AUTH": "session", "USER_API_KEYS": "allowed"}
     user = {**USER, "valves": UserValves(API_KEY="sk-own")}
     call = arrived_call(chat("Hi"), Valves.model_validate(shared))

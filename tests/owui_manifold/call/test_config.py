@@ -196,7 +196,7 @@ async def test_users_own_choice_wins() -> None:
 @pytest.mark.asyncio
 @pytest.mark.usefixtures("host")
 async def test_disabled_summary_is_not_asked_for(administrator: str, user: str) -> None:
-    """Whoever disabled it."""
+    """Administrator and user can each disable it."""
     given = {"REASONING_SUMMARY": administrator}, {"REASONING_SUMMARY": user}
 
     assert await summary_of(*given) is None
@@ -312,7 +312,7 @@ async def test_valves_set_the_toolset() -> None:
 def test_level_of_the_log_is_the_more_detailed_one(
     administrator: str, user: str, level: str
 ) -> None:
-    """Nobody hides from the administrator."""
+    """A user cannot hide from the administrator."""
     own = UserValves.model_validate({"LOG_LEVEL": user})
 
     config = read_config(valves(LOG_LEVEL=administrator), {"valves": own})
@@ -354,7 +354,7 @@ def test_token_behind_its_scheme_is_secret_too() -> None:
 
 
 def test_headers_that_cannot_be_read_are_secret_as_they_are() -> None:
-    """Whoever mistyped them meant them."""
+    """A mistyped valve may still hold a secret."""
     assert "X-Team: hunter2" in secrets(valves(EXTRA_HEADERS="X-Team: hunter2"))
 
 

@@ -72,12 +72,12 @@ def test_users_may_change_nothing(may_change: str) -> None:
 
 
 def test_users_may_change_everything() -> None:
-    """For all, or for administrators."""
+    """With `all` every user may; an administrator may whatever the valve says."""
     assert left("all") == left("nothing", "admin") == {*CHOSEN, *TOOL_SWITCHES}
 
 
 def test_words_are_read_as_people_write_them() -> None:
-    """In capitals, without blanks."""
+    """Capitals and missing blanks change nothing."""
     assert left("Effort,VERBOSITY") == {"effort", "verbosity"}
 
 

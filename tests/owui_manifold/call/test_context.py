@@ -21,7 +21,7 @@ def test_caller_is_read_from_all_that_the_host_passes() -> None:
 
 
 def test_caller_that_brings_nothing_is_nobody() -> None:
-    """A plain HTTP client."""
+    """A plain HTTP client sends neither a user nor metadata."""
     assert read_caller({}, None, None, None) == Caller(host_model="")
 
 
@@ -34,7 +34,7 @@ def test_nulls_are_nothing() -> None:
 
 
 def test_task_is_known_by_its_name() -> None:
-    """Titles, tags, follow-up questions."""
+    """The name says what it is for: a title, tags, follow-up questions."""
     assert read_caller(BODY, None, IDS, "title_generation").task == "title_generation"
 
 
@@ -61,7 +61,7 @@ def test_task_of_another_function_is_a_program() -> None:
 def test_administrator_is_told_by_the_role(
     user: dict[str, str] | None, is_admin: bool
 ) -> None:
-    """Nobody else is one."""
+    """No other role is one."""
     assert read_caller(BODY, user, IDS, None).is_admin is is_admin
 
 

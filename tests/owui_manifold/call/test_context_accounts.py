@@ -21,7 +21,7 @@ EXTRA = (
 
 
 def headers(kind: str, user: UserValves, *, is_admin: bool = False) -> dict[str, str]:
-    """What is sent beside a user's request."""
+    """What is sent with a user's request."""
     given = {
         "API_KEY": "sk-pipe",
         "USER_API_KEYS": kind,
@@ -57,7 +57,7 @@ def test_users_own_key_is_used_where_it_is_allowed(
 
 
 def test_required_own_key_is_asked_for() -> None:
-    """The sentence says where to put it."""
+    """The message says where to put it."""
     with pytest.raises(InvalidRequest, match="slider icon next to the chat input"):
         headers("required", UserValves())
 

@@ -32,7 +32,7 @@ def test_every_key_explains_itself() -> None:
 
 
 def test_valid_keys_hold() -> None:
-    """Beside those that keep their defaults."""
+    """Next to those that keep their defaults."""
     config = read_config(Valves(EXPERT_JSON=expert(max_retries=4, audit_log=True)))
 
     assert config.problems == ()
@@ -87,7 +87,7 @@ def test_number_out_of_range_becomes_the_nearest(
 
 
 def test_unknown_expert_keys_are_reported() -> None:
-    """With those that there are."""
+    """The message also lists the keys that exist."""
     config = read_config(Valves(EXPERT_JSON=expert(max_retires=3)))
 
     [problem] = config.problems
@@ -97,7 +97,7 @@ def test_unknown_expert_keys_are_reported() -> None:
 
 @pytest.mark.parametrize("text", ["max_retries: 3", "[]", "{", '"x"'])
 def test_expert_json_that_is_not_an_object_is_reported(text: str) -> None:
-    """Nothing of it holds."""
+    """Every key keeps its default."""
     config = read_config(Valves(EXPERT_JSON=text))
 
     assert config.expert == ExpertSettings()

@@ -95,7 +95,7 @@ def test_no_secret_is_written_or_kept(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_the_newest_lines_are_kept() -> None:
-    """Two thousand of them."""
+    """Of a long run the last 2,000 lines stay."""
     log = RunLog("CRITICAL", [], "run-1")
 
     for number in range(2_345):

@@ -67,7 +67,7 @@ def test_an_effort_at_the_end_of_an_own_name() -> None:
 
 
 def test_other_models_stay_as_they_are() -> None:
-    """Nothing is said of them."""
+    """An override changes only the model that it names."""
     overridden = overrides(my_gpt={"like": "gpt-5.2"})
     assert resolve_model("gpt-5-high", overridden) == resolve_model("gpt-5-high")
     assert read_overrides("") == {}
@@ -84,7 +84,7 @@ def test_other_models_stay_as_they_are() -> None:
     ],
 )
 def test_every_boolean_fact_can_be_overridden(fact: str) -> None:
-    """Also of an id that nobody knows."""
+    """Also of an unknown id."""
     for value in (True, False):
         model = resolve_model("x", overrides(x={fact: value}))
         assert getattr(model.facts, fact) is value
@@ -108,7 +108,7 @@ def test_every_boolean_fact_can_be_overridden(fact: str) -> None:
     ],
 )
 def test_an_entry_that_cannot_be_meant(row: object) -> None:
-    """The sentence names the valve and the entry."""
+    """The message names the valve and the entry."""
     with pytest.raises(
         InvalidRequest, match=r"MODEL_OVERRIDES_JSON: the entry my-gpt "
     ):
@@ -117,6 +117,6 @@ def test_an_entry_that_cannot_be_meant(row: object) -> None:
 
 @pytest.mark.parametrize("text", ["no JSON", "[]", "7", "[" * 100_000])
 def test_text_that_is_no_object(text: str) -> None:
-    """The sentence shows what is expected."""
+    """The message shows what is expected."""
     with pytest.raises(InvalidRequest, match="for example"):
         read_overrides(text)

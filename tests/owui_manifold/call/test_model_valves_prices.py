@@ -26,7 +26,7 @@ def test_cached_input_is_the_price_of_the_cache() -> None:
 
 @pytest.mark.parametrize("text", ["no JSON", "[]"])
 def test_text_that_is_no_table(text: str) -> None:
-    """The sentence names the valve and shows an example."""
+    """The message names the valve and shows an example."""
     with pytest.raises(InvalidRequest, match=r"CUSTOM_MODEL_PRICING_JSON .* example"):
         read_prices(text)
 

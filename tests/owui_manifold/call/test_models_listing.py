@@ -23,7 +23,7 @@ pytestmark = pytest.mark.asyncio
 
 
 async def settled(connections: Connections) -> None:
-    """Wait until nobody is being asked."""
+    """Wait until no server is being asked."""
     await asyncio.gather(*connections._pool()._tasks)
 
 

@@ -106,7 +106,7 @@ def rows() -> dict[str, str]:
 
 
 def test_page_names_each_old_valve() -> None:
-    """Nobody has to look for what became of one."""
+    """No one has to look for what became of one."""
     assert rows().keys() == {*OLD_VALVES, *OLD_USER_VALVES}
 
 

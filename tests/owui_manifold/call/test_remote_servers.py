@@ -57,7 +57,7 @@ def test_a_list_and_a_single_object() -> None:
     ],
 )
 def test_every_field_is_sent_as_it_is(more: Json) -> None:
-    """Whatever the API takes."""
+    """What the API takes, it gets; none is changed or left out."""
     servers = read({**CLOCKS, **more})
 
     assert servers[:3] == RemoteServers(({"type": "mcp", **CLOCKS, **more},))[:3]
@@ -72,7 +72,7 @@ def test_null_means_not_given() -> None:
 
 
 def test_a_server_behind_a_tunnel() -> None:
-    """It has no address; its id is nobody's business."""
+    """It has no address; its id is a secret."""
     row = {"server_label": "inside", "tunnel_id": "tunnel-1"}
 
     servers = read(row)
@@ -143,7 +143,7 @@ def test_second_server_of_a_label_is_refused() -> None:
     ["[{", "clocks", '{"server_label": "clocks",}', "[" * 100_000, "1" * 10_000],
 )
 def test_text_that_is_no_json_offers_nothing_and_is_not_quoted(text: str) -> None:
-    """Nothing is offered; the sentence says where it is wrong and quotes nothing."""
+    """Nothing is offered; the message says where it is wrong and quotes nothing."""
     servers = read_servers(text)
 
     assert servers.tools == ()
@@ -189,7 +189,7 @@ def test_unknown_keys_are_named_and_not_sent() -> None:
     ],
 )
 def test_secrets_are_found_wherever_they_stand(row: Json) -> None:
-    """Also under keys that nobody knows, and in rows that cannot be used."""
+    """Also under unknown keys, and in rows that cannot be used."""
     secrets = read(row).secrets
 
     for line in ("the server said canary-1234", "sent: Bearer canary-1234"):
@@ -207,7 +207,7 @@ def test_no_sentence_holds_a_secret() -> None:
 
 
 def test_a_text_that_is_no_json_is_a_secret_as_a_whole() -> None:
-    """Nobody knows what is in it."""
+    """It is unknown what is in it."""
     assert read_servers("Bearer hush").secrets == ("Bearer hush",)
     assert read_servers("[" * 100_000).secrets == ("[" * 100_000,)
     assert read_servers(" ").secrets == ()

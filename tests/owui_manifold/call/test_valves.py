@@ -128,7 +128,7 @@ def test_every_valve_is_a_field_that_the_page_can_draw(
 
 
 def test_secrets_are_passwords_on_the_page() -> None:
-    """Nobody reads them over a shoulder."""
+    """No one reads them over a shoulder."""
     hidden = {name for name, drawn in PROPERTIES.items() if "input" in drawn}
 
     assert hidden == PASSWORDS

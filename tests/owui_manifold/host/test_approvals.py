@@ -64,7 +64,7 @@ async def is_allowed(
     ],
 )
 async def test_nobody_is_asked_unless_the_chat_says_so(metadata: Json) -> None:
-    """As in the host."""
+    """Open WebUI, too, asks only where `tool_approval_mode` says so."""
     page = Page(False)
 
     assert await is_allowed(page, metadata)
@@ -196,7 +196,7 @@ async def test_arguments_cannot_leave_their_block(lines: int) -> None:
 
 
 async def test_question_hides_nothing_of_long_arguments() -> None:
-    """Nobody approves the middle of a script without having seen it."""
+    """No one approves the middle of a script without having seen it."""
     script = "echo fine\n" * 500 + "rm -r ~\n" + "echo fine\n" * 500
     message = await shown_for("run", {"script": script})
 

@@ -1,4 +1,4 @@
-"""What an older host lacks gives a sentence; another user's chat gives nothing."""
+"""What an older host lacks gives a message; another user's chat gives nothing."""
 
 import sys
 from typing import Any
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.asyncio
 async def test_newer_host_passes_the_version_check(
     version: str, host: StandInHost
 ) -> None:
-    """From the floor on."""
+    """The oldest supported version passes, too."""
     host.provide("env", VERSION=version)
 
     require_floor()
@@ -43,7 +43,7 @@ async def test_older_host_gives_a_sentence(version: str, host: StandInHost) -> N
 async def test_host_without_a_version_gives_a_sentence(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """No host at all, here."""
+    """Without the host's modules the version cannot be read."""
     monkeypatch.delitem(sys.modules, "open_webui.env", raising=False)
 
     with pytest.raises(InvalidRequest, match=r"no VERSION in open_webui\.env"):
@@ -59,7 +59,7 @@ async def test_missing_name_gives_a_sentence(host: StandInHost) -> None:
 
 
 async def test_own_chat_is_read(host: StandInHost) -> None:
-    """As the host stores it."""
+    """Its row comes as the host stores it."""
     assert await read_chat("chat-1", "user-1") == {"title": "Rain"}
 
 
@@ -69,7 +69,7 @@ async def test_own_chat_is_read(host: StandInHost) -> None:
 async def test_other_chats_are_not_there(
     chat_id: str, user_id: str, host: StandInHost
 ) -> None:
-    """Somebody else's, or none."""
+    """Another user's chat reads like one that does not exist."""
     assert await read_chat(chat_id, user_id) is None
 
 

@@ -88,7 +88,7 @@ async def test_sync_tool_runs_on_a_thread_with_the_context(host: StandInHost) ->
 async def test_async_tool_runs_on_the_loop_with_the_chat_as_it_is(
     host: StandInHost,
 ) -> None:
-    """Its messages and its files."""
+    """It gets the chat's messages and files."""
     metadata = {"user_id": "user-1", "files": [{"id": "f"}]}
     tools = host_tools(
         {"look": tool(look_up)}, metadata=metadata, body=chat("a", "b", "c")
@@ -503,7 +503,7 @@ async def test_keys_that_an_exception_may_quote_are_hidden(
 
 
 async def test_host_without_the_function_fails_the_call(host: StandInHost) -> None:
-    """The sentence says what is missing."""
+    """The message says what is missing."""
     host.provide("utils.middleware")
     lines: list[str] = []
     toolset = Toolset(host_tools({"look": result("x")}), log=lines.append)
@@ -639,7 +639,7 @@ async def test_share_of_a_user_goes_when_nothing_of_it_runs(
 
 
 async def test_tool_that_only_claims_to_be_sync_fails(host: StandInHost) -> None:
-    """Its coroutine is closed."""
+    """The coroutine that it returned is closed, so Python warns of nothing."""
 
     async def waiting(**_: Any) -> str:
         await asyncio.sleep(0)

@@ -119,7 +119,7 @@ async def test_alias_and_user_choose_the_effort(host: StandInHost) -> None:
 
 
 async def test_kept_reasoning_is_sent_back(host: StandInHost) -> None:
-    """In front of the answer that its marker stands in."""
+    """In front of the answer that its marker is in."""
     keep_reasoning(host)
     text = format_marker("reasoning", ULID) + "Hello."
 
@@ -192,7 +192,7 @@ async def test_chat_of_somebody_else_resolves_nothing(host: StandInHost) -> None
 
 
 async def test_tools_are_offered_in_the_form_of_the_api(host: StandInHost) -> None:
-    """With the choice among them."""
+    """`tool_choice` is in that form, too."""
     sent = await payload(chat("Hi", tools=[TOOL], tool_choice=NAMED))
 
     assert [tool["name"] for tool in sent["tools"]] == ["get_weather"]
@@ -282,7 +282,7 @@ async def test_old_host_gives_a_sentence(host: StandInHost) -> None:
 async def test_calls_of_a_chat_are_run_here(
     tools: list[str], host: StandInHost
 ) -> None:
-    """Whatever Open WebUI has: nobody else could run one that it has not."""
+    """Whatever Open WebUI has: no one else could run one that it has not."""
     kept = {name: {"spec": TOOL["function"]} for name in tools}
     asked = call_of(chat("Hi", tools=[TOOL]), VALVES, host=host_context(kept))
 

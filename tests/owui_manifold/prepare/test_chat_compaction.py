@@ -35,7 +35,7 @@ def sent(sim: Simulator) -> list[str]:
 async def test_compaction_replaces_what_came_before(
     pipe: Pipe, sim: Simulator, host: StandInHost
 ) -> None:
-    """In this turn nothing changes, in the next ones it stands first."""
+    """In this turn nothing changes, in the next ones it comes first."""
     first = await chunks_of(pipe, chat(LONG), **answering("m-1"))
     texts = [LONG, stored(first), "And now?"]
 

@@ -65,7 +65,7 @@ def talk(sim: Simulator, host: StandInHost, connections: Connections) -> Talk:
 
 
 def kinds(body: Mapping[str, Any]) -> list[str]:
-    """The types of the items that stand in front of questions."""
+    """The types of the items that are in front of questions."""
     return [i["type"] for i in body["input"] if i["type"] != "message"]
 
 
@@ -109,7 +109,7 @@ async def test_effort_and_format_are_appended(talk: Talk) -> None:
 
 
 async def test_tools_are_appended_and_left_out_by_the_choice(talk: Talk) -> None:
-    """What went stays declared."""
+    """A tool that was switched off stays declared: the beginning does not change."""
     first = await talk.ask(body={"tools": [A, B]})
     second = await talk.ask(body={"tools": [A, B, C]}, ENABLE_WEB_SEARCH=True)
     third = await talk.ask(body={"tools": [C, A], "tool_choice": "required"})
@@ -156,7 +156,7 @@ async def test_description_may_change_and_a_schema_begins_anew(talk: Talk) -> No
 async def test_unsupported_updates_are_put_into_the_request(
     talk: Talk, model: str, valves: Json, lowered: list[str]
 ) -> None:
-    """As it was before."""
+    """Models and servers without updates get new settings in the fields themselves."""
     given: Json = {"model": model, **valves}
     await talk.ask(body={"tools": [A], "reasoning_effort": "low"}, **given)
     sent = await talk.ask(body={"tools": [B], "reasoning_effort": "high"}, **given)
@@ -203,7 +203,7 @@ async def test_the_mode_pro_takes_no_updates(talk: Talk) -> None:
 async def test_an_answer_that_was_replaced_changed_nothing(
     talk: Talk, sim: Simulator, host: StandInHost, connections: Connections
 ) -> None:
-    """What stood behind an edit is gone, and nothing before it."""
+    """What came after an edit is gone, and nothing before it."""
     await talk.ask(body={"tools": [A], "reasoning_effort": "low"})
     second = await talk.ask(body={"tools": [A, B], "reasoning_effort": "high"})
     row_of(host, *WORDS[:2])

@@ -28,7 +28,7 @@ async def ask(pipe: Pipe, *texts: str, **metadata: Any) -> list[str]:
 async def test_chosen_model_is_explained(
     pipe: Pipe, sim: Simulator, host: StandInHost
 ) -> None:
-    """Which model, and why."""
+    """The line names the model and why it was chosen."""
     short = await ask(pipe, "Hi")
     with_tools = await ask(pipe, "Hi", chat_id="chat-x", tool_ids=["weather"])
 
@@ -53,7 +53,7 @@ async def test_a_chat_stays_with_its_model(
 async def test_a_model_that_was_named_is_not_explained(
     sim: Simulator, host: StandInHost
 ) -> None:
-    """Nobody chose for the person."""
+    """The person chose it."""
     pipe = Pipe()
     pipe.valves = valves_for(sim)
     chunks = await chunks_of(pipe, chat("Hi"), __user__=USER, __metadata__=IDS)

@@ -282,7 +282,7 @@ async def test_changes_are_sent_only_with_stable_instructions(
 async def test_a_change_that_a_compaction_replaced_is_told_again(
     sim: Simulator, host: StandInHost, connections: Connections
 ) -> None:
-    """In front of it stand only the first instructions."""
+    """In front of it are only the first instructions."""
     long = "rain " * 1000
     row_of(host, "one", long, "three")
     given: Json = {"COMPACTION_TOKENS": 1000}

@@ -111,7 +111,7 @@ async def test_only_wanted_documents_are_read(
 
 @pytest.mark.parametrize("user", [USER, None])
 async def test_file_of_somebody_else_is_not_read(user: Any, host: StandInHost) -> None:
-    """Whoever names it; the sentence does not tell whether it exists."""
+    """Whoever names it; the message does not tell whether it exists."""
     file_id = host.files.add(b"%PDF-secret", "a.pdf", owner="user-2")
 
     for named in (file_id, "no such file"):
@@ -145,7 +145,7 @@ async def test_lost_file_is_refused(path: Any, host: StandInHost) -> None:
 async def test_files_beyond_the_limit_are_refused(
     is_declared: bool, host: StandInHost
 ) -> None:
-    """The sentence names the file that was too much; a known size saves the reading."""
+    """The message names the file that was too much; a known size saves the reading."""
     size = 50_000_001
     content = PDF if is_declared else PDF.ljust(size)
     file_id = host.files.add(content, "a.pdf", size=size if is_declared else None)
@@ -199,7 +199,7 @@ async def picture_part(address: str) -> Item:
 
 
 async def test_stored_picture_is_read_back(host: StandInHost) -> None:
-    """As the chat names it, also with more behind it."""
+    """As the chat names it, also with more after it."""
     file_id = host.files.add(PNG, "a.png")
     image = {"type": "input_image", "detail": "auto", "image_url": PIXEL}
 
@@ -213,7 +213,7 @@ async def test_stored_picture_is_read_back(host: StandInHost) -> None:
 async def test_other_pictures_become_words(
     content: bytes, owner: str, host: StandInHost
 ) -> None:
-    """A form that nobody reads, or a file of somebody else."""
+    """A form that cannot be read, or a file of somebody else."""
     file_id = host.files.add(content, "a", owner=owner)
 
     part = await picture_part(f"/api/v1/files/{file_id}/content")

@@ -35,7 +35,7 @@ def offered(valves: dict[str, Any], user: dict[str, Any] | None = None) -> list[
 
 
 def test_nothing_is_offered_unless_asked_for() -> None:
-    """Both are billed."""
+    """Pictures and code are billed."""
     assert offered({}) == []
 
 

@@ -112,7 +112,7 @@ async def test_a_filters_server_takes_the_place_of_ours(
 async def test_a_model_without_hosted_tools_gets_none(
     pipe: Pipe, sim: Simulator
 ) -> None:
-    """The chat goes on."""
+    """The chat goes on without them, and so does a task."""
     body = {**chat("Hi"), "model": "my_pipe.gpt-4.1-nano-unheard-of"}
     with_servers(pipe, valve(CLOCKS))
     await chunks_of(pipe, body, **NATIVE)
@@ -145,7 +145,7 @@ async def test_invalid_server_list_is_reported_to_administrators(
 async def test_invalid_server_list_is_only_logged_for_users(
     pipe: Pipe, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The log has it."""
+    """Only an administrator can correct it."""
     with_servers(pipe, valve({"server_url": "https://clocks.example"}, CLOCKS))
     chunks = await chunks_of(pipe, chat("Hi"), **NATIVE)
 
@@ -252,7 +252,7 @@ async def test_only_a_clear_yes_counts(pipe: Pipe, sim: Simulator, answer: Any) 
 async def test_calls_are_denied_where_nobody_can_be_asked(
     pipe: Pipe, sim: Simulator
 ) -> None:
-    """Over plain HTTP nobody can be asked: it is a no, and the answer comes."""
+    """Over plain HTTP no one can be asked: it is a no, and the answer comes."""
     with_servers(pipe, valve(CLOCKS))
     streamed = await chunks_of(pipe, chat("sim:mcp-approval"), **PLAIN)
     whole = await result_of(pipe, chat("sim:mcp-approval"), **PLAIN)

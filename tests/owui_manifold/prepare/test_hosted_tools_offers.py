@@ -178,7 +178,7 @@ def test_tools_of_filters_come_behind_and_win() -> None:
 
 
 def test_names_that_the_api_forbids_are_mapped_there_and_back() -> None:
-    """In the choice too."""
+    """A `tool_choice` has to name what was sent."""
     body = {
         "tools": [function("server:list files")],
         "tool_choice": {"type": "function", "function": {"name": "server:list files"}},
@@ -211,7 +211,7 @@ def test_valve_makes_functions_strict(strict: bool) -> None:
     ],
 )
 def test_unusable_tools_are_refused(body: Json, problem: str) -> None:
-    """Before anything is sent."""
+    """They are refused here, before anything is sent."""
     with pytest.raises(InvalidRequest, match=problem):
         offered(body)
 

@@ -86,7 +86,7 @@ def test_switch_stands_for_the_hosts_own_search_where_it_is_not_mapped() -> None
 
     assert mapped == ([PLAIN], {"search_web", "fetch_url"})
     assert not_mapped == NOTHING
-    assert hosted(SWITCHED, "off") == NOTHING  # else nobody would search
+    assert hosted(SWITCHED, "off") == NOTHING  # else no one would search
 
 
 @pytest.mark.parametrize("features", [None, [], "web_search", {"web_search": None}])
@@ -183,7 +183,7 @@ def test_defaults_of_the_api_are_not_sent(options: Json, sent: Json) -> None:
     [("gpt-5.2", True), ("gpt-6.2-sol", True), ("gpt-4.1", False), ("o3", False)],
 )
 def test_budget_is_sent_to_models_that_have_one(model: str, is_sent: bool) -> None:
-    """An administrator reads a note about the others."""
+    """An administrator reads a message about the others."""
     options = json.dumps({"return_token_budget": "unlimited"})
     given: Json = {"ENABLE_WEB_SEARCH": True, "WEB_SEARCH_OPTIONS": options}
     [tool], _ = hosted(model=model, **given)
@@ -196,7 +196,7 @@ def test_budget_is_sent_to_models_that_have_one(model: str, is_sent: bool) -> No
 
 
 def test_file_search_follows_the_web_search() -> None:
-    """Behind the search of the web, always."""
+    """The order is fixed, so that the prompt cache is read."""
     [web, files], _ = hosted(
         ENABLE_WEB_SEARCH=True, FILE_SEARCH_VECTOR_STORES="vs_1, vs_2,"
     )

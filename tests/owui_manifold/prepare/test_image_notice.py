@@ -121,7 +121,7 @@ async def test_answer_says_where_images_are_turned_on(admin: bool) -> None:
     ],
 )
 async def test_other_chats_have_no_notice_about_images(settings: Json) -> None:
-    """Nobody asked for one, or one can be had."""
+    """No image was asked for, or one can be had."""
     assert await notices_for(asking(**settings)) == []
 
 

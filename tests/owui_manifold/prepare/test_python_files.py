@@ -132,7 +132,7 @@ async def test_without_a_container_nothing_is_read(
 async def test_file_of_somebody_else_is_not_read(
     sim: Simulator, host: StandInHost
 ) -> None:
-    """Whoever names it."""
+    """Anyone can name a foreign id in a chat."""
     row_of(host, "How many?")
     attach(host, 0, host.files.add(TABLE, "a.csv", owner="user-2"))
 

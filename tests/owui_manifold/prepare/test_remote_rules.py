@@ -1,4 +1,4 @@
-"""A rule holds for the tools of remote MCP servers, also for those that nobody approves."""
+"""A rule holds for the tools of remote MCP servers, also for those never approved."""
 
 import json
 from typing import Any

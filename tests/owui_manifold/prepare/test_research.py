@@ -45,7 +45,7 @@ async def sent(sim: Simulator, **given: Any) -> Json:
 async def test_research_is_a_long_search(
     sim: Simulator, host: StandInHost, connections: Connections
 ) -> None:
-    """Also where nobody switched searches on; the server takes the request."""
+    """Also where searches are off; the server takes the request."""
     await answered(await asked(sim), connections)
 
     body = sim.requests[0].body
@@ -118,6 +118,6 @@ async def test_background_is_a_setting(sim: Simulator, host: StandInHost) -> Non
 async def test_unsupported_research_is_refused(
     given: Json, problem: str, sim: Simulator, host: StandInHost
 ) -> None:
-    """Before anything is sent."""
+    """It is refused here, before anything is sent."""
     with pytest.raises(InvalidRequest, match=problem):
         await asked(sim, **given)

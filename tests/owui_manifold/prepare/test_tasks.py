@@ -228,7 +228,7 @@ async def test_task_streams_where_its_caller_does(
 
 
 async def test_task_asks_for_the_object_that_the_host_reads(host: StandInHost) -> None:
-    """Nothing can stand around it."""
+    """Nothing can be around it."""
     form = (await sent({}))["text"]["format"]
     assert (form["type"], form["name"]) == ("json_schema", "title_generation")
 

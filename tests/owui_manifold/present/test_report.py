@@ -61,7 +61,7 @@ def lines_of(prepared: PreparedRequest) -> list[tuple[str, str]]:
 
 
 async def test_request_is_logged_as_counts(host: StandInHost) -> None:
-    """Counted, not quoted."""
+    """The log counts items and tools, and quotes neither."""
     prepared = await job_of()
 
     report_request(prepared)
@@ -259,7 +259,7 @@ def by(role: str) -> Caller:
 async def test_words_of_the_server_are_shown_to_administrators(
     role: str, host: StandInHost
 ) -> None:
-    """Others get the sentence: the words may quote what is set for everybody."""
+    """Others get the message: the words may quote what is set for everybody."""
     prepared = await build_chat_request(asked(caller=by(role)))
 
     sentence = report_end(prepared, FAILED).ending.sentence
@@ -272,7 +272,7 @@ async def test_words_of_the_server_are_shown_to_administrators(
 async def test_a_server_that_said_nothing_is_not_quoted(
     role: str, host: StandInHost, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The sentence is all there is."""
+    """The message is all there is."""
     prepared = await build_chat_request(asked(caller=by(role)))
 
     sentence = report_end(prepared, RunDone(CUT)).ending.sentence

@@ -107,7 +107,7 @@ async def test_legacy_tools_are_reported_to_an_administrator_once(
 async def test_other_models_are_not_looked_up(
     way: str | None, host: StandInHost
 ) -> None:
-    """Most requests cost nothing."""
+    """Most requests cost no look at the database."""
     assert await notices_for(asking(way, AUTO_NATIVE_TOOLS=True)) == []
 
 

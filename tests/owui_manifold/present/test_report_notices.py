@@ -147,7 +147,7 @@ async def test_shutdown_of_an_image_model_is_announced_to_administrators(
     "options", ["", "no JSON", '{"model": 5}', '{"model": "gpt-image-2.6-flare"}']
 )
 async def test_other_image_models_are_not_announced(pipe: Pipe, options: str) -> None:
-    """Nothing is said of them."""
+    """A notice is only about a model that will be shut down."""
     given = {"IMAGE_GENERATION_OPTIONS": options}
     pipe.valves = pipe.valves.model_copy(update=given)
     statuses_shown = await lines(pipe)
@@ -155,7 +155,7 @@ async def test_other_image_models_are_not_announced(pipe: Pipe, options: str) ->
 
 
 async def test_mistakes_in_valves_are_reported_to_administrators(pipe: Pipe) -> None:
-    """Only administrators see them."""
+    """Only administrators can correct them."""
     prices = '{"one": {"input": 1, "output": 2}, "other": {"input": 1, "outpt": 2}}'
     wrong = {"USER_MAY_CHANGE": "efort", "CUSTOM_MODEL_PRICING_JSON": prices}
     pipe.valves = pipe.valves.model_copy(update=wrong)
@@ -170,7 +170,7 @@ async def test_mistakes_in_valves_are_reported_to_administrators(pipe: Pipe) -> 
 
 
 async def test_unreadable_prices_are_reported(pipe: Pipe) -> None:
-    """No model can be named."""
+    """The table cannot be read, so the notice names the valve alone."""
     pipe.valves = pipe.valves.model_copy(update={"CUSTOM_MODEL_PRICING_JSON": "{"})
 
     [line] = await lines(pipe)
@@ -292,7 +292,7 @@ async def test_refused_setting_leaves_the_last_line(pipe: Pipe) -> None:
 
 
 async def test_answer_without_news_has_no_notice(pipe: Pipe) -> None:
-    """Nothing stands above it."""
+    """Every answer would be below one otherwise."""
     assert await lines(pipe) == []
 
 

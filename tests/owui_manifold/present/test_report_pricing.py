@@ -30,7 +30,7 @@ async def cost(ended: RunDone = ENDED, **given: Any) -> float | None:
 
 
 async def test_it_is_shown_where_it_is_wanted(host: StandInHost) -> None:
-    """By the catalog's prices."""
+    """With SHOW_COST it is computed from the catalog's prices."""
     assert await cost() is None
     assert await cost(SHOW_COST=True) == pytest.approx(1.0)
 
@@ -51,7 +51,7 @@ async def test_another_tier_has_other_prices(host: StandInHost) -> None:
 
 
 async def test_a_region_costs_more(host: StandInHost) -> None:
-    """As OpenAI bills it."""
+    """OpenAI bills 10 % more for an endpoint of a region."""
     region = "https://eu.api.openai.com/v1"
     assert await cost(SHOW_COST=True, BASE_URL=region) == pytest.approx(1.1)
 

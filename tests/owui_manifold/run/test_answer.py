@@ -1,4 +1,4 @@
-"""A marker is shown where its items were; the host stores them beside the text."""
+"""A marker is shown where its items were; the host stores them next to the text."""
 
 import asyncio
 import json
@@ -131,7 +131,7 @@ async def test_exception_of_the_database_ends_no_answer_that_goes_on(
     connections: Connections,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """What could not be written beside the text is written at the end."""
+    """What could not be written next to the text is written at the end."""
     write = host.chats.update_chat_by_id
     failures = [OSError("canary")]
 
@@ -167,7 +167,7 @@ async def test_answer_is_whole_where_the_host_stores_nothing(
 async def test_refused_items_are_stored_by_the_end_of_the_answer(
     refusals: int, sim: Simulator, host: StandInHost, connections: Connections
 ) -> None:
-    """Their marker stands where it would have stood."""
+    """Their marker is where it would have been."""
     host.chats.refusing = refusals
     call = call_of(chat("Hi"), valves_for(sim))
 
@@ -216,7 +216,7 @@ async def test_amended_record_is_written_without_a_second_marker(
 async def test_answer_holds_its_own_items_where_the_valve_says_so(
     sim: Simulator, host: StandInHost, connections: Connections
 ) -> None:
-    """Right behind the first text that they belong to, and again as it ended."""
+    """Right after the first text that they belong to, and again as it ended."""
     valves = valves_for(sim, HISTORY_CARRIER="output")
 
     pairs = await all_told(call_of(chat("sim:refusal"), valves), connections)
@@ -273,7 +273,7 @@ async def test_a_task_carries_nothing(
 async def test_reasoning_that_is_not_kept_is_in_no_row(
     persist: str, sim: Simulator, host: StandInHost, connections: Connections
 ) -> None:
-    """Not for a moment."""
+    """No write has it, not even one that a later write replaces."""
     valves = valves_for(sim, PERSIST_REASONING_TOKENS=persist)
 
     await all_told(call_of(chat("sim:commentary"), valves), connections)
@@ -438,7 +438,7 @@ async def test_model_without_eyes_is_known_to_each_chat(
 async def test_files_are_fetched_in_half_of_the_silence_that_a_stream_may_have(
     sim: Simulator, host: StandInHost, connections: Connections
 ) -> None:
-    """Nobody reads the stream meanwhile."""
+    """No one reads the stream meanwhile."""
     cited = {
         "type": "container_file_citation",
         "container_id": "cntr_1",

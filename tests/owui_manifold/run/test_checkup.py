@@ -112,7 +112,7 @@ async def test_models_that_the_key_lacks_are_named(sim: Simulator) -> None:
 
 
 async def test_wrong_key_ends_the_check(sim: Simulator) -> None:
-    """The sentence of a chat stands there, the key does not; nothing more is tried."""
+    """The message of a chat is there, the key does not; nothing more is tried."""
     text = await findings(sim.base_url, "sk-wrong-CANARY")
 
     [line] = [line for line in text.splitlines() if line.startswith("- ❌")]
@@ -482,7 +482,7 @@ async def test_filter_for_administrators_that_is_not_asked(
 async def test_tasks_about_a_check_ask_no_model(
     task: str, text: str, sim: Simulator
 ) -> None:
-    """Nobody pays for the title of a check; of others' chats a model writes it."""
+    """No one pays for the title of a check; of others' chats a model writes it."""
     pipe = Pipe()
     pipe.valves = valves_for(sim)
     messages = [*chat("/check")["messages"], {"role": "assistant", "content": "Fine."}]

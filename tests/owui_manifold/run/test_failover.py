@@ -86,7 +86,7 @@ async def test_each_group_has_its_server(
     entries: Entries,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Answers and tasks; keys are in no log and no chat; nobody else gets there."""
+    """Answers and tasks; keys are in no log and no chat; no one else gets there."""
     host.groups.members = {"staff": {"user-1"}, "pupils": {"user-2"}}
     pipe.valves = pipe.valves.model_copy(update={"API_KEY": "sk-wrong"})
     entries(at(sim, "staff"), at(other, "id of pupils"))
@@ -229,7 +229,7 @@ def as_user(name: str, message_id: str) -> dict[str, Any]:
 async def test_failure_that_one_user_met_moves_no_other(
     pipe: Pipe, sim: Simulator, entries: Entries
 ) -> None:
-    """One bad moment is nobody else's; three users' trouble is the server's."""
+    """One bad moment is no one else's; three users' trouble is the server's."""
     keys = list[str | None]()
 
     async def fail(request: web.Request) -> web.Response:
@@ -270,7 +270,7 @@ async def test_lines_about_retries_begin_no_answer(
 async def test_failure_of_the_last_account_ends_the_answer(
     pipe: Pipe, sim: Simulator, other: Simulator, entries: Entries
 ) -> None:
-    """Each is asked once."""
+    """Each account is asked once, and one error is shown."""
     entries(at(sim, api_key="sk-wrong"), at(other, api_key="sk-wrong"))
 
     shown = await chunks_of(pipe, chat("Hi"), **NATIVE)
@@ -382,7 +382,7 @@ async def test_own_key_goes_to_the_address_of_the_valves(
 async def test_unreadable_entries_let_nobody_through(
     pipe: Pipe, sim: Simulator, entries: Entries
 ) -> None:
-    """Chats, tasks and checks: a chat fails with a sentence, a check has it."""
+    """Chats, tasks and checks: a chat fails with a message, a check has it."""
     entries({"a": 1})
 
     shown = await chunks_of(pipe, chat("Hi"), **NATIVE)

@@ -147,7 +147,7 @@ async def test_nothing_is_itemized_without_a_price(
 async def test_agents_are_a_view_of_their_own(
     pipe: Pipe, administration: Filter, sim: Simulator
 ) -> None:
-    """Their requests and their money, beside what it bought."""
+    """Their requests and their money, next to what it bought."""
     pipe.valves = valves_for(sim, AGENT_JSON='{"model": "gpt-5.6-sol"}')
     body = {**chat("sim:short"), "model": "my_pipe.gpt5_function_calling"}
     await chunks_of(pipe, body, **NATIVE)

@@ -26,7 +26,7 @@ SILENT = "Still thinking, {}"
 
 
 class Page:
-    """Takes what is told beside the stream."""
+    """Takes what is told next to the stream."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -64,7 +64,7 @@ async def test_silence_is_reported_each_minute(
 
 
 async def test_endless_silence_hides_its_line_at_the_end(pipe: Pipe) -> None:
-    """The line goes with the answer, which has a sentence of its own."""
+    """The line goes with the answer, which has a message of its own."""
     page = Page()
 
     chunks = await page.answer(pipe, "sim:stall")
@@ -107,7 +107,7 @@ async def test_failure_leaves_no_empty_line(pipe: Pipe, sim: Simulator) -> None:
 
 
 async def test_stop_hides_the_line(pipe: Pipe) -> None:
-    """The answer has ended, and nobody waits any more."""
+    """The answer has ended, and no one waits any more."""
     page = Page()
     answer = asyncio.create_task(page.answer(pipe, "sim:stall"))
     await asyncio.wait_for(page.changed.wait(), 60)

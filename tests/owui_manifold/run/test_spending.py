@@ -59,7 +59,7 @@ def administration(host: StandInHost, database: UsageDatabase) -> Filter:
 
 @pytest.fixture
 def limited(pipe: Pipe, administration: Filter) -> Pipe:
-    """The pipe beside it."""
+    """The pipe with its filter."""
     return pipe
 
 
@@ -75,7 +75,7 @@ async def counted(asked: Filter, user_id: str = "user-1") -> list[UsageRow]:
 
 
 async def refusal(pipe: Pipe, body: Json | None = None, **given: Any) -> str:
-    """The sentence in place of an answer."""
+    """The message in place of an answer."""
     [sentence] = errors(await chunks_of(pipe, body or chat("Hi"), **(given or NATIVE)))
     return split_id(sentence)[0]
 
@@ -122,7 +122,7 @@ async def test_answers_add_up_in_one_row(
 async def test_every_round_of_tools_and_every_task_counts(
     limited: Pipe, administration: Filter, sim: Simulator
 ) -> None:
-    """Also what nobody sees."""
+    """Rounds and tasks that the page does not show cost money, too."""
     tools = {"get_weather": tool_row()}
     await chunks_of(limited, chat("sim:tool", tools=[TOOL]), **NATIVE, __tools__=tools)
     await result_of(limited, chat("Hi"), **NATIVE, __task__="title_generation")
@@ -380,7 +380,7 @@ async def test_broken_rule_closes_but_for_administrators(
 async def test_sum_that_cannot_be_read_refuses(
     limited: Pipe, host: StandInHost, database: UsageDatabase
 ) -> None:
-    """Without limits on amounts nobody reads."""
+    """Without limits on amounts the sum is not read."""
     database.failing = 2
 
     assert "Something in this pipe went wrong" in await refusal(limited)
@@ -407,7 +407,7 @@ async def test_unwritten_usage_is_written_with_the_next_answer(
 
 
 async def until_written(asked: Filter) -> None:
-    """Wait for the write that nobody waits for."""
+    """Wait for the write that nothing waits for."""
     writer = asked._usage._writer
     assert writer is not None
     await asyncio.wait_for(writer, 60)
@@ -419,7 +419,7 @@ async def until_written(asked: Filter) -> None:
 async def test_usage_tells_people_their_own_sums(
     limited: Pipe, administration: Filter, sim: Simulator
 ) -> None:
-    """No model is asked, and nobody sees others."""
+    """No model is asked, and no one sees others."""
     administration._usage.add(SPENT)
     administration._usage.add(SPENT._replace(user_id="user-2", model="secret"))
 
@@ -643,7 +643,7 @@ async def test_a_container_is_paid_for_once_in_all_rounds(
 async def test_a_picture_of_a_stopped_answer_counts(
     limited: Pipe, administration: Filter, sim: Simulator
 ) -> None:
-    """It is drawn, and the API tells nothing of an answer that nobody reads to its end."""
+    """It is drawn, and the API tells nothing of an answer whose end is not read."""
     limited.valves = valves_for(sim, ENABLE_IMAGE_GENERATION=True)
     answer = await limited.pipe(chat("sim:draw,delay=200"), **NATIVE)
     async for chunk in answer:

@@ -60,7 +60,7 @@ async def test_record_follows_the_text_that_it_belongs_to() -> None:
 
 @pytest.mark.parametrize("has_writer", [True, False])
 async def test_end_of_the_run_is_left_to_the_caller(has_writer: bool) -> None:
-    """Whatever is stored last stands in front of it."""
+    """Whatever is stored last is in front of it."""
     records = AnswerRecords(recorder(AUTHOR), Writer() if has_writer else None)
 
     shown = await records.take(RunDone(COMPLETED))
@@ -77,7 +77,7 @@ async def test_repair_is_shown_where_the_chat_is_written() -> None:
 
 
 async def test_nothing_is_recorded_without_a_recorder() -> None:
-    """Events pass unchanged."""
+    """The events pass unchanged."""
     records = AnswerRecords(None, None)
 
     assert [await records.take(event) for event in EVENTS] == [[e] for e in EVENTS]

@@ -355,7 +355,7 @@ async def test_picture_whose_bytes_are_lost_is_left_out(
 async def test_file_that_comes_in_drops_does_not_hold_the_answer_up(
     sim: Simulator, host: StandInHost, connections: Connections
 ) -> None:
-    """Nobody reads the stream while a file is fetched: half of a silence is the most."""
+    """The stream is not read while a file is fetched: half of a silence is the most."""
 
     async def drops(request: web.Request) -> web.StreamResponse:
         body = await started(request)
@@ -386,7 +386,7 @@ async def test_file_that_comes_in_drops_does_not_hold_the_answer_up(
 async def test_files_of_one_text_are_limited(
     host: StandInHost, connections: Connections
 ) -> None:
-    """A text can name thousands, and nobody reads on meanwhile."""
+    """A text can name thousands, and no one reads on meanwhile."""
     cited = [
         {
             "type": "container_file_citation",
@@ -499,7 +499,7 @@ async def test_picture_that_cannot_be_read_says_so(
 async def test_caller_over_http_gets_what_is_a_picture(
     result: str, images: int, host: StandInHost, connections: Connections
 ) -> None:
-    """As it came."""
+    """An address on the web or data is passed on; a path on the server is not."""
     events = await events_of_image(connections, result, PLAIN)
     view = ChunkRenderer("c", 1, "m")
     chunks = [chunk for event in events for chunk in view.render(event)]

@@ -181,7 +181,7 @@ async def test_writes_wait_for_each_other(host: StandInHost) -> None:
 
 
 async def test_stop_ends_no_write(host: StandInHost) -> None:
-    """What has begun is stored, although nobody waits for it any more."""
+    """What has begun is stored, although no one waits for it any more."""
     host.chats.unlocked = asyncio.Event()
     writer = await row_writer()
     writer.add(new("1"))
@@ -344,7 +344,7 @@ async def test_server_without_a_key_stores_no_instructions(
 
 
 def mixed(name: str, message_id: str = "m-1") -> Record:
-    """A record of reasoning with a call behind it."""
+    """A record of reasoning with a call after it."""
     payload = (reasoning(name), call(name))
     return Record(name * 26, "f.gpt-5.2", 0, payload, message_id, ORIGIN)
 
@@ -430,7 +430,7 @@ def answered(host: StandInHost, records: Iterable[StoredRecord]) -> None:
 
 
 async def test_output_carrier_writes_nothing_to_the_row(host: StandInHost) -> None:
-    """Nothing is written."""
+    """The answer itself holds the records, for the next turn."""
     writer = await output_writer()
 
     answered(host, writer.add(new("1")))
@@ -456,7 +456,7 @@ async def test_repair_is_noted_in_the_answer(host: StandInHost) -> None:
 
 
 async def test_repair_that_the_answer_holds_is_read(host: StandInHost) -> None:
-    """At the next turn."""
+    """The next turn reads it from the answer."""
     refused = await output_writer()
     answered(host, await refused.add_repair(REPAIR))
 

@@ -261,7 +261,7 @@ async def test_the_newest_models_take_the_default_of_sampling(client: Client) ->
 async def test_compaction_keeps_what_was_appended(
     client: Client, keeps_all: bool
 ) -> None:
-    """A fresh update stands right behind it; the tool needs not be declared again."""
+    """A fresh update comes right after it; the tool needs not be declared again."""
     managed = {
         "context_management": [{"type": "compaction", "compact_threshold": 1000}]
     }
@@ -288,7 +288,7 @@ async def test_compaction_keeps_what_was_appended(
 
 
 async def compared(client: Client, earlier: str, items: Any, **more: Any) -> Any:
-    """Return the diagnosis of a request beside an earlier one."""
+    """Return the diagnosis of a request next to an earlier one."""
     options = {"comparison_response_id": earlier}
     body: Any = {"model": LAST, **more, "prompt_cache_options": options}
     events = await client.stream(items, **body)

@@ -142,7 +142,7 @@ async def test_a_hosted_call_finds_its_reasoning_without_an_id(client: Client) -
 
 
 async def test_two_reasonings_before_one_message(client: Client) -> None:
-    """Other reasoning may stand between reasoning and its item."""
+    """Other reasoning may be between reasoning and its item."""
     first, second, message = await answered(client, "sim:two-reasonings")
 
     await client.ask([USER, first, second, message, USER])

@@ -21,7 +21,7 @@ def managed(threshold: Any = 1000, kind: str = "compaction") -> dict[str, Any]:
 
 
 async def test_long_input_is_compacted_at_the_end(client: Client) -> None:
-    """An item behind all others, as in all recordings, with events of its own."""
+    """An item after all others, as in all recordings, with events of its own."""
     events = await client.stream([LONG], **managed())
 
     output = events.events[-1]["response"]["output"]
@@ -47,7 +47,7 @@ async def test_long_input_is_compacted_at_the_end(client: Client) -> None:
 async def test_nothing_is_compacted_otherwise(
     client: Client, content: Any, wish: dict[str, Any]
 ) -> None:
-    """A short input, or one of which nobody said when it is long."""
+    """A short input, or one without a limit from which it is long."""
     reply = await client.ask(content, **wish)
 
     assert [item["type"] for item in reply.body["output"]] == ["reasoning", "message"]
@@ -58,7 +58,7 @@ async def test_nothing_is_compacted_otherwise(
 async def test_items_before_a_compaction_are_ignored(
     client: Client, model: str, keeps_all: bool
 ) -> None:
-    """Whether it is still sent or not; the reasoning behind it stays readable."""
+    """Whether it is still sent or not; the reasoning after it stays readable."""
     first = await client.ask([LONG], model=model, **managed())
     *answer, compaction = bare(first.body["output"])
     before = [LONG, *answer, compaction] if keeps_all else [compaction]

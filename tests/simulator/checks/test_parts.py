@@ -128,7 +128,7 @@ async def test_part_without_bytes_or_name_is_refused(
 async def test_empty_or_mislabeled_file_is_refused(
     client: Client, content: bytes
 ) -> None:
-    """Empty, or no PDF."""
+    """An empty file and one that is no PDF have the same code."""
     reply = await posted(client, document(content))
 
     assert reply.error["code"] == "invalid_file"

@@ -53,7 +53,7 @@ async def test_reasoning_is_read_back(client: Client, model: str) -> None:
 
 @pytest.mark.asyncio
 async def test_reasoning_that_brings_its_own_text(client: Client) -> None:
-    """It is refused, beside encrypted content, too; an empty list is none."""
+    """It is refused, also next to encrypted content; an empty list is none."""
     output = await first_turn(client, OLD)
     text = {"type": "reasoning_text", "text": "So."}
     plain = {"type": "reasoning", "summary": [], "content": [text]}
@@ -210,7 +210,7 @@ async def test_harmless_changes_keep_the_reasoning(
 
 @pytest.mark.asyncio
 async def test_only_reasoning_behind_an_edit_goes(client: Client) -> None:
-    """What stands in front of the edited item is read."""
+    """What is in front of the edited item is read."""
     first = await first_turn(client, NEW)
     second = bare((await second_turn(client, [USER, *first], NEW)).body["output"])
     items = [USER, *first, {**MORE, "content": "Something else"}, *second]
@@ -278,7 +278,7 @@ async def test_spelling_is_no_change_of_prefix(client: Client) -> None:
 async def test_a_lost_phase_changes_the_prefix_of_later_reasoning(
     client: Client,
 ) -> None:
-    """Reasoning behind a message whose phase was dropped does not fit any more."""
+    """Reasoning after a message whose phase was dropped does not fit any more."""
     output = await first_turn(client, NEW)
     reply = await client.ask([USER, *output, MORE], model=NEW)
     later = bare(reply.body["output"])

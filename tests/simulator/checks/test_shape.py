@@ -230,7 +230,7 @@ async def test_hosted_tools_that_are_taken(
 
 
 async def test_more_vector_stores_than_two(client: Client) -> None:
-    """The refusal names no place."""
+    """The recorded refusal names no place."""
     stores = {**STORES, "vector_store_ids": ["vs_1", "vs_2", "vs_3"]}
     error = await client.refused(tools=[stores])
 

@@ -52,7 +52,7 @@ async def test_a_connection_that_breaks(client: Client) -> None:
 
 
 async def test_nothing_comes_behind_the_empty_item_of_a_stall(client: Client) -> None:
-    """Nothing comes behind the empty item."""
+    """Nothing comes after the empty item."""
     sim = client.simulator
     sim.faults.append(FailedStart("stall"))
     async with client.open_stream() as answer:

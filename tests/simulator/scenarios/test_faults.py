@@ -169,7 +169,7 @@ async def test_errors_before_a_response(
 
 
 async def test_the_flex_tier_alone_has_no_capacity(client: Client) -> None:
-    """Other tiers answer."""
+    """The same request without the tier is answered."""
     body = client.body("sim:flex-unavailable")
     refused = await client.post({**body, "service_tier": "flex"})
     assert (refused.status, refused.error["code"]) == (429, "flex_unavailable")
@@ -177,7 +177,7 @@ async def test_the_flex_tier_alone_has_no_capacity(client: Client) -> None:
 
 
 async def test_a_wrong_key_of_xai(client: Client) -> None:
-    """The words stand where others have an object."""
+    """The words are where others have an object."""
     reply = await client.post(client.body("sim:xai-key"))
     assert reply.status == 400
     assert reply.body["error"].startswith("Incorrect API key provided")

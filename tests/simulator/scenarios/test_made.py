@@ -64,7 +64,7 @@ async def test_as_many_sketches_as_were_asked_for(client: Client, count: int) ->
 
 
 async def test_outputs_only_for_who_asks(client: Client) -> None:
-    """As `include` says."""
+    """Code has its outputs if `include` names them."""
     without = await client.ask("sim:count", tools=[RUN])
     with_them = await client.ask("sim:count", tools=[RUN], include=OUTPUTS)
 
@@ -100,7 +100,7 @@ async def test_parameters_that_no_tool_takes(
 
 
 async def test_retired_picture_model_is_refused(client: Client) -> None:
-    """It was shut down."""
+    """OpenAI has shut it down."""
     reply = await client.post(client.body(tools=[{**DRAW, "model": "gpt-image-1"}]))
 
     assert (reply.status, reply.error["code"]) == (404, "model_not_found")

@@ -197,7 +197,7 @@ async def test_a_misspelt_scenario(client: Client, text: str) -> None:
     ],
 )
 def test_spec_is_found_anywhere_in_a_text(text: str, spec: str | None) -> None:
-    """The word may stand anywhere; punctuation behind it is no option."""
+    """The word may be anywhere; punctuation after it is no option."""
     assert find_spec(text) == spec
 
 

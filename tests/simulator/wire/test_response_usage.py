@@ -87,7 +87,7 @@ async def test_explicit_defaults_keep_the_cache(
 
 @pytest.mark.asyncio
 async def test_newer_models_never_cache_instructions(client: Client) -> None:
-    """From 6.2 on they stand behind the input and are paid for in full every time."""
+    """From 6.2 on they come after the input and are paid for in full every time."""
     for instructions in (LONG, LONG, f"{LONG}!"):
         reply = await client.ask(LONG, model="gpt-6.2-sol", instructions=instructions)
     plain = await client.ask(LONG, model="gpt-6.2-sol")

@@ -139,7 +139,7 @@ async def test_no_loopback_of_the_host(chat: Chat, listener: socket.socket) -> N
 
 
 async def test_no_names_are_resolved(chat: Chat) -> None:
-    """There is nobody to ask."""
+    """There is no one to ask."""
     ran = await chat.run("import socket\nsocket.getaddrinfo('example.org', 80)")
 
     assert "gaierror" in ran.told["stderr"]
@@ -284,7 +284,7 @@ MACHINE = list(_ARCHITECTURES).index(platform.machine())
 
 @pytest.mark.parametrize("name", _REFUSED_CALLS)
 async def test_kernel_refuses_each_call_of_the_list(chat: Chat, name: str) -> None:
-    """Memory that nobody counts, other processes, the log and the disks of the host."""
+    """Memory that no one counts, other processes, the log and the disks of the host."""
     number = _REFUSED_CALLS[name][MACHINE]
     if number is None:
         pytest.skip("this machine has no such call")

@@ -20,7 +20,7 @@ from toolbox.sandbox.bubblewrap import (
 
 @contextmanager
 def ended_child() -> Iterator[str]:
-    """Lend the folder of a process that has ended, and that nobody has waited for."""
+    """Lend the folder of a process that has ended, and that no one has waited for."""
     child = os.fork()
     if child == 0:
         os._exit(0)
@@ -115,7 +115,7 @@ def test_what_has_ended_holds_nothing() -> None:
 
 
 def test_what_lives_and_cannot_be_read_is_told() -> None:
-    """A limit that nobody sees is none."""
+    """A limit that no one sees is none."""
     folder = f"/proc/self/task/{threading.get_native_id()}"
 
     with pytest.raises(PermissionError), _unless_it_ended(folder):

@@ -55,7 +55,7 @@ def sources() -> Iterator[str]:
 
 
 def start(folder: str, codes: list[str], seconds: int) -> "subprocess.Popen[str]":
-    """Start a server that is nobody special, and let it run codes."""
+    """Start a server that is no one special, and let it run codes."""
     user = SOMEBODY if os.geteuid() == 0 else None
     process = subprocess.Popen(
         [str(find_interpreters()[-1]), "-B", "-c", SERVER, str(seconds)],
@@ -135,7 +135,7 @@ time.sleep(0.5)
 
 
 def test_children_that_nobody_waits_for_stop_nothing(sources: str) -> None:
-    """They have no memory any more, and nobody but root may look at the rest."""
+    """They have no memory any more, and no one but root may look at the rest."""
     [reply] = answers(sources, CHILDREN)
 
     assert json.loads(reply)["result"] == 42

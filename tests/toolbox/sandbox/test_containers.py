@@ -138,7 +138,7 @@ only_docker = pytest.mark.parametrize("client", ["docker"], indirect=True)
 
 @only_docker
 async def test_packages_can_only_be_read(client: Client) -> None:
-    """All runs share them."""
+    """All runs share them, so no run may change them."""
     wheels = client.folder / "wheels"
     wheels.mkdir()
     tools = client.tools(str(wheels))

@@ -30,7 +30,7 @@ PROJECT = Path(__file__).resolve().parents[3] / "pyproject.toml"
     ids=lambda check: check[0],
 )
 def test_program_is_in_order(check: list[str], tmp_path: Path) -> None:
-    """Format, lint, types."""
+    """It is a text inside a source, so the usual checks do not read it."""
     program = tmp_path / "program.py"
     program.write_text(SANDBOX_PROGRAM, "utf-8")
 

@@ -178,7 +178,7 @@ async def test_memory_of_the_host_is_not_counted() -> None:
 
 
 async def test_code_whose_memory_cannot_be_read_is_not_run(spool: Path) -> None:
-    """A limit that nobody sees is none."""
+    """A limit that no one sees is none."""
 
     def hidden() -> int:
         raise PermissionError

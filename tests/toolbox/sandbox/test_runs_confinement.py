@@ -66,7 +66,7 @@ async def test_private_path_that_is_seen_speaks_against_a_backend() -> None:
 
 
 async def test_first_working_backend_is_used() -> None:
-    """Those behind it are not tried; nothing is logged."""
+    """Those after it are not tried; nothing is logged."""
     bad = Pretended("", missing="it is not installed")
     good = Pretended(answering(CONFINED))
     other = Pretended(answering(CONFINED))

@@ -105,7 +105,7 @@ async def test_endless_line_is_no_answer(spool: Path) -> None:
 async def test_files_outside_the_workspace_are_no_files(
     spool: Path, changed: object
 ) -> None:
-    """Neither before it nor behind its end."""
+    """Neither before it nor after its end."""
     answer = {"done": "x", "changed": changed}
 
     assert (await read(spool, answer, MANIFEST + b"bytes")).changed == ()

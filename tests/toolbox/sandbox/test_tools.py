@@ -1,4 +1,4 @@
-"""What the tools give back when nobody attacks them."""
+"""What the tools give back when no one attacks them."""
 
 import asyncio
 import os
@@ -33,7 +33,7 @@ NAMES = [
 
 
 async def test_stdout_and_stderr_are_returned(chat: Chat) -> None:
-    """Both streams, apart."""
+    """The model gets each stream under its own name."""
     code = "import sys\nprint('out 東京')\nprint('err', file=sys.stderr)"
 
     ran = await chat.run(code)
@@ -212,7 +212,7 @@ async def test_workspace_lasts_but_nothing_else(chat: Chat) -> None:
 
 
 async def test_chats_are_apart(chat: Chat) -> None:
-    """Nobody sees another chat's files; without a chat every call is alone."""
+    """No one sees another chat's files; without a chat every call is alone."""
     other = Chat(chat.tools, chat.name + " of somebody else")
     nobody = Chat(chat.tools, "")
     await chat.run("open('mine', 'w')")
@@ -307,7 +307,7 @@ async def test_long_text_is_read_in_part(chat: Chat) -> None:
 async def test_wrong_path_is_an_error_message(
     chat: Chat, operation: str, path: str, problem: str
 ) -> None:
-    """A sentence, never an exception."""
+    """A message, never an exception."""
     answer = await chat.file(operation, path=path)
 
     assert (answer.text, answer.failed) == (f"Error: {problem}", True)
@@ -374,7 +374,7 @@ def wheels() -> Iterator[Path]:
 
 
 async def test_packages_are_installed_once_for_all_chats(wheels: Path) -> None:
-    """Nobody can write them; no chat has less room for them, whatever the umask."""
+    """No run can write them; no chat has less room for them, whatever the umask."""
     before = os.umask(0o077)
     spoil = "open('/packages/tiny.py', 'w')"
     async with sandboxed(wheels=str(wheels)) as chat:

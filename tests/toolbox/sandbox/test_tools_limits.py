@@ -88,7 +88,7 @@ BEGUN = "import time\nprint('begun')\nopen('kept', 'w').write('x')\ntime.sleep(1
 
 
 async def test_endless_code_is_stopped_and_its_work_kept() -> None:
-    """All at once; nobody is left of any, each chat goes on, what was done is kept."""
+    """All at once; no one is left of any, each chat goes on, what was done is kept."""
     async with sandboxed(
         TIGHT._replace(seconds=5.0), shared=SharedLimits(runs=len(ENDLESS) + 1)
     ) as first:

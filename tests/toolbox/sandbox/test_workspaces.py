@@ -247,7 +247,7 @@ async def open_and_close() -> None:
 
 
 def test_root_is_private(folder: Path) -> None:
-    """Nobody else reads what the chats keep."""
+    """No one else reads what the chats keep."""
 
     async def scene() -> None:
         workspaces = await opened()
@@ -289,7 +289,7 @@ def test_foreign_files_are_not_swept(folder: Path) -> None:
 
 
 def test_abandoned_folder_is_swept(folder: Path) -> None:
-    """A lock that nobody holds says so."""
+    """A lock that no process holds says so."""
     left = folder / "sandbox-workspaces-left"
     left.mkdir()
     (left / "kept").touch()
