@@ -73,8 +73,8 @@ class Attempts:
             status, wait = next_attempt.prepare(attempt)
             if status is None or not deadlines.allow(wait):
                 break
-            is_told = status == _MODEL_IS_LOADED and next_attempt.loading_seconds > wait
-            if not is_told:
+            waits_on = next_attempt.loading_seconds > wait
+            if status != _MODEL_IS_LOADED or not waits_on:  # it is told once
                 yield status
             limits.set_waiting(False)
             await asyncio.sleep(wait)
