@@ -7,7 +7,7 @@ from gpt5_agent.pictures import PictureMemory
 from gpt5_agent.ports import StoreFile, Tool
 from openai_responses.callbacks import ignore_report
 from openai_responses.endpoint import Endpoint
-from openai_responses.loop.attempts import Limits
+from openai_responses.loop.attempt import Limits
 from openai_responses.loop.tools import Approver, CallLimits
 from openai_responses.redaction import redact
 from openai_responses.repairs.memory import RepairMemory

@@ -1,7 +1,7 @@
 """Runs against a server, for tests that ask what is reported of them."""
 
 from openai_responses.endpoint import Endpoint
-from openai_responses.loop.attempts import Limits
+from openai_responses.loop.attempt import Limits
 from openai_responses.loop.events import RunDone, RunEvent, Status, ToolOutput
 from openai_responses.loop.run import run
 from openai_responses.loop.tools import Toolset

@@ -21,7 +21,7 @@ from gpt5_agent.shell.valves import Valves
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import InvalidRequest
 from openai_responses.json_input import clamp_number
-from openai_responses.loop.attempts import Limits
+from openai_responses.loop.attempt import Limits
 from openai_responses.loop.tools import ApprovalRules, Approver, CallLimits
 from openai_responses.models.resolve import ResolvedModel, resolve_model
 from openai_responses.repairs.memory import RepairMemory

@@ -21,7 +21,8 @@ from openai_responses.endings import COMPLETED
 from openai_responses.endpoint import Endpoint
 from openai_responses.items import Item, arguments_text, is_call, since_compaction
 from openai_responses.json_input import parse_json_object
-from openai_responses.loop.attempts import Attempts, Limits
+from openai_responses.loop.attempt import Limits
+from openai_responses.loop.attempts import Attempts
 from openai_responses.loop.events import (
     ModelAnswer,
     ResponseDone,

@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeVar
 from openai_responses.endpoint import Endpoint, connection_secrets
 from openai_responses.errors import InvalidRequest
 from openai_responses.json_input import JsonObject, as_mapping, parse_string_map
-from openai_responses.loop.attempts import Limits
+from openai_responses.loop.attempt import Limits
 from openai_responses.loop.tools import ApprovalRules
 from openai_responses.models.facts import ModelPrices
 from openai_responses.models.resolve import REASONING_EFFORTS, ResolvedModel

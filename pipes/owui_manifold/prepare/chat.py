@@ -20,7 +20,7 @@ from openai_responses.items import (
 )
 from openai_responses.json_input import as_list, as_mapping, count_entries, value_at
 from openai_responses.long_work import run_work
-from openai_responses.loop.attempts import Limits
+from openai_responses.loop.attempt import Limits
 from openai_responses.loop.spending import EarlierSpending
 from openai_responses.loop.tools import NOTE_CHARACTERS, Toolset, cap_output
 from openai_responses.models.choice import choose_auto_model

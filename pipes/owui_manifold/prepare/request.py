@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from openai_responses.appended import APPENDED
 from openai_responses.items import Item, item_type, tool_name
 from openai_responses.json_input import as_list, as_mapping, as_text, value_at
-from openai_responses.loop.attempts import Limits
+from openai_responses.loop.attempt import Limits
 from openai_responses.loop.spending import Budget
 from openai_responses.loop.tools import Approver, CallLimits, Toolset
 from openai_responses.models.facts import ModelFacts

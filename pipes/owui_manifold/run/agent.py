@@ -8,7 +8,8 @@ is what is shown between the tools, and `execution_metadata` at the end.
 from contextlib import aclosing
 
 from openai_responses.endings import Ending
-from openai_responses.loop.attempts import Attempts, Limits
+from openai_responses.loop.attempt import Limits
+from openai_responses.loop.attempts import Attempts
 from openai_responses.loop.events import RunDone, RunEvents, RunWork
 from openai_responses.loop.run import RoundDone, RoundStarted, run_rounds
 from openai_responses.loop.spending import EarlierSpending, Spending

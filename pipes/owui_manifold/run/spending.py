@@ -5,7 +5,7 @@ from contextlib import aclosing, suppress
 
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item, container_ids, is_call, maker_of, message_text
-from openai_responses.loop.attempts import Limits
+from openai_responses.loop.attempt import Limits
 from openai_responses.loop.events import (
     ResponseDone,
     RunDone,

@@ -11,7 +11,7 @@ import pytest
 
 from openai_responses.endings import COMPLETED, CUT
 from openai_responses.endpoint import Endpoint
-from openai_responses.loop.attempts import Limits
+from openai_responses.loop.attempt import Limits
 from openai_responses.loop.events import ResponseDone, RunDone, RunEvent, Trace
 from openai_responses.loop.run import run
 from openai_responses.models.usage import Usage

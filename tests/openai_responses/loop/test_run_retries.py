@@ -11,7 +11,7 @@ import pytest
 from openai_responses.endings import FINAL_CODES
 from openai_responses.endpoint import Endpoint
 from openai_responses.items import is_reasoning
-from openai_responses.loop.attempts import Limits
+from openai_responses.loop.attempt import Limits
 from openai_responses.loop.events import NO_THOUGHT, RunEvent
 from openai_responses.loop.run import run
 from openai_responses.transport.connections import Connections

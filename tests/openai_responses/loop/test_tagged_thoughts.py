@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from openai_responses.items import Item, item_texts, item_type
-from openai_responses.loop.attempts import Limits
+from openai_responses.loop.attempt import Limits
 from openai_responses.loop.events import (
     NO_THOUGHT,
     HiddenMessage,

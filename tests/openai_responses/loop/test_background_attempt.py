@@ -9,7 +9,7 @@ from aiohttp import web
 
 from openai_responses.endpoint import Endpoint
 from openai_responses.items import has_encrypted_reasoning
-from openai_responses.loop.attempts import Limits
+from openai_responses.loop.attempt import Limits
 from openai_responses.loop.events import RunEvent, Status
 from openai_responses.loop.run import run
 from openai_responses.requests.build import ResponsesRequest

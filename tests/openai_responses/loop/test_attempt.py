@@ -10,10 +10,11 @@ import pytest
 from aiohttp import web
 
 from openai_responses.endpoint import Compatibility, Endpoint
-from openai_responses.loop.attempts import Attempts, Limits
+from openai_responses.loop.attempt import Attempt, Limits, PageThought, Server
+from openai_responses.loop.attempts import Attempts
 from openai_responses.loop.events import ModelAnswer, RunEvent
 from openai_responses.requests.build import ResponsesRequest, strict_payload
-from openai_responses.transport.connections import Connections, Timeouts
+from openai_responses.transport.connections import Connections, Deadlines, Timeouts
 from openai_responses.transport.stream import ServerSentEvent
 from runs.against_server import AT_ONCE, asking, limits
 from runs.log import log_of
@@ -42,27 +43,35 @@ async def attempt(
     request: ResponsesRequest | None = None,
 ) -> AsyncGenerator[RunEvent, None]:
     """Yield the events of a request; `within` allows no second attempt by default."""
-    tried = Attempts(endpoint, connections, within)
-    async with aclosing(tried.generate(request or asking())) as events:
+    attempts = Attempts(endpoint, connections, within)
+    answers: list[ModelAnswer] = []
+    async with aclosing(attempts.generate(request or asking())) as events:
         async for event in events:
-            if not isinstance(event, ModelAnswer):
+            assert not answers
+            if isinstance(event, ModelAnswer):
+                answers.append(event)
+            else:
                 yield event
+    assert answers
 
 
-async def events_of(tried: Attempts) -> list[RunEvent]:
-    """Return the events of an attempt, without the answer that they come to."""
-    *events, last = [event async for event in tried.generate(asking())]
-    assert isinstance(last, ModelAnswer)
-    return [event for event in events if not isinstance(event, ModelAnswer)]
+def one_attempt(
+    connections: Connections, endpoint: Endpoint, within: Limits = AT_ONCE
+) -> Attempt:
+    """Return an attempt that is not sent yet."""
+    deadlines = Deadlines(within.timeouts)
+    server = Server(endpoint, connections, within, deadlines)
+    return Attempt(server, asking(), PageThought())
 
 
 async def reported(
     connections: Connections, answer: Answerer, within: Limits = AT_ONCE
-) -> tuple[list[str], Attempts]:
+) -> tuple[list[str], Attempt]:
     """Return what an attempt tells, with the error that ended it, and the attempt."""
     async with Upstream(answer) as upstream:
-        tried = Attempts(upstream.endpoint, connections, within)
-        log = log_of(await events_of(tried))
+        tried = one_attempt(connections, upstream.endpoint, within)
+        events = [event async for event in tried.events()]
+        log = log_of([*events, *tried.release()])
     if tried.error is not None:
         log.append(type(tried.error).__name__)
     return log, tried
@@ -155,9 +164,9 @@ async def test_each_attempt_has_the_time_for_a_first_event(
     """What an earlier attempt left of it does not count."""
     within = Limits(0.0, Timeouts(first_event=60.0, idle=0.0))
     async with Upstream(streaming(HELLO)) as upstream:
-        tried = Attempts(upstream.endpoint, connections, within)
-        tried.deadlines.event_arrived()
-        events = await events_of(tried)
+        tried = one_attempt(connections, upstream.endpoint, within)
+        tried.server.deadlines.event_arrived()
+        events = [event async for event in tried.events()]
     assert log_of(events)[-1] == "turn completed"
 
 

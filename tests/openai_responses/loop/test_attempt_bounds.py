@@ -3,7 +3,7 @@
 import pytest
 from aiohttp import web
 
-from openai_responses.loop.attempts import Limits
+from openai_responses.loop.attempt import Limits
 from openai_responses.loop.events import RunDone
 from openai_responses.retries import RetryPolicy
 from openai_responses.transport.connections import Connections, Timeouts

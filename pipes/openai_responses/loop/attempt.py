@@ -1,0 +1,473 @@
+"""One attempt: a request that is sent once, and its answer as far as it came.
+
+    bytes of a stream   _StreamReader    run events
+    run events          Attempt          what is shown now; the rest is held
+
+Nothing is shown that another attempt would say again: a request can be sent again only
+while no part of its answer is visible.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import aclosing
+from typing import Any, NamedTuple
+
+from openai_responses.callbacks import ignore_report
+from openai_responses.endings import (
+    COMPLETED,
+    CUT,
+    QUEUED,
+    UNREADABLE,
+    Ending,
+    ending_of_exception,
+    ending_of_incomplete,
+    notice_text,
+)
+from openai_responses.endpoint import Endpoint
+from openai_responses.errors import (
+    AnswerTooLarge,
+    ApiRefused,
+    MalformedEvent,
+    ResponsesError,
+    UnreadableAnswer,
+)
+from openai_responses.items import Item, has_text, is_reasoning, item_type
+from openai_responses.json_input import JsonObject, as_text, json_weight
+from openai_responses.loop.events import (
+    NO_THOUGHT,
+    ResponseDone,
+    RunEvent,
+    RunEvents,
+    Status,
+    Trace,
+)
+from openai_responses.loop.response import ResponseState
+from openai_responses.loop.tagged_thoughts import (
+    THOUGHT_TAGS,
+    TaggedThoughts,
+    ThoughtTags,
+)
+from openai_responses.models.choice import name_asked_model
+from openai_responses.models.usage import Usage
+from openai_responses.repairs.refusal import named_subject
+from openai_responses.requests.build import ResponsesRequest, strict_payload
+from openai_responses.requests.tools import added_tool_names
+from openai_responses.retries import RetryPolicy
+from openai_responses.transport.connections import (
+    MAX_ANSWER_BYTES,
+    Connections,
+    Deadlines,
+    HttpResponse,
+    Timeouts,
+)
+from openai_responses.transport.stream import (
+    EventStreamDecoder,
+    FinalResponse,
+    ItemAdded,
+    ItemDone,
+    ServerSentEvent,
+    StreamEvent,
+    TextDelta,
+    describe_unreadable,
+    join_deltas,
+    parse_event,
+)
+
+
+def _never_spent(_usages: Sequence[Usage], _output: Sequence[Item]) -> str:
+    """Return no reason to end a run: without a budget nothing is used up."""
+    return ""
+
+
+class Limits(NamedTuple):
+    """How a run behaves towards viewers and towards the server."""
+
+    join_seconds: float = 0.05
+    """The shortest time between two events that show more of an answer."""
+    timeouts: Timeouts = Timeouts()
+    retries: RetryPolicy = RetryPolicy()
+    resuming: RetryPolicy = RetryPolicy(max_retries=12)
+    """Of the requests in a row for the rest of a background response."""
+    poll_seconds: float = 5.0
+    """The wait while the server is still working on a background response."""
+    most_bytes: int = MAX_ANSWER_BYTES
+    """Of one response, counted by `json_weight`."""
+    set_waiting: Callable[[bool], object] = ignore_report
+    """Called with true when the server is waited for or speaks, else with false."""
+    spent: Callable[[Sequence[Usage], Sequence[Item]], str] = _never_spent
+    """Takes the usages of the run so far and the output of each response; returns why
+    the run ends although tools are called, or nothing."""
+    flex_falls_back: bool = False
+    """Whether the standard tier, which costs twice as much, may answer where the flex
+    tier has no capacity."""
+    thought_tags: ThoughtTags = THOUGHT_TAGS
+    """What makes a thought of the beginning of a text; not at OpenAI and Azure, where
+    it is the model's own text."""
+    keeps_tagged_thoughts: bool = True
+    """Whether such a thought is shown, and sent again."""
+    context_window: int | None = None
+    """The tokens that the model can take and write together, where they are known."""
+
+
+class Server(NamedTuple):
+    """The model's server, as all attempts of a run reach it."""
+
+    endpoint: Endpoint
+    connections: Connections
+    limits: Limits
+    deadlines: Deadlines
+
+
+class PageThought:
+    """The thought on the page before anything else of a response.
+
+    The attempts at the response continue it in turn.
+    """
+
+    def __init__(self) -> None:
+        self.output_index: int | None = None
+        """None until it begins."""
+        self.part_count = 0
+
+
+class Attempt:
+    """One request and one answer."""
+
+    def __init__(
+        self,
+        server: Server,
+        request: ResponsesRequest,
+        page_thought: PageThought,
+        first_index: int = 0,
+        call_ids: Collection[str] = (),
+    ) -> None:
+        """Send nothing yet.
+
+        The items of the response are numbered from `first_index`; its calls get none of
+        the `call_ids`.
+        """
+        self.server = server
+        self.request = request
+        tool_names = added_tool_names(request.input)
+        tool_names.update(as_text(tool.get("name")) for tool in request.tools or ())
+        self._first_index = first_index
+        self.response = ResponseState(first_index, call_ids, tool_names)
+        self.error: ResponsesError | None = None
+        """Why there is no answer, or only a part of it."""
+        self.skipped = Counter[str]()
+        """The events that cannot be read, by what they are."""
+        self.has_shown = False
+        """Whether more than a thought is on the page."""
+        self.thinks = False
+        """Whether the thought on the page is also that of this attempt."""
+        self._page_thought = page_thought
+        self._earlier_parts = page_thought.part_count
+        """How many parts of it earlier attempts have shown."""
+        self._held: list[RunEvent] = []
+        """The events that are not shown yet."""
+        self._tagged: TaggedThoughts | None = None
+        """What makes reasoning of tags; None at OpenAI and Azure."""
+
+    async def events(self) -> RunEvents:
+        """Send the request; yield what is shown of its answer.
+
+        A failure is not raised: `error` has it.
+        """
+        limits = self.server.limits
+        try:
+            # Raises InvalidSetting if the endpoint has no address that can be used.
+            if limits.thought_tags and not self.server.endpoint.serves_openai:
+                self._tagged = TaggedThoughts(
+                    self._first_index,
+                    limits.thought_tags,
+                    keeps_thoughts=limits.keeps_tagged_thoughts,
+                )
+            async with aclosing(self._answer(self._payload())) as events:
+                async for event in events:
+                    split = self._tagged.feed(event) if self._tagged else [event]
+                    for each in split:
+                        for shown in self._show_or_hold(each):
+                            yield shown
+        except ResponsesError as caught:
+            if self.response.ending is None:  # what follows the end is not missed
+                self.error = caught
+
+    @property
+    def items(self) -> list[tuple[int, Item]]:
+        """The finished items of the response with their indexes."""
+        items = self.response.items
+        return self._tagged.items(items) if self._tagged else items
+
+    def _payload(self) -> dict[str, Any]:
+        """Return the body of the request, in the form that the server takes."""
+        payload = self.request.payload()
+        return strict_payload(payload) if self.server.endpoint.is_strict else payload
+
+    def _answer(self, payload: dict[str, Any]) -> RunEvents:
+        """Yield the run events of the whole answer."""
+        return self._exchange("/responses", payload)
+
+    async def _exchange(
+        self,
+        path: str,
+        payload: dict[str, Any] | None,
+        is_new: Callable[[ServerSentEvent], bool] | None = None,
+    ) -> RunEvents:
+        """Send a request, feed the answer to the response, and yield its run events.
+
+        Without a `payload` it requests a response, or the rest of its stream, of which
+        `is_new` names the events to read. A response that is still in progress yields
+        nothing. Raises what `Connections.request` raises, AnswerTooLarge, and
+        MalformedEvent if nothing of a stream can be read. Cancelling or closing it
+        closes the connection.
+        """
+        endpoint, connections, _, deadlines = self.server
+        response = self.response
+        deadlines.start_attempt()
+        async with connections.request(endpoint, path, payload, deadlines) as answer:
+            response.trace = Trace(answer.request_id, status=200)
+            if not await answer.is_stream():
+                for event in self._feed_whole(await answer.response_object()):
+                    yield event
+                return
+            reader = _StreamReader(
+                answer, self.server, response, self.skipped, is_new=is_new
+            )
+            earlier_events = response.event_count
+            while not (answer.is_read or response.is_over):
+                silence = _SECOND_ANSWER if response.ending else None
+                try:
+                    async with asyncio.timeout(silence):
+                        events, unreadable = await reader.read_batch()
+                except TimeoutError:
+                    break
+                for event in events:
+                    yield event
+                if unreadable:
+                    raise unreadable
+                await reader.gather_deltas(events)
+            if reader.has_skipped and response.event_count == earlier_events:
+                raise MalformedEvent
+            for event in await reader.read_reason():
+                yield event
+
+    def _feed_whole(self, response: JsonObject) -> list[RunEvent]:
+        """Feed an answer in one piece to the response; return its run events."""
+        status = str(response.get("status") or "completed")
+        if status in IN_PROGRESS:
+            # Sent again, it would be paid twice; without a background request, the
+            # server need not keep the response.
+            raise UnreadableAnswer(QUEUED.sentence)
+        return self.response.feed(FinalResponse(status, response))
+
+    def _show_or_hold(self, event: RunEvent) -> list[RunEvent]:
+        """Return what is shown now; the rest waits for the first visible event.
+
+        What waits leaves no trace if the request is sent again. Only the first thought is
+        shown at once, up to its end: people see that the model is at work. Thinking takes
+        longest, so most connections break there; another attempt then thinks on in the
+        same place.
+        """
+        if self.has_shown or isinstance(event, Status):
+            return [event]
+        thought = self._page_thought
+        if not self._held:
+            if isinstance(event, ItemAdded) and is_reasoning(event.item):
+                if thought.output_index is None:
+                    thought.output_index = event.output_index
+                    self.thinks = True
+                    return [event]
+                if thought.output_index == event.output_index:
+                    self.thinks = True
+                    return []
+            if self._is_of_thought(event) and isinstance(event, TextDelta):
+                part = self._earlier_parts + event.part
+                thought.part_count = max(thought.part_count, part + 1)
+                return [event._replace(part=part)]
+        self._held.append(event)
+        # The end of the thought waits for what follows: it would be stored, and an
+        # attempt that thinks again brings another one.
+        if self._is_of_thought(event) or not _is_visible(event):
+            return []
+        self.has_shown = True
+        return self.release()
+
+    def _is_of_thought(self, event: RunEvent) -> bool:
+        """Say whether an event grows or ends the thought on the page."""
+        if not self.thinks or not isinstance(event, TextDelta | ItemDone):
+            return False
+        return event.output_index == self._page_thought.output_index
+
+    def release(self) -> list[RunEvent]:
+        """Return the events that are held, after the end of an earlier thought."""
+        events = self._held
+        self._held = []
+        thought_index = self._page_thought.output_index
+        if thought_index is not None and not self.thinks:
+            events = [ItemDone(thought_index, NO_THOUGHT), *events]
+        return events
+
+    @property
+    def ending(self) -> Ending:
+        """How the response ended."""
+        endpoint = self.server.endpoint
+        used = self.response.usage
+        ending = self.response.ending
+        if ending is None:
+            has_begun = self.response.event_count > 0
+            ending = CUT if has_begun else UNREADABLE
+            if self.error:
+                ending = ending_of_exception(self.error, has_begun)
+        elif ending == COMPLETED and used and not endpoint.serves_openai:
+            # llama.cpp calls every answer complete, also one that a limit has cut off
+            # (recorded); OpenAI says so itself. In a full context input and output are
+            # exactly the window. With `--context-shift` they can be more, and the
+            # answer is complete (measured, b10434).
+            most = self.request.max_output_tokens
+            if most and used.output >= most:
+                ending = ending_of_incomplete("max_output_tokens")
+            elif used.total == self.server.limits.context_window:
+                ending = ending_of_incomplete("context_length_exceeded")
+        sentence = endpoint.name_server(ending.sentence)
+        sentence = name_asked_model(sentence, self.request.model)
+        error = self.response.trace.error
+        if isinstance(self.error, ApiRefused):
+            error = self.error.error
+        notice = notice_text(error.notice, endpoint.secrets)
+        return ending._replace(sentence=f"{sentence} {notice}".strip())
+
+    @property
+    def trace(self) -> Trace:
+        """What the log needs to know about the answer."""
+        error = self.error
+        trace = self.response.trace
+        if isinstance(error, ApiRefused):
+            failure = error.failure
+            trace = Trace(
+                request_id=error.request_id,
+                status=failure.status,
+                error=error.error,
+                retry_after=failure.retry_after,
+            )
+        if not trace.error.names_a_place:  # most runs, and a request may be large
+            return trace
+        subject = named_subject(self.request.sent(), trace.error)
+        return trace._replace(subject=subject)
+
+
+IN_PROGRESS = frozenset({"queued", "in_progress"})
+"""The statuses of a response on which the server is working."""
+_SECOND_ANSWER = 10.0
+"""Seconds that a stream may be silent after the end of a response without any item."""
+_THOUGHT_SHARE = 0.02
+"""The part of `Limits.join_seconds` for which deltas of reasoning are joined: the answer
+behind them must not wait."""
+
+
+def _is_visible(event: RunEvent) -> bool:
+    """Say whether the page draws something for an event."""
+    if isinstance(event, ResponseDone):
+        return False
+    if not isinstance(event, ItemAdded | ItemDone):
+        return True
+    is_text = item_type(event.item) in ("message", "reasoning")
+    return not is_text or has_text(event.item)
+
+
+class _StreamReader:
+    """Reads one streamed answer, batch by batch, and feeds it to its response.
+
+    A batch is what has arrived meanwhile. Reading less often makes long answers cheap:
+    one pass handles all its deltas. No bytes of the wire are held between two batches.
+    """
+
+    def __init__(
+        self,
+        answer: HttpResponse,
+        server: Server,
+        response: ResponseState,
+        skipped: Counter[str],
+        *,
+        is_new: Callable[[ServerSentEvent], bool] | None,
+    ) -> None:
+        self._answer = answer
+        self._limits = server.limits
+        self._deadlines = server.deadlines
+        self._response = response
+        self._skipped = skipped
+        self._is_new = is_new
+        # A stream is resumed behind the number of its last event.
+        self._decoder = EventStreamDecoder(joins_deltas=is_new is None)
+        self.has_skipped = False
+        """Whether an event was left out that cannot be read."""
+        self._unreadable: UnreadableAnswer | None = None
+        """Why the rest of the batch is not read."""
+        self._now = asyncio.get_running_loop().time
+        self._read_at = self._now()
+
+    async def read_batch(self) -> tuple[list[RunEvent], UnreadableAnswer | None]:
+        """Wait for bytes; return their run events, up to what is of another API."""
+        chunk = await self._answer.read_any()
+        response = self._response
+        response.byte_count += json_weight(chunk)
+        if response.byte_count > self._limits.most_bytes:
+            raise AnswerTooLarge
+        self._read_at = self._now()
+        batch = self._decoder.feed(chunk) if chunk else self._decoder.close()
+        earlier_events = response.event_count
+        events = self._feed(batch)
+        if response.event_count > earlier_events:
+            self._deadlines.event_arrived()
+        return events, self._unreadable
+
+    async def gather_deltas(self, events: Sequence[RunEvent]) -> None:
+        """Wait for a moment if the last event is a delta: more of them will follow.
+
+        The first delta after a pause is never delayed.
+        """
+        last = events[-1] if events else None
+        if not isinstance(last, TextDelta):
+            return
+        share = 1.0 if last.kind in ("text", "refusal") else _THOUGHT_SHARE
+        spent = self._now() - self._read_at
+        seconds = self._limits.join_seconds * share - spent
+        with self._answer.paused():
+            await asyncio.sleep(max(0.0, seconds))
+
+    async def read_reason(self) -> list[RunEvent]:
+        """Return the run events behind the last event of a refused stream: its reason.
+
+        Nothing else of an answer that has ended is read.
+        """
+        rest = await self._answer.drain()
+        if self._response.refusal is None:
+            return []
+        return self._feed([*self._decoder.feed(rest), *self._decoder.close()])
+
+    def _feed(self, batch: Sequence[ServerSentEvent]) -> list[RunEvent]:
+        """Return the run events of `batch`, up to the first one of another API."""
+        self._unreadable = None
+        run_events: list[RunEvent] = []
+        for event in join_deltas(self._parse(batch)):
+            run_events += self._response.feed(event)
+        return run_events
+
+    def _parse(self, batch: Iterable[ServerSentEvent]) -> Iterator[StreamEvent]:
+        """Yield the new events of `batch`; `_unreadable` says why it ends early.
+
+        An event that cannot be read is left out: proxies keep a connection alive with
+        an empty `data:` or a word, and the last snapshot repeats what one lost line had.
+        """
+        for wire_event in batch:
+            try:
+                parsed = parse_event(wire_event)
+            except MalformedEvent:
+                self.has_skipped = True
+                self._skipped[describe_unreadable(wire_event)] += 1
+                continue
+            except UnreadableAnswer as error:
+                self._unreadable = error
+                return
+            if self._is_new is None or self._is_new(wire_event):
+                yield parsed
