@@ -192,7 +192,7 @@ def _levels(value: object) -> Iterator[list[Any]]:
 
 def json_weight(text: str | bytes | bytearray) -> int:
     """Return about how many bytes a JSON text takes once it is parsed."""
-    # A value stands behind a comma, or is the first behind an opening.
+    # A value comes after a comma, or is the first after an opening.
     return len(text) + _VALUE_BYTES * _count_marks(text, "[{,")
 
 
@@ -335,7 +335,7 @@ def as_mapping(value: object) -> JsonObject:
 
 
 def value_at(value: object, *keys: str) -> Any:
-    """Return what stands in objects in each other; None where one is missing."""
+    """Return a value inside nested objects; None where one of them is missing."""
     for key in keys:
         value = as_mapping(value).get(key)
     return value
@@ -358,9 +358,8 @@ def as_text(value: object) -> str:
 #
 # `TOOL_KINDS` is the one list of them: what a caller may set, what a limit can forbid and
 # what a call costs, what a request offers and what goes back follow it. What only a host
-# knows stands in tables of the same kinds: `TOOL_SETTINGS` of the pipe and
-# `HOSTED_CARDS` of the page (cards). tests/test_tool_kinds.py fails for a kind that one of
-# them lacks.
+# knows is in tables of the same kinds: `TOOL_SETTINGS` of the pipe and `HOSTED_CARDS` of
+# the page (cards). tests/test_tool_kinds.py fails for a kind that one of them lacks.
 # --------------------------------------------------------------------------------------
 
 
@@ -674,12 +673,12 @@ def is_compaction(item: JsonObject) -> bool:
 
 
 def since_compaction(items: Sequence[Item]) -> list[Item]:
-    """Return `items` from the last compaction on, behind instructions and added tools.
+    """Return `items` from the last compaction on, after instructions and added tools.
 
     Tools that earlier items added stay in force, and their calls have to name them.
 
     The API compacts at the end of a response (in all eight recordings), which may be
-    one that calls tools. What waits for an answer there moves behind the compaction and
+    one that calls tools. What waits for an answer there moves after the compaction and
     the configuration update of the API that may follow it: an answer is refused without
     its call.
     """
@@ -756,7 +755,7 @@ def find_call_ids(items: Iterable[Item]) -> set[str]:
 
 
 def distinct_call_id(call_id: str, taken: Container[str]) -> str:
-    """Return `call_id`, with the first number behind it that makes it a free one."""
+    """Return `call_id`, with the first number after it that makes it a free one."""
     own_id = call_id
     number = 1
     while own_id in taken:
@@ -1161,7 +1160,7 @@ def _texts(values: object) -> list[str]:
 #  ├─ AnswerTooLarge         an answer that is not read on
 #  └─ MalformedEvent         one event of a stream that cannot be read
 #
-# `str(error)` is our own sentence for a person, without body, header or key. What an
+# `str(error)` is our own message for a person, without body, header or key. What an
 # administrator has to look at is in `fault`, for a shell to say with its own names.
 # --------------------------------------------------------------------------------------
 
@@ -1310,7 +1309,7 @@ class InvalidSetting(InvalidRequest):
     """A field of the endpoint has a value that cannot be used."""
 
     def __init__(self, name: SettingName, reason: str) -> None:
-        """Keep the name of the field; `reason` is a sentence that does not name it."""
+        """Keep the name of the field; `reason` is a message that does not name it."""
         super().__init__(reason, SettingFault((name,), "certain"))
 
 
@@ -1366,7 +1365,7 @@ class AnswerTooLarge(ResponsesError):
     is_final = True
 
     def __init__(self) -> None:
-        """Use one sentence for all parts."""
+        """Use one message for all parts."""
         super().__init__("The model's server sent more data than is accepted.")
 
 
@@ -1471,7 +1470,7 @@ def _error_fields(wire: object) -> JsonObject:
     # FastAPI, and so vLLM, lists what does not fit its types.
     if isinstance(fields.get("detail"), list):
         return _read_detail(fields["detail"])
-    if isinstance(fields.get("error"), str):  # xAI: the code stands beside the words
+    if isinstance(fields.get("error"), str):  # xAI: the code is next to the words
         return {**fields, "message": fields["error"]}
     return fields
 
@@ -1619,9 +1618,9 @@ _LONGEST_SECRET = 6_000
 def redact_beginning(text: str, characters: int, hide: Callable[[str], str]) -> str:
     """Return at most so many `characters` of what `hide` makes of a text.
 
-    Of a long text only the beginning is read. Where that ends half a secret may stand,
-    which no rule knows, and long secrets in front of it make the text shorter: so the
-    end of what was read is never shown.
+    Of a long text only the beginning is read. Where that ends half a secret may be
+    left, which no rule knows, and long secrets in front of it make the text shorter: so
+    the end of what was read is never shown.
     """
     read = text[: characters + 2 * _LONGEST_SECRET]
     shown = hide(read)
@@ -1661,7 +1660,7 @@ def _fold_case(text: str) -> str:
 
 
 def header_secrets(value: str) -> list[str]:
-    """Return a header's value and its further words, like the key behind `Bearer`."""
+    """Return a header's value and its further words, like the key after `Bearer`."""
     return [value, *value.split()[1:]]
 
 
@@ -1775,12 +1774,12 @@ def _inside_base64(raw: bytes, offset: int) -> str:
 # --------------------------------------------------------------------------------------
 # openai_responses.endings
 #
-# How a run can end, and the sentence for each ending.
+# How a run can end, and the message for each ending.
 #
 # `{code}`, `{param}` and `{status}` are words of the API, `{model}` is the id that was
 # asked for. No text of the server is shown, because it may quote a key or a prompt.
 #
-# The sentences are for whoever chats. Which setting can be the cause is in FAULTS: only a
+# The messages are for whoever chats. Which setting can be the cause is in FAULTS: only a
 # shell knows what an administrator calls it.
 # --------------------------------------------------------------------------------------
 
@@ -2136,7 +2135,7 @@ class Ending(NamedTuple):
 
 
 def _ending_without_code(kind: str, word: str = "") -> Ending:
-    """Return the ending of a kind whose cause has no code; `word` finds its sentence."""
+    """Return the ending of a kind whose cause has no code; `word` finds its message."""
     fault = FAULTS.get((kind, word), NO_FAULT)
     return Ending(kind, sentence=SENTENCES[kind][word], fault=fault)
 
@@ -2238,7 +2237,7 @@ def _plain_line(text: str, secrets: Iterable[str]) -> str:
 
 
 def failure_sentence(error: ApiError) -> str:
-    """Return the sentence for an error after the request was accepted."""
+    """Return the message for an error after the request was accepted."""
     if error.status:
         return refusal_sentence(error.status, error)
     word = _first_known(_list_failure_words(error), _SENTENCES_BY_CODE)
@@ -2274,7 +2273,7 @@ _REJECTED_CODES = (
 
 
 def _list_failure_words(error: ApiError) -> list[str]:
-    """Return the words that a sentence can be found by without a status."""
+    """Return the words that a message can be found by without a status."""
     words = [*_list_codes(error), _find_attachment(error)]
     if error.is_any_of(_REJECTED_CODES):
         words.append(REJECTED)
@@ -2282,10 +2281,10 @@ def _list_failure_words(error: ApiError) -> list[str]:
 
 
 def refusal_sentence(status: int, error: ApiError) -> str:
-    """Return the sentence for an HTTP status of 300 or more."""
+    """Return the message for an HTTP status of 300 or more."""
     word = _first_known(_list_refusal_words(status, error), _SENTENCES_BY_CODE)
     code = ""
-    # A sentence for a code says what the code means.
+    # A message for a code says what the code means.
     if error.code != str(status) and (not word or word.isdecimal()):
         code = _fill_in(error.code)
     return _SENTENCES_BY_CODE[word].format(
@@ -2308,7 +2307,7 @@ come from a gateway."""
 
 
 def _list_refusal_words(status: int, error: ApiError) -> list[str]:
-    """Return the words that a sentence can be found by, the most certain first."""
+    """Return the words that a message can be found by, the most certain first."""
     if status < 400:
         return ["3"]
     own_word = str(status)
@@ -2383,7 +2382,7 @@ def _find_attachment(error: ApiError) -> str:
 
 
 def _first_known(words: Iterable[str], sentences: Mapping[str, str]) -> str:
-    """Return the first word that has a sentence of its own, "" if none has."""
+    """Return the first word that has a message of its own, "" if none has."""
     for word in words:
         if word and word in sentences:
             return word
@@ -2466,7 +2465,7 @@ def _list_codes(error: ApiError) -> list[str]:
 
 
 def _fill_in(word: str | None, form: str = " ({})") -> str:
-    """Return a word of the API as a part of a sentence; nothing for any other word."""
+    """Return a word of the API as a part of a message; nothing for any other word."""
     return form.format(word) if api_word(word) else ""
 
 
@@ -3639,7 +3638,7 @@ def read_usage(
 ) -> Usage | None:
     """Return the counts of a response's `usage`, or None if it has none.
 
-    `tool_usage` is what OpenAI's tools used beside it.
+    `tool_usage` is what OpenAI's tools used in addition.
     """
     if not isinstance(wire, Mapping):
         return None
@@ -3750,7 +3749,7 @@ class Cost(NamedTuple):
 
 
 class RequestTerms(NamedTuple):
-    """What of a request decides, beside the model, about its cost."""
+    """What in a request, in addition to the model, decides what it costs."""
 
     host: str = ""
     tools: Sequence[Item] = ()
@@ -3849,7 +3848,7 @@ def _cost_of_pictures(
 def _image_prices(model: str) -> ImagePrices:
     """Return the prices of a model that draws, with or without a date at its end.
 
-    Of a deployment with another name nobody knows them: the usual ones are assumed.
+    Those of a deployment with another name are unknown: the usual ones are assumed.
     """
     for name in sorted(CATALOG_IMAGE_PRICES, key=len, reverse=True):
         if model.startswith(name):
@@ -3958,7 +3957,7 @@ Standard token pricing", "40% below" (OpenAI's guide "Flex processing", 2026-11)
 def _tier_factor(
     tier: str, prices: ModelPrices, today: date, completion_window: str
 ) -> float | None:
-    """Return how often the standard price is paid; None if nobody says it."""
+    """Return how often the standard price is paid; None if it is unknown."""
     if tier in _STANDARD_TIERS:
         return WINDOW_FACTORS.get(completion_window, 1)
     # `priority` was renamed `fast` on 2026-07-30; either may come back.
@@ -4015,7 +4014,7 @@ def lower_payload(payload: Mapping[str, Any], kinds: Set[str]) -> dict[str, Any]
 
 
 def _configured_fields(payload: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields that updates change, as they are behind the last update."""
+    """Return the fields that updates change, as they are after the last update."""
     fields: dict[str, Any] = {}
     for item in payload["input"]:
         if item_type(item) != CONFIGURATION:
@@ -4142,7 +4141,7 @@ _RESEARCH_EFFORTS = ("high", "xhigh", "max")
 def _resolve_research_mode(
     name: str, overrides: Mapping[str, ResolvedModel]
 ) -> ResolvedModel | None:
-    """Resolve a name with `-research` behind a known model; None for any other.
+    """Resolve a name with `-research` after a known model; None for any other.
 
     The effort is high if the name has none (OpenAI's guide "Web search" recommends
     `high` or `xhigh`). Retired models and those of other vendors have such names, too.
@@ -4189,7 +4188,7 @@ _FIRST_WITH_BUDGET = (5, 0)
 def _resolve_pro_mode(
     name: str, overrides: Mapping[str, ResolvedModel]
 ) -> ResolvedModel | None:
-    """Resolve a name with `-pro` behind a model, where that is a mode and no model."""
+    """Resolve a name with `-pro` after a model, where that is a mode and no model."""
     match = _PRO_NAME.match(name)
     if match is None:
         return None
@@ -4513,7 +4512,7 @@ def _open_quote(words: str) -> str:
 
 
 class NamedItem(NamedTuple):
-    """An item as it is sent, behind the name of the one that it was made of."""
+    """An item as it is sent, after the name of the one that it was made of."""
 
     name: str
     item: Item
@@ -4538,7 +4537,7 @@ class SentRequest(NamedTuple):
 
 
 class Place(NamedTuple):
-    """A place that a refusal names, and the item or tool that stands there."""
+    """A place that a refusal names, and the item or tool that is there."""
 
     list_name: str
     number: int
@@ -4553,7 +4552,7 @@ class Place(NamedTuple):
 
     @property
     def subject(self) -> str:
-        """What the log calls it: nobody can count the items of a request."""
+        """What the log calls it: no one can count the items of a request."""
         named = {"type": item_type(self.value), **self.value}
         return f"{self.list_name}[{self.number}] ({tool_name(named)}):"
 
@@ -4677,7 +4676,7 @@ class Refusal:
                 yield tool
 
     def _find_names(self, pattern: re.Pattern[str]) -> set[str]:
-        """Return the names behind a noun that the request could not have said."""
+        """Return the names after a noun that the request could not have said."""
         names: dict[str, str] = {}
         for match in pattern.finditer(self.words):
             names.setdefault(match[1], match[0])
@@ -4769,7 +4768,7 @@ class ChatRepair(ABC):
         return ""
 
     def applies(self, sent: SentRequest) -> bool:
-        """Say whether it changes what was sent, beside the repairs that it had."""
+        """Say whether it changes what was sent, beyond the repairs that it had."""
         items = sent.asked["input"]
         sent_before = name_items(items, sent.repairs)
         sent_with_this = name_items(items, [*sent.repairs, self])
@@ -5542,7 +5541,7 @@ class LowerItems(RequestRepair):
 
 @dataclass(frozen=True, slots=True)
 class MoveMessages(RequestRepair):
-    """Messages between calls and their outputs stand behind the outputs.
+    """Messages between calls and their outputs come after the outputs.
 
     Recorded at DeepSeek: there an output has to follow the calls at once.
     """
@@ -5567,7 +5566,7 @@ def repair_request(
         return payload
     if any(isinstance(repair, ChatRepair) for repair in repairs):
         return sent_request(payload, repairs).payload
-    # The names of all items take a while in a long chat, and nobody needs them here.
+    # The names of all items take a while in a long chat, and are not needed here.
     lowered = lower_payload(payload, lowered_kinds(repairs))
     return _apply_all(lowered, repairs)
 
@@ -5814,7 +5813,7 @@ def read_duration(text: str) -> float | None:
 #
 # Finds the repair of a request that was refused.
 #
-# Nobody knows all that a server may refuse, so what to change is found from what the
+# No one knows all that a server may refuse, so what to change is found from what the
 # refusal names (`refusal`). Only few refusals name nothing and are known by their words
 # (docs/reference/responses-api.md, "Refusals of input items" and "Errors").
 #
@@ -5990,7 +5989,7 @@ def _by_code_or_words(refusal: Refusal) -> Iterator[Trial]:
     unanswered = _TEXT_BEFORE_OUTPUT.search(words)
     if unanswered:
         yield Trial(MoveMessages(), is_lasting=refusal.is_own_phrase(unanswered[0]))
-    # Behind "Supported values are" stand the types that the server does take.
+    # "Supported values are" is followed by the types that the server does take.
     refused = words.partition("upported values")[0]
     for kind in sorted(APPENDED):
         if kind in refused:
@@ -6255,8 +6254,9 @@ _MAX_FORMAT_NAME = 64
 def read_parameters(body: JsonObject) -> tuple[dict[str, Any], list[str]]:
     """Return the caller's keys with the API's names, and what is wrong with others.
 
-    `reasoning` and `text` hold what Chat Completions has beside them. Keys that the API
-    does not have stay. `stop` implies `truncation: "disabled"` (docs/parameters.md).
+    `reasoning` and `text` hold what Chat Completions has next to them. Keys that the
+    API does not have stay. `stop` implies `truncation: "disabled"`
+    (docs/parameters.md).
 
     Raises InvalidParameter for a format of the answer that cannot be sent: whoever asks
     for JSON would read free text in its place.
@@ -6334,7 +6334,7 @@ def _read_word(name: str, value: object) -> str:
 
 
 def _with_schema(given: dict[str, Any]) -> Any:
-    """Return the `response_format` with the `json_schema` that may stand beside it."""
+    """Return the `response_format` with the `json_schema` that may be next to it."""
     form = given["response_format"]
     beside = given.pop("json_schema", None)
     if isinstance(form, str):
@@ -6587,7 +6587,7 @@ def _strict_value(node: Schema, depth: int) -> Schema:
 
 
 def _strict_choice(node: Schema, depth: int) -> Schema:
-    """Return a choice; strict mode has only `anyOf`, with nothing beside it."""
+    """Return a choice; strict mode has only `anyOf`, with nothing next to it."""
     if node.keys() & {"properties", "items", "enum", "const", "required"}:
         raise NoStrictForm
     if "anyOf" in node and "oneOf" in node:
@@ -7041,7 +7041,7 @@ _MAX_REFERENCE_CHARACTERS = 300
 def resolve_reference(root: JsonObject, reference: object) -> Any:
     """Return the part of `root` that a `$ref` names, or None.
 
-    The reference is a JSON pointer behind a `#`; `#` alone is the root (RFC 6901).
+    The reference is a JSON pointer after a `#`; `#` alone is the root (RFC 6901).
     """
     # A reference of megabytes would be split into as many steps.
     if not isinstance(reference, str) or len(reference) > _MAX_REFERENCE_CHARACTERS:
@@ -7701,7 +7701,7 @@ def _takes_sampling(sampling: str, effort: str | None) -> bool:
 
 
 def _list_includes(tools: Sequence[Item], with_reasoning: bool) -> list[str] | None:
-    """Return what the response is to hold beside its output; None for nothing."""
+    """Return what the response is to hold with its output; None for nothing."""
     wanted: list[str] = []
     if with_reasoning:
         wanted.append("reasoning.encrypted_content")
@@ -7763,9 +7763,9 @@ _MAX_PARAMETER_NAME = 40
 def unsent_parameters(
     asked: JsonObject, request: ResponsesRequest
 ) -> tuple[list[str], list[str]]:
-    """Return the caller's parameters that are not sent, and complaints about values.
+    """Return the caller's parameters that are not sent, and messages about values.
 
-    The former are names like `reasoning.effort`, the latter a sentence for each value
+    The former are names like `reasoning.effort`, the latter a message for each value
     that no API takes.
     """
     given, errors = read_parameters(asked)
@@ -7851,7 +7851,7 @@ def _strict_item(item: Item) -> Item:
 #     data: {"type":"response.output_text.delta","sequence_number":11,"item_id":"msg_1",
 #     "output_index":0,"content_index":0,"delta":" word","logprobs":[],"obfuscation":"xIR"}
 #
-# (without the line break in its data). A run is such an event and those directly behind
+# (without the line break in its data). A run is such an event and those directly after
 # it that are the same, byte for byte, except for the values of `delta`, `sequence_number`
 # and `obfuscation`. All of them add to the same text, so the run becomes its first event
 # with the texts of all. The parser reads that one with all its checks, and what it says of
@@ -8042,7 +8042,7 @@ class EventStreamDecoder:
     def _take_lines(self, text: bytes) -> list[ServerSentEvent]:
         """Return the events that end; id, retry and unknown fields are not used."""
         # Bytes are split at CR, LF and CRLF alone, as the standard wants it; text would
-        # be split at U+2028 as well, which may stand inside of JSON.
+        # be split at U+2028 as well, which may occur inside JSON.
         lines = text.splitlines()
         self._size += len(text) + _LINE_BYTES * len(lines)
         # A line may end with CR, LF or both; the LF may come with the next chunk.
@@ -8130,7 +8130,7 @@ class ItemDone(NamedTuple):
     Its encrypted content is whole only here, not in `response.output_item.added` (types
     of openai-python 3.54.0, `response_reasoning_item_param.py`).
 
-    `card` holds what a host shows beside it (`files`, `links`, `notes`).
+    `card` holds what a host shows with it (`files`, `links`, `notes`).
     """
 
     output_index: int
@@ -8513,7 +8513,7 @@ class Trace(NamedTuple):
 
 
 class HiddenMessage(NamedTuple):
-    """A message of the model that is sent again but shown to nobody."""
+    """A message of the model that is sent again but not shown."""
 
     output_index: int
     item: Item
@@ -8640,8 +8640,8 @@ class Endpoint:
         return _host_of(self.base_url)
 
     def name_server(self, sentence: str) -> str:
-        """Return `sentence` about OpenAI as one about this server."""
-        # First, because `host` raises for an invalid address, and the sentence about
+        """Return the `sentence` about OpenAI as one about this server."""
+        # First, because `host` raises for an invalid address, and the message about
         # such an address has to pass.
         if "OpenAI" not in sentence:
             return sentence
@@ -8735,7 +8735,7 @@ def _host_of(base_url: str) -> str:
 def _normalize_base_url(text: str) -> str:
     """Return an address that paths like `/responses` can be added to.
 
-    Administrators leave out the path, or write a slash behind it, or the whole address
+    Administrators leave out the path, or write a slash after it, or the whole address
     of the Responses API. Raises InvalidSetting.
     """
     parts = url_parts(text.strip() or DEFAULT_BASE_URL)
@@ -8816,33 +8816,6 @@ def _environment_proxy(url: str) -> str | None:
     if proxy_bypass(parts.hostname or "") or proxy_bypass(parts.netloc):
         return None
     return proxy
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.clock
-#
-# Time and chance: what a test has to replace.
-# --------------------------------------------------------------------------------------
-
-
-def unix_seconds() -> int:
-    """Return the seconds since 1970, as the API and the host count them."""
-    return int(time.time())
-
-
-def monotonic_seconds() -> float:
-    """Return a time that never goes back, for measuring durations."""
-    return time.monotonic()
-
-
-def random_fraction() -> float:
-    """Return a number from 0 to 1, to spread waits."""
-    return random.random()
-
-
-def utc_today() -> date:
-    """Return today's date in UTC."""
-    return datetime.now(UTC).date()
 
 
 # --------------------------------------------------------------------------------------
@@ -9706,11 +9679,11 @@ def _ending_of(status: str, response: JsonObject) -> Ending:
 #                                   Thinking) write the opening tag themselves
 #     <think>Hm.                    reasoning "Hm.": the model was cut off
 #     <think></think>It rains.      message "It rains."
-#     A <think> tag opens it.       itself: a thought stands at the beginning
+#     A <think> tag opens it.       itself: a thought is at the beginning
 #     `</think>` closes it.         itself: this is code
 #
-# While a message grows, the words before a closing tag that comes alone are shown as text.
-# The tag makes them a thought, under the same index.
+# While a message grows, the words before a closing tag that comes alone are shown as
+# text. The tag makes them a thought, under the same index.
 # --------------------------------------------------------------------------------------
 
 
@@ -9813,7 +9786,7 @@ class _TaggedText:
         return text
 
     def _read_thought(self, text: str, pieces: list[_TextPiece], at_end: bool) -> str:
-        """Add what belongs to the thought to `pieces`; return the text behind it."""
+        """Add what belongs to the thought to `pieces`; return the text after it."""
         thought, end, rest = text.partition(self._end)
         if not end and not at_end:
             thought = self._hold_back(text, [self._end])
@@ -9904,7 +9877,7 @@ class _TaggedMessage:
         return [ItemAdded(self.text_index, item)]
 
     def add_to_text(self, event: TextDelta | ItemDone) -> list[RunEvent]:
-        """Return an event that is about the text, behind its beginning."""
+        """Return an event that is about the text, after its beginning."""
         begun = self.begin_text()
         return [*begun, event._replace(output_index=self.text_index or 0)]
 
@@ -10115,8 +10088,8 @@ def _moved(annotation: Item, before: int) -> Item:
 #
 # Which models are offered, chosen by an automatic name, and retired.
 #
-# If nobody listed models, the newest of each family is offered. The family is the part of
-# the id behind the version: `gpt-6.2-sol` and `gpt-5.6-sol` are two versions of sol.
+# If no models are listed, the newest of each family is offered. The family is the part of
+# the id after the version: `gpt-6.2-sol` and `gpt-5.6-sol` are two versions of sol.
 # Models for selected customers, retired models and models with a successor are offered
 # only if an administrator lists them.
 #
@@ -10235,7 +10208,7 @@ _NOTICE_DAYS = 30
 def retirement_notice(
     model: ResolvedModel, today: date, answering: ResolvedModel | None = None
 ) -> str:
-    """Return a sentence about the end of a model if it is near.
+    """Return a message about the end of a model if it is near.
 
     `answering` is the one that answered, if it was not asked for.
     """
@@ -10266,9 +10239,9 @@ def replacement(model: ResolvedModel, today: date) -> ResolvedModel | None:
 
 
 def name_asked_model(sentence: str, model_id: str) -> str:
-    """Return a sentence with the id that was asked for in the place of ASKED_MODEL.
+    """Return a message with the id that was asked for in the place of ASKED_MODEL.
 
-    If OpenAI has switched that model off, the sentence names the successor, too.
+    If OpenAI has switched that model off, the message names the successor, too.
     """
     if ASKED_MODEL not in sentence:
         return sentence
@@ -10335,331 +10308,30 @@ def _reason_for_large(first: JsonObject | None, tools: bool) -> str:
 
 
 # --------------------------------------------------------------------------------------
-# openai_responses.requests.replay
+# openai_responses.clock
 #
-# Output items of earlier responses, as they are sent again.
-#
-# The API refuses or silently drops encrypted reasoning of another model family, server or
-# organization, so the origin of an item is stored with it
-# (docs/reference/responses-api.md, "Refusals of input items", 4, 10 and 11).
-#
-# What the model produced stays byte for byte, without ids, which the API would look up
-# and not find, and without `status`, which Azure refuses on reasoning (the same section,
-# 1 to 3, 6, 7 and 9). Hosted items need both. They get a new id, always the same for the
-# same item: the API's own id would require the reasoning before the item, which a chat
-# may have lost.
-#
-# The API accepts an `mcp_call` but does not show it to the model (seen live in 2026), so
-# later requests contain a function call with its output instead; it is also what a host
-# makes of the card. An approval belongs to one response: without it the API would make
-# the call again. An approval that the model has acted on becomes a pair, too.
-#
-# Code that the API ran is itself within its run only: its container is dead after 20 idle
-# minutes, and the chat with it (docs/reference/responses-api.md, "Hosted items again").
+# Time and chance: what a test has to replace.
 # --------------------------------------------------------------------------------------
 
 
-class Origin(NamedTuple):
-    """The model family, the server, and the account that produced an item.
+def unix_seconds() -> int:
+    """Return the seconds since 1970, as the API and the host count them."""
+    return int(time.time())
 
-    Earlier writers stored neither of the latter two.
-    """
 
-    family: str
-    endpoint: str = ""
-    account: str = ""
+def monotonic_seconds() -> float:
+    """Return a time that never goes back, for measuring durations."""
+    return time.monotonic()
 
-    def can_decrypt(self, maker: Self) -> bool:
-        """Say whether reasoning of `maker` can be sent here."""
-        same_server = maker.endpoint in ("", self.endpoint)
-        same_account = maker.account in ("", self.account)
-        return same_server and same_account and maker.family == self.family
 
-    def wire(self) -> dict[str, str]:
-        """Return the form in which it is stored."""
-        fields = {"family": self.family, "endpoint": self.endpoint}
-        if self.account:
-            fields["account"] = self.account
-        return fields
+def random_fraction() -> float:
+    """Return a number from 0 to 1, to spread waits."""
+    return random.random()
 
 
-def origin_at(family: str, endpoint: Endpoint) -> Origin:
-    """Return the origin of items of `family` from `endpoint`."""
-    return Origin(family, endpoint.host, endpoint.reasoning_scope_id())
-
-
-def read_origin(wire: object, model: str) -> Origin:
-    """Return a stored origin, or the one that the name of the model implies."""
-    fields = as_mapping(wire)
-    family = fields.get("family")
-    if family:
-        endpoint = str(fields.get("endpoint") or "")
-        account = str(fields.get("account") or "")
-        return Origin(str(family), endpoint, account)
-    return Origin(resolve_model(model).family)
-
-
-_REMOTE_PREFIX = "mcp"
-"""How the ids of remote calls begin, and no others."""
-
-
-def is_remote_id(call_id: str) -> bool:
-    """Say whether the API made the call itself, at a remote server."""
-    return call_id.startswith(_REMOTE_PREFIX)
-
-
-def remote_name(item: JsonObject) -> str:
-    """Return the label of the server and the name of the tool, as one name."""
-    return ToolNames().sent_name(f"{item.get('server_label')}_{item.get('name')}")
-
-
-def remote_pair(item: JsonObject) -> list[Item]:
-    """Return the call that `item` made, with its output or error."""
-    output = _remote_error(item)
-    if not output:
-        output = str(item.get("output") or "")
-    return _remote_call_pair(item, output)
-
-
-def refused_pair(request: JsonObject, why: str) -> list[Item]:
-    """Return a call that was denied, with its output."""
-    return _remote_call_pair(request, f"Error: {why}")
-
-
-def _remote_call_pair(item: JsonObject, output: str) -> list[Item]:
-    """Return the call that `item` made or requested, with an output."""
-    arguments = arguments_text(item.get("arguments")) or "{}"
-    return _call_pair(_remote_call_id(item), remote_name(item), arguments, output)
-
-
-def _call_pair(call_id: str, name: str, arguments: str, output: str) -> list[Item]:
-    call = {"type": "function_call", "call_id": call_id, "name": name}
-    return [
-        {**call, "arguments": arguments},
-        {"type": "function_call_output", "call_id": call_id, "output": output},
-    ]
-
-
-def remote_failed(item: JsonObject) -> bool:
-    """Say whether an `mcp_call` failed."""
-    return bool(item.get("error")) or item.get("status") == "failed"
-
-
-def is_approval_request(item: JsonObject) -> bool:
-    """Say whether the API asks for permission to make a call."""
-    return item.get("type") == "mcp_approval_request"
-
-
-def drop_settled_approvals(items: Sequence[Item]) -> list[Item]:
-    """Return `items` without approvals that were acted on, or that have no answer."""
-    answers = {
-        item.get("approval_request_id"): item for item in items if _is_response(item)
-    }
-    open_ids = _open_approvals(items)
-    open_items: list[Item] = []
-    for item in items:
-        request_id = _approval_id(item)
-        if request_id is None or request_id in open_ids:
-            open_items.append(item)
-        elif is_approval_request(item):
-            answer = answers.get(request_id, {})
-            if answer.get("approve") is False:
-                open_items += refused_pair(item, str(answer.get("reason") or ""))
-    return open_items
-
-
-def _open_approvals(items: Sequence[Item]) -> set[object]:
-    """Return the ids of the approvals behind which the model has done nothing yet.
-
-    A call with the id of a request is none of its acts: the host makes one of the card
-    of a request that was denied.
-    """
-    requests = {_remote_call_id(item) for item in items if is_approval_request(item)}
-    open_ids: set[object] = set()
-    for item in items:
-        if _is_response(item):
-            open_ids.add(item.get("approval_request_id"))
-        elif not is_call_output(item) and item.get("call_id") not in requests:
-            open_ids.clear()
-    return open_ids
-
-
-def _approval_id(item: JsonObject) -> object:
-    """Return the id of a request for approval, or the one that an answer names."""
-    if is_approval_request(item):
-        return item["id"]
-    return item.get("approval_request_id") if _is_response(item) else None
-
-
-def reorder_remote_outputs(items: Sequence[Item]) -> list[Item]:
-    """Return `items` with the output of each remote call directly behind it."""
-    # In the host's messages all outputs of a round stand behind all of its calls.
-    outputs = {
-        item["call_id"]: item
-        for item in items
-        if _is_remote(item, "function_call_output")
-    }
-    ordered: list[Item] = []
-    for item in items:
-        if not _is_remote(item, "function_call_output"):
-            ordered.append(item)
-        if _is_remote(item, "function_call") and item["call_id"] in outputs:
-            ordered.append(outputs[item["call_id"]])
-    return ordered
-
-
-def _is_response(item: JsonObject) -> bool:
-    return item.get("type") == "mcp_approval_response"
-
-
-def _is_remote(item: JsonObject, kind: str) -> bool:
-    return item_type(item) == kind and is_remote_id(str(item.get("call_id")))
-
-
-def _remote_call_id(item: JsonObject) -> str:
-    own = str(item.get("id") or "")
-    return own if is_remote_id(own) else f"{_REMOTE_PREFIX}_{own}"
-
-
-def _remote_error(item: JsonObject) -> str:
-    error = item.get("error")
-    if not error:
-        return ""
-    text = error
-    if isinstance(error, Mapping):
-        content = error.get("content")
-        text = error.get("message") or content
-        if isinstance(content, list):
-            texts = [part_text(part) for part in content_parts(content)]
-            text = "\n".join(texts)
-    return f"Error: {text or 'the server did not say what went wrong.'}"
-
-
-_NEVER_REPLAYED = ("id", "status", "created_by")
-_MADE_HERE = "replayed"
-
-
-def strip_for_replay(item: Item) -> Item:
-    """Return `item` in the form that is sent again: without ids, status and nulls.
-
-    `logprobs` of a message and `action.sources` of a search are removed, too.
-    """
-    kept = _without(item, _NEVER_REPLAYED)
-    if is_hosted(item):
-        if is_host_returned(item):
-            kept = {**kept, **_required_fields(item)}
-        return kept
-    # "Invalid 'input[39].content': array too long. Expected an array with maximum
-    # length 0" (musistudio/claude-code-router 1783, of other servers' reasoning).
-    if is_encrypted(item) and kept.get("content"):
-        return _without(kept, ("content",))
-    if isinstance(kept.get("content"), list) and item_type(item) == "message":
-        parts = content_parts(kept["content"])
-        kept = {**kept, "content": [_without(part, ("logprobs",)) for part in parts]}
-    return kept
-
-
-def _without(fields: Item, names: Sequence[str]) -> Item:
-    """Return an object without nulls and `names`: if it has none, itself."""
-    if fields.keys().isdisjoint(names) and None not in fields.values():
-        return fields
-    return {
-        key: value
-        for key, value in fields.items()
-        if key not in names and value is not None
-    }
-
-
-def replay_items(item: Item) -> list[Item]:
-    """Return the items that represent `item` in later requests."""
-    if item_type(item) == "mcp_call":
-        return remote_pair(item)
-    if has_plain_reasoning(item):  # its server wants it as it was
-        return [{key: value for key, value in item.items() if value not in (None, "")}]
-    if has_image(item):
-        return [image_message(item)]
-    return [strip_for_replay(item)]
-
-
-_MAX_CODE_LENGTH = 20_000
-_CODE_IS_GONE = "[The container of this code is gone, with its files.]"
-
-
-CHANGED_LATER = {"code_interpreter_call", "image_generation_call"}
-"""The types of items that later requests show as other items."""
-
-
-def past_items(item: Item) -> list[Item]:
-    """Return the items that represent `item` when its run is over.
-
-    A request that names a dead container is refused. So code becomes a call with its
-    output, always the same for the same item.
-    """
-    if has_image(item):
-        return [image_message(item)]
-    if not is_code(item):
-        return [item]
-    code = as_text(item.get("code"))
-    call_id = _new_id(as_text(item.get("id")) or f"ci_{code}")
-    arguments = json.dumps({"code": code[:_MAX_CODE_LENGTH]})
-    text = f"{code_output(item)[:_MAX_CODE_LENGTH]}\n{_CODE_IS_GONE}"
-    return _call_pair(call_id, "code_interpreter", arguments, text)
-
-
-def replay_output(output: Iterable[Item], *, with_reasoning: bool) -> list[Item]:
-    """Return the output of a response for the next request of its run."""
-    replayed: list[Item] = []
-    for item in output:
-        if _goes_back(item, with_reasoning):
-            replayed += replay_items(item)
-    return replayed
-
-
-def _goes_back(item: Item, with_reasoning: bool) -> bool:
-    if is_reasoning(item):
-        return with_reasoning and (
-            has_encrypted_reasoning(item) or has_plain_reasoning(item)
-        )
-    return not is_hosted(item) or is_host_returned(item) or has_image(item)
-
-
-def _required_fields(item: Item) -> Item:
-    kind = kind_of(item)
-    fields = {key: item.get(key) for key in kind.nullable}
-    for key in ("id", "status"):
-        if item.get(key):
-            fields[key] = item[key]
-    if fields.get("outputs"):  # images are large and only people need them
-        parts = content_parts(fields["outputs"])
-        fields["outputs"] = [part for part in parts if part.get("type") != "image"]
-    # "Unknown parameter: 'input[n].action.sources'", although the API itself sent them
-    # (pydantic-ai 2.68.0).
-    if item_type(item) == "web_search_call":
-        fields["action"] = _without_sources(item["action"])
-    # Only what later turns send gets another id: within a run an approval names the id
-    # of the request for it.
-    if "id" in fields and kind.returned == "always":
-        fields["id"] = _new_id(str(item["id"]))
-    return fields
-
-
-def _without_sources(action: JsonObject) -> Item:
-    """Return the action of a search without its sources and without nulls."""
-    return {
-        key: value
-        for key, value in action.items()
-        if key != "sources" and value is not None
-    }
-
-
-def _new_id(own: str) -> str:
-    """Return an id of the kind of `own`, always the same for the same item."""
-    # An id has at most 64 characters and the prefix of its kind, else it is refused
-    # (cockpit-tools 2090).
-    prefix, _, rest = own.partition("_")
-    if rest.startswith(_MADE_HERE):
-        return own
-    return f"{prefix[:8]}_{_MADE_HERE}{hex_digest(own)[:40]}"
+def utc_today() -> date:
+    """Return today's date in UTC."""
+    return datetime.now(UTC).date()
 
 
 # --------------------------------------------------------------------------------------
@@ -10898,7 +10570,7 @@ def unreachable_error(
 def _find_cause(
     error: Exception, endpoint: Endpoint, proxy: str | None
 ) -> tuple[str, str, str]:
-    """Return the word of the sentence, what cannot be reached, and the reason."""
+    """Return the word of the message, what cannot be reached, and the reason."""
     reason = _reason(error)
     match error:
         # With a proxy no other name is looked up here.
@@ -10924,7 +10596,7 @@ def _find_cause(
 
 
 def _reason(error: Exception) -> str:
-    """Return why a connection failed, as the end of a sentence."""
+    """Return why a connection failed, as the end of a message."""
     cause = error
     if isinstance(error, aiohttp.ClientConnectorError):
         cause = error.os_error
@@ -11382,7 +11054,7 @@ def _reset_of_used_up(headers: Mapping[str, str]) -> float | None:
     """Return the seconds until a rate limit is reset of which nothing remains.
 
     OpenAI's headers ("Rate limits in headers"): the reset of a limit of which something
-    remains tells when all of it is there again, which nobody has to wait for.
+    remains tells when all of it is there again, which no one has to wait for.
     """
     waits: list[float] = []
     for limit in ("requests", "tokens"):
@@ -11521,7 +11193,7 @@ class Connections:
     async def post_quietly(self, endpoint: Endpoint, path: str) -> None:
         """Send an empty request, up to three times; ignore the result.
 
-        Nobody waits for it, and a cancellation that does not arrive costs money.
+        No one waits for it, and a cancellation that does not arrive costs money.
         """
         for wait in (0.0, 0.5, 2.0):
             await asyncio.sleep(wait)
@@ -11634,23 +11306,16 @@ async def container_file(
 
 
 # --------------------------------------------------------------------------------------
-# openai_responses.loop.attempts
+# openai_responses.loop.attempt
 #
-# One response: a request that is sent, then sent again, resumed or polled if that helps.
+# One attempt: a request that is sent once, and its answer as far as it came.
 #
-# A request is sent again only before something of its answer was shown: repaired, if the
-# cause of the refusal is found, or unchanged, if waiting may help.
+#     bytes of a stream   _StreamReader    run events
+#     run events          Attempt          what is shown now; the rest is held
 #
-# A background response continues at the server when a connection breaks, so its stream is
-# resumed behind the last event (OpenAI's guide "Background mode"). The response itself is
-# requested if a stream brought nothing new, because there is no event for a cancelled
-# response, and if the API refuses to resume, five minutes after the beginning.
+# Nothing is shown that another attempt would say again: a request can be sent again only
+# while no part of its answer is visible.
 # --------------------------------------------------------------------------------------
-
-
-_THOUGHT_SHARE = 0.02
-"""The part of `Limits.join_seconds` for which deltas of reasoning are joined: the answer
-behind them must not wait."""
 
 
 def _never_spent(_usages: Sequence[Usage], _output: Sequence[Item]) -> str:
@@ -11688,98 +11353,80 @@ class Limits(NamedTuple):
     """The tokens that the model can take and write together, where they are known."""
 
 
-class Attempts:
-    """The attempts at each response of a run.
+class Server(NamedTuple):
+    """The model's server, as all attempts of a run reach it."""
 
-    This is the provider of the Responses API (`loop/run.py`).
+    endpoint: Endpoint
+    connections: Connections
+    limits: Limits
+    deadlines: Deadlines
+
+
+class PageThought:
+    """The thought on the page before anything else of a response.
+
+    The attempts at the response continue it in turn.
     """
 
+    def __init__(self) -> None:
+        self.output_index: int | None = None
+        """None until it begins."""
+        self.part_count = 0
+
+
+class Attempt:
+    """One request and one answer."""
+
     def __init__(
-        self, endpoint: Endpoint, connections: Connections, limits: Limits
+        self,
+        server: Server,
+        request: ResponsesRequest,
+        page_thought: PageThought,
+        first_index: int = 0,
+        call_ids: Collection[str] = (),
     ) -> None:
-        """Start the total limit of the run."""
-        self.endpoint = endpoint
-        self.connections = connections
-        self.limits = limits
-        self.deadlines = Deadlines(limits.timeouts, limits.set_waiting)
-        self.usages: list[Usage] = []
-        """Those of all attempts of the run."""
-        self.skipped = Counter[str]()
-        """The events of the run that cannot be read, by what they are."""
-        self._call_ids: set[str] = set()
-        """Those of all calls of the run."""
+        """Send nothing yet.
 
-    async def generate(
-        self, request: ResponsesRequest, first_index: int = 0
-    ) -> AsyncGenerator[RunEvent | ModelAnswer, None]:
-        """Send `request` and yield its events, until there is nothing more to try.
-
-        The items of the response are numbered from `first_index`.
+        The items of the response are numbered from `first_index`; its calls get none of
+        the `call_ids`.
         """
-        earlier_usages = len(self.usages)
+        self.server = server
         self.request = request
-        self._call_ids |= find_call_ids(request.input)
         tool_names = added_tool_names(request.input)
         tool_names.update(as_text(tool.get("name")) for tool in request.tools or ())
-        self._retries = 0
-        self._repaired = 0
-        self._loading = 0.0
-        """Seconds for which the server's model has been waited for."""
-        self._thought: ItemAdded | None = None
-        """The thought that is on the page before anything else of the response."""
-        self._thought_parts = 0
-        """How many parts of it are on the page."""
-        while True:
-            self.response = ResponseState(first_index, self._call_ids, tool_names)
-            async with aclosing(self._attempt(first_index)) as events:
-                async for event in events:
-                    yield event
-            status, wait = self._prepare_next_attempt()
-            if status is None or not self.deadlines.allow(wait):
-                break
-            if status != _MODEL_IS_LOADED or self._loading <= wait:  # once
-                yield status
-            self.limits.set_waiting(False)
-            await asyncio.sleep(wait)
-        if not self.has_shown:
-            for event in (*self._end_thought(), *self._held):
-                yield event
-        self._end_if_cut_off()
-        self._end_if_used_up()
-        yield ModelAnswer(
-            ending=self.ending,
-            request=self.request,
-            items=tuple(self._items()),
-            usages=tuple(self.usages[earlier_usages:]),
-            last_usage=self.response.usage,
-            trace=self.trace,
-            has_shown=self.has_shown,
-        )
-
-    async def _attempt(self, first_index: int) -> RunEvents:
-        """Send the request once; yield what is shown of its answer.
-
-        `error` then says why there is no answer, or only a part of it.
-        """
+        self._first_index = first_index
+        self.response = ResponseState(first_index, call_ids, tool_names)
         self.error: ResponsesError | None = None
+        """Why there is no answer, or only a part of it."""
+        self.skipped = Counter[str]()
+        """The events that cannot be read, by what they are."""
         self.has_shown = False
-        """Whether the attempt has shown more than a thought."""
-        self._thinks = False
+        """Whether more than a thought is on the page."""
+        self.thinks = False
         """Whether the thought on the page is also that of this attempt."""
-        self._earlier_parts = self._thought_parts
-        """How many parts of that thought came from earlier attempts."""
+        self._page_thought = page_thought
+        self._earlier_parts = page_thought.part_count
+        """How many parts of it earlier attempts have shown."""
         self._held: list[RunEvent] = []
-        """The events of the attempt that are not shown yet."""
+        """The events that are not shown yet."""
         self._tagged: TaggedThoughts | None = None
         """What makes reasoning of tags; None at OpenAI and Azure."""
+
+    async def events(self) -> RunEvents:
+        """Send the request; yield what is shown of its answer.
+
+        A failure is not raised: `error` has it.
+        """
+        limits = self.server.limits
         try:
-            tags = self.limits.thought_tags
-            if tags and not self.endpoint.serves_openai:
-                keeps_thoughts = self.limits.keeps_tagged_thoughts
+            # Raises InvalidSetting if the endpoint has no address that can be used.
+            if limits.thought_tags and not self.server.endpoint.serves_openai:
                 self._tagged = TaggedThoughts(
-                    first_index, tags, keeps_thoughts=keeps_thoughts
+                    self._first_index,
+                    limits.thought_tags,
+                    keeps_thoughts=limits.keeps_tagged_thoughts,
                 )
-            async with aclosing(self._send(self.request)) as events:
+            async with aclosing(self._answer(self._payload())) as events:
                 async for event in events:
                     split = self._tagged.feed(event) if self._tagged else [event]
                     for each in split:
@@ -11788,46 +11435,74 @@ class Attempts:
         except ResponsesError as caught:
             if self.response.ending is None:  # what follows the end is not missed
                 self.error = caught
-        if self.response.usage:
-            self.usages.append(self.response.usage)
 
-    def _items(self) -> list[tuple[int, Item]]:
-        """Return the finished items of the response with their indexes."""
+    @property
+    def items(self) -> list[tuple[int, Item]]:
+        """The finished items of the response with their indexes."""
         items = self.response.items
         return self._tagged.items(items) if self._tagged else items
 
-    def paused(self) -> AbstractContextManager[None]:
-        """Stop the total limit while tools run or people decide."""
-        return self.deadlines.paused()
+    def _payload(self) -> dict[str, Any]:
+        """Return the body of the request, in the form that the server takes."""
+        payload = self.request.payload()
+        return strict_payload(payload) if self.server.endpoint.is_strict else payload
 
-    def _end_if_cut_off(self) -> None:
-        """Name the limit of an answer that ended there.
+    def _answer(self, payload: dict[str, Any]) -> RunEvents:
+        """Yield the run events of the whole answer."""
+        return self._exchange("/responses", payload)
 
-        llama.cpp calls every answer complete (recorded); OpenAI says so itself. In a full
-        context input and output are exactly the window. With `--context-shift` they can
-        be more, and the answer is complete (measured, b10434).
+    async def _exchange(
+        self,
+        path: str,
+        payload: dict[str, Any] | None,
+        is_new: Callable[[ServerSentEvent], bool] | None = None,
+    ) -> RunEvents:
+        """Send a request, feed the answer to the response, and yield its run events.
+
+        Without a `payload` it requests a response, or the rest of its stream, of which
+        `is_new` names the events to read. A response that is still in progress yields
+        nothing. Raises what `Connections.request` raises, AnswerTooLarge, and
+        MalformedEvent if nothing of a stream can be read. Cancelling or closing it
+        closes the connection.
         """
-        most = self.request.max_output_tokens
-        used = self.response.usage
-        if self.response.ending != COMPLETED or self.endpoint.serves_openai or not used:
-            return
-        if most and used.output >= most:
-            self.response.ending = ending_of_incomplete("max_output_tokens")
-        elif used.total == self.limits.context_window:
-            self.response.ending = ending_of_incomplete("context_length_exceeded")
+        endpoint, connections, _, deadlines = self.server
+        response = self.response
+        deadlines.start_attempt()
+        async with connections.request(endpoint, path, payload, deadlines) as answer:
+            response.trace = Trace(answer.request_id, status=200)
+            if not await answer.is_stream():
+                for event in self._feed_whole(await answer.response_object()):
+                    yield event
+                return
+            reader = _StreamReader(
+                answer, self.server, response, self.skipped, is_new=is_new
+            )
+            earlier_events = response.event_count
+            while not (answer.is_read or response.is_over):
+                silence = _SECOND_ANSWER if response.ending else None
+                try:
+                    async with asyncio.timeout(silence):
+                        events, unreadable = await reader.read_batch()
+                except TimeoutError:
+                    break
+                for event in events:
+                    yield event
+                if unreadable:
+                    raise unreadable
+                await reader.gather_deltas(events)
+            if reader.has_skipped and response.event_count == earlier_events:
+                raise MalformedEvent
+            for event in await reader.read_reason():
+                yield event
 
-    def _end_if_used_up(self) -> None:
-        """End a run that wants to continue but has used up what `limits.spent` counts.
-
-        Every response counts, also one that calls nothing.
-        """
-        output = self.response.output
-        used_up = self.limits.spent(self.usages, output)
-        wants_to_continue = any(
-            is_call(item) or is_approval_request(item) for item in output
-        )
-        if used_up and wants_to_continue:
-            self.response.ending = Ending("incomplete", sentence=used_up)
+    def _feed_whole(self, response: JsonObject) -> list[RunEvent]:
+        """Feed an answer in one piece to the response; return its run events."""
+        status = str(response.get("status") or "completed")
+        if status in IN_PROGRESS:
+            # Sent again, it would be paid twice; without a background request, the
+            # server need not keep the response.
+            raise UnreadableAnswer(QUEUED.sentence)
+        return self.response.feed(FinalResponse(status, response))
 
     def _show_or_hold(self, event: RunEvent) -> list[RunEvent]:
         """Return what is shown now; the rest waits for the first visible event.
@@ -11839,18 +11514,19 @@ class Attempts:
         """
         if self.has_shown or isinstance(event, Status):
             return [event]
+        thought = self._page_thought
         if not self._held:
             if isinstance(event, ItemAdded) and is_reasoning(event.item):
-                if self._thought is None:
-                    self._thought = event
-                    self._thinks = True
+                if thought.output_index is None:
+                    thought.output_index = event.output_index
+                    self.thinks = True
                     return [event]
-                if self._thought.output_index == event.output_index:
-                    self._thinks = True
+                if thought.output_index == event.output_index:
+                    self.thinks = True
                     return []
             if self._is_of_thought(event) and isinstance(event, TextDelta):
                 part = self._earlier_parts + event.part
-                self._thought_parts = max(self._thought_parts, part + 1)
+                thought.part_count = max(thought.part_count, part + 1)
                 return [event._replace(part=part)]
         self._held.append(event)
         # The end of the thought waits for what follows: it would be stored, and an
@@ -11858,56 +11534,55 @@ class Attempts:
         if self._is_of_thought(event) or not _is_visible(event):
             return []
         self.has_shown = True
-        shown = [*self._end_thought(), *self._held]
-        self._held = []
-        return shown
+        return self.release()
 
     def _is_of_thought(self, event: RunEvent) -> bool:
         """Say whether an event grows or ends the thought on the page."""
-        if not self._thinks or not isinstance(event, TextDelta | ItemDone):
+        if not self.thinks or not isinstance(event, TextDelta | ItemDone):
             return False
-        return self._thought is not None and (
-            event.output_index == self._thought.output_index
-        )
+        return event.output_index == self._page_thought.output_index
 
-    def _end_thought(self) -> list[RunEvent]:
-        """Return the end of a thought that only an earlier attempt began."""
-        if self._thought is None or self._thinks:
-            return []
-        return [ItemDone(self._thought.output_index, NO_THOUGHT)]
-
-    def count_bytes(self, chunk: bytes) -> None:
-        """Count what arrived of this response; raises AnswerTooLarge."""
-        self.response.byte_count += json_weight(chunk)
-        if self.response.byte_count > self.limits.most_bytes:
-            raise AnswerTooLarge
+    def release(self) -> list[RunEvent]:
+        """Return the events that are held, after the end of an earlier thought."""
+        events = self._held
+        self._held = []
+        thought_index = self._page_thought.output_index
+        if thought_index is not None and not self.thinks:
+            events = [ItemDone(thought_index, NO_THOUGHT), *events]
+        return events
 
     @property
     def ending(self) -> Ending:
         """How the response ended."""
-        ending = self.response.ending or self._ending_without_event()
-        sentence = self.endpoint.name_server(ending.sentence)
+        endpoint = self.server.endpoint
+        used = self.response.usage
+        ending = self.response.ending
+        if ending is None:
+            has_begun = self.response.event_count > 0
+            ending = CUT if has_begun else UNREADABLE
+            if self.error:
+                ending = ending_of_exception(self.error, has_begun)
+        elif ending == COMPLETED and used and not endpoint.serves_openai:
+            # llama.cpp calls every answer complete, also one that a limit has cut off
+            # (recorded); OpenAI says so itself. In a full context input and output are
+            # exactly the window. With `--context-shift` they can be more, and the
+            # answer is complete (measured, b10434).
+            most = self.request.max_output_tokens
+            if most and used.output >= most:
+                ending = ending_of_incomplete("max_output_tokens")
+            elif used.total == self.server.limits.context_window:
+                ending = ending_of_incomplete("context_length_exceeded")
+        sentence = endpoint.name_server(ending.sentence)
         sentence = name_asked_model(sentence, self.request.model)
-        notice = notice_text(self._api_error.notice, self.endpoint.secrets)
-        return ending._replace(sentence=f"{sentence} {notice}".strip())
-
-    def _ending_without_event(self) -> Ending:
-        """Return the ending of a response whose stream did not say how it ends."""
-        has_begun = self.response.event_count > 0
-        if self.error:
-            return ending_of_exception(self.error, has_begun)
-        return CUT if has_begun else UNREADABLE
-
-    @property
-    def _api_error(self) -> ApiError:
-        """What the API said last: as the status of its answer, or in the stream."""
+        error = self.response.trace.error
         if isinstance(self.error, ApiRefused):
-            return self.error.error
-        return self.response.trace.error
+            error = self.error.error
+        notice = notice_text(error.notice, endpoint.secrets)
+        return ending._replace(sentence=f"{sentence} {notice}".strip())
 
     @property
     def trace(self) -> Trace:
-        """What the log needs to know about the last answer."""
+        """What the log needs to know about the answer."""
         error = self.error
         trace = self.response.trace
         if isinstance(error, ApiRefused):
@@ -11918,462 +11593,19 @@ class Attempts:
                 error=error.error,
                 retry_after=failure.retry_after,
             )
-        trace = trace._replace(skipped=dict(self.skipped))
         if not trace.error.names_a_place:  # most runs, and a request may be large
             return trace
         subject = named_subject(self.request.sent(), trace.error)
         return trace._replace(subject=subject)
 
-    def _send(self, request: ResponsesRequest) -> RunEvents:
-        """Return the events of one attempt, which begins when they are read."""
-        payload = request.payload()
-        if self.endpoint.is_strict:
-            payload = strict_payload(payload)
-        if request.background:
-            return _Background(self).events(payload)
-        return _stream_response("/responses", payload, self)
 
-    def _prepare_next_attempt(self) -> tuple[Status | None, float]:
-        """Change the request if that may help.
-
-        Returns the status to show before the next attempt, None if there is none, and
-        the seconds to wait.
-        """
-        failure = _retriable_failure(self.error, self.response)
-        if failure is None or self.has_shown:
-            return None, 0.0
-        is_unrefused_background = self.request.background and not self.response.refusal
-        if is_unrefused_background and _may_run_on_server(self.error):
-            return None, 0.0
-        if self._may_leave_flex(failure.error):
-            update = {"service_tier": "default"}
-            self.request = self.request.model_copy(update=update)
-            return Status(_STANDARD_TIER, subject="costs twice as much"), 0.0
-        if is_final(failure.error):
-            return None, 0.0
-        # What the refusal names is changed at once. Else the same bytes are sent again,
-        # and only if that did not help less of the chat: a step that coincides with a
-        # server's recovery must not look like a cure.
-        sent = self.request.sent()
-        trial = find_repair(sent, failure, self._repaired)
-        if trial is not None:
-            return self._repair(sent, trial), 0.0
-        limits = self.limits.retries
-        wait = loading_wait(limits, self._loading, failure)
-        if wait is not None:
-            self._loading += wait
-            return _MODEL_IS_LOADED, wait
-        wait = retry_wait(limits, self._retries, failure, random_fraction())
-        if wait is None:
-            if not self._thinks:  # else the request was accepted
-                trial = blind_repair(sent, failure)
-            return (self._repair(sent, trial) if trial else None), 0.0
-        self._retries += 1
-        seconds = f"{wait:.0f} s" if wait >= 1 else "a moment"
-        sentence = f"{failure_status(failure)} Trying again in {seconds}."
-        return Status(sentence, is_retry=True), wait
-
-    def _may_leave_flex(self, error: ApiError) -> bool:
-        """Say whether the standard tier may answer what the flex tier cannot."""
-        is_flex = self.request.service_tier == "flex"
-        allowed = self.limits.flex_falls_back
-        return is_flex and allowed and error.code == FLEX_UNAVAILABLE
-
-    def _repair(self, sent: SentRequest, trial: Trial) -> Status:
-        """Change the request; return the status that tells it."""
-        subject = named_subject(sent, trial.error)
-        self._repaired += 1
-        repairs = (*self.request.repairs, trial.repair)
-        self.request = self.request.model_copy(update={"repairs": repairs})
-        reason = f"{subject} {trial.error.message}".strip()
-        return Status(trial.repair.message, trial, reason)
-
-
-_STANDARD_TIER = (
-    "The model's server has no flex capacity: answering at the standard tier, which costs "
-    "twice as much."
-)
-_MODEL_IS_LOADED = Status(
-    "The model's server is loading the model. The answer begins when it is ready.",
-    is_note=False,
-)
-_ID = re.compile(r"[A-Za-z0-9_=-]{1,512}")
-"""Ids that are safe in a path; other servers use base64 in their ids."""
-_MAX_WAIT_FOR_ID = 60.0
-"""Seconds that a response which nobody reads any more has to name its id."""
-_FETCHING_REST = (
-    "The connection to the model was lost: fetching the rest of the answer."
-)
-
-
-class _Background:
-    """A background response, and how far it was read."""
-
-    def __init__(self, attempts: Attempts) -> None:
-        self._attempts = attempts
-        loop = asyncio.get_running_loop()
-        self._response_id: asyncio.Future[str] = loop.create_future()
-        """Done as soon as the server has named the response."""
-        self._last_sequence = -1
-        """The number of the last event; -1 before the first."""
-        self._last_seen_sequence = -1
-        """What that was when the last request ended."""
-        self._error: ResponsesError | None = None
-        """That of the last request."""
-        self._failures = 0
-        """The requests in a row that brought nothing new."""
-        self._resumable = True
-        """Whether the API may still resume the stream."""
-        self._is_polling = False
-        """Whether the next request is for the response itself, not for its stream."""
-        self._is_cancelled = False
-        """Whether nothing is left to cancel, also of a response that is unknown now."""
-        self._is_ignored = False
-        """Whether the server answers as if it were asked for no background response."""
-
-    def take(self, event: ServerSentEvent) -> bool:
-        """Note an event that could be read; say whether it is new.
-
-        The event is parsed twice; a background run has few events a second.
-        """
-        if event.data == END_OF_STREAM:
-            return True
-        wire = json.loads(event.data)
-        self.note(wire.get("response"))
-        # OpenAI and Azure repeat the parameter; vLLM answers with false.
-        if as_mapping(wire.get("response")).get("background", True) is not True:
-            self._is_ignored = True
-        number = wire.get("sequence_number")
-        if not isinstance(number, int):
-            return True
-        if number <= self._last_sequence:
-            return False
-        self._last_sequence = number
-        return True
-
-    def note(self, response: object) -> None:
-        """Remember the id of a response object, if it is a valid id."""
-        response_id = as_text(as_mapping(response).get("id"))
-        if _ID.fullmatch(response_id) and not self._response_id.done():
-            self._response_id.set_result(response_id)
-
-    async def events(self, payload: dict[str, Any] | None) -> RunEvents:
-        """Send the request, feed its response to the state, and yield its run events.
-
-        Once the response has an id, raises only ResponseLost, and TimedOut for the total
-        limit. If the caller leaves before the end, the response is cancelled, because
-        it would continue to cost money without a reader.
-        """
-        path = "/responses"
-        try:
-            while True:
-                async with aclosing(self._request(path, payload)) as events:
-                    async for event in events:
-                        yield event
-                if self._is_over(self._error):
-                    break
-                has_news = self._last_sequence != self._last_seen_sequence
-                self._last_seen_sequence = self._last_sequence
-                wait = self._wait_after(self._error, has_news)
-                if not self._attempts.deadlines.allow(wait):
-                    raise TimedOut("total_timeout")
-                if has_news:
-                    yield Status(_FETCHING_REST)
-                await asyncio.sleep(wait)
-                path = self._next_path()
-                payload = None
-        finally:
-            self._abandon()
-
-    async def _request(self, path: str, payload: dict[str, Any] | None) -> RunEvents:
-        """Send one request and yield its run events; `_error` says why it failed."""
-        self._error = None
-        part = _stream_response(path, payload, self._attempts, self)
-        try:
-            first = await self._first_event(part)
-            async with aclosing(part) as events:
-                if first is not None:
-                    yield first
-                async for event in events:
-                    yield event
-        except ResponsesError as caught:
-            self._error = caught
-
-    def _is_over(self, error: ResponsesError | None) -> bool:
-        """Say whether nothing more is requested; raises `error` if it is the reason."""
-        if self._attempts.response.ending:
-            return True
-        if self._is_ignored:
-            # The work ended with the connection, so it may be asked for again.
-            error = error or ConnectionFailed(CUT.sentence)
-            error.was_sent = False
-            raise error
-        if error is None:
-            return not self._response_id.done()
-        if error.is_final or not self._response_id.done():
-            raise error
-        return False
-
-    def _next_path(self) -> str:
-        """Return the path of the response, or of the rest of its stream."""
-        path = f"/responses/{self._response_id.result()}"
-        if self._is_polling:
-            return path
-        return f"{path}?stream=true&starting_after={self._last_sequence}"
-
-    async def _first_event(self, part: RunEvents) -> RunEvent | None:
-        """Return the first event of `part`, None if it has none.
-
-        A response without an id could not be cancelled, so a `part` that is left before
-        is read until there is one.
-        """
-        if self._response_id.done():
-            return await anext(part, None)
-        first = asyncio.ensure_future(anext(part, None))
-        try:
-            return await asyncio.shield(first)
-        except asyncio.CancelledError:
-            self._attempts.connections.do_later(self._close(part, first))
-            raise
-
-    async def _close(self, part: RunEvents, first: asyncio.Future[Any]) -> None:
-        """Wait until the response has an id, then close its stream and cancel it."""
-        await asyncio.wait(
-            {first, self._response_id},
-            timeout=_MAX_WAIT_FOR_ID,
-            return_when=asyncio.FIRST_COMPLETED,
-        )
-        first.cancel()
-        await asyncio.gather(first, return_exceptions=True)
-        await part.aclose()
-        self._abandon()
-
-    def _wait_after(self, error: ResponsesError | None, has_news: bool) -> float:
-        """Return the seconds until the next request; raises ResponseLost.
-
-        An answer without an end means that the server is still working on it. A stream
-        that is too old to be resumed is followed by a request for the response itself.
-        """
-        was_polling = self._is_polling
-        limits = self._attempts.limits
-        if was_polling and error is None:
-            self._failures = 0
-            self._is_polling = not self._can_resume
-            return limits.poll_seconds
-        self._failures = 0 if has_news else self._failures + 1
-        failure = Failure()
-        if error and error.status and error.failure:
-            failure = error.failure
-        wait = retry_wait(limits.resuming, self._failures, failure, random_fraction())
-        if wait is None and self._resumable and not was_polling:
-            self._resumable = False
-            wait = 0.0
-        self._is_polling = not (has_news and self._can_resume)
-        if wait is None:
-            # The API does not know the response (any more): there is nothing to cancel.
-            self._is_cancelled = error is not None and error.status == 404
-            raise ResponseLost
-        return wait
-
-    @property
-    def _can_resume(self) -> bool:
-        """Whether the stream can be requested again behind its last event."""
-        return self._resumable and self._last_sequence >= 0
-
-    def _abandon(self) -> None:
-        """Cancel the response once, unless it has ended or does not exist."""
-        attempts = self._attempts
-        if attempts.response.ending or self._is_cancelled or self._is_ignored:
-            return
-        if self._response_id.done():
-            self._is_cancelled = True
-            path = f"/responses/{self._response_id.result()}/cancel"
-            connections = attempts.connections
-            connections.do_later(connections.post_quietly(attempts.endpoint, path))
-
-
-async def _stream_response(
-    path: str,
-    payload: dict[str, Any] | None,
-    attempts: Attempts,
-    background: _Background | None = None,
-) -> RunEvents:
-    """Send a request, feed the answer to its response, and yield its run events.
-
-    Without a `payload` it requests a response, or the rest of its stream. A response
-    that is still in progress yields nothing. Raises what `Connections.request` raises,
-    AnswerTooLarge, and MalformedEvent if nothing of a stream can be read. Cancelling or
-    closing it closes the connection.
-    """
-    state = attempts.response
-    attempts.deadlines.start_attempt()
-    async with attempts.connections.request(
-        attempts.endpoint, path, payload, attempts.deadlines
-    ) as answer:
-        state.trace = Trace(answer.request_id, status=200)
-        if not await answer.is_stream():
-            response = await answer.response_object()
-            for event in _feed_whole(response, state, background):
-                yield event
-            return
-        reader = _StreamReader(answer, attempts, background)
-        earlier_events = state.event_count
-        while not (answer.is_read or state.is_over):
-            try:
-                async with asyncio.timeout(_SECOND_ANSWER if state.ending else None):
-                    events, unreadable = await reader.read_batch()
-            except TimeoutError:
-                break
-            for event in events:
-                yield event
-            if unreadable:
-                raise unreadable
-            await reader.gather_deltas(events)
-        if reader.has_skipped and state.event_count == earlier_events:
-            raise MalformedEvent
-        for event in await reader.read_reason():
-            yield event
-
-
+IN_PROGRESS = frozenset({"queued", "in_progress"})
+"""The statuses of a response on which the server is working."""
 _SECOND_ANSWER = 10.0
 """Seconds that a stream may be silent after the end of a response without any item."""
-
-
-class _StreamReader:
-    """Reads one streamed answer, batch by batch, and feeds it to its response.
-
-    A batch is what has arrived meanwhile. Reading less often makes long answers cheap:
-    one pass handles all its deltas. No bytes of the wire are held between two batches.
-    """
-
-    def __init__(
-        self,
-        answer: HttpResponse,
-        attempts: Attempts,
-        background: _Background | None,
-    ) -> None:
-        self._answer = answer
-        self._attempts = attempts
-        self._background = background
-        # A background response is resumed behind the number of its last event.
-        self._decoder = EventStreamDecoder(joins_deltas=background is None)
-        self.has_skipped = False
-        """Whether an event was left out that cannot be read."""
-        self._unreadable: UnreadableAnswer | None = None
-        self._now = asyncio.get_running_loop().time
-        self._read_at = self._now()
-
-    async def read_batch(self) -> tuple[list[RunEvent], UnreadableAnswer | None]:
-        """Wait for bytes; return their run events, up to what is of another API."""
-        chunk = await self._answer.read_any()
-        self._attempts.count_bytes(chunk)
-        self._read_at = self._now()
-        batch = self._decoder.feed(chunk) if chunk else self._decoder.close()
-        earlier_events = self._attempts.response.event_count
-        fed = self._feed(batch)
-        if self._attempts.response.event_count > earlier_events:
-            self._attempts.deadlines.event_arrived()
-        return fed
-
-    async def gather_deltas(self, events: Sequence[RunEvent]) -> None:
-        """Wait for a moment if the last event is a delta: more of them will follow.
-
-        The first delta after a pause is never delayed.
-        """
-        last = events[-1] if events else None
-        if not isinstance(last, TextDelta):
-            return
-        share = 1.0 if last.kind in ("text", "refusal") else _THOUGHT_SHARE
-        spent = self._now() - self._read_at
-        seconds = self._attempts.limits.join_seconds * share - spent
-        with self._answer.paused():
-            await asyncio.sleep(max(0.0, seconds))
-
-    async def read_reason(self) -> list[RunEvent]:
-        """Return the run events behind the last event of a refused stream: its reason.
-
-        Nothing else of an answer that has ended is read.
-        """
-        rest = await self._answer.drain()
-        if self._attempts.response.refusal is None:
-            return []
-        batch = [*self._decoder.feed(rest), *self._decoder.close()]
-        events, _ = self._feed(batch)
-        return events
-
-    def _feed(
-        self, batch: Sequence[ServerSentEvent]
-    ) -> tuple[list[RunEvent], UnreadableAnswer | None]:
-        """Return the run events of `batch`, up to the first one of another API."""
-        self._unreadable = None
-        run_events: list[RunEvent] = []
-        for event in join_deltas(self._parse(batch)):
-            run_events += self._attempts.response.feed(event)
-        return run_events, self._unreadable
-
-    def _parse(self, batch: Iterable[ServerSentEvent]) -> Iterator[StreamEvent]:
-        """Yield the new events of `batch`; `_unreadable` says why it ends early.
-
-        An event that cannot be read is left out: proxies keep a connection alive with
-        an empty `data:` or a word, and the last snapshot repeats what one lost line had.
-        """
-        for wire_event in batch:
-            try:
-                parsed = parse_event(wire_event)
-            except MalformedEvent:
-                self.has_skipped = True
-                self._attempts.skipped[describe_unreadable(wire_event)] += 1
-                continue
-            except UnreadableAnswer as error:
-                self._unreadable = error
-                return
-            if self._background is None or self._background.take(wire_event):
-                yield parsed
-
-
-def _feed_whole(
-    response: JsonObject, state: ResponseState, background: _Background | None
-) -> list[RunEvent]:
-    """Feed an answer in one piece to its response; return its run events.
-
-    While the server is working on it, there are none.
-    """
-    status = str(response.get("status") or "completed")
-    is_in_progress = status in ("queued", "in_progress")
-    if background is not None:
-        background.note(response)
-    elif is_in_progress:
-        # Sent again, it would be paid twice; without a background request, the server
-        # need not keep the response.
-        raise UnreadableAnswer(QUEUED.sentence)
-    if is_in_progress:
-        return []
-    return state.feed(FinalResponse(status, response))
-
-
-_GATEWAY_STATUS = frozenset({408, 502, 504, *range(520, 525)})
-"""Statuses of a gateway in front of the API that got no answer in time.
-
-520 to 524 are Cloudflare's own.
-"""
-
-
-def _retriable_failure(
-    error: ResponsesError | None, state: ResponseState
-) -> Failure | None:
-    """Return why a response that showed nothing may be requested again.
-
-    A stream without any event is one that cannot be read.
-    """
-    if state.refusal:
-        return Failure(200, state.refusal)
-    if error:
-        return error.failure
-    if state.ending:
-        return None
-    if state.event_count == 0:
-        return MalformedEvent.failure
-    return Failure()
+_THOUGHT_SHARE = 0.02
+"""The part of `Limits.join_seconds` for which deltas of reasoning are joined: the answer
+behind them must not wait."""
 
 
 def _is_visible(event: RunEvent) -> bool:
@@ -12386,17 +11618,102 @@ def _is_visible(event: RunEvent) -> bool:
     return not is_text or has_text(event.item)
 
 
-def _may_run_on_server(error: ResponsesError | None) -> bool:
-    """Say whether the server may be working on the request in spite of `error`.
+class _StreamReader:
+    """Reads one streamed answer, batch by batch, and feeds it to its response.
 
-    A background response whose id is unknown continues; sent again, it would be billed
-    twice. So it is sent again only if nothing arrived at the server or the API itself
-    refused it. The answer of a gateway does not tell what happened behind it.
+    A batch is what has arrived meanwhile. Reading less often makes long answers cheap:
+    one pass handles all its deltas. No bytes of the wire are held between two batches.
     """
-    if error is None or error.was_sent:
-        return True
-    is_asked_to_retry = error.failure and error.failure.should_retry
-    return error.status in _GATEWAY_STATUS and not is_asked_to_retry
+
+    def __init__(
+        self,
+        answer: HttpResponse,
+        server: Server,
+        response: ResponseState,
+        skipped: Counter[str],
+        *,
+        is_new: Callable[[ServerSentEvent], bool] | None,
+    ) -> None:
+        self._answer = answer
+        self._limits = server.limits
+        self._deadlines = server.deadlines
+        self._response = response
+        self._skipped = skipped
+        self._is_new = is_new
+        # A stream is resumed behind the number of its last event.
+        self._decoder = EventStreamDecoder(joins_deltas=is_new is None)
+        self.has_skipped = False
+        """Whether an event was left out that cannot be read."""
+        self._unreadable: UnreadableAnswer | None = None
+        """Why the rest of the batch is not read."""
+        self._now = asyncio.get_running_loop().time
+        self._read_at = self._now()
+
+    async def read_batch(self) -> tuple[list[RunEvent], UnreadableAnswer | None]:
+        """Wait for bytes; return their run events, up to what is of another API."""
+        chunk = await self._answer.read_any()
+        response = self._response
+        response.byte_count += json_weight(chunk)
+        if response.byte_count > self._limits.most_bytes:
+            raise AnswerTooLarge
+        self._read_at = self._now()
+        batch = self._decoder.feed(chunk) if chunk else self._decoder.close()
+        earlier_events = response.event_count
+        events = self._feed(batch)
+        if response.event_count > earlier_events:
+            self._deadlines.event_arrived()
+        return events, self._unreadable
+
+    async def gather_deltas(self, events: Sequence[RunEvent]) -> None:
+        """Wait for a moment if the last event is a delta: more of them will follow.
+
+        The first delta after a pause is never delayed.
+        """
+        last = events[-1] if events else None
+        if not isinstance(last, TextDelta):
+            return
+        share = 1.0 if last.kind in ("text", "refusal") else _THOUGHT_SHARE
+        spent = self._now() - self._read_at
+        seconds = self._limits.join_seconds * share - spent
+        with self._answer.paused():
+            await asyncio.sleep(max(0.0, seconds))
+
+    async def read_reason(self) -> list[RunEvent]:
+        """Return the run events behind the last event of a refused stream: its reason.
+
+        Nothing else of an answer that has ended is read.
+        """
+        rest = await self._answer.drain()
+        if self._response.refusal is None:
+            return []
+        return self._feed([*self._decoder.feed(rest), *self._decoder.close()])
+
+    def _feed(self, batch: Sequence[ServerSentEvent]) -> list[RunEvent]:
+        """Return the run events of `batch`, up to the first one of another API."""
+        self._unreadable = None
+        run_events: list[RunEvent] = []
+        for event in join_deltas(self._parse(batch)):
+            run_events += self._response.feed(event)
+        return run_events
+
+    def _parse(self, batch: Iterable[ServerSentEvent]) -> Iterator[StreamEvent]:
+        """Yield the new events of `batch`; `_unreadable` says why it ends early.
+
+        An event that cannot be read is left out: proxies keep a connection alive with
+        an empty `data:` or a word, and the last snapshot repeats what one lost line had.
+        """
+        for wire_event in batch:
+            try:
+                parsed = parse_event(wire_event)
+            except MalformedEvent:
+                self.has_skipped = True
+                self._skipped[describe_unreadable(wire_event)] += 1
+                continue
+            except UnreadableAnswer as error:
+                self._unreadable = error
+                return
+            if self._is_new is None or self._is_new(wire_event):
+                yield parsed
 
 
 # --------------------------------------------------------------------------------------
@@ -12507,7 +11824,7 @@ class _SchemaCheck(NamedTuple):
     def _inner_comparisons(
         self, value: Any, node: JsonObject, path: str
     ) -> Iterator[_Comparison]:
-        """Yield what stands inside of a value, and the value with each `allOf`."""
+        """Yield what is inside a value, and the value with each `allOf`."""
         items = node.get("items")
         if isinstance(value, Mapping):
             yield from self._properties(value, node, path)
@@ -12983,7 +12300,7 @@ class Approver:
         return refusals
 
     async def _ask_about(self, calls: Sequence[AskedCall]) -> Sequence[bool]:
-        """Return a person's answers; none if nobody answers."""
+        """Return a person's answers; none if no one answers."""
         if not calls or self.ask is None:
             return ()
         try:
@@ -13294,7 +12611,7 @@ class _Batch:
             self._is_answered.set()
 
     def close(self) -> None:
-        """Ask nobody any longer."""
+        """Ask no one any longer."""
         if self._question:
             self._question.cancel()
 
@@ -13603,6 +12920,334 @@ def _was_in_vain(trial: Trial, following: Trial) -> bool:
 
 
 # --------------------------------------------------------------------------------------
+# openai_responses.requests.replay
+#
+# Output items of earlier responses, as they are sent again.
+#
+# The API refuses or silently drops encrypted reasoning of another model family, server or
+# organization, so the origin of an item is stored with it
+# (docs/reference/responses-api.md, "Refusals of input items", 4, 10 and 11).
+#
+# What the model produced stays byte for byte, without ids, which the API would look up
+# and not find, and without `status`, which Azure refuses on reasoning (the same section,
+# 1 to 3, 6, 7 and 9). Hosted items need both. They get a new id, always the same for the
+# same item: the API's own id would require the reasoning before the item, which a chat
+# may have lost.
+#
+# The API accepts an `mcp_call` but does not show it to the model (seen live in 2026), so
+# later requests contain a function call with its output instead; it is also what a host
+# makes of the card. An approval belongs to one response: without it the API would make
+# the call again. An approval that the model has acted on becomes a pair, too.
+#
+# Code that the API ran is itself within its run only: its container is dead after 20 idle
+# minutes, and the chat with it (docs/reference/responses-api.md, "Hosted items again").
+# --------------------------------------------------------------------------------------
+
+
+class Origin(NamedTuple):
+    """The model family, the server, and the account that produced an item.
+
+    Earlier writers stored neither of the latter two.
+    """
+
+    family: str
+    endpoint: str = ""
+    account: str = ""
+
+    def can_decrypt(self, maker: Self) -> bool:
+        """Say whether reasoning of `maker` can be sent here."""
+        same_server = maker.endpoint in ("", self.endpoint)
+        same_account = maker.account in ("", self.account)
+        return same_server and same_account and maker.family == self.family
+
+    def wire(self) -> dict[str, str]:
+        """Return the form in which it is stored."""
+        fields = {"family": self.family, "endpoint": self.endpoint}
+        if self.account:
+            fields["account"] = self.account
+        return fields
+
+
+def origin_at(family: str, endpoint: Endpoint) -> Origin:
+    """Return the origin of items of `family` from `endpoint`."""
+    return Origin(family, endpoint.host, endpoint.reasoning_scope_id())
+
+
+def read_origin(wire: object, model: str) -> Origin:
+    """Return a stored origin, or the one that the name of the model implies."""
+    fields = as_mapping(wire)
+    family = fields.get("family")
+    if family:
+        endpoint = str(fields.get("endpoint") or "")
+        account = str(fields.get("account") or "")
+        return Origin(str(family), endpoint, account)
+    return Origin(resolve_model(model).family)
+
+
+_REMOTE_PREFIX = "mcp"
+"""How the ids of remote calls begin, and no others."""
+
+
+def is_remote_id(call_id: str) -> bool:
+    """Say whether the API made the call itself, at a remote server."""
+    return call_id.startswith(_REMOTE_PREFIX)
+
+
+def remote_name(item: JsonObject) -> str:
+    """Return the label of the server and the name of the tool, as one name."""
+    return ToolNames().sent_name(f"{item.get('server_label')}_{item.get('name')}")
+
+
+def remote_pair(item: JsonObject) -> list[Item]:
+    """Return the call that `item` made, with its output or error."""
+    output = _remote_error(item)
+    if not output:
+        output = str(item.get("output") or "")
+    return _remote_call_pair(item, output)
+
+
+def refused_pair(request: JsonObject, why: str) -> list[Item]:
+    """Return a call that was denied, with its output."""
+    return _remote_call_pair(request, f"Error: {why}")
+
+
+def _remote_call_pair(item: JsonObject, output: str) -> list[Item]:
+    """Return the call that `item` made or requested, with an output."""
+    arguments = arguments_text(item.get("arguments")) or "{}"
+    return _call_pair(_remote_call_id(item), remote_name(item), arguments, output)
+
+
+def _call_pair(call_id: str, name: str, arguments: str, output: str) -> list[Item]:
+    call = {"type": "function_call", "call_id": call_id, "name": name}
+    return [
+        {**call, "arguments": arguments},
+        {"type": "function_call_output", "call_id": call_id, "output": output},
+    ]
+
+
+def remote_failed(item: JsonObject) -> bool:
+    """Say whether an `mcp_call` failed."""
+    return bool(item.get("error")) or item.get("status") == "failed"
+
+
+def is_approval_request(item: JsonObject) -> bool:
+    """Say whether the API asks for permission to make a call."""
+    return item.get("type") == "mcp_approval_request"
+
+
+def drop_settled_approvals(items: Sequence[Item]) -> list[Item]:
+    """Return `items` without approvals that were acted on, or that have no answer."""
+    answers = {
+        item.get("approval_request_id"): item for item in items if _is_response(item)
+    }
+    open_ids = _open_approvals(items)
+    open_items: list[Item] = []
+    for item in items:
+        request_id = _approval_id(item)
+        if request_id is None or request_id in open_ids:
+            open_items.append(item)
+        elif is_approval_request(item):
+            answer = answers.get(request_id, {})
+            if answer.get("approve") is False:
+                open_items += refused_pair(item, str(answer.get("reason") or ""))
+    return open_items
+
+
+def _open_approvals(items: Sequence[Item]) -> set[object]:
+    """Return the ids of the approvals after which the model has done nothing yet.
+
+    A call with the id of a request is none of its acts: the host makes one of the card
+    of a request that was denied.
+    """
+    requests = {_remote_call_id(item) for item in items if is_approval_request(item)}
+    open_ids: set[object] = set()
+    for item in items:
+        if _is_response(item):
+            open_ids.add(item.get("approval_request_id"))
+        elif not is_call_output(item) and item.get("call_id") not in requests:
+            open_ids.clear()
+    return open_ids
+
+
+def _approval_id(item: JsonObject) -> object:
+    """Return the id of a request for approval, or the one that an answer names."""
+    if is_approval_request(item):
+        return item["id"]
+    return item.get("approval_request_id") if _is_response(item) else None
+
+
+def reorder_remote_outputs(items: Sequence[Item]) -> list[Item]:
+    """Return `items` with the output of each remote call directly after it."""
+    # In the host's messages all outputs of a round come after all of its calls.
+    outputs = {
+        item["call_id"]: item
+        for item in items
+        if _is_remote(item, "function_call_output")
+    }
+    ordered: list[Item] = []
+    for item in items:
+        if not _is_remote(item, "function_call_output"):
+            ordered.append(item)
+        if _is_remote(item, "function_call") and item["call_id"] in outputs:
+            ordered.append(outputs[item["call_id"]])
+    return ordered
+
+
+def _is_response(item: JsonObject) -> bool:
+    return item.get("type") == "mcp_approval_response"
+
+
+def _is_remote(item: JsonObject, kind: str) -> bool:
+    return item_type(item) == kind and is_remote_id(str(item.get("call_id")))
+
+
+def _remote_call_id(item: JsonObject) -> str:
+    own = str(item.get("id") or "")
+    return own if is_remote_id(own) else f"{_REMOTE_PREFIX}_{own}"
+
+
+def _remote_error(item: JsonObject) -> str:
+    error = item.get("error")
+    if not error:
+        return ""
+    text = error
+    if isinstance(error, Mapping):
+        content = error.get("content")
+        text = error.get("message") or content
+        if isinstance(content, list):
+            texts = [part_text(part) for part in content_parts(content)]
+            text = "\n".join(texts)
+    return f"Error: {text or 'the server did not say what went wrong.'}"
+
+
+_NEVER_REPLAYED = ("id", "status", "created_by")
+_MADE_HERE = "replayed"
+
+
+def strip_for_replay(item: Item) -> Item:
+    """Return `item` in the form that is sent again: without ids, status and nulls.
+
+    `logprobs` of a message and `action.sources` of a search are removed, too.
+    """
+    kept = _without(item, _NEVER_REPLAYED)
+    if is_hosted(item):
+        if is_host_returned(item):
+            kept = {**kept, **_required_fields(item)}
+        return kept
+    # "Invalid 'input[39].content': array too long. Expected an array with maximum
+    # length 0" (musistudio/claude-code-router 1783, of other servers' reasoning).
+    if is_encrypted(item) and kept.get("content"):
+        return _without(kept, ("content",))
+    if isinstance(kept.get("content"), list) and item_type(item) == "message":
+        parts = content_parts(kept["content"])
+        kept = {**kept, "content": [_without(part, ("logprobs",)) for part in parts]}
+    return kept
+
+
+def _without(fields: Item, names: Sequence[str]) -> Item:
+    """Return an object without nulls and `names`: if it has none, itself."""
+    if fields.keys().isdisjoint(names) and None not in fields.values():
+        return fields
+    return {
+        key: value
+        for key, value in fields.items()
+        if key not in names and value is not None
+    }
+
+
+def replay_items(item: Item) -> list[Item]:
+    """Return the items that represent `item` in later requests."""
+    if item_type(item) == "mcp_call":
+        return remote_pair(item)
+    if has_plain_reasoning(item):  # its server wants it as it was
+        return [{key: value for key, value in item.items() if value not in (None, "")}]
+    if has_image(item):
+        return [image_message(item)]
+    return [strip_for_replay(item)]
+
+
+_MAX_CODE_LENGTH = 20_000
+_CODE_IS_GONE = "[The container of this code is gone, with its files.]"
+
+
+CHANGED_LATER = {"code_interpreter_call", "image_generation_call"}
+"""The types of items that later requests show as other items."""
+
+
+def past_items(item: Item) -> list[Item]:
+    """Return the items that represent `item` when its run is over.
+
+    A request that names a dead container is refused. So code becomes a call with its
+    output, always the same for the same item.
+    """
+    if has_image(item):
+        return [image_message(item)]
+    if not is_code(item):
+        return [item]
+    code = as_text(item.get("code"))
+    call_id = _new_id(as_text(item.get("id")) or f"ci_{code}")
+    arguments = json.dumps({"code": code[:_MAX_CODE_LENGTH]})
+    text = f"{code_output(item)[:_MAX_CODE_LENGTH]}\n{_CODE_IS_GONE}"
+    return _call_pair(call_id, "code_interpreter", arguments, text)
+
+
+def replay_output(output: Iterable[Item], *, with_reasoning: bool) -> list[Item]:
+    """Return the output of a response for the next request of its run."""
+    replayed: list[Item] = []
+    for item in output:
+        if _goes_back(item, with_reasoning):
+            replayed += replay_items(item)
+    return replayed
+
+
+def _goes_back(item: Item, with_reasoning: bool) -> bool:
+    if is_reasoning(item):
+        return with_reasoning and (
+            has_encrypted_reasoning(item) or has_plain_reasoning(item)
+        )
+    return not is_hosted(item) or is_host_returned(item) or has_image(item)
+
+
+def _required_fields(item: Item) -> Item:
+    kind = kind_of(item)
+    fields = {key: item.get(key) for key in kind.nullable}
+    for key in ("id", "status"):
+        if item.get(key):
+            fields[key] = item[key]
+    if fields.get("outputs"):  # images are large and only people need them
+        parts = content_parts(fields["outputs"])
+        fields["outputs"] = [part for part in parts if part.get("type") != "image"]
+    # "Unknown parameter: 'input[n].action.sources'", although the API itself sent them
+    # (pydantic-ai 2.68.0).
+    if item_type(item) == "web_search_call":
+        fields["action"] = _without_sources(item["action"])
+    # Only what later turns send gets another id: within a run an approval names the id
+    # of the request for it.
+    if "id" in fields and kind.returned == "always":
+        fields["id"] = _new_id(str(item["id"]))
+    return fields
+
+
+def _without_sources(action: JsonObject) -> Item:
+    """Return the action of a search without its sources and without nulls."""
+    return {
+        key: value
+        for key, value in action.items()
+        if key != "sources" and value is not None
+    }
+
+
+def _new_id(own: str) -> str:
+    """Return an id of the kind of `own`, always the same for the same item."""
+    # An id has at most 64 characters and the prefix of its kind, else it is refused
+    # (cockpit-tools 2090).
+    prefix, _, rest = own.partition("_")
+    if rest.startswith(_MADE_HERE):
+        return own
+    return f"{prefix[:8]}_{_MADE_HERE}{hex_digest(own)[:40]}"
+
+
+# --------------------------------------------------------------------------------------
 # openai_responses.loop.trials
 #
 # Follows the repairs of a run until the server accepts a request.
@@ -13641,6 +13286,413 @@ def _is_of_an_answer(event: RunEvent) -> bool:
     if isinstance(event, RunDone):
         return event.ending.kind in ("completed", "incomplete")
     return not isinstance(event, ItemAdded)
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.loop.background_attempt
+#
+# An attempt with a background response, over as many requests as its answer takes.
+#
+# A background response continues at the server when a connection breaks, so its stream is
+# resumed behind the last event (OpenAI's guide "Background mode"). The response itself is
+# requested if a stream brought nothing new, because there is no event for a cancelled
+# response, and if the API refuses to resume, five minutes after the beginning.
+# --------------------------------------------------------------------------------------
+
+
+_ID = re.compile(r"[A-Za-z0-9_=-]{1,512}")
+"""Ids that are safe in a path; other servers use base64 in their ids."""
+_MAX_WAIT_FOR_ID = 60.0
+"""Seconds that a response which nobody reads any more has to name its id."""
+_FETCHING_REST = (
+    "The connection to the model was lost: fetching the rest of the answer."
+)
+
+
+class BackgroundAttempt(Attempt):
+    """One background response, and how far it was read."""
+
+    def __init__(
+        self,
+        server: Server,
+        request: ResponsesRequest,
+        page_thought: PageThought,
+        first_index: int = 0,
+        call_ids: Collection[str] = (),
+    ) -> None:
+        super().__init__(server, request, page_thought, first_index, call_ids)
+        loop = asyncio.get_running_loop()
+        self._response_id: asyncio.Future[str] = loop.create_future()
+        """Done as soon as the server has named the response."""
+        self._last_sequence = -1
+        """The number of the last event; -1 before the first."""
+        self._failures = 0
+        """The requests in a row that brought nothing new."""
+        self._resumable = True
+        """Whether the API may still resume the stream."""
+        self._is_polling = False
+        """Whether the next request is for the response itself, not for its stream."""
+        self._is_cancelled = False
+        """Whether nothing is left to cancel, also of a response that is unknown now."""
+        self._is_ignored = False
+        """Whether the server answers as if it were asked for no background response."""
+
+    async def _answer(self, payload: dict[str, Any] | None) -> RunEvents:
+        """Yield the run events of the whole answer, however often it has to be fetched.
+
+        Once the response has an id, raises only ResponseLost, and TimedOut for the total
+        limit. If the caller leaves before the end, the response is cancelled, because
+        it would continue to cost money without a reader.
+        """
+        path = "/responses"
+        seen_sequence = self._last_sequence
+        try:
+            while True:
+                error: ResponsesError | None = None
+                part = self._exchange(path, payload, self._is_new)
+                try:
+                    first = await self._first_event(part)
+                    async with aclosing(part) as events:
+                        if first is not None:
+                            yield first
+                        async for event in events:
+                            yield event
+                except ResponsesError as caught:
+                    error = caught
+                if self._is_over(error):
+                    break
+                has_news = self._last_sequence != seen_sequence
+                seen_sequence = self._last_sequence
+                wait = self._wait_after(error, has_news)
+                if not self.server.deadlines.allow(wait):
+                    raise TimedOut("total_timeout")
+                if has_news:
+                    yield Status(_FETCHING_REST)
+                await asyncio.sleep(wait)
+                path = f"/responses/{self._response_id.result()}"
+                if not self._is_polling:
+                    path += f"?stream=true&starting_after={self._last_sequence}"
+                payload = None
+        finally:
+            self._abandon()
+
+    def _is_new(self, event: ServerSentEvent) -> bool:
+        """Note an event that could be read; say whether it is new.
+
+        The event is parsed twice; a background run has few events a second.
+        """
+        if event.data == END_OF_STREAM:
+            return True
+        wire = json.loads(event.data)
+        response = as_mapping(wire.get("response"))
+        self._note_id(response)
+        # OpenAI and Azure repeat the parameter; vLLM answers with false.
+        if response.get("background", True) is not True:
+            self._is_ignored = True
+        number = wire.get("sequence_number")
+        if not isinstance(number, int):
+            return True
+        if number <= self._last_sequence:
+            return False
+        self._last_sequence = number
+        return True
+
+    def _feed_whole(self, response: JsonObject) -> list[RunEvent]:
+        """Feed an answer in one piece, unless the server is still working on it."""
+        self._note_id(response)
+        if str(response.get("status")) in IN_PROGRESS:
+            return []
+        return super()._feed_whole(response)
+
+    def _note_id(self, response: JsonObject) -> None:
+        """Remember the id of the response, if it is a valid id."""
+        response_id = as_text(response.get("id"))
+        if _ID.fullmatch(response_id) and not self._response_id.done():
+            self._response_id.set_result(response_id)
+
+    def _is_over(self, error: ResponsesError | None) -> bool:
+        """Say whether nothing more is requested; raises `error` if it is the reason."""
+        if self.response.ending:
+            return True
+        if self._is_ignored:
+            # The work ended with the connection, so it may be asked for again.
+            error = error or ConnectionFailed(CUT.sentence)
+            error.was_sent = False
+            raise error
+        if error is None:
+            return not self._response_id.done()
+        if error.is_final or not self._response_id.done():
+            raise error
+        return False
+
+    def _wait_after(self, error: ResponsesError | None, has_news: bool) -> float:
+        """Return the seconds until the next request; raises ResponseLost.
+
+        An answer without an end means that the server is still working on it. A stream
+        that is too old to be resumed is followed by a request for the response itself.
+        """
+        was_polling = self._is_polling
+        limits = self.server.limits
+        if was_polling and error is None:
+            self._failures = 0
+            self._is_polling = not self._can_resume
+            return limits.poll_seconds
+        self._failures = 0 if has_news else self._failures + 1
+        failure = Failure()
+        if error and error.status and error.failure:
+            failure = error.failure
+        wait = retry_wait(limits.resuming, self._failures, failure, random_fraction())
+        if wait is None and self._resumable and not was_polling:
+            self._resumable = False
+            wait = 0.0
+        self._is_polling = not (has_news and self._can_resume)
+        if wait is None:
+            # The API does not know the response (any more): there is nothing to cancel.
+            self._is_cancelled = error is not None and error.status == 404
+            raise ResponseLost
+        return wait
+
+    @property
+    def _can_resume(self) -> bool:
+        """Whether the stream can be requested again behind its last event."""
+        return self._resumable and self._last_sequence >= 0
+
+    async def _first_event(self, part: RunEvents) -> RunEvent | None:
+        """Return the first event of `part`, None if it has none.
+
+        A response without an id could not be cancelled, so a `part` that is left before
+        is read until there is one.
+        """
+        if self._response_id.done():
+            return await anext(part, None)
+        first = asyncio.ensure_future(anext(part, None))
+        try:
+            return await asyncio.shield(first)
+        except asyncio.CancelledError:
+            self.server.connections.do_later(self._close(part, first))
+            raise
+
+    async def _close(self, part: RunEvents, first: asyncio.Future[Any]) -> None:
+        """Wait until the response has an id, then close its stream and cancel it."""
+        await asyncio.wait(
+            {first, self._response_id},
+            timeout=_MAX_WAIT_FOR_ID,
+            return_when=asyncio.FIRST_COMPLETED,
+        )
+        first.cancel()
+        await asyncio.gather(first, return_exceptions=True)
+        await part.aclose()
+        self._abandon()
+
+    def _abandon(self) -> None:
+        """Cancel the response once, unless it has ended or does not exist."""
+        if self.response.ending or self._is_cancelled or self._is_ignored:
+            return
+        if self._response_id.done():
+            self._is_cancelled = True
+            endpoint, connections, _, _ = self.server
+            path = f"/responses/{self._response_id.result()}/cancel"
+            connections.do_later(connections.post_quietly(endpoint, path))
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.loop.attempts
+#
+# The Responses API as the provider of a run: what is tried until a request is answered.
+#
+# A request is sent again only before something of its answer was shown: repaired, if the
+# cause of the refusal is found, at the standard tier, if the flex tier has no capacity, or
+# unchanged, if waiting may help.
+# --------------------------------------------------------------------------------------
+
+
+class Attempts:
+    """The attempts at each response of a run (`Provider` in `loop/run.py`)."""
+
+    def __init__(
+        self, endpoint: Endpoint, connections: Connections, limits: Limits
+    ) -> None:
+        """Start the total limit of the run."""
+        deadlines = Deadlines(limits.timeouts, limits.set_waiting)
+        self._server = Server(endpoint, connections, limits, deadlines)
+        self._usages: list[Usage] = []
+        """Those of all attempts of the run."""
+        self._skipped = Counter[str]()
+        """The events of the run that cannot be read, by what they are."""
+        self._call_ids: set[str] = set()
+        """Those of all calls of the run."""
+
+    async def generate(
+        self, request: ResponsesRequest, first_index: int = 0
+    ) -> AsyncGenerator[RunEvent | ModelAnswer, None]:
+        """Send `request` and yield its events, until there is nothing more to try.
+
+        The items of the response are numbered from `first_index`.
+        """
+        _, _, limits, deadlines = self._server
+        earlier_usages = len(self._usages)
+        self._call_ids |= find_call_ids(request.input)
+        next_attempt = _NextAttempt(request, limits)
+        page_thought = PageThought()
+        kind = BackgroundAttempt if request.background else Attempt
+        while True:
+            attempt = kind(
+                self._server,
+                next_attempt.request,
+                page_thought,
+                first_index,
+                self._call_ids,
+            )
+            async with aclosing(attempt.events()) as events:
+                async for event in events:
+                    yield event
+            if attempt.response.usage:
+                self._usages.append(attempt.response.usage)
+            self._skipped.update(attempt.skipped)
+            status, wait = next_attempt.prepare(attempt)
+            if status is None or not deadlines.allow(wait):
+                break
+            waits_on = next_attempt.loading_seconds > wait
+            if status != _MODEL_IS_LOADED or not waits_on:  # it is told once
+                yield status
+            limits.set_waiting(False)
+            await asyncio.sleep(wait)
+        if not attempt.has_shown:
+            for event in attempt.release():
+                yield event
+        # Every response counts, also one that calls nothing.
+        output = attempt.response.output
+        used_up = limits.spent(self._usages, output)
+        wants_to_continue = any(
+            is_call(item) or is_approval_request(item) for item in output
+        )
+        if used_up and wants_to_continue:
+            attempt.response.ending = Ending("incomplete", sentence=used_up)
+        yield ModelAnswer(
+            ending=attempt.ending,
+            request=attempt.request,
+            items=tuple(attempt.items),
+            usages=tuple(self._usages[earlier_usages:]),
+            last_usage=attempt.response.usage,
+            trace=attempt.trace._replace(skipped=dict(self._skipped)),
+            has_shown=attempt.has_shown,
+        )
+
+    def paused(self) -> AbstractContextManager[None]:
+        """Stop the total limit while tools run or people decide."""
+        return self._server.deadlines.paused()
+
+
+_STANDARD_TIER = (
+    "The model's server has no flex capacity: answering at the standard tier, which costs "
+    "twice as much."
+)
+_MODEL_IS_LOADED = Status(
+    "The model's server is loading the model. The answer begins when it is ready.",
+    is_note=False,
+)
+
+
+class _NextAttempt:
+    """What the next attempt at a response sends, and what was changed or waited for."""
+
+    def __init__(self, request: ResponsesRequest, limits: Limits) -> None:
+        self.request = request
+        self._limits = limits
+        self._retries = 0
+        self._repaired = 0
+        self.loading_seconds = 0.0
+        """For which the server's model has been waited for."""
+
+    def prepare(self, attempt: Attempt) -> tuple[Status | None, float]:
+        """Change the request if that may help after `attempt`.
+
+        Returns the status to show before the next attempt, None if there is none, and
+        the seconds to wait.
+        """
+        failure = _retriable_failure(attempt)
+        if failure is None or attempt.has_shown:
+            return None, 0.0
+        is_unrefused_background = (
+            self.request.background and not attempt.response.refusal
+        )
+        if is_unrefused_background and _may_run_on_server(attempt.error):
+            return None, 0.0
+        may_leave_flex = self._limits.flex_falls_back
+        is_flex = self.request.service_tier == "flex"
+        if may_leave_flex and is_flex and failure.error.code == FLEX_UNAVAILABLE:
+            update = {"service_tier": "default"}
+            self.request = self.request.model_copy(update=update)
+            return Status(_STANDARD_TIER, subject="costs twice as much"), 0.0
+        if is_final(failure.error):
+            return None, 0.0
+        # What the refusal names is changed at once. Else the same bytes are sent again,
+        # and only if that did not help less of the chat: a step that coincides with a
+        # server's recovery must not look like a cure.
+        sent = self.request.sent()
+        trial = find_repair(sent, failure, self._repaired)
+        if trial is not None:
+            return self._repair(sent, trial), 0.0
+        policy = self._limits.retries
+        wait = loading_wait(policy, self.loading_seconds, failure)
+        if wait is not None:
+            self.loading_seconds += wait
+            return _MODEL_IS_LOADED, wait
+        wait = retry_wait(policy, self._retries, failure, random_fraction())
+        if wait is None:
+            if not attempt.thinks:  # else the request was accepted
+                trial = blind_repair(sent, failure)
+            return (self._repair(sent, trial) if trial else None), 0.0
+        self._retries += 1
+        seconds = f"{wait:.0f} s" if wait >= 1 else "a moment"
+        sentence = f"{failure_status(failure)} Trying again in {seconds}."
+        return Status(sentence, is_retry=True), wait
+
+    def _repair(self, sent: SentRequest, trial: Trial) -> Status:
+        """Change the request; return the status that tells it."""
+        subject = named_subject(sent, trial.error)
+        self._repaired += 1
+        repairs = (*self.request.repairs, trial.repair)
+        self.request = self.request.model_copy(update={"repairs": repairs})
+        reason = f"{subject} {trial.error.message}".strip()
+        return Status(trial.repair.message, trial, reason)
+
+
+def _retriable_failure(attempt: Attempt) -> Failure | None:
+    """Return why a response that showed nothing may be requested again.
+
+    A stream without any event is one that cannot be read.
+    """
+    response = attempt.response
+    if response.refusal:
+        return Failure(200, response.refusal)
+    if attempt.error:
+        return attempt.error.failure
+    if response.ending:
+        return None
+    if response.event_count == 0:
+        return MalformedEvent.failure
+    return Failure()
+
+
+_GATEWAY_STATUS = frozenset({408, 502, 504, *range(520, 525)})
+"""Statuses of a gateway in front of the API that got no answer in time.
+
+520 to 524 are Cloudflare's own.
+"""
+
+
+def _may_run_on_server(error: ResponsesError | None) -> bool:
+    """Say whether the server may be working on the request in spite of `error`.
+
+    A background response whose id is unknown continues; sent again, it would be billed
+    twice. So it is sent again only if nothing arrived at the server or the API itself
+    refused it. The answer of a gateway does not tell what happened behind it.
+    """
+    if error is None or error.was_sent:
+        return True
+    is_asked_to_retry = error.failure and error.failure.should_retry
+    return error.status in _GATEWAY_STATUS and not is_asked_to_retry
 
 
 # --------------------------------------------------------------------------------------
@@ -13852,7 +13904,7 @@ class _Rounds:
     def _end_unanswered(self, calls: Sequence[Item]) -> Iterator[RunEvent | RoundEvent]:
         """End a response to which the run gives no answer.
 
-        The calls of an interrupted one get outputs: nobody runs them, and the API
+        The calls of an interrupted one get outputs: no one runs them, and the API
         refuses a call without an output in the next turn.
         """
         yield from self._release(None)
@@ -14302,7 +14354,7 @@ class UserReports:
         """Until when each user's report counts, by subject and user."""
 
     def add(self, subject: str, user_id: str) -> None:
-        """Note that a request of a user met `subject`; nobody's counts for nobody."""
+        """Note that a user's request met `subject`; without a user, ignore it."""
         if not user_id:
             return
         users = self._ends.pop(subject, {})
@@ -14431,7 +14483,7 @@ class AnswerFigures(NamedTuple):
 def closing_line(figures: AnswerFigures) -> str:
     """Return the line: time, tokens and cost, then the rest, as far as it is known.
 
-    A phone shows about 40 characters, so what nobody should miss comes first.
+    A phone shows about 40 characters, so what no one should miss comes first.
     """
     parts = [_beginning(figures)]
     if not figures.failed_attempts:
@@ -14516,7 +14568,7 @@ _SORTED = json.JSONEncoder(sort_keys=True, separators=(",", ":"), check_circular
 
 
 def derive_key(secret: str, purpose: str) -> bytes:
-    """Return a key of 32 bytes; without the secret nobody can derive it."""
+    """Return a key of 32 bytes; without the secret no one can derive it."""
     seed = hmac.digest(_NO_SALT, secret.encode("utf-8", "replace"), "sha256")
     return hmac.digest(seed, purpose.encode() + _ONE_BLOCK, "sha256")
 
@@ -14740,7 +14792,7 @@ def system_text(messages: Sequence[JsonObject]) -> str:
 def _leading_messages(
     messages: Sequence[JsonObject], roles: Sequence[str]
 ) -> list[JsonObject]:
-    """Return the messages with one of these roles that stand in front of all others."""
+    """Return the messages with one of these roles that are in front of all others."""
     leading: list[JsonObject] = []
     for message in messages:
         if message.get("role") not in roles:
@@ -14761,7 +14813,7 @@ _LEFT_OUT_PART = UserMessage(text_message("developer", LEFT_OUT))
 
 
 def cut_notice(parts: Sequence[ChatPart]) -> str:
-    """Return `LEFT_OUT` if a chat, maybe behind its instructions, begins with it."""
+    """Return `LEFT_OUT` if a chat, maybe after its instructions, begins with it."""
     return LEFT_OUT if _LEFT_OUT_PART in parts[:2] else ""
 
 
@@ -14781,7 +14833,7 @@ def _newest_messages(messages: Sequence[JsonObject]) -> Sequence[JsonObject]:
 
 
 def _first_question(messages: Sequence[JsonObject], surplus: int) -> int:
-    """Return the index of the first question behind `surplus` entries.
+    """Return the index of the first question after `surplus` entries.
 
     Without one it is that of the last question, or of the last message.
     """
@@ -14879,8 +14931,8 @@ def _input_part(part: object, detail: str) -> Item:
 def _image_part(wire: JsonObject, default: str) -> Item:
     """Return an image; both forms keep the address and the detail.
 
-    Chat Completions have both in an object, the Responses API has them beside each
-    other.
+    Chat Completions have both in an object, the Responses API has them next to
+    each other.
     """
     given = wire.get("image_url")
     inner = given if isinstance(given, Mapping) else {"url": given}
@@ -15012,7 +15064,7 @@ def _stored_branch(
     """Yield the user's messages from `message_id` back to the first.
 
     The texts of a developer are counted in `hidden`. The host merges those of the
-    system into the instructions, where nobody can tell whose words they are.
+    system into the instructions, where no one can tell whose words they are.
     """
     for row_id, row in walk_branch(rows, message_id):
         match row.get("role"):
@@ -15129,7 +15181,7 @@ def _joined_pieces(pieces: Sequence[Any], shown: str) -> str:
 
 
 def _common_pieces(text: str, shown: str, place: int) -> list[_ModelPiece] | None:
-    """Return `text` as pieces, of which `shown` has some behind `place`; else None."""
+    """Return `text` as pieces, of which `shown` has some after `place`; else None."""
     pieces: list[_ModelPiece] = []
     own_start = at = 0
     own_length = 0
@@ -15214,10 +15266,10 @@ class Record(NamedTuple):
     """The items that one marker names, in the order of the wire.
 
     `model` is the host's full model id, `created_at` seconds in UTC. If the text part
-    of a message in `payload` has no `text`, the text behind the marker is its text. If
-    it has one, or refers to pieces of the shown text (`shown_text`), that counts as long
-    as `shown` is the digest of the text behind the marker. Commentary without `shown`
-    has no text in the chat.
+    of a message in `payload` has no `text`, the text after the marker is its text. If
+    it has one, or refers to pieces of the shown text (`shown_text`), that counts as
+    long as `shown` is the digest of the text after the marker. Commentary without
+    `shown` has no text in the chat.
     """
 
     ulid: str
@@ -15372,7 +15424,7 @@ def _read_payload(value: object) -> tuple[Item, ...]:
 def _keep_unsigned_safe(payload: Sequence[Item]) -> tuple[Item, ...]:
     """Return what is used of a payload that anybody may have written.
 
-    The chat has the text of the last message only: it stands behind the marker.
+    The chat has the text of the last message only: it comes after the marker.
     """
     items = [item for item in payload[:-1] if item_type(item) != "message"]
     safe = keep_unsigned_safe([*items, *payload[-1:]])
@@ -15383,7 +15435,7 @@ def keep_unsigned_safe(items: Sequence[Item]) -> list[Item | None]:
     """Return what is used of items that anybody may have written, None for nothing.
 
     Reasoning stays only in front of what stays, because it belongs to its product; the
-    text behind the marker stays.
+    text after the marker stays.
     """
     safe: list[Item | None] = []
     has_product = True
@@ -15415,7 +15467,7 @@ def _without_hidden_text(item: Item) -> Item | None:
 
 
 def _wire(record: Record) -> dict[str, Any]:
-    """Return the stored form of a record; one item stands alone, as in earlier pipes."""
+    """Return the stored form of a record; one item is itself, as in earlier pipes."""
     payload: object = list(record.payload)
     if len(record.payload) == 1:
         payload = record.payload[0]
@@ -15506,7 +15558,7 @@ def _prune_oldest(
 
 
 def _oldest_time(value: object) -> int:
-    """Return when the first record of a value was written; 0 if nobody knows."""
+    """Return when the first record of a value was written; 0 if it is unknown."""
     times: list[int] = []
     for _, wire in _wires_in(value):
         created_at = wire.get("created_at")
@@ -15682,7 +15734,7 @@ def restore_from_details(
 ) -> tuple[list[ChatPart], dict[str, Record]]:
     """Return a chat whose texts name the records in its details, and those by id.
 
-    Records without a text stand at the end of their run.
+    Records without a text are at the end of their run.
     """
     records: dict[str, Record] = {}
     restored: list[ChatPart] = []
@@ -15706,7 +15758,7 @@ def restore_from_details(
 def _name_records(
     content: str, turns: Sequence[DetailTurn], records: dict[str, Record]
 ) -> Iterator[AssistantText]:
-    """Yield the pieces of a text behind their records, which are added."""
+    """Yield the pieces of a text after their records, which are added."""
     shown_texts: list[str | int] = []
     for turn in turns:
         shown_texts += [item.shown for item in turn.items if item.shown]
@@ -15954,7 +16006,7 @@ def image_name(media_type: str) -> str:
 MAX_TOOL_FILE_BYTES = 5 * 1024 * 1024
 """Of one file that a tool returns, as specified (docs/reference/specification.md, P12)."""
 
-# A sentence may end behind an address: its last character is no punctuation.
+# A sentence may end after an address: its last character is no punctuation.
 _CONTAINER_ADDRESS = re.compile(r"sandbox:/[^\s()<>\[\]\"']*[^\s()<>\[\]\"'.,;:!?]")
 
 
@@ -16108,7 +16160,7 @@ def take_out_code(
 ) -> tuple[list[str], list[Item]]:
     """Return the texts of a run without what the host inserted for code.
 
-    It stands there in the order of the `items`. Return also the code that is not there:
+    It is there in the order of the `items`. Return also the code that is not there:
     somebody has deleted its card.
     """
     whole = _BETWEEN.join(text.replace(_BETWEEN, "") for text in texts)
@@ -16335,7 +16387,7 @@ AssistantPart = AssistantText | ToolCall | ToolMessage
 
 
 class _CallPlace(NamedTuple):
-    """Where a call stands: in which record, and the index behind it there."""
+    """Where a call is: in which record, and the index after it there."""
 
     ulid: str
     end: int
@@ -16376,7 +16428,7 @@ class _RunHistory:
     ) -> None:
         """Take what the `run` names out of the `records`.
 
-        Without what nobody at this request's server can read. A call whose card was
+        What this request's server cannot read is left out. A call whose card was
         deleted stays for now, because it tells which reasoning must be removed with it.
         A run is open if no message of the user follows: its answer goes on.
         """
@@ -16412,7 +16464,7 @@ class _RunHistory:
 
     @cached_property
     def _call_places(self) -> dict[str, _CallPlace]:
-        """Where each call stands in the records, by its id."""
+        """Where each call is in the records, by its id."""
         places: dict[str, _CallPlace] = {}
         for ulid, items in self._items.items():
             for end, item in enumerate(items, 1):
@@ -16469,7 +16521,7 @@ class _RunHistory:
     def _place_call(self, call: ToolCall) -> _PlacedCall:
         """Return a call in its stored bytes, between the items stored around it.
 
-        Behind the last call of a response stands the compaction that ended it. The
+        After the last call of a response comes the compaction that ended it. The
         outputs came later: they are not compacted.
         """
         ulid, end = self._call_places.get(call.call_id, _NO_PLACE)
@@ -16483,7 +16535,7 @@ class _RunHistory:
             item = {**item, **_call_item(call)}
         behind: list[Item] = []
         following = self._items.get(ulid, [])[end:]
-        # Recorded: the API compacts behind the last item of a response (8 of 8).
+        # Recorded: the API compacts after the last item of a response (8 of 8).
         if following and is_compaction(following[0]):
             length = 1 + count_updates(following[1:])
             behind = self._take_items(ulid, end + length)
@@ -16499,7 +16551,7 @@ class _RunHistory:
         return items[start:end]
 
     def _place_text(self, piece: MarkedText) -> list[Item]:
-        """Return the items at a marker, and the text behind it as a message.
+        """Return the items at a marker, and the text after it as a message.
 
         The message that is stored there is the model's own form of the text.
         """
@@ -16552,7 +16604,7 @@ _Piece = MarkedText | ToolCall | ToolMessage
 
 
 def _marked_texts(assistant_text: AssistantText) -> list[MarkedText]:
-    """Return the text of a message in pieces, each behind the marker of a record."""
+    """Return the text of a message in pieces, each after the marker of a record."""
     ulids = assistant_text.ulids or ("",)
     in_front = [MarkedText(ulid, "") for ulid in ulids[:-1]]
     text = assistant_text.text
@@ -16670,7 +16722,7 @@ class SourceCited(NamedTuple):
 class Marker(NamedTuple):
     """Text that names a record; it belongs to the event that follows.
 
-    It stands before the text of a delta, behind commentary that ended, or alone at the
+    It comes before the text of a delta, after commentary that ended, or alone at the
     end of the run.
     """
 
@@ -16709,7 +16761,7 @@ AnswerEvent = CitedEvent | Marker | StoredRecord | TurnDetails
 # of the host's tools count as well. Links to pages of a search become numbers while the
 # text grows. Sources that only annotations name are inserted when the message ends.
 #
-# At the end of a message stand the addresses of its numbers, as definitions of links of
+# At the end of a message are the addresses of its numbers, as definitions of links of
 # Markdown (`[1]: https://host/page "Title"`). The page draws none of them, and reads none
 # aloud, but what people copy, edit and export has them, and there `[1]` is a link
 # (docs/reference/open-webui.md, "Sources and citations").
@@ -16902,7 +16954,7 @@ class Citations:
     def _definitions(self, text: str, *, is_quoted: bool) -> str:
         """Return the addresses of the numbers that were put into a text.
 
-        Not in a quotation, nor behind code that does not end, where they were drawn.
+        Not in a quotation, nor after code that does not end, where they were drawn.
         """
         lines: list[str] = []
         for number, key in sorted(self._cited.items()):
@@ -16955,7 +17007,7 @@ class Citations:
     def _number_links(self, growing: _GrowingPart, text: str) -> str:
         """Return more text of a part, in which links to pages of a search are numbers.
 
-        A number directly behind the same number is left out, as in the whole text.
+        A number directly after the same number is left out, as in the whole text.
         """
         if _TRACKED not in text:
             if text:
@@ -17092,9 +17144,9 @@ def _key(annotation: Item) -> str:
 
 
 def _range(annotation: Item, text: str) -> tuple[int, int]:
-    """Return the first position of an annotation's text, and the one behind the last.
+    """Return the first position of an annotation's text, and the one after the last.
 
-    `end_index` is documented as the last character, but it is the one behind it
+    `end_index` is documented as the last character, but it is the one after it
     (recorded, 148 of 149). A file's `index` is the place of the citation.
     """
     start = annotation.get("start_index", annotation.get("index"))
@@ -17104,7 +17156,7 @@ def _range(annotation: Item, text: str) -> tuple[int, int]:
     before = text[last - 1 : last]
     behind = text[last : last + 1]
     is_in_word = before.isalnum() and behind.isalnum()
-    # What would cut a word, or leave the sentence's end behind it, is meant as
+    # What would cut a word, or leave the sentence's end after it, is meant as
     # documented.
     ends_sentence = behind in (".", "!", "?") and last > start
     end = last + 1 if is_in_word or ends_sentence else last
@@ -17124,10 +17176,10 @@ def _apply_edits(text: str, edits: Iterable[_Edit]) -> str:
 
 
 def _without_repeats(edits: Iterable[_Edit], number: str = "") -> list[_Edit]:
-    """Return the edits without numbers that stand directly behind the same number.
+    """Return the edits without numbers directly after the same number.
 
-    An annotation often cites the page that the link beside it names. `number` is what
-    stands in front of the text.
+    An annotation often cites the page that the link next to it names. `number` is what
+    comes in front of the text.
     """
     kept: list[_Edit] = []
     end = 0
@@ -17536,7 +17588,7 @@ class ChunkRenderer:
                 yield from self._end(event)
 
     def _think(self, event: TextDelta, text: str) -> Chunks:
-        """Yield more reasoning, behind a blank line if another part begins."""
+        """Yield more reasoning, after a blank line if another part begins."""
         gap = self._gap("reasoning", (event.output_index, event.part))
         yield from self._add_reasoning(gap + text)
 
@@ -17999,7 +18051,7 @@ def _native(kind: str, index: int, said: Chunk | None = None, **fields: Any) -> 
 # --------------------------------------------------------------------------------------
 # owui_chat.render.commentary
 #
-# Commentary of the model, shown as progress beside the answer.
+# Commentary of the model, shown as progress in addition to the answer.
 #
 # The page shows the text of an item of unknown type at its place between the cards, and
 # leaves it out of copies, exports, edits and reading aloud. The host sends it to no model
@@ -18046,7 +18098,7 @@ class Commentary:
             yield self._whole("incomplete")
 
     def become_answer(self, closing: Item | None, gap: str) -> Chunks:
-        """Yield the text as a message, behind its marker, if this is `closing`.
+        """Yield the text as a message, after its marker, if this is `closing`.
 
         `gap` is between it and the text that other functions have read before.
         """
@@ -18087,7 +18139,7 @@ class Commentary:
         return self._shown.end(self.host_index, whole)
 
     def _end(self, event: ItemDone, marker: str) -> Chunks:
-        """Yield the end of the item, and its marker behind it."""
+        """Yield the end of the item, and its marker after it."""
         self._ended = event
         card = _commentary_item(event.item, _quotation(event.shown), "completed")
         yield self._shown.end(self.host_index, card)
@@ -18400,7 +18452,7 @@ class NativeRenderer:
         return self.shown.begin(begun_host_item(event.item))
 
     def _grow(self, event: TextDelta) -> Chunks:
-        """Yield more text, behind the marker that waited for it."""
+        """Yield more text, after the marker that waited for it."""
         marker = self._take_marker()
         if marker:
             self._markers[event.output_index] = marker
@@ -18669,7 +18721,7 @@ Door = Literal["pipe", "pipelines"]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What is known of a valve beside its name, its type and its default."""
+    """What is known of a valve in addition to its name, type and default."""
 
     text: str
     pipelines: str = ""
@@ -18745,10 +18797,10 @@ def describe(row: Row, default: object, door: Door) -> str:
 
 
 def page_order(valves: type[BaseModel], shared: Sequence[str]) -> list[str]:
-    """Return the names of valves as they stand on the page.
+    """Return the names of valves in the order of the page.
 
-    A class has its own valves in their order. Each of the `shared` ones follows the row
-    that names it in `then`; one that none names follows the shared one before it.
+    The own valves of a class keep their order. Each of the `shared` ones follows the
+    row that names it in `then`; one that none names follows the shared one before it.
     """
     rows = rows_of(valves)
     followers: dict[str, list[str]] = {name: list(rows[name].then) for name in rows}
@@ -18803,7 +18855,7 @@ def page_texts(
 # The valves that the pipe and the agents of the Pipelines server both have.
 #
 # One that is added here is on both pages, in docs/settings.md and in
-# docs/agent-settings.md, behind the one above it.
+# docs/agent-settings.md, after the one above it.
 # --------------------------------------------------------------------------------------
 
 
@@ -19265,7 +19317,7 @@ class Shell(NamedTuple):
 
     @property
     def valves(self) -> str:
-        """Where its valves are, as a part of a sentence."""
+        """Where its valves are, as a part of a message."""
         return f"the valves of this {self.noun}"
 
 
@@ -19344,13 +19396,13 @@ def valve_error(problem: str, shell: Shell, example: str = "") -> InvalidRequest
 
 
 def _correct_valve(valves: str, shell: Shell, example: str) -> str:
-    """Return the sentence that asks an administrator to correct valves."""
+    """Return the message that asks an administrator to correct valves."""
     shown = f", for example {example}" if example else ""
     return f"An administrator has to correct {valves} in {shell.valves}{shown}."
 
 
 def _join_names(names: list[str]) -> str:
-    """Return names as a part of a sentence."""
+    """Return names as a part of a message."""
     if len(names) == 1:
         return names[0]
     return f"{', '.join(names[:-1])} and {names[-1]}"
@@ -19742,7 +19794,7 @@ def report_failure(
     error_type = api_word(error.type)
     param = api_word(error.param)
     answer = server_message(log, f"{trace.subject} {error.message}".strip())
-    # Without an answer, our own sentence is all that says why.
+    # Without an answer, our own message is all that says why.
     cause = ended.ending.sentence if ended.ending.kind == "unreachable" else answer
     log.warn(
         f"{ended.ending.kind}: HTTP {trace.status}, code {code}, type {error_type}, "
@@ -19853,7 +19905,7 @@ _MAX_LEFT_OUT = 50
 # --------------------------------------------------------------------------------------
 # strategies.context
 #
-# The context that a strategy gives the model to read, beside the chat.
+# The context that a strategy gives the model to read, in addition to the chat.
 # --------------------------------------------------------------------------------------
 
 
@@ -20740,7 +20792,7 @@ def announcement(call: Item) -> str:
 # --------------------------------------------------------------------------------------
 # strategies.think_tags
 #
-# Think tags in a text: what stands in them is a thought of the model.
+# Think tags in a text: what is in them is a thought of the model.
 #
 # A tag in backticks is plain text. A thought that is never closed ends with the text.
 # --------------------------------------------------------------------------------------
@@ -20761,7 +20813,7 @@ class TextSpan(NamedTuple):
 class ThinkTagParser:
     """Splits a text that comes in pieces at its think tags.
 
-    `_is_thought` says whether the text stands inside a tag now. `_held` is the end of
+    `_is_thought` says whether the text is inside a tag now. `_held` is the end of
     the text so far that may be the beginning of a tag, `_previous` the one character
     before it.
     """
@@ -20773,7 +20825,7 @@ class ThinkTagParser:
 
     def feed(self, text: str, *, at_end: bool = False) -> list[TextSpan]:
         """Return the spans that are certain now; the end of a text is certain."""
-        # The character before says whether a tag stands in backticks.
+        # The character before says whether a tag is in backticks.
         start = len(self._previous)
         text = self._previous + self._held + text
         end = len(text)
@@ -20809,7 +20861,7 @@ def parse_spans(text: str) -> list[TextSpan]:
 
 
 def answer_text(text: str) -> str:
-    """Return a text without its thoughts; blank lines behind one are no part of it."""
+    """Return a text without its thoughts; blank lines after one are no part of it."""
     spans = parse_spans(text)
     if not any(span.is_thought for span in spans):
         return text
@@ -20838,10 +20890,10 @@ def answer_text(text: str) -> str:
 #     a call without a word   a thought that names the    nothing
 #                             tool
 #
-# `IntermediateTexts` hides whole messages, and comes first: in the pipe, what nobody sees
-# has no sources either. `ShownThoughts` shows what is left. Where a record of each message
-# is stored by its index, as in the pipe, a step stays the message that it is. Elsewhere it
-# is shown as a thought; `RunTexts` is both stages for such a host.
+# `IntermediateTexts` hides whole messages, and comes first: in the pipe, what no one sees
+# has no sources either. `ShownThoughts` shows what is left. Where a record of each
+# message is stored by its index, as in the pipe, a step stays the message that it is.
+# Elsewhere it is shown as a thought; `RunTexts` is both stages for such a host.
 # --------------------------------------------------------------------------------------
 
 
@@ -21159,7 +21211,7 @@ class ShownThoughts:
             yield from self._show_text(message, span.text)
 
     def _show_text(self, message: _Message, text: str) -> Iterator[CitedEvent]:
-        """Yield more of the answer; blank lines behind a thought are no part of it.
+        """Yield more of the answer; blank lines after a thought are no part of it.
 
         A message that may become a thought does not begin with blank lines either.
         """
@@ -21380,7 +21432,7 @@ class ChildProcess:
     def _wait(self, loop: asyncio.AbstractEventLoop) -> None:
         """Wait in a thread until the process has ended."""
         self._process.wait()
-        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+        with suppress(RuntimeError):  # the loop is closed: no one waits any more
             loop.call_soon_threadsafe(self._ended.set)
 
     async def _open_reader(self, pipe: IO[bytes]) -> StreamReader:
@@ -21577,11 +21629,11 @@ def build_sandbox_limits(options: SandboxOptions, output: int) -> SandboxLimits:
 # variables, because the code could read them. A server that runs as root starts the run
 # as user nobody, because the kernel does not limit the number of root's processes. The
 # first process inside is identified by an open folder in `/proc`: unlike a process id, it
-# is never reused. The server's interpreter may lie in a home folder that nobody else can
-# read; then the system's is used.
+# is never reused. The server's interpreter may lie in a home folder that no other user
+# can read; then the system's is used.
 #
-# A filter refuses system calls in the gaps of namespaces: what holds memory that nobody
-# can count, belongs to no namespace, or acts on the whole host. What is left is counted:
+# A filter refuses system calls in the gaps of namespaces: what holds memory that cannot
+# be counted, belongs to no namespace, or acts on the whole host. What is left is counted:
 # the memory of processes, the files, and what the kernel keeps for sockets, pipes, locks
 # and mappings.
 # --------------------------------------------------------------------------------------
@@ -21755,7 +21807,7 @@ def _read_open_files(folder: str, buffers: set[str]) -> int:
 
 
 def _estimate_inode_memory(path: str) -> int:
-    """Return about how many bytes the files of a file system hold beside their content."""
+    """Return about how many bytes files need in addition to their content."""
     with suppress(FileNotFoundError):
         filesystem = os.statvfs(path)
         return (filesystem.f_files - filesystem.f_ffree) * _INODE_BYTES
@@ -21942,7 +21994,7 @@ def _open_seccomp_filter(machine: str) -> Iterator[int]:
 
 
 _REFUSED_CALLS = {
-    # Memory that nobody can count.
+    # Memory that cannot be counted.
     "shmget": (29, 194),
     "socket": (41, 198),  # a listener's queue of clients that have closed theirs
     "sendmsg": (46, 211),  # open files on their way
@@ -23619,7 +23671,7 @@ def _read_result_value(result: object) -> object:
 
 
 def _list_notes(answer: Mapping[str, Any], limits: SandboxLimits) -> Iterator[str]:
-    """Yield a sentence for each unexpected event."""
+    """Yield a message for each unexpected event."""
     stopped = answer.get("stopped")
     if stopped:
         yield _STOP_SENTENCES.get(str(stopped), "The code was stopped.").format(limits)
@@ -24292,7 +24344,7 @@ _TASK_INSTRUCTION = (
 
 
 def task_tools(own_tools: OwnToolSettings) -> list[Tool]:
-    """Return the tools that a task may use: nobody can be asked there."""
+    """Return the tools that a task may use: it cannot ask anyone."""
     return [
         tool
         for tool in own_tools.tools
@@ -25110,7 +25162,7 @@ class OwnTools:
 
 
 def _build_card(parts: Sequence[_ResultPart], notes: Sequence[str]) -> dict[str, Any]:
-    """Return what the page shows beside a call."""
+    """Return what the page shows next to a call."""
     card: dict[str, Any] = {}
     images = [part.image for part in parts if part.image]
     if images:
@@ -25260,7 +25312,7 @@ def _build_history(
 ) -> _ChatHistory:
     """Return the history of a chat.
 
-    An answer whose calls are still open stands at the end: it goes on from there.
+    An answer whose calls are still open is at the end: it goes on from there.
     """
     if earlier.open_turn:
         messages = _drop_last_turn_details(messages, sign)
@@ -25493,7 +25545,7 @@ class _OfferedTools:
     def resolve_call(
         self, name: str, arguments: dict[str, Any]
     ) -> tuple[str, dict[str, Any]] | None:
-        """Return the own name of a tool; none stands for another."""
+        """Return the own name of a tool; no name is an alias."""
         return self._names.own_name(name), arguments
 
     def call_kind(self, name: str) -> CallKind:
@@ -26316,8 +26368,8 @@ def _shown_cost(request: AgentRequest, usages: Sequence[Usage]) -> Cost | None:
 # not tell when the reader has left (docs/reference/pipelines-server.md, "The call of
 # pipe"). So the work runs in an event loop of its own. While an answer is silent,
 # heartbeats let the server notice that its reader has left. The work waits until each
-# piece was read, so that an answer nobody reads asks no model and runs no tool. An answer
-# that is not read for the time of a lease is cancelled.
+# piece was read, so that an answer that no one reads asks no model and runs no tool. An
+# answer that is not read for the time of a lease is cancelled.
 # --------------------------------------------------------------------------------------
 
 
@@ -26455,7 +26507,7 @@ class AsyncBridge:
             raise BridgeClosed from None
 
     def begin(self, work: Coroutine[Any, Any, None]) -> None:
-        """Let `work` run; nobody waits for it. A bridge that is closed drops it."""
+        """Run `work` without waiting for it. A bridge that is closed drops it."""
         with suppress(BridgeClosed):
             self._submit(work)
 
@@ -26510,7 +26562,8 @@ def close_on_sigterm(bridge: AsyncBridge) -> Callable[[], object]:
     """Close the bridge when the process has to end; return what undoes this.
 
     The server itself waits for open answers before it calls `on_shutdown`. Its own loop
-    hears of a signal beside Python's handlers (docs/reference/pipelines-server.md).
+    hears of a signal in addition to Python's handlers
+    (docs/reference/pipelines-server.md).
     """
     previous_handler = signal.getsignal(signal.SIGTERM)
 
@@ -26898,7 +26951,7 @@ def _build_form(name: str, media_type: str, content: bytes, boundary: str) -> by
 
 
 def _header_text(text: str) -> str:
-    """Return a text that can stand in a header of a form."""
+    """Return a text that can be part of a header of a form."""
     return re.sub(r'[^ -~\u00a0-\uffff]|["\\]', "_", text)
 
 
@@ -26909,7 +26962,7 @@ def _header_text(text: str) -> str:
 #
 # The Pipelines server shows the valves to anyone who asks, and writes them to a file. So
 # a secret that was typed in plainly is encrypted first, with a key in a file of its own
-# beside the pipelines, which the server never shows. Where there is no server, as in a
+# next to the pipelines, which the server never shows. Where there is no server, as in a
 # terminal, the key is in memory.
 # --------------------------------------------------------------------------------------
 
@@ -27736,7 +27789,7 @@ def _usable_secret(stored: str, valve: str, allowed: Sequence[str]) -> str:
 def _is_usable_proxy(secret: str, allowed: Sequence[str]) -> bool:
     """Say whether requests may go through a proxy, which reads those without TLS.
 
-    A reference was allowed by itself: nobody else can change what it stands for.
+    A reference was allowed by itself: no one else can change what it stands for.
     """
     is_empty = not secret.strip()
     return is_empty or secret.startswith(_REFERENCES) or "PROXY" in allowed
@@ -28179,7 +28232,7 @@ class HostRenderer:
     def result(self, completion_id: str, created: int, model: str) -> Chunk:
         """Return the complete answer, with the output that the host stores.
 
-        The page shows no finish_reason: an answer that ended early needs its sentence.
+        The page shows no finish_reason: an answer that ended early needs its message.
         """
         items = self._native.shown.items
         ending = self._run_end.ending
@@ -28506,7 +28559,7 @@ def _build_task(
     """Return the request of a task, with what `body` sets; raises InvalidRequest.
 
     Titles and the like are done at the lowest effort of the agent's model, other tasks
-    at its own, without a limit that nobody has chosen.
+    at its own, without a limit that no one has chosen.
     """
     model = resolve_model(settings.parameters.model)
     at_own_effort = task not in SMALL_TASKS

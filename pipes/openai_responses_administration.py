@@ -123,7 +123,7 @@ def _levels(value: object) -> Iterator[list[Any]]:
 
 def json_weight(text: str | bytes | bytearray) -> int:
     """Return about how many bytes a JSON text takes once it is parsed."""
-    # A value stands behind a comma, or is the first behind an opening.
+    # A value comes after a comma, or is the first after an opening.
     return len(text) + _VALUE_BYTES * _count_marks(text, "[{,")
 
 
@@ -266,7 +266,7 @@ def as_mapping(value: object) -> JsonObject:
 
 
 def value_at(value: object, *keys: str) -> Any:
-    """Return what stands in objects in each other; None where one is missing."""
+    """Return a value inside nested objects; None where one of them is missing."""
     for key in keys:
         value = as_mapping(value).get(key)
     return value
@@ -375,7 +375,7 @@ class UserReports:
         """Until when each user's report counts, by subject and user."""
 
     def add(self, subject: str, user_id: str) -> None:
-        """Note that a request of a user met `subject`; nobody's counts for nobody."""
+        """Note that a user's request met `subject`; without a user, ignore it."""
         if not user_id:
             return
         users = self._ends.pop(subject, {})
@@ -425,7 +425,7 @@ def hex_digest(text: str) -> str:
 #  ├─ AnswerTooLarge         an answer that is not read on
 #  └─ MalformedEvent         one event of a stream that cannot be read
 #
-# `str(error)` is our own sentence for a person, without body, header or key. What an
+# `str(error)` is our own message for a person, without body, header or key. What an
 # administrator has to look at is in `fault`, for a shell to say with its own names.
 # --------------------------------------------------------------------------------------
 
@@ -574,7 +574,7 @@ class InvalidSetting(InvalidRequest):
     """A field of the endpoint has a value that cannot be used."""
 
     def __init__(self, name: SettingName, reason: str) -> None:
-        """Keep the name of the field; `reason` is a sentence that does not name it."""
+        """Keep the name of the field; `reason` is a message that does not name it."""
         super().__init__(reason, SettingFault((name,), "certain"))
 
 
@@ -630,7 +630,7 @@ class AnswerTooLarge(ResponsesError):
     is_final = True
 
     def __init__(self) -> None:
-        """Use one sentence for all parts."""
+        """Use one message for all parts."""
         super().__init__("The model's server sent more data than is accepted.")
 
 
@@ -735,7 +735,7 @@ def _error_fields(wire: object) -> JsonObject:
     # FastAPI, and so vLLM, lists what does not fit its types.
     if isinstance(fields.get("detail"), list):
         return _read_detail(fields["detail"])
-    if isinstance(fields.get("error"), str):  # xAI: the code stands beside the words
+    if isinstance(fields.get("error"), str):  # xAI: the code is next to the words
         return {**fields, "message": fields["error"]}
     return fields
 
@@ -883,9 +883,9 @@ _LONGEST_SECRET = 6_000
 def redact_beginning(text: str, characters: int, hide: Callable[[str], str]) -> str:
     """Return at most so many `characters` of what `hide` makes of a text.
 
-    Of a long text only the beginning is read. Where that ends half a secret may stand,
-    which no rule knows, and long secrets in front of it make the text shorter: so the
-    end of what was read is never shown.
+    Of a long text only the beginning is read. Where that ends half a secret may be
+    left, which no rule knows, and long secrets in front of it make the text shorter: so
+    the end of what was read is never shown.
     """
     read = text[: characters + 2 * _LONGEST_SECRET]
     shown = hide(read)
@@ -925,7 +925,7 @@ def _fold_case(text: str) -> str:
 
 
 def header_secrets(value: str) -> list[str]:
-    """Return a header's value and its further words, like the key behind `Bearer`."""
+    """Return a header's value and its further words, like the key after `Bearer`."""
     return [value, *value.split()[1:]]
 
 
@@ -1089,8 +1089,8 @@ class Endpoint:
         return _host_of(self.base_url)
 
     def name_server(self, sentence: str) -> str:
-        """Return `sentence` about OpenAI as one about this server."""
-        # First, because `host` raises for an invalid address, and the sentence about
+        """Return the `sentence` about OpenAI as one about this server."""
+        # First, because `host` raises for an invalid address, and the message about
         # such an address has to pass.
         if "OpenAI" not in sentence:
             return sentence
@@ -1184,7 +1184,7 @@ def _host_of(base_url: str) -> str:
 def _normalize_base_url(text: str) -> str:
     """Return an address that paths like `/responses` can be added to.
 
-    Administrators leave out the path, or write a slash behind it, or the whole address
+    Administrators leave out the path, or write a slash after it, or the whole address
     of the Responses API. Raises InvalidSetting.
     """
     parts = url_parts(text.strip() or DEFAULT_BASE_URL)
@@ -1352,12 +1352,12 @@ def entra_scope(endpoint: Endpoint) -> str:
 # --------------------------------------------------------------------------------------
 # openai_responses.endings
 #
-# How a run can end, and the sentence for each ending.
+# How a run can end, and the message for each ending.
 #
 # `{code}`, `{param}` and `{status}` are words of the API, `{model}` is the id that was
 # asked for. No text of the server is shown, because it may quote a key or a prompt.
 #
-# The sentences are for whoever chats. Which setting can be the cause is in FAULTS: only a
+# The messages are for whoever chats. Which setting can be the cause is in FAULTS: only a
 # shell knows what an administrator calls it.
 # --------------------------------------------------------------------------------------
 
@@ -1713,7 +1713,7 @@ class Ending(NamedTuple):
 
 
 def _ending_without_code(kind: str, word: str = "") -> Ending:
-    """Return the ending of a kind whose cause has no code; `word` finds its sentence."""
+    """Return the ending of a kind whose cause has no code; `word` finds its message."""
     fault = FAULTS.get((kind, word), NO_FAULT)
     return Ending(kind, sentence=SENTENCES[kind][word], fault=fault)
 
@@ -1815,7 +1815,7 @@ def _plain_line(text: str, secrets: Iterable[str]) -> str:
 
 
 def failure_sentence(error: ApiError) -> str:
-    """Return the sentence for an error after the request was accepted."""
+    """Return the message for an error after the request was accepted."""
     if error.status:
         return refusal_sentence(error.status, error)
     word = _first_known(_list_failure_words(error), _SENTENCES_BY_CODE)
@@ -1851,7 +1851,7 @@ _REJECTED_CODES = (
 
 
 def _list_failure_words(error: ApiError) -> list[str]:
-    """Return the words that a sentence can be found by without a status."""
+    """Return the words that a message can be found by without a status."""
     words = [*_list_codes(error), _find_attachment(error)]
     if error.is_any_of(_REJECTED_CODES):
         words.append(REJECTED)
@@ -1859,10 +1859,10 @@ def _list_failure_words(error: ApiError) -> list[str]:
 
 
 def refusal_sentence(status: int, error: ApiError) -> str:
-    """Return the sentence for an HTTP status of 300 or more."""
+    """Return the message for an HTTP status of 300 or more."""
     word = _first_known(_list_refusal_words(status, error), _SENTENCES_BY_CODE)
     code = ""
-    # A sentence for a code says what the code means.
+    # A message for a code says what the code means.
     if error.code != str(status) and (not word or word.isdecimal()):
         code = _fill_in(error.code)
     return _SENTENCES_BY_CODE[word].format(
@@ -1885,7 +1885,7 @@ come from a gateway."""
 
 
 def _list_refusal_words(status: int, error: ApiError) -> list[str]:
-    """Return the words that a sentence can be found by, the most certain first."""
+    """Return the words that a message can be found by, the most certain first."""
     if status < 400:
         return ["3"]
     own_word = str(status)
@@ -1960,7 +1960,7 @@ def _find_attachment(error: ApiError) -> str:
 
 
 def _first_known(words: Iterable[str], sentences: Mapping[str, str]) -> str:
-    """Return the first word that has a sentence of its own, "" if none has."""
+    """Return the first word that has a message of its own, "" if none has."""
     for word in words:
         if word and word in sentences:
             return word
@@ -2043,7 +2043,7 @@ def _list_codes(error: ApiError) -> list[str]:
 
 
 def _fill_in(word: str | None, form: str = " ({})") -> str:
-    """Return a word of the API as a part of a sentence; nothing for any other word."""
+    """Return a word of the API as a part of a message; nothing for any other word."""
     return form.format(word) if api_word(word) else ""
 
 
@@ -3249,7 +3249,7 @@ _RESEARCH_EFFORTS = ("high", "xhigh", "max")
 def _resolve_research_mode(
     name: str, overrides: Mapping[str, ResolvedModel]
 ) -> ResolvedModel | None:
-    """Resolve a name with `-research` behind a known model; None for any other.
+    """Resolve a name with `-research` after a known model; None for any other.
 
     The effort is high if the name has none (OpenAI's guide "Web search" recommends
     `high` or `xhigh`). Retired models and those of other vendors have such names, too.
@@ -3296,7 +3296,7 @@ _FIRST_WITH_BUDGET = (5, 0)
 def _resolve_pro_mode(
     name: str, overrides: Mapping[str, ResolvedModel]
 ) -> ResolvedModel | None:
-    """Resolve a name with `-pro` behind a model, where that is a mode and no model."""
+    """Resolve a name with `-pro` after a model, where that is a mode and no model."""
     match = _PRO_NAME.match(name)
     if match is None:
         return None
@@ -3464,9 +3464,8 @@ def _capitalized_id(model_id: str) -> str:
 #
 # `TOOL_KINDS` is the one list of them: what a caller may set, what a limit can forbid and
 # what a call costs, what a request offers and what goes back follow it. What only a host
-# knows stands in tables of the same kinds: `TOOL_SETTINGS` of the pipe and
-# `HOSTED_CARDS` of the page (cards). tests/test_tool_kinds.py fails for a kind that one of
-# them lacks.
+# knows is in tables of the same kinds: `TOOL_SETTINGS` of the pipe and `HOSTED_CARDS` of
+# the page (cards). tests/test_tool_kinds.py fails for a kind that one of them lacks.
 # --------------------------------------------------------------------------------------
 
 
@@ -3780,12 +3779,12 @@ def is_compaction(item: JsonObject) -> bool:
 
 
 def since_compaction(items: Sequence[Item]) -> list[Item]:
-    """Return `items` from the last compaction on, behind instructions and added tools.
+    """Return `items` from the last compaction on, after instructions and added tools.
 
     Tools that earlier items added stay in force, and their calls have to name them.
 
     The API compacts at the end of a response (in all eight recordings), which may be
-    one that calls tools. What waits for an answer there moves behind the compaction and
+    one that calls tools. What waits for an answer there moves after the compaction and
     the configuration update of the API that may follow it: an answer is refused without
     its call.
     """
@@ -3862,7 +3861,7 @@ def find_call_ids(items: Iterable[Item]) -> set[str]:
 
 
 def distinct_call_id(call_id: str, taken: Container[str]) -> str:
-    """Return `call_id`, with the first number behind it that makes it a free one."""
+    """Return `call_id`, with the first number after it that makes it a free one."""
     own_id = call_id
     number = 1
     while own_id in taken:
@@ -4332,7 +4331,7 @@ def read_usage(
 ) -> Usage | None:
     """Return the counts of a response's `usage`, or None if it has none.
 
-    `tool_usage` is what OpenAI's tools used beside it.
+    `tool_usage` is what OpenAI's tools used in addition.
     """
     if not isinstance(wire, Mapping):
         return None
@@ -4443,7 +4442,7 @@ class Cost(NamedTuple):
 
 
 class RequestTerms(NamedTuple):
-    """What of a request decides, beside the model, about its cost."""
+    """What in a request, in addition to the model, decides what it costs."""
 
     host: str = ""
     tools: Sequence[Item] = ()
@@ -4542,7 +4541,7 @@ def _cost_of_pictures(
 def _image_prices(model: str) -> ImagePrices:
     """Return the prices of a model that draws, with or without a date at its end.
 
-    Of a deployment with another name nobody knows them: the usual ones are assumed.
+    Those of a deployment with another name are unknown: the usual ones are assumed.
     """
     for name in sorted(CATALOG_IMAGE_PRICES, key=len, reverse=True):
         if model.startswith(name):
@@ -4651,7 +4650,7 @@ Standard token pricing", "40% below" (OpenAI's guide "Flex processing", 2026-11)
 def _tier_factor(
     tier: str, prices: ModelPrices, today: date, completion_window: str
 ) -> float | None:
-    """Return how often the standard price is paid; None if nobody says it."""
+    """Return how often the standard price is paid; None if it is unknown."""
     if tier in _STANDARD_TIERS:
         return WINDOW_FACTORS.get(completion_window, 1)
     # `priority` was renamed `fast` on 2026-07-30; either may come back.
@@ -5245,7 +5244,7 @@ async def has_user(name: str) -> bool:
 
 
 async def find_user_id(email: str) -> str:
-    """Return the id of the user who has an address; nothing if nobody has it."""
+    """Return the id of the user who has an address; nothing if no one has it."""
     user = await host_name("models.users", "Users").get_user_by_email(email)
     return str(user.id) if user else ""
 
@@ -5257,7 +5256,7 @@ _DATABASE_SECONDS = 15
 async def run_sql(*statements: tuple[str, object]) -> list[Sequence[object]]:
     """Run statements in one transaction of the host's database; return the last rows.
 
-    Each comes with its values, or a list of them. `{schema}` stands in front of the
+    Each comes with its values, or a list of them. `{schema}` goes in front of the
     names of tables. Raises exceptions of SQLAlchemy.
     """
     schema = host_name("env", "DATABASE_SCHEMA")
@@ -5555,7 +5554,7 @@ async def choose_endpoints(
 class LimitRule(BaseModel):
     """Whom a rule names, how much they may use in each period, and what.
 
-    Nobody named means everybody, None no limit. With `show` answers tell what is left.
+    No names mean everybody, None no limit. With `show` answers tell what is left.
     """
 
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
@@ -5835,7 +5834,7 @@ class UsageTable:
         self._writer: asyncio.Task[None] | None = None
 
     def add(self, row: UsageRow, bought: Purchases = NO_PURCHASES) -> None:
-        """Add a row soon, and what its money bought; nobody waits for it."""
+        """Add a row soon, and what its money bought; no one waits for it."""
         self._add_due(row, bought)
         self._start_writer()
 
@@ -6606,7 +6605,7 @@ def _days_text(first: date, last: date) -> str:
 
 
 def _table(head: _Cells, rows: Sequence[_Cells]) -> str:
-    """Return a table in Markdown; numbers stand on the right."""
+    """Return a table in Markdown; numbers are on the right."""
     rule = ["---"] + ["---:"] * (len(head) - 1)
     return "\n".join(_table_line(cells) for cells in (head, rule, *rows))
 
@@ -6912,8 +6911,8 @@ async def read_user_limits(
 async def _has_given_model(facts: CallFacts) -> bool:
     """Say whether an administrator chose the model that does a task.
 
-    Where nobody chose one, or the chosen one no longer exists, the host takes the model
-    that the client names.
+    Where no one chose a model, or the chosen one no longer exists, the host takes the
+    model that the client names.
     """
     return facts["host_model"] in await chosen_task_models(facts["task"])
 
@@ -7466,8 +7465,8 @@ def _number(counts: JsonObject, name: str) -> float:
 #
 # Names in the rules that Open WebUI does not know, for administrators.
 #
-# A mistyped group would be a rule that silently holds for nobody. An address that nobody
-# has is worse: whoever signs up with it gets its rule.
+# A mistyped group would be a rule that silently holds for no one. An address that no
+# one has is worse: whoever signs up with it gets its rule.
 # --------------------------------------------------------------------------------------
 
 

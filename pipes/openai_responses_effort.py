@@ -19,7 +19,7 @@ from pydantic import BaseModel, Field
 #
 # What a switch of the composer tells the pipe.
 #
-# Open WebUI shows a filter with `toggle` as a switch beside the chat input and calls its
+# Open WebUI shows a filter with `toggle` as a switch next to the chat input and calls its
 # `inlet` only while the switch is on. What the switch means goes into `__metadata__`,
 # under a key that reaches no other provider. The filters know nothing else of the pipe.
 # --------------------------------------------------------------------------------------
@@ -73,7 +73,7 @@ def _line_icon(paths: str) -> str:
 # --------------------------------------------------------------------------------------
 # owui_controls.effort
 #
-# The switch in the composer for the effort, with a menu behind its gear.
+# The switch in the composer for the effort, with a menu that its gear opens.
 # --------------------------------------------------------------------------------------
 
 

@@ -181,7 +181,7 @@ def _levels(value: object) -> Iterator[list[Any]]:
 
 def json_weight(text: str | bytes | bytearray) -> int:
     """Return about how many bytes a JSON text takes once it is parsed."""
-    # A value stands behind a comma, or is the first behind an opening.
+    # A value comes after a comma, or is the first after an opening.
     return len(text) + _VALUE_BYTES * _count_marks(text, "[{,")
 
 
@@ -324,7 +324,7 @@ def as_mapping(value: object) -> JsonObject:
 
 
 def value_at(value: object, *keys: str) -> Any:
-    """Return what stands in objects in each other; None where one is missing."""
+    """Return a value inside nested objects; None where one of them is missing."""
     for key in keys:
         value = as_mapping(value).get(key)
     return value
@@ -357,7 +357,7 @@ def as_text(value: object) -> str:
 #  ├─ AnswerTooLarge         an answer that is not read on
 #  └─ MalformedEvent         one event of a stream that cannot be read
 #
-# `str(error)` is our own sentence for a person, without body, header or key. What an
+# `str(error)` is our own message for a person, without body, header or key. What an
 # administrator has to look at is in `fault`, for a shell to say with its own names.
 # --------------------------------------------------------------------------------------
 
@@ -506,7 +506,7 @@ class InvalidSetting(InvalidRequest):
     """A field of the endpoint has a value that cannot be used."""
 
     def __init__(self, name: SettingName, reason: str) -> None:
-        """Keep the name of the field; `reason` is a sentence that does not name it."""
+        """Keep the name of the field; `reason` is a message that does not name it."""
         super().__init__(reason, SettingFault((name,), "certain"))
 
 
@@ -562,7 +562,7 @@ class AnswerTooLarge(ResponsesError):
     is_final = True
 
     def __init__(self) -> None:
-        """Use one sentence for all parts."""
+        """Use one message for all parts."""
         super().__init__("The model's server sent more data than is accepted.")
 
 
@@ -667,7 +667,7 @@ def _error_fields(wire: object) -> JsonObject:
     # FastAPI, and so vLLM, lists what does not fit its types.
     if isinstance(fields.get("detail"), list):
         return _read_detail(fields["detail"])
-    if isinstance(fields.get("error"), str):  # xAI: the code stands beside the words
+    if isinstance(fields.get("error"), str):  # xAI: the code is next to the words
         return {**fields, "message": fields["error"]}
     return fields
 
@@ -815,9 +815,9 @@ _LONGEST_SECRET = 6_000
 def redact_beginning(text: str, characters: int, hide: Callable[[str], str]) -> str:
     """Return at most so many `characters` of what `hide` makes of a text.
 
-    Of a long text only the beginning is read. Where that ends half a secret may stand,
-    which no rule knows, and long secrets in front of it make the text shorter: so the
-    end of what was read is never shown.
+    Of a long text only the beginning is read. Where that ends half a secret may be
+    left, which no rule knows, and long secrets in front of it make the text shorter: so
+    the end of what was read is never shown.
     """
     read = text[: characters + 2 * _LONGEST_SECRET]
     shown = hide(read)
@@ -857,7 +857,7 @@ def _fold_case(text: str) -> str:
 
 
 def header_secrets(value: str) -> list[str]:
-    """Return a header's value and its further words, like the key behind `Bearer`."""
+    """Return a header's value and its further words, like the key after `Bearer`."""
     return [value, *value.split()[1:]]
 
 
@@ -971,12 +971,12 @@ def _inside_base64(raw: bytes, offset: int) -> str:
 # --------------------------------------------------------------------------------------
 # openai_responses.endings
 #
-# How a run can end, and the sentence for each ending.
+# How a run can end, and the message for each ending.
 #
 # `{code}`, `{param}` and `{status}` are words of the API, `{model}` is the id that was
 # asked for. No text of the server is shown, because it may quote a key or a prompt.
 #
-# The sentences are for whoever chats. Which setting can be the cause is in FAULTS: only a
+# The messages are for whoever chats. Which setting can be the cause is in FAULTS: only a
 # shell knows what an administrator calls it.
 # --------------------------------------------------------------------------------------
 
@@ -1332,7 +1332,7 @@ class Ending(NamedTuple):
 
 
 def _ending_without_code(kind: str, word: str = "") -> Ending:
-    """Return the ending of a kind whose cause has no code; `word` finds its sentence."""
+    """Return the ending of a kind whose cause has no code; `word` finds its message."""
     fault = FAULTS.get((kind, word), NO_FAULT)
     return Ending(kind, sentence=SENTENCES[kind][word], fault=fault)
 
@@ -1434,7 +1434,7 @@ def _plain_line(text: str, secrets: Iterable[str]) -> str:
 
 
 def failure_sentence(error: ApiError) -> str:
-    """Return the sentence for an error after the request was accepted."""
+    """Return the message for an error after the request was accepted."""
     if error.status:
         return refusal_sentence(error.status, error)
     word = _first_known(_list_failure_words(error), _SENTENCES_BY_CODE)
@@ -1470,7 +1470,7 @@ _REJECTED_CODES = (
 
 
 def _list_failure_words(error: ApiError) -> list[str]:
-    """Return the words that a sentence can be found by without a status."""
+    """Return the words that a message can be found by without a status."""
     words = [*_list_codes(error), _find_attachment(error)]
     if error.is_any_of(_REJECTED_CODES):
         words.append(REJECTED)
@@ -1478,10 +1478,10 @@ def _list_failure_words(error: ApiError) -> list[str]:
 
 
 def refusal_sentence(status: int, error: ApiError) -> str:
-    """Return the sentence for an HTTP status of 300 or more."""
+    """Return the message for an HTTP status of 300 or more."""
     word = _first_known(_list_refusal_words(status, error), _SENTENCES_BY_CODE)
     code = ""
-    # A sentence for a code says what the code means.
+    # A message for a code says what the code means.
     if error.code != str(status) and (not word or word.isdecimal()):
         code = _fill_in(error.code)
     return _SENTENCES_BY_CODE[word].format(
@@ -1504,7 +1504,7 @@ come from a gateway."""
 
 
 def _list_refusal_words(status: int, error: ApiError) -> list[str]:
-    """Return the words that a sentence can be found by, the most certain first."""
+    """Return the words that a message can be found by, the most certain first."""
     if status < 400:
         return ["3"]
     own_word = str(status)
@@ -1579,7 +1579,7 @@ def _find_attachment(error: ApiError) -> str:
 
 
 def _first_known(words: Iterable[str], sentences: Mapping[str, str]) -> str:
-    """Return the first word that has a sentence of its own, "" if none has."""
+    """Return the first word that has a message of its own, "" if none has."""
     for word in words:
         if word and word in sentences:
             return word
@@ -1662,7 +1662,7 @@ def _list_codes(error: ApiError) -> list[str]:
 
 
 def _fill_in(word: str | None, form: str = " ({})") -> str:
-    """Return a word of the API as a part of a sentence; nothing for any other word."""
+    """Return a word of the API as a part of a message; nothing for any other word."""
     return form.format(word) if api_word(word) else ""
 
 
@@ -1695,9 +1695,8 @@ def hex_digest(text: str) -> str:
 #
 # `TOOL_KINDS` is the one list of them: what a caller may set, what a limit can forbid and
 # what a call costs, what a request offers and what goes back follow it. What only a host
-# knows stands in tables of the same kinds: `TOOL_SETTINGS` of the pipe and
-# `HOSTED_CARDS` of the page (cards). tests/test_tool_kinds.py fails for a kind that one of
-# them lacks.
+# knows is in tables of the same kinds: `TOOL_SETTINGS` of the pipe and `HOSTED_CARDS` of
+# the page (cards). tests/test_tool_kinds.py fails for a kind that one of them lacks.
 # --------------------------------------------------------------------------------------
 
 
@@ -2011,12 +2010,12 @@ def is_compaction(item: JsonObject) -> bool:
 
 
 def since_compaction(items: Sequence[Item]) -> list[Item]:
-    """Return `items` from the last compaction on, behind instructions and added tools.
+    """Return `items` from the last compaction on, after instructions and added tools.
 
     Tools that earlier items added stay in force, and their calls have to name them.
 
     The API compacts at the end of a response (in all eight recordings), which may be
-    one that calls tools. What waits for an answer there moves behind the compaction and
+    one that calls tools. What waits for an answer there moves after the compaction and
     the configuration update of the API that may follow it: an answer is refused without
     its call.
     """
@@ -2093,7 +2092,7 @@ def find_call_ids(items: Iterable[Item]) -> set[str]:
 
 
 def distinct_call_id(call_id: str, taken: Container[str]) -> str:
-    """Return `call_id`, with the first number behind it that makes it a free one."""
+    """Return `call_id`, with the first number after it that makes it a free one."""
     own_id = call_id
     number = 1
     while own_id in taken:
@@ -3640,7 +3639,7 @@ def read_usage(
 ) -> Usage | None:
     """Return the counts of a response's `usage`, or None if it has none.
 
-    `tool_usage` is what OpenAI's tools used beside it.
+    `tool_usage` is what OpenAI's tools used in addition.
     """
     if not isinstance(wire, Mapping):
         return None
@@ -3751,7 +3750,7 @@ class Cost(NamedTuple):
 
 
 class RequestTerms(NamedTuple):
-    """What of a request decides, beside the model, about its cost."""
+    """What in a request, in addition to the model, decides what it costs."""
 
     host: str = ""
     tools: Sequence[Item] = ()
@@ -3850,7 +3849,7 @@ def _cost_of_pictures(
 def _image_prices(model: str) -> ImagePrices:
     """Return the prices of a model that draws, with or without a date at its end.
 
-    Of a deployment with another name nobody knows them: the usual ones are assumed.
+    Those of a deployment with another name are unknown: the usual ones are assumed.
     """
     for name in sorted(CATALOG_IMAGE_PRICES, key=len, reverse=True):
         if model.startswith(name):
@@ -3959,7 +3958,7 @@ Standard token pricing", "40% below" (OpenAI's guide "Flex processing", 2026-11)
 def _tier_factor(
     tier: str, prices: ModelPrices, today: date, completion_window: str
 ) -> float | None:
-    """Return how often the standard price is paid; None if nobody says it."""
+    """Return how often the standard price is paid; None if it is unknown."""
     if tier in _STANDARD_TIERS:
         return WINDOW_FACTORS.get(completion_window, 1)
     # `priority` was renamed `fast` on 2026-07-30; either may come back.
@@ -4016,7 +4015,7 @@ def lower_payload(payload: Mapping[str, Any], kinds: Set[str]) -> dict[str, Any]
 
 
 def _configured_fields(payload: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields that updates change, as they are behind the last update."""
+    """Return the fields that updates change, as they are after the last update."""
     fields: dict[str, Any] = {}
     for item in payload["input"]:
         if item_type(item) != CONFIGURATION:
@@ -4143,7 +4142,7 @@ _RESEARCH_EFFORTS = ("high", "xhigh", "max")
 def _resolve_research_mode(
     name: str, overrides: Mapping[str, ResolvedModel]
 ) -> ResolvedModel | None:
-    """Resolve a name with `-research` behind a known model; None for any other.
+    """Resolve a name with `-research` after a known model; None for any other.
 
     The effort is high if the name has none (OpenAI's guide "Web search" recommends
     `high` or `xhigh`). Retired models and those of other vendors have such names, too.
@@ -4190,7 +4189,7 @@ _FIRST_WITH_BUDGET = (5, 0)
 def _resolve_pro_mode(
     name: str, overrides: Mapping[str, ResolvedModel]
 ) -> ResolvedModel | None:
-    """Resolve a name with `-pro` behind a model, where that is a mode and no model."""
+    """Resolve a name with `-pro` after a model, where that is a mode and no model."""
     match = _PRO_NAME.match(name)
     if match is None:
         return None
@@ -4514,7 +4513,7 @@ def _open_quote(words: str) -> str:
 
 
 class NamedItem(NamedTuple):
-    """An item as it is sent, behind the name of the one that it was made of."""
+    """An item as it is sent, after the name of the one that it was made of."""
 
     name: str
     item: Item
@@ -4539,7 +4538,7 @@ class SentRequest(NamedTuple):
 
 
 class Place(NamedTuple):
-    """A place that a refusal names, and the item or tool that stands there."""
+    """A place that a refusal names, and the item or tool that is there."""
 
     list_name: str
     number: int
@@ -4554,7 +4553,7 @@ class Place(NamedTuple):
 
     @property
     def subject(self) -> str:
-        """What the log calls it: nobody can count the items of a request."""
+        """What the log calls it: no one can count the items of a request."""
         named = {"type": item_type(self.value), **self.value}
         return f"{self.list_name}[{self.number}] ({tool_name(named)}):"
 
@@ -4678,7 +4677,7 @@ class Refusal:
                 yield tool
 
     def _find_names(self, pattern: re.Pattern[str]) -> set[str]:
-        """Return the names behind a noun that the request could not have said."""
+        """Return the names after a noun that the request could not have said."""
         names: dict[str, str] = {}
         for match in pattern.finditer(self.words):
             names.setdefault(match[1], match[0])
@@ -4770,7 +4769,7 @@ class ChatRepair(ABC):
         return ""
 
     def applies(self, sent: SentRequest) -> bool:
-        """Say whether it changes what was sent, beside the repairs that it had."""
+        """Say whether it changes what was sent, beyond the repairs that it had."""
         items = sent.asked["input"]
         sent_before = name_items(items, sent.repairs)
         sent_with_this = name_items(items, [*sent.repairs, self])
@@ -5543,7 +5542,7 @@ class LowerItems(RequestRepair):
 
 @dataclass(frozen=True, slots=True)
 class MoveMessages(RequestRepair):
-    """Messages between calls and their outputs stand behind the outputs.
+    """Messages between calls and their outputs come after the outputs.
 
     Recorded at DeepSeek: there an output has to follow the calls at once.
     """
@@ -5568,7 +5567,7 @@ def repair_request(
         return payload
     if any(isinstance(repair, ChatRepair) for repair in repairs):
         return sent_request(payload, repairs).payload
-    # The names of all items take a while in a long chat, and nobody needs them here.
+    # The names of all items take a while in a long chat, and are not needed here.
     lowered = lower_payload(payload, lowered_kinds(repairs))
     return _apply_all(lowered, repairs)
 
@@ -5815,7 +5814,7 @@ def read_duration(text: str) -> float | None:
 #
 # Finds the repair of a request that was refused.
 #
-# Nobody knows all that a server may refuse, so what to change is found from what the
+# No one knows all that a server may refuse, so what to change is found from what the
 # refusal names (`refusal`). Only few refusals name nothing and are known by their words
 # (docs/reference/responses-api.md, "Refusals of input items" and "Errors").
 #
@@ -5991,7 +5990,7 @@ def _by_code_or_words(refusal: Refusal) -> Iterator[Trial]:
     unanswered = _TEXT_BEFORE_OUTPUT.search(words)
     if unanswered:
         yield Trial(MoveMessages(), is_lasting=refusal.is_own_phrase(unanswered[0]))
-    # Behind "Supported values are" stand the types that the server does take.
+    # "Supported values are" is followed by the types that the server does take.
     refused = words.partition("upported values")[0]
     for kind in sorted(APPENDED):
         if kind in refused:
@@ -6256,8 +6255,9 @@ _MAX_FORMAT_NAME = 64
 def read_parameters(body: JsonObject) -> tuple[dict[str, Any], list[str]]:
     """Return the caller's keys with the API's names, and what is wrong with others.
 
-    `reasoning` and `text` hold what Chat Completions has beside them. Keys that the API
-    does not have stay. `stop` implies `truncation: "disabled"` (docs/parameters.md).
+    `reasoning` and `text` hold what Chat Completions has next to them. Keys that the
+    API does not have stay. `stop` implies `truncation: "disabled"`
+    (docs/parameters.md).
 
     Raises InvalidParameter for a format of the answer that cannot be sent: whoever asks
     for JSON would read free text in its place.
@@ -6335,7 +6335,7 @@ def _read_word(name: str, value: object) -> str:
 
 
 def _with_schema(given: dict[str, Any]) -> Any:
-    """Return the `response_format` with the `json_schema` that may stand beside it."""
+    """Return the `response_format` with the `json_schema` that may be next to it."""
     form = given["response_format"]
     beside = given.pop("json_schema", None)
     if isinstance(form, str):
@@ -6588,7 +6588,7 @@ def _strict_value(node: Schema, depth: int) -> Schema:
 
 
 def _strict_choice(node: Schema, depth: int) -> Schema:
-    """Return a choice; strict mode has only `anyOf`, with nothing beside it."""
+    """Return a choice; strict mode has only `anyOf`, with nothing next to it."""
     if node.keys() & {"properties", "items", "enum", "const", "required"}:
         raise NoStrictForm
     if "anyOf" in node and "oneOf" in node:
@@ -7042,7 +7042,7 @@ _MAX_REFERENCE_CHARACTERS = 300
 def resolve_reference(root: JsonObject, reference: object) -> Any:
     """Return the part of `root` that a `$ref` names, or None.
 
-    The reference is a JSON pointer behind a `#`; `#` alone is the root (RFC 6901).
+    The reference is a JSON pointer after a `#`; `#` alone is the root (RFC 6901).
     """
     # A reference of megabytes would be split into as many steps.
     if not isinstance(reference, str) or len(reference) > _MAX_REFERENCE_CHARACTERS:
@@ -7702,7 +7702,7 @@ def _takes_sampling(sampling: str, effort: str | None) -> bool:
 
 
 def _list_includes(tools: Sequence[Item], with_reasoning: bool) -> list[str] | None:
-    """Return what the response is to hold beside its output; None for nothing."""
+    """Return what the response is to hold with its output; None for nothing."""
     wanted: list[str] = []
     if with_reasoning:
         wanted.append("reasoning.encrypted_content")
@@ -7764,9 +7764,9 @@ _MAX_PARAMETER_NAME = 40
 def unsent_parameters(
     asked: JsonObject, request: ResponsesRequest
 ) -> tuple[list[str], list[str]]:
-    """Return the caller's parameters that are not sent, and complaints about values.
+    """Return the caller's parameters that are not sent, and messages about values.
 
-    The former are names like `reasoning.effort`, the latter a sentence for each value
+    The former are names like `reasoning.effort`, the latter a message for each value
     that no API takes.
     """
     given, errors = read_parameters(asked)
@@ -7852,7 +7852,7 @@ def _strict_item(item: Item) -> Item:
 #     data: {"type":"response.output_text.delta","sequence_number":11,"item_id":"msg_1",
 #     "output_index":0,"content_index":0,"delta":" word","logprobs":[],"obfuscation":"xIR"}
 #
-# (without the line break in its data). A run is such an event and those directly behind
+# (without the line break in its data). A run is such an event and those directly after
 # it that are the same, byte for byte, except for the values of `delta`, `sequence_number`
 # and `obfuscation`. All of them add to the same text, so the run becomes its first event
 # with the texts of all. The parser reads that one with all its checks, and what it says of
@@ -8043,7 +8043,7 @@ class EventStreamDecoder:
     def _take_lines(self, text: bytes) -> list[ServerSentEvent]:
         """Return the events that end; id, retry and unknown fields are not used."""
         # Bytes are split at CR, LF and CRLF alone, as the standard wants it; text would
-        # be split at U+2028 as well, which may stand inside of JSON.
+        # be split at U+2028 as well, which may occur inside JSON.
         lines = text.splitlines()
         self._size += len(text) + _LINE_BYTES * len(lines)
         # A line may end with CR, LF or both; the LF may come with the next chunk.
@@ -8131,7 +8131,7 @@ class ItemDone(NamedTuple):
     Its encrypted content is whole only here, not in `response.output_item.added` (types
     of openai-python 3.54.0, `response_reasoning_item_param.py`).
 
-    `card` holds what a host shows beside it (`files`, `links`, `notes`).
+    `card` holds what a host shows with it (`files`, `links`, `notes`).
     """
 
     output_index: int
@@ -8514,7 +8514,7 @@ class Trace(NamedTuple):
 
 
 class HiddenMessage(NamedTuple):
-    """A message of the model that is sent again but shown to nobody."""
+    """A message of the model that is sent again but not shown."""
 
     output_index: int
     item: Item
@@ -8668,8 +8668,8 @@ class Endpoint:
         return _host_of(self.base_url)
 
     def name_server(self, sentence: str) -> str:
-        """Return `sentence` about OpenAI as one about this server."""
-        # First, because `host` raises for an invalid address, and the sentence about
+        """Return the `sentence` about OpenAI as one about this server."""
+        # First, because `host` raises for an invalid address, and the message about
         # such an address has to pass.
         if "OpenAI" not in sentence:
             return sentence
@@ -8763,7 +8763,7 @@ def _host_of(base_url: str) -> str:
 def _normalize_base_url(text: str) -> str:
     """Return an address that paths like `/responses` can be added to.
 
-    Administrators leave out the path, or write a slash behind it, or the whole address
+    Administrators leave out the path, or write a slash after it, or the whole address
     of the Responses API. Raises InvalidSetting.
     """
     parts = url_parts(text.strip() or DEFAULT_BASE_URL)
@@ -9082,7 +9082,7 @@ def unreachable_error(
 def _find_cause(
     error: Exception, endpoint: Endpoint, proxy: str | None
 ) -> tuple[str, str, str]:
-    """Return the word of the sentence, what cannot be reached, and the reason."""
+    """Return the word of the message, what cannot be reached, and the reason."""
     reason = _reason(error)
     match error:
         # With a proxy no other name is looked up here.
@@ -9108,7 +9108,7 @@ def _find_cause(
 
 
 def _reason(error: Exception) -> str:
-    """Return why a connection failed, as the end of a sentence."""
+    """Return why a connection failed, as the end of a message."""
     cause = error
     if isinstance(error, aiohttp.ClientConnectorError):
         cause = error.os_error
@@ -9566,7 +9566,7 @@ def _reset_of_used_up(headers: Mapping[str, str]) -> float | None:
     """Return the seconds until a rate limit is reset of which nothing remains.
 
     OpenAI's headers ("Rate limits in headers"): the reset of a limit of which something
-    remains tells when all of it is there again, which nobody has to wait for.
+    remains tells when all of it is there again, which no one has to wait for.
     """
     waits: list[float] = []
     for limit in ("requests", "tokens"):
@@ -9705,7 +9705,7 @@ class Connections:
     async def post_quietly(self, endpoint: Endpoint, path: str) -> None:
         """Send an empty request, up to three times; ignore the result.
 
-        Nobody waits for it, and a cancellation that does not arrive costs money.
+        No one waits for it, and a cancellation that does not arrive costs money.
         """
         for wait in (0.0, 0.5, 2.0):
             await asyncio.sleep(wait)
@@ -9979,7 +9979,7 @@ def drop_settled_approvals(items: Sequence[Item]) -> list[Item]:
 
 
 def _open_approvals(items: Sequence[Item]) -> set[object]:
-    """Return the ids of the approvals behind which the model has done nothing yet.
+    """Return the ids of the approvals after which the model has done nothing yet.
 
     A call with the id of a request is none of its acts: the host makes one of the card
     of a request that was denied.
@@ -10002,8 +10002,8 @@ def _approval_id(item: JsonObject) -> object:
 
 
 def reorder_remote_outputs(items: Sequence[Item]) -> list[Item]:
-    """Return `items` with the output of each remote call directly behind it."""
-    # In the host's messages all outputs of a round stand behind all of its calls.
+    """Return `items` with the output of each remote call directly after it."""
+    # In the host's messages all outputs of a round come after all of its calls.
     outputs = {
         item["call_id"]: item
         for item in items
@@ -10238,7 +10238,7 @@ class UserReports:
         """Until when each user's report counts, by subject and user."""
 
     def add(self, subject: str, user_id: str) -> None:
-        """Note that a request of a user met `subject`; nobody's counts for nobody."""
+        """Note that a user's request met `subject`; without a user, ignore it."""
         if not user_id:
             return
         users = self._ends.pop(subject, {})
@@ -10432,7 +10432,7 @@ async def upload_file(
 
 
 def _upload_fields(endpoint: Endpoint) -> Mapping[str, str]:
-    """Return the fields beside the file.
+    """Return the fields that go with the file.
 
     Azure does not know the purpose `user_data`; its guide "Responses API" uses
     `assistants` instead.
@@ -10481,8 +10481,8 @@ def _quoted_name(name: str) -> str:
 #
 # Which models are offered, chosen by an automatic name, and retired.
 #
-# If nobody listed models, the newest of each family is offered. The family is the part of
-# the id behind the version: `gpt-6.2-sol` and `gpt-5.6-sol` are two versions of sol.
+# If no models are listed, the newest of each family is offered. The family is the part of
+# the id after the version: `gpt-6.2-sol` and `gpt-5.6-sol` are two versions of sol.
 # Models for selected customers, retired models and models with a successor are offered
 # only if an administrator lists them.
 #
@@ -10601,7 +10601,7 @@ _NOTICE_DAYS = 30
 def retirement_notice(
     model: ResolvedModel, today: date, answering: ResolvedModel | None = None
 ) -> str:
-    """Return a sentence about the end of a model if it is near.
+    """Return a message about the end of a model if it is near.
 
     `answering` is the one that answered, if it was not asked for.
     """
@@ -10632,9 +10632,9 @@ def replacement(model: ResolvedModel, today: date) -> ResolvedModel | None:
 
 
 def name_asked_model(sentence: str, model_id: str) -> str:
-    """Return a sentence with the id that was asked for in the place of ASKED_MODEL.
+    """Return a message with the id that was asked for in the place of ASKED_MODEL.
 
-    If OpenAI has switched that model off, the sentence names the successor, too.
+    If OpenAI has switched that model off, the message names the successor, too.
     """
     if ASKED_MODEL not in sentence:
         return sentence
@@ -11534,11 +11534,11 @@ def _ending_of(status: str, response: JsonObject) -> Ending:
 #                                   Thinking) write the opening tag themselves
 #     <think>Hm.                    reasoning "Hm.": the model was cut off
 #     <think></think>It rains.      message "It rains."
-#     A <think> tag opens it.       itself: a thought stands at the beginning
+#     A <think> tag opens it.       itself: a thought is at the beginning
 #     `</think>` closes it.         itself: this is code
 #
-# While a message grows, the words before a closing tag that comes alone are shown as text.
-# The tag makes them a thought, under the same index.
+# While a message grows, the words before a closing tag that comes alone are shown as
+# text. The tag makes them a thought, under the same index.
 # --------------------------------------------------------------------------------------
 
 
@@ -11641,7 +11641,7 @@ class _TaggedText:
         return text
 
     def _read_thought(self, text: str, pieces: list[_TextPiece], at_end: bool) -> str:
-        """Add what belongs to the thought to `pieces`; return the text behind it."""
+        """Add what belongs to the thought to `pieces`; return the text after it."""
         thought, end, rest = text.partition(self._end)
         if not end and not at_end:
             thought = self._hold_back(text, [self._end])
@@ -11732,7 +11732,7 @@ class _TaggedMessage:
         return [ItemAdded(self.text_index, item)]
 
     def add_to_text(self, event: TextDelta | ItemDone) -> list[RunEvent]:
-        """Return an event that is about the text, behind its beginning."""
+        """Return an event that is about the text, after its beginning."""
         begun = self.begin_text()
         return [*begun, event._replace(output_index=self.text_index or 0)]
 
@@ -11939,23 +11939,16 @@ def _moved(annotation: Item, before: int) -> Item:
 
 
 # --------------------------------------------------------------------------------------
-# openai_responses.loop.attempts
+# openai_responses.loop.attempt
 #
-# One response: a request that is sent, then sent again, resumed or polled if that helps.
+# One attempt: a request that is sent once, and its answer as far as it came.
 #
-# A request is sent again only before something of its answer was shown: repaired, if the
-# cause of the refusal is found, or unchanged, if waiting may help.
+#     bytes of a stream   _StreamReader    run events
+#     run events          Attempt          what is shown now; the rest is held
 #
-# A background response continues at the server when a connection breaks, so its stream is
-# resumed behind the last event (OpenAI's guide "Background mode"). The response itself is
-# requested if a stream brought nothing new, because there is no event for a cancelled
-# response, and if the API refuses to resume, five minutes after the beginning.
+# Nothing is shown that another attempt would say again: a request can be sent again only
+# while no part of its answer is visible.
 # --------------------------------------------------------------------------------------
-
-
-_THOUGHT_SHARE = 0.02
-"""The part of `Limits.join_seconds` for which deltas of reasoning are joined: the answer
-behind them must not wait."""
 
 
 def _never_spent(_usages: Sequence[Usage], _output: Sequence[Item]) -> str:
@@ -11993,98 +11986,80 @@ class Limits(NamedTuple):
     """The tokens that the model can take and write together, where they are known."""
 
 
-class Attempts:
-    """The attempts at each response of a run.
+class Server(NamedTuple):
+    """The model's server, as all attempts of a run reach it."""
 
-    This is the provider of the Responses API (`loop/run.py`).
+    endpoint: Endpoint
+    connections: Connections
+    limits: Limits
+    deadlines: Deadlines
+
+
+class PageThought:
+    """The thought on the page before anything else of a response.
+
+    The attempts at the response continue it in turn.
     """
 
+    def __init__(self) -> None:
+        self.output_index: int | None = None
+        """None until it begins."""
+        self.part_count = 0
+
+
+class Attempt:
+    """One request and one answer."""
+
     def __init__(
-        self, endpoint: Endpoint, connections: Connections, limits: Limits
+        self,
+        server: Server,
+        request: ResponsesRequest,
+        page_thought: PageThought,
+        first_index: int = 0,
+        call_ids: Collection[str] = (),
     ) -> None:
-        """Start the total limit of the run."""
-        self.endpoint = endpoint
-        self.connections = connections
-        self.limits = limits
-        self.deadlines = Deadlines(limits.timeouts, limits.set_waiting)
-        self.usages: list[Usage] = []
-        """Those of all attempts of the run."""
-        self.skipped = Counter[str]()
-        """The events of the run that cannot be read, by what they are."""
-        self._call_ids: set[str] = set()
-        """Those of all calls of the run."""
+        """Send nothing yet.
 
-    async def generate(
-        self, request: ResponsesRequest, first_index: int = 0
-    ) -> AsyncGenerator[RunEvent | ModelAnswer, None]:
-        """Send `request` and yield its events, until there is nothing more to try.
-
-        The items of the response are numbered from `first_index`.
+        The items of the response are numbered from `first_index`; its calls get none of
+        the `call_ids`.
         """
-        earlier_usages = len(self.usages)
+        self.server = server
         self.request = request
-        self._call_ids |= find_call_ids(request.input)
         tool_names = added_tool_names(request.input)
         tool_names.update(as_text(tool.get("name")) for tool in request.tools or ())
-        self._retries = 0
-        self._repaired = 0
-        self._loading = 0.0
-        """Seconds for which the server's model has been waited for."""
-        self._thought: ItemAdded | None = None
-        """The thought that is on the page before anything else of the response."""
-        self._thought_parts = 0
-        """How many parts of it are on the page."""
-        while True:
-            self.response = ResponseState(first_index, self._call_ids, tool_names)
-            async with aclosing(self._attempt(first_index)) as events:
-                async for event in events:
-                    yield event
-            status, wait = self._prepare_next_attempt()
-            if status is None or not self.deadlines.allow(wait):
-                break
-            if status != _MODEL_IS_LOADED or self._loading <= wait:  # once
-                yield status
-            self.limits.set_waiting(False)
-            await asyncio.sleep(wait)
-        if not self.has_shown:
-            for event in (*self._end_thought(), *self._held):
-                yield event
-        self._end_if_cut_off()
-        self._end_if_used_up()
-        yield ModelAnswer(
-            ending=self.ending,
-            request=self.request,
-            items=tuple(self._items()),
-            usages=tuple(self.usages[earlier_usages:]),
-            last_usage=self.response.usage,
-            trace=self.trace,
-            has_shown=self.has_shown,
-        )
-
-    async def _attempt(self, first_index: int) -> RunEvents:
-        """Send the request once; yield what is shown of its answer.
-
-        `error` then says why there is no answer, or only a part of it.
-        """
+        self._first_index = first_index
+        self.response = ResponseState(first_index, call_ids, tool_names)
         self.error: ResponsesError | None = None
+        """Why there is no answer, or only a part of it."""
+        self.skipped = Counter[str]()
+        """The events that cannot be read, by what they are."""
         self.has_shown = False
-        """Whether the attempt has shown more than a thought."""
-        self._thinks = False
+        """Whether more than a thought is on the page."""
+        self.thinks = False
         """Whether the thought on the page is also that of this attempt."""
-        self._earlier_parts = self._thought_parts
-        """How many parts of that thought came from earlier attempts."""
+        self._page_thought = page_thought
+        self._earlier_parts = page_thought.part_count
+        """How many parts of it earlier attempts have shown."""
         self._held: list[RunEvent] = []
-        """The events of the attempt that are not shown yet."""
+        """The events that are not shown yet."""
         self._tagged: TaggedThoughts | None = None
         """What makes reasoning of tags; None at OpenAI and Azure."""
+
+    async def events(self) -> RunEvents:
+        """Send the request; yield what is shown of its answer.
+
+        A failure is not raised: `error` has it.
+        """
+        limits = self.server.limits
         try:
-            tags = self.limits.thought_tags
-            if tags and not self.endpoint.serves_openai:
-                keeps_thoughts = self.limits.keeps_tagged_thoughts
+            # Raises InvalidSetting if the endpoint has no address that can be used.
+            if limits.thought_tags and not self.server.endpoint.serves_openai:
                 self._tagged = TaggedThoughts(
-                    first_index, tags, keeps_thoughts=keeps_thoughts
+                    self._first_index,
+                    limits.thought_tags,
+                    keeps_thoughts=limits.keeps_tagged_thoughts,
                 )
-            async with aclosing(self._send(self.request)) as events:
+            async with aclosing(self._answer(self._payload())) as events:
                 async for event in events:
                     split = self._tagged.feed(event) if self._tagged else [event]
                     for each in split:
@@ -12093,46 +12068,74 @@ class Attempts:
         except ResponsesError as caught:
             if self.response.ending is None:  # what follows the end is not missed
                 self.error = caught
-        if self.response.usage:
-            self.usages.append(self.response.usage)
 
-    def _items(self) -> list[tuple[int, Item]]:
-        """Return the finished items of the response with their indexes."""
+    @property
+    def items(self) -> list[tuple[int, Item]]:
+        """The finished items of the response with their indexes."""
         items = self.response.items
         return self._tagged.items(items) if self._tagged else items
 
-    def paused(self) -> AbstractContextManager[None]:
-        """Stop the total limit while tools run or people decide."""
-        return self.deadlines.paused()
+    def _payload(self) -> dict[str, Any]:
+        """Return the body of the request, in the form that the server takes."""
+        payload = self.request.payload()
+        return strict_payload(payload) if self.server.endpoint.is_strict else payload
 
-    def _end_if_cut_off(self) -> None:
-        """Name the limit of an answer that ended there.
+    def _answer(self, payload: dict[str, Any]) -> RunEvents:
+        """Yield the run events of the whole answer."""
+        return self._exchange("/responses", payload)
 
-        llama.cpp calls every answer complete (recorded); OpenAI says so itself. In a full
-        context input and output are exactly the window. With `--context-shift` they can
-        be more, and the answer is complete (measured, b10434).
+    async def _exchange(
+        self,
+        path: str,
+        payload: dict[str, Any] | None,
+        is_new: Callable[[ServerSentEvent], bool] | None = None,
+    ) -> RunEvents:
+        """Send a request, feed the answer to the response, and yield its run events.
+
+        Without a `payload` it requests a response, or the rest of its stream, of which
+        `is_new` names the events to read. A response that is still in progress yields
+        nothing. Raises what `Connections.request` raises, AnswerTooLarge, and
+        MalformedEvent if nothing of a stream can be read. Cancelling or closing it
+        closes the connection.
         """
-        most = self.request.max_output_tokens
-        used = self.response.usage
-        if self.response.ending != COMPLETED or self.endpoint.serves_openai or not used:
-            return
-        if most and used.output >= most:
-            self.response.ending = ending_of_incomplete("max_output_tokens")
-        elif used.total == self.limits.context_window:
-            self.response.ending = ending_of_incomplete("context_length_exceeded")
+        endpoint, connections, _, deadlines = self.server
+        response = self.response
+        deadlines.start_attempt()
+        async with connections.request(endpoint, path, payload, deadlines) as answer:
+            response.trace = Trace(answer.request_id, status=200)
+            if not await answer.is_stream():
+                for event in self._feed_whole(await answer.response_object()):
+                    yield event
+                return
+            reader = _StreamReader(
+                answer, self.server, response, self.skipped, is_new=is_new
+            )
+            earlier_events = response.event_count
+            while not (answer.is_read or response.is_over):
+                silence = _SECOND_ANSWER if response.ending else None
+                try:
+                    async with asyncio.timeout(silence):
+                        events, unreadable = await reader.read_batch()
+                except TimeoutError:
+                    break
+                for event in events:
+                    yield event
+                if unreadable:
+                    raise unreadable
+                await reader.gather_deltas(events)
+            if reader.has_skipped and response.event_count == earlier_events:
+                raise MalformedEvent
+            for event in await reader.read_reason():
+                yield event
 
-    def _end_if_used_up(self) -> None:
-        """End a run that wants to continue but has used up what `limits.spent` counts.
-
-        Every response counts, also one that calls nothing.
-        """
-        output = self.response.output
-        used_up = self.limits.spent(self.usages, output)
-        wants_to_continue = any(
-            is_call(item) or is_approval_request(item) for item in output
-        )
-        if used_up and wants_to_continue:
-            self.response.ending = Ending("incomplete", sentence=used_up)
+    def _feed_whole(self, response: JsonObject) -> list[RunEvent]:
+        """Feed an answer in one piece to the response; return its run events."""
+        status = str(response.get("status") or "completed")
+        if status in IN_PROGRESS:
+            # Sent again, it would be paid twice; without a background request, the
+            # server need not keep the response.
+            raise UnreadableAnswer(QUEUED.sentence)
+        return self.response.feed(FinalResponse(status, response))
 
     def _show_or_hold(self, event: RunEvent) -> list[RunEvent]:
         """Return what is shown now; the rest waits for the first visible event.
@@ -12144,18 +12147,19 @@ class Attempts:
         """
         if self.has_shown or isinstance(event, Status):
             return [event]
+        thought = self._page_thought
         if not self._held:
             if isinstance(event, ItemAdded) and is_reasoning(event.item):
-                if self._thought is None:
-                    self._thought = event
-                    self._thinks = True
+                if thought.output_index is None:
+                    thought.output_index = event.output_index
+                    self.thinks = True
                     return [event]
-                if self._thought.output_index == event.output_index:
-                    self._thinks = True
+                if thought.output_index == event.output_index:
+                    self.thinks = True
                     return []
             if self._is_of_thought(event) and isinstance(event, TextDelta):
                 part = self._earlier_parts + event.part
-                self._thought_parts = max(self._thought_parts, part + 1)
+                thought.part_count = max(thought.part_count, part + 1)
                 return [event._replace(part=part)]
         self._held.append(event)
         # The end of the thought waits for what follows: it would be stored, and an
@@ -12163,56 +12167,55 @@ class Attempts:
         if self._is_of_thought(event) or not _is_visible(event):
             return []
         self.has_shown = True
-        shown = [*self._end_thought(), *self._held]
-        self._held = []
-        return shown
+        return self.release()
 
     def _is_of_thought(self, event: RunEvent) -> bool:
         """Say whether an event grows or ends the thought on the page."""
-        if not self._thinks or not isinstance(event, TextDelta | ItemDone):
+        if not self.thinks or not isinstance(event, TextDelta | ItemDone):
             return False
-        return self._thought is not None and (
-            event.output_index == self._thought.output_index
-        )
+        return event.output_index == self._page_thought.output_index
 
-    def _end_thought(self) -> list[RunEvent]:
-        """Return the end of a thought that only an earlier attempt began."""
-        if self._thought is None or self._thinks:
-            return []
-        return [ItemDone(self._thought.output_index, NO_THOUGHT)]
-
-    def count_bytes(self, chunk: bytes) -> None:
-        """Count what arrived of this response; raises AnswerTooLarge."""
-        self.response.byte_count += json_weight(chunk)
-        if self.response.byte_count > self.limits.most_bytes:
-            raise AnswerTooLarge
+    def release(self) -> list[RunEvent]:
+        """Return the events that are held, after the end of an earlier thought."""
+        events = self._held
+        self._held = []
+        thought_index = self._page_thought.output_index
+        if thought_index is not None and not self.thinks:
+            events = [ItemDone(thought_index, NO_THOUGHT), *events]
+        return events
 
     @property
     def ending(self) -> Ending:
         """How the response ended."""
-        ending = self.response.ending or self._ending_without_event()
-        sentence = self.endpoint.name_server(ending.sentence)
+        endpoint = self.server.endpoint
+        used = self.response.usage
+        ending = self.response.ending
+        if ending is None:
+            has_begun = self.response.event_count > 0
+            ending = CUT if has_begun else UNREADABLE
+            if self.error:
+                ending = ending_of_exception(self.error, has_begun)
+        elif ending == COMPLETED and used and not endpoint.serves_openai:
+            # llama.cpp calls every answer complete, also one that a limit has cut off
+            # (recorded); OpenAI says so itself. In a full context input and output are
+            # exactly the window. With `--context-shift` they can be more, and the
+            # answer is complete (measured, b10434).
+            most = self.request.max_output_tokens
+            if most and used.output >= most:
+                ending = ending_of_incomplete("max_output_tokens")
+            elif used.total == self.server.limits.context_window:
+                ending = ending_of_incomplete("context_length_exceeded")
+        sentence = endpoint.name_server(ending.sentence)
         sentence = name_asked_model(sentence, self.request.model)
-        notice = notice_text(self._api_error.notice, self.endpoint.secrets)
-        return ending._replace(sentence=f"{sentence} {notice}".strip())
-
-    def _ending_without_event(self) -> Ending:
-        """Return the ending of a response whose stream did not say how it ends."""
-        has_begun = self.response.event_count > 0
-        if self.error:
-            return ending_of_exception(self.error, has_begun)
-        return CUT if has_begun else UNREADABLE
-
-    @property
-    def _api_error(self) -> ApiError:
-        """What the API said last: as the status of its answer, or in the stream."""
+        error = self.response.trace.error
         if isinstance(self.error, ApiRefused):
-            return self.error.error
-        return self.response.trace.error
+            error = self.error.error
+        notice = notice_text(error.notice, endpoint.secrets)
+        return ending._replace(sentence=f"{sentence} {notice}".strip())
 
     @property
     def trace(self) -> Trace:
-        """What the log needs to know about the last answer."""
+        """What the log needs to know about the answer."""
         error = self.error
         trace = self.response.trace
         if isinstance(error, ApiRefused):
@@ -12223,462 +12226,19 @@ class Attempts:
                 error=error.error,
                 retry_after=failure.retry_after,
             )
-        trace = trace._replace(skipped=dict(self.skipped))
         if not trace.error.names_a_place:  # most runs, and a request may be large
             return trace
         subject = named_subject(self.request.sent(), trace.error)
         return trace._replace(subject=subject)
 
-    def _send(self, request: ResponsesRequest) -> RunEvents:
-        """Return the events of one attempt, which begins when they are read."""
-        payload = request.payload()
-        if self.endpoint.is_strict:
-            payload = strict_payload(payload)
-        if request.background:
-            return _Background(self).events(payload)
-        return _stream_response("/responses", payload, self)
 
-    def _prepare_next_attempt(self) -> tuple[Status | None, float]:
-        """Change the request if that may help.
-
-        Returns the status to show before the next attempt, None if there is none, and
-        the seconds to wait.
-        """
-        failure = _retriable_failure(self.error, self.response)
-        if failure is None or self.has_shown:
-            return None, 0.0
-        is_unrefused_background = self.request.background and not self.response.refusal
-        if is_unrefused_background and _may_run_on_server(self.error):
-            return None, 0.0
-        if self._may_leave_flex(failure.error):
-            update = {"service_tier": "default"}
-            self.request = self.request.model_copy(update=update)
-            return Status(_STANDARD_TIER, subject="costs twice as much"), 0.0
-        if is_final(failure.error):
-            return None, 0.0
-        # What the refusal names is changed at once. Else the same bytes are sent again,
-        # and only if that did not help less of the chat: a step that coincides with a
-        # server's recovery must not look like a cure.
-        sent = self.request.sent()
-        trial = find_repair(sent, failure, self._repaired)
-        if trial is not None:
-            return self._repair(sent, trial), 0.0
-        limits = self.limits.retries
-        wait = loading_wait(limits, self._loading, failure)
-        if wait is not None:
-            self._loading += wait
-            return _MODEL_IS_LOADED, wait
-        wait = retry_wait(limits, self._retries, failure, random_fraction())
-        if wait is None:
-            if not self._thinks:  # else the request was accepted
-                trial = blind_repair(sent, failure)
-            return (self._repair(sent, trial) if trial else None), 0.0
-        self._retries += 1
-        seconds = f"{wait:.0f} s" if wait >= 1 else "a moment"
-        sentence = f"{failure_status(failure)} Trying again in {seconds}."
-        return Status(sentence, is_retry=True), wait
-
-    def _may_leave_flex(self, error: ApiError) -> bool:
-        """Say whether the standard tier may answer what the flex tier cannot."""
-        is_flex = self.request.service_tier == "flex"
-        allowed = self.limits.flex_falls_back
-        return is_flex and allowed and error.code == FLEX_UNAVAILABLE
-
-    def _repair(self, sent: SentRequest, trial: Trial) -> Status:
-        """Change the request; return the status that tells it."""
-        subject = named_subject(sent, trial.error)
-        self._repaired += 1
-        repairs = (*self.request.repairs, trial.repair)
-        self.request = self.request.model_copy(update={"repairs": repairs})
-        reason = f"{subject} {trial.error.message}".strip()
-        return Status(trial.repair.message, trial, reason)
-
-
-_STANDARD_TIER = (
-    "The model's server has no flex capacity: answering at the standard tier, which costs "
-    "twice as much."
-)
-_MODEL_IS_LOADED = Status(
-    "The model's server is loading the model. The answer begins when it is ready.",
-    is_note=False,
-)
-_ID = re.compile(r"[A-Za-z0-9_=-]{1,512}")
-"""Ids that are safe in a path; other servers use base64 in their ids."""
-_MAX_WAIT_FOR_ID = 60.0
-"""Seconds that a response which nobody reads any more has to name its id."""
-_FETCHING_REST = (
-    "The connection to the model was lost: fetching the rest of the answer."
-)
-
-
-class _Background:
-    """A background response, and how far it was read."""
-
-    def __init__(self, attempts: Attempts) -> None:
-        self._attempts = attempts
-        loop = asyncio.get_running_loop()
-        self._response_id: asyncio.Future[str] = loop.create_future()
-        """Done as soon as the server has named the response."""
-        self._last_sequence = -1
-        """The number of the last event; -1 before the first."""
-        self._last_seen_sequence = -1
-        """What that was when the last request ended."""
-        self._error: ResponsesError | None = None
-        """That of the last request."""
-        self._failures = 0
-        """The requests in a row that brought nothing new."""
-        self._resumable = True
-        """Whether the API may still resume the stream."""
-        self._is_polling = False
-        """Whether the next request is for the response itself, not for its stream."""
-        self._is_cancelled = False
-        """Whether nothing is left to cancel, also of a response that is unknown now."""
-        self._is_ignored = False
-        """Whether the server answers as if it were asked for no background response."""
-
-    def take(self, event: ServerSentEvent) -> bool:
-        """Note an event that could be read; say whether it is new.
-
-        The event is parsed twice; a background run has few events a second.
-        """
-        if event.data == END_OF_STREAM:
-            return True
-        wire = json.loads(event.data)
-        self.note(wire.get("response"))
-        # OpenAI and Azure repeat the parameter; vLLM answers with false.
-        if as_mapping(wire.get("response")).get("background", True) is not True:
-            self._is_ignored = True
-        number = wire.get("sequence_number")
-        if not isinstance(number, int):
-            return True
-        if number <= self._last_sequence:
-            return False
-        self._last_sequence = number
-        return True
-
-    def note(self, response: object) -> None:
-        """Remember the id of a response object, if it is a valid id."""
-        response_id = as_text(as_mapping(response).get("id"))
-        if _ID.fullmatch(response_id) and not self._response_id.done():
-            self._response_id.set_result(response_id)
-
-    async def events(self, payload: dict[str, Any] | None) -> RunEvents:
-        """Send the request, feed its response to the state, and yield its run events.
-
-        Once the response has an id, raises only ResponseLost, and TimedOut for the total
-        limit. If the caller leaves before the end, the response is cancelled, because
-        it would continue to cost money without a reader.
-        """
-        path = "/responses"
-        try:
-            while True:
-                async with aclosing(self._request(path, payload)) as events:
-                    async for event in events:
-                        yield event
-                if self._is_over(self._error):
-                    break
-                has_news = self._last_sequence != self._last_seen_sequence
-                self._last_seen_sequence = self._last_sequence
-                wait = self._wait_after(self._error, has_news)
-                if not self._attempts.deadlines.allow(wait):
-                    raise TimedOut("total_timeout")
-                if has_news:
-                    yield Status(_FETCHING_REST)
-                await asyncio.sleep(wait)
-                path = self._next_path()
-                payload = None
-        finally:
-            self._abandon()
-
-    async def _request(self, path: str, payload: dict[str, Any] | None) -> RunEvents:
-        """Send one request and yield its run events; `_error` says why it failed."""
-        self._error = None
-        part = _stream_response(path, payload, self._attempts, self)
-        try:
-            first = await self._first_event(part)
-            async with aclosing(part) as events:
-                if first is not None:
-                    yield first
-                async for event in events:
-                    yield event
-        except ResponsesError as caught:
-            self._error = caught
-
-    def _is_over(self, error: ResponsesError | None) -> bool:
-        """Say whether nothing more is requested; raises `error` if it is the reason."""
-        if self._attempts.response.ending:
-            return True
-        if self._is_ignored:
-            # The work ended with the connection, so it may be asked for again.
-            error = error or ConnectionFailed(CUT.sentence)
-            error.was_sent = False
-            raise error
-        if error is None:
-            return not self._response_id.done()
-        if error.is_final or not self._response_id.done():
-            raise error
-        return False
-
-    def _next_path(self) -> str:
-        """Return the path of the response, or of the rest of its stream."""
-        path = f"/responses/{self._response_id.result()}"
-        if self._is_polling:
-            return path
-        return f"{path}?stream=true&starting_after={self._last_sequence}"
-
-    async def _first_event(self, part: RunEvents) -> RunEvent | None:
-        """Return the first event of `part`, None if it has none.
-
-        A response without an id could not be cancelled, so a `part` that is left before
-        is read until there is one.
-        """
-        if self._response_id.done():
-            return await anext(part, None)
-        first = asyncio.ensure_future(anext(part, None))
-        try:
-            return await asyncio.shield(first)
-        except asyncio.CancelledError:
-            self._attempts.connections.do_later(self._close(part, first))
-            raise
-
-    async def _close(self, part: RunEvents, first: asyncio.Future[Any]) -> None:
-        """Wait until the response has an id, then close its stream and cancel it."""
-        await asyncio.wait(
-            {first, self._response_id},
-            timeout=_MAX_WAIT_FOR_ID,
-            return_when=asyncio.FIRST_COMPLETED,
-        )
-        first.cancel()
-        await asyncio.gather(first, return_exceptions=True)
-        await part.aclose()
-        self._abandon()
-
-    def _wait_after(self, error: ResponsesError | None, has_news: bool) -> float:
-        """Return the seconds until the next request; raises ResponseLost.
-
-        An answer without an end means that the server is still working on it. A stream
-        that is too old to be resumed is followed by a request for the response itself.
-        """
-        was_polling = self._is_polling
-        limits = self._attempts.limits
-        if was_polling and error is None:
-            self._failures = 0
-            self._is_polling = not self._can_resume
-            return limits.poll_seconds
-        self._failures = 0 if has_news else self._failures + 1
-        failure = Failure()
-        if error and error.status and error.failure:
-            failure = error.failure
-        wait = retry_wait(limits.resuming, self._failures, failure, random_fraction())
-        if wait is None and self._resumable and not was_polling:
-            self._resumable = False
-            wait = 0.0
-        self._is_polling = not (has_news and self._can_resume)
-        if wait is None:
-            # The API does not know the response (any more): there is nothing to cancel.
-            self._is_cancelled = error is not None and error.status == 404
-            raise ResponseLost
-        return wait
-
-    @property
-    def _can_resume(self) -> bool:
-        """Whether the stream can be requested again behind its last event."""
-        return self._resumable and self._last_sequence >= 0
-
-    def _abandon(self) -> None:
-        """Cancel the response once, unless it has ended or does not exist."""
-        attempts = self._attempts
-        if attempts.response.ending or self._is_cancelled or self._is_ignored:
-            return
-        if self._response_id.done():
-            self._is_cancelled = True
-            path = f"/responses/{self._response_id.result()}/cancel"
-            connections = attempts.connections
-            connections.do_later(connections.post_quietly(attempts.endpoint, path))
-
-
-async def _stream_response(
-    path: str,
-    payload: dict[str, Any] | None,
-    attempts: Attempts,
-    background: _Background | None = None,
-) -> RunEvents:
-    """Send a request, feed the answer to its response, and yield its run events.
-
-    Without a `payload` it requests a response, or the rest of its stream. A response
-    that is still in progress yields nothing. Raises what `Connections.request` raises,
-    AnswerTooLarge, and MalformedEvent if nothing of a stream can be read. Cancelling or
-    closing it closes the connection.
-    """
-    state = attempts.response
-    attempts.deadlines.start_attempt()
-    async with attempts.connections.request(
-        attempts.endpoint, path, payload, attempts.deadlines
-    ) as answer:
-        state.trace = Trace(answer.request_id, status=200)
-        if not await answer.is_stream():
-            response = await answer.response_object()
-            for event in _feed_whole(response, state, background):
-                yield event
-            return
-        reader = _StreamReader(answer, attempts, background)
-        earlier_events = state.event_count
-        while not (answer.is_read or state.is_over):
-            try:
-                async with asyncio.timeout(_SECOND_ANSWER if state.ending else None):
-                    events, unreadable = await reader.read_batch()
-            except TimeoutError:
-                break
-            for event in events:
-                yield event
-            if unreadable:
-                raise unreadable
-            await reader.gather_deltas(events)
-        if reader.has_skipped and state.event_count == earlier_events:
-            raise MalformedEvent
-        for event in await reader.read_reason():
-            yield event
-
-
+IN_PROGRESS = frozenset({"queued", "in_progress"})
+"""The statuses of a response on which the server is working."""
 _SECOND_ANSWER = 10.0
 """Seconds that a stream may be silent after the end of a response without any item."""
-
-
-class _StreamReader:
-    """Reads one streamed answer, batch by batch, and feeds it to its response.
-
-    A batch is what has arrived meanwhile. Reading less often makes long answers cheap:
-    one pass handles all its deltas. No bytes of the wire are held between two batches.
-    """
-
-    def __init__(
-        self,
-        answer: HttpResponse,
-        attempts: Attempts,
-        background: _Background | None,
-    ) -> None:
-        self._answer = answer
-        self._attempts = attempts
-        self._background = background
-        # A background response is resumed behind the number of its last event.
-        self._decoder = EventStreamDecoder(joins_deltas=background is None)
-        self.has_skipped = False
-        """Whether an event was left out that cannot be read."""
-        self._unreadable: UnreadableAnswer | None = None
-        self._now = asyncio.get_running_loop().time
-        self._read_at = self._now()
-
-    async def read_batch(self) -> tuple[list[RunEvent], UnreadableAnswer | None]:
-        """Wait for bytes; return their run events, up to what is of another API."""
-        chunk = await self._answer.read_any()
-        self._attempts.count_bytes(chunk)
-        self._read_at = self._now()
-        batch = self._decoder.feed(chunk) if chunk else self._decoder.close()
-        earlier_events = self._attempts.response.event_count
-        fed = self._feed(batch)
-        if self._attempts.response.event_count > earlier_events:
-            self._attempts.deadlines.event_arrived()
-        return fed
-
-    async def gather_deltas(self, events: Sequence[RunEvent]) -> None:
-        """Wait for a moment if the last event is a delta: more of them will follow.
-
-        The first delta after a pause is never delayed.
-        """
-        last = events[-1] if events else None
-        if not isinstance(last, TextDelta):
-            return
-        share = 1.0 if last.kind in ("text", "refusal") else _THOUGHT_SHARE
-        spent = self._now() - self._read_at
-        seconds = self._attempts.limits.join_seconds * share - spent
-        with self._answer.paused():
-            await asyncio.sleep(max(0.0, seconds))
-
-    async def read_reason(self) -> list[RunEvent]:
-        """Return the run events behind the last event of a refused stream: its reason.
-
-        Nothing else of an answer that has ended is read.
-        """
-        rest = await self._answer.drain()
-        if self._attempts.response.refusal is None:
-            return []
-        batch = [*self._decoder.feed(rest), *self._decoder.close()]
-        events, _ = self._feed(batch)
-        return events
-
-    def _feed(
-        self, batch: Sequence[ServerSentEvent]
-    ) -> tuple[list[RunEvent], UnreadableAnswer | None]:
-        """Return the run events of `batch`, up to the first one of another API."""
-        self._unreadable = None
-        run_events: list[RunEvent] = []
-        for event in join_deltas(self._parse(batch)):
-            run_events += self._attempts.response.feed(event)
-        return run_events, self._unreadable
-
-    def _parse(self, batch: Iterable[ServerSentEvent]) -> Iterator[StreamEvent]:
-        """Yield the new events of `batch`; `_unreadable` says why it ends early.
-
-        An event that cannot be read is left out: proxies keep a connection alive with
-        an empty `data:` or a word, and the last snapshot repeats what one lost line had.
-        """
-        for wire_event in batch:
-            try:
-                parsed = parse_event(wire_event)
-            except MalformedEvent:
-                self.has_skipped = True
-                self._attempts.skipped[describe_unreadable(wire_event)] += 1
-                continue
-            except UnreadableAnswer as error:
-                self._unreadable = error
-                return
-            if self._background is None or self._background.take(wire_event):
-                yield parsed
-
-
-def _feed_whole(
-    response: JsonObject, state: ResponseState, background: _Background | None
-) -> list[RunEvent]:
-    """Feed an answer in one piece to its response; return its run events.
-
-    While the server is working on it, there are none.
-    """
-    status = str(response.get("status") or "completed")
-    is_in_progress = status in ("queued", "in_progress")
-    if background is not None:
-        background.note(response)
-    elif is_in_progress:
-        # Sent again, it would be paid twice; without a background request, the server
-        # need not keep the response.
-        raise UnreadableAnswer(QUEUED.sentence)
-    if is_in_progress:
-        return []
-    return state.feed(FinalResponse(status, response))
-
-
-_GATEWAY_STATUS = frozenset({408, 502, 504, *range(520, 525)})
-"""Statuses of a gateway in front of the API that got no answer in time.
-
-520 to 524 are Cloudflare's own.
-"""
-
-
-def _retriable_failure(
-    error: ResponsesError | None, state: ResponseState
-) -> Failure | None:
-    """Return why a response that showed nothing may be requested again.
-
-    A stream without any event is one that cannot be read.
-    """
-    if state.refusal:
-        return Failure(200, state.refusal)
-    if error:
-        return error.failure
-    if state.ending:
-        return None
-    if state.event_count == 0:
-        return MalformedEvent.failure
-    return Failure()
+_THOUGHT_SHARE = 0.02
+"""The part of `Limits.join_seconds` for which deltas of reasoning are joined: the answer
+behind them must not wait."""
 
 
 def _is_visible(event: RunEvent) -> bool:
@@ -12691,17 +12251,102 @@ def _is_visible(event: RunEvent) -> bool:
     return not is_text or has_text(event.item)
 
 
-def _may_run_on_server(error: ResponsesError | None) -> bool:
-    """Say whether the server may be working on the request in spite of `error`.
+class _StreamReader:
+    """Reads one streamed answer, batch by batch, and feeds it to its response.
 
-    A background response whose id is unknown continues; sent again, it would be billed
-    twice. So it is sent again only if nothing arrived at the server or the API itself
-    refused it. The answer of a gateway does not tell what happened behind it.
+    A batch is what has arrived meanwhile. Reading less often makes long answers cheap:
+    one pass handles all its deltas. No bytes of the wire are held between two batches.
     """
-    if error is None or error.was_sent:
-        return True
-    is_asked_to_retry = error.failure and error.failure.should_retry
-    return error.status in _GATEWAY_STATUS and not is_asked_to_retry
+
+    def __init__(
+        self,
+        answer: HttpResponse,
+        server: Server,
+        response: ResponseState,
+        skipped: Counter[str],
+        *,
+        is_new: Callable[[ServerSentEvent], bool] | None,
+    ) -> None:
+        self._answer = answer
+        self._limits = server.limits
+        self._deadlines = server.deadlines
+        self._response = response
+        self._skipped = skipped
+        self._is_new = is_new
+        # A stream is resumed behind the number of its last event.
+        self._decoder = EventStreamDecoder(joins_deltas=is_new is None)
+        self.has_skipped = False
+        """Whether an event was left out that cannot be read."""
+        self._unreadable: UnreadableAnswer | None = None
+        """Why the rest of the batch is not read."""
+        self._now = asyncio.get_running_loop().time
+        self._read_at = self._now()
+
+    async def read_batch(self) -> tuple[list[RunEvent], UnreadableAnswer | None]:
+        """Wait for bytes; return their run events, up to what is of another API."""
+        chunk = await self._answer.read_any()
+        response = self._response
+        response.byte_count += json_weight(chunk)
+        if response.byte_count > self._limits.most_bytes:
+            raise AnswerTooLarge
+        self._read_at = self._now()
+        batch = self._decoder.feed(chunk) if chunk else self._decoder.close()
+        earlier_events = response.event_count
+        events = self._feed(batch)
+        if response.event_count > earlier_events:
+            self._deadlines.event_arrived()
+        return events, self._unreadable
+
+    async def gather_deltas(self, events: Sequence[RunEvent]) -> None:
+        """Wait for a moment if the last event is a delta: more of them will follow.
+
+        The first delta after a pause is never delayed.
+        """
+        last = events[-1] if events else None
+        if not isinstance(last, TextDelta):
+            return
+        share = 1.0 if last.kind in ("text", "refusal") else _THOUGHT_SHARE
+        spent = self._now() - self._read_at
+        seconds = self._limits.join_seconds * share - spent
+        with self._answer.paused():
+            await asyncio.sleep(max(0.0, seconds))
+
+    async def read_reason(self) -> list[RunEvent]:
+        """Return the run events behind the last event of a refused stream: its reason.
+
+        Nothing else of an answer that has ended is read.
+        """
+        rest = await self._answer.drain()
+        if self._response.refusal is None:
+            return []
+        return self._feed([*self._decoder.feed(rest), *self._decoder.close()])
+
+    def _feed(self, batch: Sequence[ServerSentEvent]) -> list[RunEvent]:
+        """Return the run events of `batch`, up to the first one of another API."""
+        self._unreadable = None
+        run_events: list[RunEvent] = []
+        for event in join_deltas(self._parse(batch)):
+            run_events += self._response.feed(event)
+        return run_events
+
+    def _parse(self, batch: Iterable[ServerSentEvent]) -> Iterator[StreamEvent]:
+        """Yield the new events of `batch`; `_unreadable` says why it ends early.
+
+        An event that cannot be read is left out: proxies keep a connection alive with
+        an empty `data:` or a word, and the last snapshot repeats what one lost line had.
+        """
+        for wire_event in batch:
+            try:
+                parsed = parse_event(wire_event)
+            except MalformedEvent:
+                self.has_skipped = True
+                self._skipped[describe_unreadable(wire_event)] += 1
+                continue
+            except UnreadableAnswer as error:
+                self._unreadable = error
+                return
+            if self._is_new is None or self._is_new(wire_event):
+                yield parsed
 
 
 # --------------------------------------------------------------------------------------
@@ -12812,7 +12457,7 @@ class _SchemaCheck(NamedTuple):
     def _inner_comparisons(
         self, value: Any, node: JsonObject, path: str
     ) -> Iterator[_Comparison]:
-        """Yield what stands inside of a value, and the value with each `allOf`."""
+        """Yield what is inside a value, and the value with each `allOf`."""
         items = node.get("items")
         if isinstance(value, Mapping):
             yield from self._properties(value, node, path)
@@ -13288,7 +12933,7 @@ class Approver:
         return refusals
 
     async def _ask_about(self, calls: Sequence[AskedCall]) -> Sequence[bool]:
-        """Return a person's answers; none if nobody answers."""
+        """Return a person's answers; none if no one answers."""
         if not calls or self.ask is None:
             return ()
         try:
@@ -13599,7 +13244,7 @@ class _Batch:
             self._is_answered.set()
 
     def close(self) -> None:
-        """Ask nobody any longer."""
+        """Ask no one any longer."""
         if self._question:
             self._question.cancel()
 
@@ -13816,7 +13461,7 @@ def with_container_files(
 ) -> ResponsesRequest:
     """Return a request whose new container begins with uploaded files.
 
-    The tool stands in the request, or in an item of a later turn.
+    The tool is in the request, or in an item of a later turn.
     """
     if not file_ids:
         return request
@@ -13850,7 +13495,7 @@ def _added_with_files(item: Item, file_ids: Sequence[str]) -> Item:
 # What the turns of a chat change: tools, effort, text format. The chat only grows.
 #
 # A request has the tools, the effort and the format of the first turn that its model
-# answered. What a later turn changed stands as an item in front of its question, now and
+# answered. What a later turn changed is an item in front of its question, now and
 # in all later requests. So each request begins with the last one, for the prompt cache
 # and for the newest models, which drop reasoning whose beginning changed
 # (docs/reference/responses-api.md, "Changed beginnings").
@@ -13990,7 +13635,7 @@ def append_turns(
 ) -> tuple[ResponsesRequest, dict[str, list[Item]]]:
     """Return a request with the fields of the first turn, and the items of each turn.
 
-    They stand in front of its question. `turns` are those of its model from the last
+    They go in front of its question. `turns` are those of its model from the last
     one that begins; `kinds` are the types of items that may be appended. In pro mode
     the configuration stays in the request.
     """
@@ -14113,6 +13758,413 @@ def _is_of_an_answer(event: RunEvent) -> bool:
     if isinstance(event, RunDone):
         return event.ending.kind in ("completed", "incomplete")
     return not isinstance(event, ItemAdded)
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.loop.background_attempt
+#
+# An attempt with a background response, over as many requests as its answer takes.
+#
+# A background response continues at the server when a connection breaks, so its stream is
+# resumed behind the last event (OpenAI's guide "Background mode"). The response itself is
+# requested if a stream brought nothing new, because there is no event for a cancelled
+# response, and if the API refuses to resume, five minutes after the beginning.
+# --------------------------------------------------------------------------------------
+
+
+_ID = re.compile(r"[A-Za-z0-9_=-]{1,512}")
+"""Ids that are safe in a path; other servers use base64 in their ids."""
+_MAX_WAIT_FOR_ID = 60.0
+"""Seconds that a response which nobody reads any more has to name its id."""
+_FETCHING_REST = (
+    "The connection to the model was lost: fetching the rest of the answer."
+)
+
+
+class BackgroundAttempt(Attempt):
+    """One background response, and how far it was read."""
+
+    def __init__(
+        self,
+        server: Server,
+        request: ResponsesRequest,
+        page_thought: PageThought,
+        first_index: int = 0,
+        call_ids: Collection[str] = (),
+    ) -> None:
+        super().__init__(server, request, page_thought, first_index, call_ids)
+        loop = asyncio.get_running_loop()
+        self._response_id: asyncio.Future[str] = loop.create_future()
+        """Done as soon as the server has named the response."""
+        self._last_sequence = -1
+        """The number of the last event; -1 before the first."""
+        self._failures = 0
+        """The requests in a row that brought nothing new."""
+        self._resumable = True
+        """Whether the API may still resume the stream."""
+        self._is_polling = False
+        """Whether the next request is for the response itself, not for its stream."""
+        self._is_cancelled = False
+        """Whether nothing is left to cancel, also of a response that is unknown now."""
+        self._is_ignored = False
+        """Whether the server answers as if it were asked for no background response."""
+
+    async def _answer(self, payload: dict[str, Any] | None) -> RunEvents:
+        """Yield the run events of the whole answer, however often it has to be fetched.
+
+        Once the response has an id, raises only ResponseLost, and TimedOut for the total
+        limit. If the caller leaves before the end, the response is cancelled, because
+        it would continue to cost money without a reader.
+        """
+        path = "/responses"
+        seen_sequence = self._last_sequence
+        try:
+            while True:
+                error: ResponsesError | None = None
+                part = self._exchange(path, payload, self._is_new)
+                try:
+                    first = await self._first_event(part)
+                    async with aclosing(part) as events:
+                        if first is not None:
+                            yield first
+                        async for event in events:
+                            yield event
+                except ResponsesError as caught:
+                    error = caught
+                if self._is_over(error):
+                    break
+                has_news = self._last_sequence != seen_sequence
+                seen_sequence = self._last_sequence
+                wait = self._wait_after(error, has_news)
+                if not self.server.deadlines.allow(wait):
+                    raise TimedOut("total_timeout")
+                if has_news:
+                    yield Status(_FETCHING_REST)
+                await asyncio.sleep(wait)
+                path = f"/responses/{self._response_id.result()}"
+                if not self._is_polling:
+                    path += f"?stream=true&starting_after={self._last_sequence}"
+                payload = None
+        finally:
+            self._abandon()
+
+    def _is_new(self, event: ServerSentEvent) -> bool:
+        """Note an event that could be read; say whether it is new.
+
+        The event is parsed twice; a background run has few events a second.
+        """
+        if event.data == END_OF_STREAM:
+            return True
+        wire = json.loads(event.data)
+        response = as_mapping(wire.get("response"))
+        self._note_id(response)
+        # OpenAI and Azure repeat the parameter; vLLM answers with false.
+        if response.get("background", True) is not True:
+            self._is_ignored = True
+        number = wire.get("sequence_number")
+        if not isinstance(number, int):
+            return True
+        if number <= self._last_sequence:
+            return False
+        self._last_sequence = number
+        return True
+
+    def _feed_whole(self, response: JsonObject) -> list[RunEvent]:
+        """Feed an answer in one piece, unless the server is still working on it."""
+        self._note_id(response)
+        if str(response.get("status")) in IN_PROGRESS:
+            return []
+        return super()._feed_whole(response)
+
+    def _note_id(self, response: JsonObject) -> None:
+        """Remember the id of the response, if it is a valid id."""
+        response_id = as_text(response.get("id"))
+        if _ID.fullmatch(response_id) and not self._response_id.done():
+            self._response_id.set_result(response_id)
+
+    def _is_over(self, error: ResponsesError | None) -> bool:
+        """Say whether nothing more is requested; raises `error` if it is the reason."""
+        if self.response.ending:
+            return True
+        if self._is_ignored:
+            # The work ended with the connection, so it may be asked for again.
+            error = error or ConnectionFailed(CUT.sentence)
+            error.was_sent = False
+            raise error
+        if error is None:
+            return not self._response_id.done()
+        if error.is_final or not self._response_id.done():
+            raise error
+        return False
+
+    def _wait_after(self, error: ResponsesError | None, has_news: bool) -> float:
+        """Return the seconds until the next request; raises ResponseLost.
+
+        An answer without an end means that the server is still working on it. A stream
+        that is too old to be resumed is followed by a request for the response itself.
+        """
+        was_polling = self._is_polling
+        limits = self.server.limits
+        if was_polling and error is None:
+            self._failures = 0
+            self._is_polling = not self._can_resume
+            return limits.poll_seconds
+        self._failures = 0 if has_news else self._failures + 1
+        failure = Failure()
+        if error and error.status and error.failure:
+            failure = error.failure
+        wait = retry_wait(limits.resuming, self._failures, failure, random_fraction())
+        if wait is None and self._resumable and not was_polling:
+            self._resumable = False
+            wait = 0.0
+        self._is_polling = not (has_news and self._can_resume)
+        if wait is None:
+            # The API does not know the response (any more): there is nothing to cancel.
+            self._is_cancelled = error is not None and error.status == 404
+            raise ResponseLost
+        return wait
+
+    @property
+    def _can_resume(self) -> bool:
+        """Whether the stream can be requested again behind its last event."""
+        return self._resumable and self._last_sequence >= 0
+
+    async def _first_event(self, part: RunEvents) -> RunEvent | None:
+        """Return the first event of `part`, None if it has none.
+
+        A response without an id could not be cancelled, so a `part` that is left before
+        is read until there is one.
+        """
+        if self._response_id.done():
+            return await anext(part, None)
+        first = asyncio.ensure_future(anext(part, None))
+        try:
+            return await asyncio.shield(first)
+        except asyncio.CancelledError:
+            self.server.connections.do_later(self._close(part, first))
+            raise
+
+    async def _close(self, part: RunEvents, first: asyncio.Future[Any]) -> None:
+        """Wait until the response has an id, then close its stream and cancel it."""
+        await asyncio.wait(
+            {first, self._response_id},
+            timeout=_MAX_WAIT_FOR_ID,
+            return_when=asyncio.FIRST_COMPLETED,
+        )
+        first.cancel()
+        await asyncio.gather(first, return_exceptions=True)
+        await part.aclose()
+        self._abandon()
+
+    def _abandon(self) -> None:
+        """Cancel the response once, unless it has ended or does not exist."""
+        if self.response.ending or self._is_cancelled or self._is_ignored:
+            return
+        if self._response_id.done():
+            self._is_cancelled = True
+            endpoint, connections, _, _ = self.server
+            path = f"/responses/{self._response_id.result()}/cancel"
+            connections.do_later(connections.post_quietly(endpoint, path))
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.loop.attempts
+#
+# The Responses API as the provider of a run: what is tried until a request is answered.
+#
+# A request is sent again only before something of its answer was shown: repaired, if the
+# cause of the refusal is found, at the standard tier, if the flex tier has no capacity, or
+# unchanged, if waiting may help.
+# --------------------------------------------------------------------------------------
+
+
+class Attempts:
+    """The attempts at each response of a run (`Provider` in `loop/run.py`)."""
+
+    def __init__(
+        self, endpoint: Endpoint, connections: Connections, limits: Limits
+    ) -> None:
+        """Start the total limit of the run."""
+        deadlines = Deadlines(limits.timeouts, limits.set_waiting)
+        self._server = Server(endpoint, connections, limits, deadlines)
+        self._usages: list[Usage] = []
+        """Those of all attempts of the run."""
+        self._skipped = Counter[str]()
+        """The events of the run that cannot be read, by what they are."""
+        self._call_ids: set[str] = set()
+        """Those of all calls of the run."""
+
+    async def generate(
+        self, request: ResponsesRequest, first_index: int = 0
+    ) -> AsyncGenerator[RunEvent | ModelAnswer, None]:
+        """Send `request` and yield its events, until there is nothing more to try.
+
+        The items of the response are numbered from `first_index`.
+        """
+        _, _, limits, deadlines = self._server
+        earlier_usages = len(self._usages)
+        self._call_ids |= find_call_ids(request.input)
+        next_attempt = _NextAttempt(request, limits)
+        page_thought = PageThought()
+        kind = BackgroundAttempt if request.background else Attempt
+        while True:
+            attempt = kind(
+                self._server,
+                next_attempt.request,
+                page_thought,
+                first_index,
+                self._call_ids,
+            )
+            async with aclosing(attempt.events()) as events:
+                async for event in events:
+                    yield event
+            if attempt.response.usage:
+                self._usages.append(attempt.response.usage)
+            self._skipped.update(attempt.skipped)
+            status, wait = next_attempt.prepare(attempt)
+            if status is None or not deadlines.allow(wait):
+                break
+            waits_on = next_attempt.loading_seconds > wait
+            if status != _MODEL_IS_LOADED or not waits_on:  # it is told once
+                yield status
+            limits.set_waiting(False)
+            await asyncio.sleep(wait)
+        if not attempt.has_shown:
+            for event in attempt.release():
+                yield event
+        # Every response counts, also one that calls nothing.
+        output = attempt.response.output
+        used_up = limits.spent(self._usages, output)
+        wants_to_continue = any(
+            is_call(item) or is_approval_request(item) for item in output
+        )
+        if used_up and wants_to_continue:
+            attempt.response.ending = Ending("incomplete", sentence=used_up)
+        yield ModelAnswer(
+            ending=attempt.ending,
+            request=attempt.request,
+            items=tuple(attempt.items),
+            usages=tuple(self._usages[earlier_usages:]),
+            last_usage=attempt.response.usage,
+            trace=attempt.trace._replace(skipped=dict(self._skipped)),
+            has_shown=attempt.has_shown,
+        )
+
+    def paused(self) -> AbstractContextManager[None]:
+        """Stop the total limit while tools run or people decide."""
+        return self._server.deadlines.paused()
+
+
+_STANDARD_TIER = (
+    "The model's server has no flex capacity: answering at the standard tier, which costs "
+    "twice as much."
+)
+_MODEL_IS_LOADED = Status(
+    "The model's server is loading the model. The answer begins when it is ready.",
+    is_note=False,
+)
+
+
+class _NextAttempt:
+    """What the next attempt at a response sends, and what was changed or waited for."""
+
+    def __init__(self, request: ResponsesRequest, limits: Limits) -> None:
+        self.request = request
+        self._limits = limits
+        self._retries = 0
+        self._repaired = 0
+        self.loading_seconds = 0.0
+        """For which the server's model has been waited for."""
+
+    def prepare(self, attempt: Attempt) -> tuple[Status | None, float]:
+        """Change the request if that may help after `attempt`.
+
+        Returns the status to show before the next attempt, None if there is none, and
+        the seconds to wait.
+        """
+        failure = _retriable_failure(attempt)
+        if failure is None or attempt.has_shown:
+            return None, 0.0
+        is_unrefused_background = (
+            self.request.background and not attempt.response.refusal
+        )
+        if is_unrefused_background and _may_run_on_server(attempt.error):
+            return None, 0.0
+        may_leave_flex = self._limits.flex_falls_back
+        is_flex = self.request.service_tier == "flex"
+        if may_leave_flex and is_flex and failure.error.code == FLEX_UNAVAILABLE:
+            update = {"service_tier": "default"}
+            self.request = self.request.model_copy(update=update)
+            return Status(_STANDARD_TIER, subject="costs twice as much"), 0.0
+        if is_final(failure.error):
+            return None, 0.0
+        # What the refusal names is changed at once. Else the same bytes are sent again,
+        # and only if that did not help less of the chat: a step that coincides with a
+        # server's recovery must not look like a cure.
+        sent = self.request.sent()
+        trial = find_repair(sent, failure, self._repaired)
+        if trial is not None:
+            return self._repair(sent, trial), 0.0
+        policy = self._limits.retries
+        wait = loading_wait(policy, self.loading_seconds, failure)
+        if wait is not None:
+            self.loading_seconds += wait
+            return _MODEL_IS_LOADED, wait
+        wait = retry_wait(policy, self._retries, failure, random_fraction())
+        if wait is None:
+            if not attempt.thinks:  # else the request was accepted
+                trial = blind_repair(sent, failure)
+            return (self._repair(sent, trial) if trial else None), 0.0
+        self._retries += 1
+        seconds = f"{wait:.0f} s" if wait >= 1 else "a moment"
+        sentence = f"{failure_status(failure)} Trying again in {seconds}."
+        return Status(sentence, is_retry=True), wait
+
+    def _repair(self, sent: SentRequest, trial: Trial) -> Status:
+        """Change the request; return the status that tells it."""
+        subject = named_subject(sent, trial.error)
+        self._repaired += 1
+        repairs = (*self.request.repairs, trial.repair)
+        self.request = self.request.model_copy(update={"repairs": repairs})
+        reason = f"{subject} {trial.error.message}".strip()
+        return Status(trial.repair.message, trial, reason)
+
+
+def _retriable_failure(attempt: Attempt) -> Failure | None:
+    """Return why a response that showed nothing may be requested again.
+
+    A stream without any event is one that cannot be read.
+    """
+    response = attempt.response
+    if response.refusal:
+        return Failure(200, response.refusal)
+    if attempt.error:
+        return attempt.error.failure
+    if response.ending:
+        return None
+    if response.event_count == 0:
+        return MalformedEvent.failure
+    return Failure()
+
+
+_GATEWAY_STATUS = frozenset({408, 502, 504, *range(520, 525)})
+"""Statuses of a gateway in front of the API that got no answer in time.
+
+520 to 524 are Cloudflare's own.
+"""
+
+
+def _may_run_on_server(error: ResponsesError | None) -> bool:
+    """Say whether the server may be working on the request in spite of `error`.
+
+    A background response whose id is unknown continues; sent again, it would be billed
+    twice. So it is sent again only if nothing arrived at the server or the API itself
+    refused it. The answer of a gateway does not tell what happened behind it.
+    """
+    if error is None or error.was_sent:
+        return True
+    is_asked_to_retry = error.failure and error.failure.should_retry
+    return error.status in _GATEWAY_STATUS and not is_asked_to_retry
 
 
 # --------------------------------------------------------------------------------------
@@ -14324,7 +14376,7 @@ class _Rounds:
     def _end_unanswered(self, calls: Sequence[Item]) -> Iterator[RunEvent | RoundEvent]:
         """End a response to which the run gives no answer.
 
-        The calls of an interrupted one get outputs: nobody runs them, and the API
+        The calls of an interrupted one get outputs: no one runs them, and the API
         refuses a call without an output in the next turn.
         """
         yield from self._release(None)
@@ -14705,7 +14757,7 @@ class SourceCited(NamedTuple):
 class Marker(NamedTuple):
     """Text that names a record; it belongs to the event that follows.
 
-    It stands before the text of a delta, behind commentary that ended, or alone at the
+    It comes before the text of a delta, after commentary that ended, or alone at the
     end of the run.
     """
 
@@ -14850,7 +14902,7 @@ def system_text(messages: Sequence[JsonObject]) -> str:
 def _leading_messages(
     messages: Sequence[JsonObject], roles: Sequence[str]
 ) -> list[JsonObject]:
-    """Return the messages with one of these roles that stand in front of all others."""
+    """Return the messages with one of these roles that are in front of all others."""
     leading: list[JsonObject] = []
     for message in messages:
         if message.get("role") not in roles:
@@ -14871,7 +14923,7 @@ _LEFT_OUT_PART = UserMessage(text_message("developer", LEFT_OUT))
 
 
 def cut_notice(parts: Sequence[ChatPart]) -> str:
-    """Return `LEFT_OUT` if a chat, maybe behind its instructions, begins with it."""
+    """Return `LEFT_OUT` if a chat, maybe after its instructions, begins with it."""
     return LEFT_OUT if _LEFT_OUT_PART in parts[:2] else ""
 
 
@@ -14891,7 +14943,7 @@ def _newest_messages(messages: Sequence[JsonObject]) -> Sequence[JsonObject]:
 
 
 def _first_question(messages: Sequence[JsonObject], surplus: int) -> int:
-    """Return the index of the first question behind `surplus` entries.
+    """Return the index of the first question after `surplus` entries.
 
     Without one it is that of the last question, or of the last message.
     """
@@ -14989,8 +15041,8 @@ def _input_part(part: object, detail: str) -> Item:
 def _image_part(wire: JsonObject, default: str) -> Item:
     """Return an image; both forms keep the address and the detail.
 
-    Chat Completions have both in an object, the Responses API has them beside each
-    other.
+    Chat Completions have both in an object, the Responses API has them next to
+    each other.
     """
     given = wire.get("image_url")
     inner = given if isinstance(given, Mapping) else {"url": given}
@@ -15122,7 +15174,7 @@ def _stored_branch(
     """Yield the user's messages from `message_id` back to the first.
 
     The texts of a developer are counted in `hidden`. The host merges those of the
-    system into the instructions, where nobody can tell whose words they are.
+    system into the instructions, where no one can tell whose words they are.
     """
     for row_id, row in walk_branch(rows, message_id):
         match row.get("role"):
@@ -15328,7 +15380,7 @@ def take_out_code(
 ) -> tuple[list[str], list[Item]]:
     """Return the texts of a run without what the host inserted for code.
 
-    It stands there in the order of the `items`. Return also the code that is not there:
+    It is there in the order of the `items`. Return also the code that is not there:
     somebody has deleted its card.
     """
     whole = _BETWEEN.join(text.replace(_BETWEEN, "") for text in texts)
@@ -15551,7 +15603,7 @@ def _joined_pieces(pieces: Sequence[Any], shown: str) -> str:
 
 
 def _common_pieces(text: str, shown: str, place: int) -> list[_ModelPiece] | None:
-    """Return `text` as pieces, of which `shown` has some behind `place`; else None."""
+    """Return `text` as pieces, of which `shown` has some after `place`; else None."""
     pieces: list[_ModelPiece] = []
     own_start = at = 0
     own_length = 0
@@ -15623,7 +15675,7 @@ _SORTED = json.JSONEncoder(sort_keys=True, separators=(",", ":"), check_circular
 
 
 def derive_key(secret: str, purpose: str) -> bytes:
-    """Return a key of 32 bytes; without the secret nobody can derive it."""
+    """Return a key of 32 bytes; without the secret no one can derive it."""
     seed = hmac.digest(_NO_SALT, secret.encode("utf-8", "replace"), "sha256")
     return hmac.digest(seed, purpose.encode() + _ONE_BLOCK, "sha256")
 
@@ -15738,10 +15790,10 @@ class Record(NamedTuple):
     """The items that one marker names, in the order of the wire.
 
     `model` is the host's full model id, `created_at` seconds in UTC. If the text part
-    of a message in `payload` has no `text`, the text behind the marker is its text. If
-    it has one, or refers to pieces of the shown text (`shown_text`), that counts as long
-    as `shown` is the digest of the text behind the marker. Commentary without `shown`
-    has no text in the chat.
+    of a message in `payload` has no `text`, the text after the marker is its text. If
+    it has one, or refers to pieces of the shown text (`shown_text`), that counts as
+    long as `shown` is the digest of the text after the marker. Commentary without
+    `shown` has no text in the chat.
     """
 
     ulid: str
@@ -15896,7 +15948,7 @@ def _read_payload(value: object) -> tuple[Item, ...]:
 def _keep_unsigned_safe(payload: Sequence[Item]) -> tuple[Item, ...]:
     """Return what is used of a payload that anybody may have written.
 
-    The chat has the text of the last message only: it stands behind the marker.
+    The chat has the text of the last message only: it comes after the marker.
     """
     items = [item for item in payload[:-1] if item_type(item) != "message"]
     safe = keep_unsigned_safe([*items, *payload[-1:]])
@@ -15907,7 +15959,7 @@ def keep_unsigned_safe(items: Sequence[Item]) -> list[Item | None]:
     """Return what is used of items that anybody may have written, None for nothing.
 
     Reasoning stays only in front of what stays, because it belongs to its product; the
-    text behind the marker stays.
+    text after the marker stays.
     """
     safe: list[Item | None] = []
     has_product = True
@@ -15939,7 +15991,7 @@ def _without_hidden_text(item: Item) -> Item | None:
 
 
 def _wire(record: Record) -> dict[str, Any]:
-    """Return the stored form of a record; one item stands alone, as in earlier pipes."""
+    """Return the stored form of a record; one item is itself, as in earlier pipes."""
     payload: object = list(record.payload)
     if len(record.payload) == 1:
         payload = record.payload[0]
@@ -16030,7 +16082,7 @@ def _prune_oldest(
 
 
 def _oldest_time(value: object) -> int:
-    """Return when the first record of a value was written; 0 if nobody knows."""
+    """Return when the first record of a value was written; 0 if it is unknown."""
     times: list[int] = []
     for _, wire in _wires_in(value):
         created_at = wire.get("created_at")
@@ -16133,7 +16185,7 @@ AssistantPart = AssistantText | ToolCall | ToolMessage
 
 
 class _CallPlace(NamedTuple):
-    """Where a call stands: in which record, and the index behind it there."""
+    """Where a call is: in which record, and the index after it there."""
 
     ulid: str
     end: int
@@ -16174,7 +16226,7 @@ class _RunHistory:
     ) -> None:
         """Take what the `run` names out of the `records`.
 
-        Without what nobody at this request's server can read. A call whose card was
+        What this request's server cannot read is left out. A call whose card was
         deleted stays for now, because it tells which reasoning must be removed with it.
         A run is open if no message of the user follows: its answer goes on.
         """
@@ -16210,7 +16262,7 @@ class _RunHistory:
 
     @cached_property
     def _call_places(self) -> dict[str, _CallPlace]:
-        """Where each call stands in the records, by its id."""
+        """Where each call is in the records, by its id."""
         places: dict[str, _CallPlace] = {}
         for ulid, items in self._items.items():
             for end, item in enumerate(items, 1):
@@ -16267,7 +16319,7 @@ class _RunHistory:
     def _place_call(self, call: ToolCall) -> _PlacedCall:
         """Return a call in its stored bytes, between the items stored around it.
 
-        Behind the last call of a response stands the compaction that ended it. The
+        After the last call of a response comes the compaction that ended it. The
         outputs came later: they are not compacted.
         """
         ulid, end = self._call_places.get(call.call_id, _NO_PLACE)
@@ -16281,7 +16333,7 @@ class _RunHistory:
             item = {**item, **_call_item(call)}
         behind: list[Item] = []
         following = self._items.get(ulid, [])[end:]
-        # Recorded: the API compacts behind the last item of a response (8 of 8).
+        # Recorded: the API compacts after the last item of a response (8 of 8).
         if following and is_compaction(following[0]):
             length = 1 + count_updates(following[1:])
             behind = self._take_items(ulid, end + length)
@@ -16297,7 +16349,7 @@ class _RunHistory:
         return items[start:end]
 
     def _place_text(self, piece: MarkedText) -> list[Item]:
-        """Return the items at a marker, and the text behind it as a message.
+        """Return the items at a marker, and the text after it as a message.
 
         The message that is stored there is the model's own form of the text.
         """
@@ -16350,7 +16402,7 @@ _Piece = MarkedText | ToolCall | ToolMessage
 
 
 def _marked_texts(assistant_text: AssistantText) -> list[MarkedText]:
-    """Return the text of a message in pieces, each behind the marker of a record."""
+    """Return the text of a message in pieces, each after the marker of a record."""
     ulids = assistant_text.ulids or ("",)
     in_front = [MarkedText(ulid, "") for ulid in ulids[:-1]]
     text = assistant_text.text
@@ -16983,7 +17035,7 @@ def image_name(media_type: str) -> str:
 MAX_TOOL_FILE_BYTES = 5 * 1024 * 1024
 """Of one file that a tool returns, as specified (docs/reference/specification.md, P12)."""
 
-# A sentence may end behind an address: its last character is no punctuation.
+# A sentence may end after an address: its last character is no punctuation.
 _CONTAINER_ADDRESS = re.compile(r"sandbox:/[^\s()<>\[\]\"']*[^\s()<>\[\]\"'.,;:!?]")
 
 
@@ -17046,7 +17098,7 @@ def file_lines(card: JsonObject) -> str:
 # of the host's tools count as well. Links to pages of a search become numbers while the
 # text grows. Sources that only annotations name are inserted when the message ends.
 #
-# At the end of a message stand the addresses of its numbers, as definitions of links of
+# At the end of a message are the addresses of its numbers, as definitions of links of
 # Markdown (`[1]: https://host/page "Title"`). The page draws none of them, and reads none
 # aloud, but what people copy, edit and export has them, and there `[1]` is a link
 # (docs/reference/open-webui.md, "Sources and citations").
@@ -17239,7 +17291,7 @@ class Citations:
     def _definitions(self, text: str, *, is_quoted: bool) -> str:
         """Return the addresses of the numbers that were put into a text.
 
-        Not in a quotation, nor behind code that does not end, where they were drawn.
+        Not in a quotation, nor after code that does not end, where they were drawn.
         """
         lines: list[str] = []
         for number, key in sorted(self._cited.items()):
@@ -17292,7 +17344,7 @@ class Citations:
     def _number_links(self, growing: _GrowingPart, text: str) -> str:
         """Return more text of a part, in which links to pages of a search are numbers.
 
-        A number directly behind the same number is left out, as in the whole text.
+        A number directly after the same number is left out, as in the whole text.
         """
         if _TRACKED not in text:
             if text:
@@ -17429,9 +17481,9 @@ def _key(annotation: Item) -> str:
 
 
 def _range(annotation: Item, text: str) -> tuple[int, int]:
-    """Return the first position of an annotation's text, and the one behind the last.
+    """Return the first position of an annotation's text, and the one after the last.
 
-    `end_index` is documented as the last character, but it is the one behind it
+    `end_index` is documented as the last character, but it is the one after it
     (recorded, 148 of 149). A file's `index` is the place of the citation.
     """
     start = annotation.get("start_index", annotation.get("index"))
@@ -17441,7 +17493,7 @@ def _range(annotation: Item, text: str) -> tuple[int, int]:
     before = text[last - 1 : last]
     behind = text[last : last + 1]
     is_in_word = before.isalnum() and behind.isalnum()
-    # What would cut a word, or leave the sentence's end behind it, is meant as
+    # What would cut a word, or leave the sentence's end after it, is meant as
     # documented.
     ends_sentence = behind in (".", "!", "?") and last > start
     end = last + 1 if is_in_word or ends_sentence else last
@@ -17461,10 +17513,10 @@ def _apply_edits(text: str, edits: Iterable[_Edit]) -> str:
 
 
 def _without_repeats(edits: Iterable[_Edit], number: str = "") -> list[_Edit]:
-    """Return the edits without numbers that stand directly behind the same number.
+    """Return the edits without numbers directly after the same number.
 
-    An annotation often cites the page that the link beside it names. `number` is what
-    stands in front of the text.
+    An annotation often cites the page that the link next to it names. `number` is what
+    comes in front of the text.
     """
     kept: list[_Edit] = []
     end = 0
@@ -17628,7 +17680,7 @@ class ChunkRenderer:
                 yield from self._end(event)
 
     def _think(self, event: TextDelta, text: str) -> Chunks:
-        """Yield more reasoning, behind a blank line if another part begins."""
+        """Yield more reasoning, after a blank line if another part begins."""
         gap = self._gap("reasoning", (event.output_index, event.part))
         yield from self._add_reasoning(gap + text)
 
@@ -17835,7 +17887,7 @@ class AnswerFigures(NamedTuple):
 def closing_line(figures: AnswerFigures) -> str:
     """Return the line: time, tokens and cost, then the rest, as far as it is known.
 
-    A phone shows about 40 characters, so what nobody should miss comes first.
+    A phone shows about 40 characters, so what no one should miss comes first.
     """
     parts = [_beginning(figures)]
     if not figures.failed_attempts:
@@ -18179,7 +18231,7 @@ def _native(kind: str, index: int, said: Chunk | None = None, **fields: Any) -> 
 # --------------------------------------------------------------------------------------
 # owui_chat.render.commentary
 #
-# Commentary of the model, shown as progress beside the answer.
+# Commentary of the model, shown as progress in addition to the answer.
 #
 # The page shows the text of an item of unknown type at its place between the cards, and
 # leaves it out of copies, exports, edits and reading aloud. The host sends it to no model
@@ -18226,7 +18278,7 @@ class Commentary:
             yield self._whole("incomplete")
 
     def become_answer(self, closing: Item | None, gap: str) -> Chunks:
-        """Yield the text as a message, behind its marker, if this is `closing`.
+        """Yield the text as a message, after its marker, if this is `closing`.
 
         `gap` is between it and the text that other functions have read before.
         """
@@ -18267,7 +18319,7 @@ class Commentary:
         return self._shown.end(self.host_index, whole)
 
     def _end(self, event: ItemDone, marker: str) -> Chunks:
-        """Yield the end of the item, and its marker behind it."""
+        """Yield the end of the item, and its marker after it."""
         self._ended = event
         card = _commentary_item(event.item, _quotation(event.shown), "completed")
         yield self._shown.end(self.host_index, card)
@@ -18580,7 +18632,7 @@ class NativeRenderer:
         return self.shown.begin(begun_host_item(event.item))
 
     def _grow(self, event: TextDelta) -> Chunks:
-        """Yield more text, behind the marker that waited for it."""
+        """Yield more text, after the marker that waited for it."""
         marker = self._take_marker()
         if marker:
             self._markers[event.output_index] = marker
@@ -18681,7 +18733,7 @@ def _is_shown(item: Item) -> bool:
 # --------------------------------------------------------------------------------------
 # owui_chat.input.summary
 #
-# What Open WebUI tells of a conversation in the system prompt: nobody's instruction.
+# What Open WebUI tells of a conversation in the system prompt: no instruction.
 #
 # It stores a summary of a long chat with the chat, where the owner of the chat can write
 # any text, and an imported chat brings its own. It appends what it finds to the system
@@ -18690,9 +18742,9 @@ def _is_shown(item: Item) -> bool:
 # both are taken out again: the model reads them as a message of the user.
 #
 # A heading alone decides nothing, because people can write it, too: as their name, which
-# an administrator's prompt may contain as `{{USER_NAME}}`. But the prompt of a stored model
-# comes in front of all else, as the last thing that Open WebUI adds (functions.py:275). So
-# a heading counts only after that prompt.
+# an administrator's prompt may contain as `{{USER_NAME}}`. But the prompt of a stored
+# model comes in front of all else, as the last thing that Open WebUI adds
+# (functions.py:275). So a heading counts only after that prompt.
 # --------------------------------------------------------------------------------------
 
 
@@ -19273,8 +19325,8 @@ f7c9fe fd7fb4
 #
 # The wishes "Add Details" and "More Concise" for a new version of an answer.
 #
-# The page sends the words of its own language as a last user message, behind the old
-# answer from 0.12 on, before that behind the question (docs/reference/open-webui.md,
+# The page sends the words of its own language as a last user message, after the old
+# answer from 0.12 on, before that after the question (docs/reference/open-webui.md,
 # "Around the user's message"). If the model has a verbosity, that is set instead. The
 # request then ends with the question and begins like the request of the old answer, so
 # the prompt cache and the earlier reasoning stay valid. The old answer is not sent,
@@ -19300,7 +19352,7 @@ def take_directive(
         return list(parts), ""
     question, wish = list(users)[-2:]
     verbosity = _requested_verbosity(users[wish])
-    # Before 0.12 the wish stands directly behind the question, and nothing announces it.
+    # Before 0.12 the wish comes directly after the question, and nothing announces it.
     is_announced = is_guided or wish == question + 1
     if not verbosity or not is_announced:
         return list(parts), ""
@@ -19330,10 +19382,10 @@ def _requested_verbosity(message: UserMessage) -> str:
 # must read neither them nor the memories of its owner.
 #
 # Stored instructions never take the place of the present ones. They hold for the model of
-# the host that they were given to, because a user writes the instructions of a base model,
-# and an administrator those of a model of the workspace. In each request, also in one that
-# continues an answer, the present instructions are compared with those that the chat has
-# sent to this model, and the difference is sent behind them.
+# the host that they were given to, because a user writes the instructions of a base
+# model, and an administrator those of a model of the workspace. In each request, also in
+# one that continues an answer, the present instructions are compared with those that the
+# chat has sent to this model, and the difference is sent after them.
 # --------------------------------------------------------------------------------------
 
 
@@ -19348,7 +19400,7 @@ _MIN_REPEATED = 500
 
 
 def _find_injected_context(message: UserMessage) -> JsonObject | None:
-    """Return what stands around the words; None: nothing, too much, or other words.
+    """Return what is around the words; None: nothing, too much, or other words.
 
     `words` is the digest of the user's words, `texts` are those of the message, the one
     with the words cut around them.
@@ -19366,7 +19418,7 @@ def _find_injected_context(message: UserMessage) -> JsonObject | None:
 
 
 def _cut_around(words: str, text: str) -> list[str]:
-    """Return what stands in front of the last place of some words, and behind it."""
+    """Return what is before and after the last place of some words."""
     if not words:
         return [text, ""]
     before, _, after = text.rpartition(words)
@@ -19417,7 +19469,7 @@ class NewLine(NamedTuple):
 
 
 class SentContext(NamedTuple):
-    """What one run sent beside the chat.
+    """What one run sent in addition to the chat.
 
     `instructions` and their changes belong to `model`, the host's id of the model. The
     first run of a branch stores its instructions whole, and so does a run whose change
@@ -19471,7 +19523,7 @@ def read_sent_context(
     """
     prefix = message_key("")
     contexts: dict[str, SentContext] = {}
-    # The keys of a row stand in the order in which they were written.
+    # The keys of a row are in the order in which they were written.
     for key, value in reversed(list(chat.items())):
         sealed = as_mapping(value).get(_SENT_KEY)
         if key.startswith(prefix) and isinstance(sealed, str):
@@ -19568,7 +19620,7 @@ def change_notice(change: SentContext) -> UserMessage | None:
 
 
 def find_injected_context(parts: Sequence[ChatPart]) -> JsonObject | None:
-    """Return what stands around the message that is asked, the last one of the row."""
+    """Return what is around the message that is asked, the last one of the row."""
     for part in reversed(parts):
         if isinstance(part, UserMessage) and part.stored:
             return _find_injected_context(part)
@@ -19581,11 +19633,11 @@ def drop_repeated_context(
     sent: Mapping[str, SentContext],
     compacted: Set[str],
 ) -> JsonObject:
-    """Return what stands around the message that is asked, without repeated text.
+    """Return what is around the message that is asked, without repeated text.
 
     The host puts the text of a chat's files in front of every question. Text that an
     earlier question has in front of it, as it was `sent`, is not sent a second time. A
-    compaction, behind the answers that are `compacted`, replaces the earlier text.
+    compaction, after the answers that are `compacted`, replaces the earlier text.
     """
     earlier_texts = _injected_texts(parts, sent, compacted)
     texts: list[Any] = []
@@ -19623,7 +19675,7 @@ def _injected_texts(
 
 
 def _is_repeated(before: str, earlier_texts: Sequence[str]) -> bool:
-    """Say whether an earlier text contains what stands in front of the words."""
+    """Say whether an earlier text contains what is in front of the words."""
     if len(before) < _MIN_REPEATED:
         return False
     return any(before in text for text in earlier_texts)
@@ -19653,7 +19705,7 @@ def apply_sent_context(
 ) -> list[ChatPart]:
     """Return a chat with what was around the messages when they were sent.
 
-    `changes` of the instructions, and `items` behind them, stand in front of messages,
+    `changes` of the instructions, and `items` after them, go in front of messages,
     by the ids of the answers.
     """
     applied: list[ChatPart] = []
@@ -19689,7 +19741,7 @@ def _changed_lines(lines: Sequence[str], change: SentContext) -> list[str]:
     """Return the lines of instructions after a change of them."""
     if change.instructions is not None:
         return _lines(change.instructions)
-    # The old lines that still hold keep their order; each new one is put where it stands
+    # The old lines that still hold keep their order; each new one is put where it is
     # in the new text, with as many old ones in front as are missing there.
     gone = set(change.gone)
     kept = [line for line in lines if line not in gone]
@@ -19900,7 +19952,7 @@ def restore_from_details(
 ) -> tuple[list[ChatPart], dict[str, Record]]:
     """Return a chat whose texts name the records in its details, and those by id.
 
-    Records without a text stand at the end of their run.
+    Records without a text are at the end of their run.
     """
     records: dict[str, Record] = {}
     restored: list[ChatPart] = []
@@ -19924,7 +19976,7 @@ def restore_from_details(
 def _name_records(
     content: str, turns: Sequence[DetailTurn], records: dict[str, Record]
 ) -> Iterator[AssistantText]:
-    """Yield the pieces of a text behind their records, which are added."""
+    """Yield the pieces of a text after their records, which are added."""
     shown_texts: list[str | int] = []
     for turn in turns:
         shown_texts += [item.shown for item in turn.items if item.shown]
@@ -20126,7 +20178,7 @@ def _merge_output(
 
 
 class _Places(NamedTuple):
-    """Where the messages of a run stand in an answer."""
+    """Where the messages of a run are in an answer."""
 
     by_id: Mapping[str, _Place]
     has_text: bool
@@ -20145,9 +20197,9 @@ class _Places(NamedTuple):
 #   kept_3, before msg_3
 #   msg_3      "Take a coat."
 #
-# kept_1 belongs to (part 0, offset 0), kept_2 to (3, 0), kept_3 to (3, 10): behind the
-# line feed. If a person edits "It rains.", kept_2 stays at the beginning of its part, and
-# kept_3 has no place any more.
+# kept_1 belongs to (part 0, offset 0), kept_2 to (3, 0), kept_3 to (3, 10): after the
+# line feed. If a person edits "It rains.", kept_2 stays at the beginning of its part,
+# and kept_3 has no place any more.
 def _find_places(answer: Sequence[ChatPart], run: Sequence[Item]) -> _Places:
     """Return the place of each message of a run in an answer."""
     finder = _PlaceFinder(answer)
@@ -20159,10 +20211,10 @@ def _find_places(answer: Sequence[ChatPart], run: Sequence[Item]) -> _Places:
 class _PlaceFinder:
     """Follows the items of a run through the answer that the host made of them.
 
-    Texts are joined by line ends, and behind an output a new one begins
-    (`convert_output_to_messages`). So a text has one place. If it was changed, the texts
-    behind it have none, up to the next output. Commentary, which the host does not
-    return, is placed behind the item before it.
+    Texts are joined by line ends, and after an output a new one begins
+    (`convert_output_to_messages`). So a text has one place. If it was changed, the
+    texts after it have none, up to the next output. Commentary, which the host does not
+    return, is placed after the item before it.
     """
 
     def __init__(self, answer: Sequence[ChatPart]) -> None:
@@ -20195,7 +20247,7 @@ class _PlaceFinder:
                 self.has_text = True
 
     def _go_behind(self, output: Item) -> None:
-        """Go on behind an output, if the answer has it, but never back."""
+        """Go on after an output, if the answer has it, but never back."""
         number = self._outputs.get(str(output.get("call_id")), -1)
         if number >= self._next_number:
             self._next_number = number + 1
@@ -20270,7 +20322,7 @@ def _with_records(
 def _cut_at_records(
     part: ChatPart, ulids: Mapping[int, Sequence[str]]
 ) -> list[ChatPart]:
-    """Return a part behind its records, which are given by their places in its text."""
+    """Return a part after its records, which are given by their places in its text."""
     if not isinstance(part, AssistantText):
         return [AssistantText("", list(ulids.get(0, ()))), part]
     starts = sorted({0, *ulids})
@@ -20285,7 +20337,7 @@ def _cut_at_records(
 
 
 def _part_text(answer: Sequence[ChatPart], number: int) -> str:
-    """Return the text of a part; empty for another part, and behind the last one."""
+    """Return the text of a part; empty for another part, and after the last one."""
     part = answer[number] if number < len(answer) else None
     return part.text if isinstance(part, AssistantText) else ""
 
@@ -20432,7 +20484,7 @@ def _is_seen(item: Item) -> bool:
 #
 # What the page shows of the items that OpenAI's own tools make.
 #
-# An image stands above the text, in the message's list of files. The host stores the
+# An image is above the text, in the message's list of files. The host stores the
 # `files` of an event; `chat:message:files` reaches only the open page, so nothing of an
 # unfinished image is stored (docs/reference/open-webui.md, "Events and stored files").
 # Of several `files` events the page would show only the last one, although the host
@@ -20608,7 +20660,7 @@ def _pages_chunk(item: Item) -> Chunk:
 
 
 def _search_host_item(item: Item) -> Item:
-    """Return a search without its results: the host would store them for nobody."""
+    """Return a search without its results: the host would store them for nothing."""
     shown = {
         name: value
         for name, value in item.items()
@@ -20681,11 +20733,11 @@ HOSTED_CARDS: Mapping[str, type[_HostedItem]] = {
 # --------------------------------------------------------------------------------------
 # owui_chat.storage.recorder
 #
-# Decides what of a run is recorded, and where its marker stands.
+# Decides what of a run is recorded, and where its marker is.
 #
 # Items that the chat does not show (reasoning, the bytes of a call, searches, the `phase`
-# of a message) wait until text follows. Then one record holds them, and its marker stands
-# at the beginning of that text, or behind commentary, which the record holds whole.
+# of a message) wait until text follows. Then one record holds them, and its marker is
+# at the beginning of that text, or after commentary, which the record holds whole.
 # Reasoning that nothing followed is not stored, because the API would refuse it alone.
 #
 # In a chat without a row each finished response is put into the host's
@@ -20758,7 +20810,7 @@ class Recorder:
         only for the carrier `details`."""
 
     def feed(self, event: CitedEvent) -> Iterable[_RecorderEvent]:
-        """Return the event behind the records, markers and details that precede it."""
+        """Return the event after the records, markers and details that precede it."""
         if isinstance(event, TextDelta) and event.output_index not in self._messages:
             return [event]
         if self._scope.carrier == "details":
@@ -20839,7 +20891,7 @@ class Recorder:
                 payload = (*record.payload[:-1], message)
                 shown = text_digest(ended.shown)
                 yield NewRecord(record._replace(payload=payload, shown=shown), None)
-        if self._scope.keeps_reasoning and self._leaves_calls(event):
+        if self._scope.keeps_reasoning and open_calls(event.output):
             # The host makes them and asks again, and then this reasoning has to go back.
             for index, rows in self._plain.items():
                 self._wait(index, rows)
@@ -20850,13 +20902,6 @@ class Recorder:
                 # A hidden one is the model's own form of no text at all.
                 record = record._replace(shown=text_digest(""))
             yield from self._with_marker(record, None)
-
-    def _leaves_calls(self, event: RunDone) -> bool:
-        """Say whether the host is going to make calls of the answer."""
-        return any(
-            is_call(item) and item.get("call_id") not in self._made_calls
-            for item in event.output
-        )
 
     def _drop_trailing_reasoning(self) -> None:
         """Drop reasoning that nothing followed: the API would refuse it alone."""
@@ -20930,7 +20975,7 @@ class Recorder:
     def _amend(self, ended: ItemDone) -> Iterator[_RecorderEvent]:
         """Yield the record of an ended message, if it is not what was written.
 
-        The host strips texts. A marker would have to stand in front of this one.
+        The host strips texts. A marker would have to be in front of this one.
         """
         record = self._records.get(ended.output_index)
         text = message_text(ended.item)
@@ -21001,7 +21046,7 @@ class Recorder:
 def _with_ended_message(record: Record, ended: ItemDone, text: str) -> Record:
     """Return the record of a message as its end shows it; `text` is the model's.
 
-    A message that is all text needs no item of its own behind others.
+    A message that is all text needs no item of its own after others.
     """
     payload = [item for item in record.payload if not _is_placeholder(item)]
     whole = _stored_message(ended.item)
@@ -21042,7 +21087,7 @@ Door = Literal["pipe", "pipelines"]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What is known of a valve beside its name, its type and its default."""
+    """What is known of a valve in addition to its name, type and default."""
 
     text: str
     pipelines: str = ""
@@ -21118,10 +21163,10 @@ def describe(row: Row, default: object, door: Door) -> str:
 
 
 def page_order(valves: type[BaseModel], shared: Sequence[str]) -> list[str]:
-    """Return the names of valves as they stand on the page.
+    """Return the names of valves in the order of the page.
 
-    A class has its own valves in their order. Each of the `shared` ones follows the row
-    that names it in `then`; one that none names follows the shared one before it.
+    The own valves of a class keep their order. Each of the `shared` ones follows the
+    row that names it in `then`; one that none names follows the shared one before it.
     """
     rows = rows_of(valves)
     followers: dict[str, list[str]] = {name: list(rows[name].then) for name in rows}
@@ -21176,7 +21221,7 @@ def page_texts(
 # The valves that the pipe and the agents of the Pipelines server both have.
 #
 # One that is added here is on both pages, in docs/settings.md and in
-# docs/agent-settings.md, behind the one above it.
+# docs/agent-settings.md, after the one above it.
 # --------------------------------------------------------------------------------------
 
 
@@ -21631,7 +21676,7 @@ class Shell(NamedTuple):
 
     @property
     def valves(self) -> str:
-        """Where its valves are, as a part of a sentence."""
+        """Where its valves are, as a part of a message."""
         return f"the valves of this {self.noun}"
 
 
@@ -21710,13 +21755,13 @@ def valve_error(problem: str, shell: Shell, example: str = "") -> InvalidRequest
 
 
 def _correct_valve(valves: str, shell: Shell, example: str) -> str:
-    """Return the sentence that asks an administrator to correct valves."""
+    """Return the message that asks an administrator to correct valves."""
     shown = f", for example {example}" if example else ""
     return f"An administrator has to correct {valves} in {shell.valves}{shown}."
 
 
 def _join_names(names: list[str]) -> str:
-    """Return names as a part of a sentence."""
+    """Return names as a part of a message."""
     if len(names) == 1:
         return names[0]
     return f"{', '.join(names[:-1])} and {names[-1]}"
@@ -22372,7 +22417,7 @@ def report_failure(
     error_type = api_word(error.type)
     param = api_word(error.param)
     answer = server_message(log, f"{trace.subject} {error.message}".strip())
-    # Without an answer, our own sentence is all that says why.
+    # Without an answer, our own message is all that says why.
     cause = ended.ending.sentence if ended.ending.kind == "unreachable" else answer
     log.warn(
         f"{ended.ending.kind}: HTTP {trace.status}, code {code}, type {error_type}, "
@@ -22755,7 +22800,7 @@ DEFAULTS = StrategyParameters()
 # --------------------------------------------------------------------------------------
 # strategies.context
 #
-# The context that a strategy gives the model to read, beside the chat.
+# The context that a strategy gives the model to read, in addition to the chat.
 # --------------------------------------------------------------------------------------
 
 
@@ -23359,7 +23404,7 @@ def announcement(call: Item) -> str:
 # --------------------------------------------------------------------------------------
 # strategies.think_tags
 #
-# Think tags in a text: what stands in them is a thought of the model.
+# Think tags in a text: what is in them is a thought of the model.
 #
 # A tag in backticks is plain text. A thought that is never closed ends with the text.
 # --------------------------------------------------------------------------------------
@@ -23380,7 +23425,7 @@ class TextSpan(NamedTuple):
 class ThinkTagParser:
     """Splits a text that comes in pieces at its think tags.
 
-    `_is_thought` says whether the text stands inside a tag now. `_held` is the end of
+    `_is_thought` says whether the text is inside a tag now. `_held` is the end of
     the text so far that may be the beginning of a tag, `_previous` the one character
     before it.
     """
@@ -23392,7 +23437,7 @@ class ThinkTagParser:
 
     def feed(self, text: str, *, at_end: bool = False) -> list[TextSpan]:
         """Return the spans that are certain now; the end of a text is certain."""
-        # The character before says whether a tag stands in backticks.
+        # The character before says whether a tag is in backticks.
         start = len(self._previous)
         text = self._previous + self._held + text
         end = len(text)
@@ -23428,7 +23473,7 @@ def parse_spans(text: str) -> list[TextSpan]:
 
 
 def answer_text(text: str) -> str:
-    """Return a text without its thoughts; blank lines behind one are no part of it."""
+    """Return a text without its thoughts; blank lines after one are no part of it."""
     spans = parse_spans(text)
     if not any(span.is_thought for span in spans):
         return text
@@ -23457,10 +23502,10 @@ def answer_text(text: str) -> str:
 #     a call without a word   a thought that names the    nothing
 #                             tool
 #
-# `IntermediateTexts` hides whole messages, and comes first: in the pipe, what nobody sees
-# has no sources either. `ShownThoughts` shows what is left. Where a record of each message
-# is stored by its index, as in the pipe, a step stays the message that it is. Elsewhere it
-# is shown as a thought; `RunTexts` is both stages for such a host.
+# `IntermediateTexts` hides whole messages, and comes first: in the pipe, what no one sees
+# has no sources either. `ShownThoughts` shows what is left. Where a record of each
+# message is stored by its index, as in the pipe, a step stays the message that it is.
+# Elsewhere it is shown as a thought; `RunTexts` is both stages for such a host.
 # --------------------------------------------------------------------------------------
 
 
@@ -23778,7 +23823,7 @@ class ShownThoughts:
             yield from self._show_text(message, span.text)
 
     def _show_text(self, message: _Message, text: str) -> Iterator[CitedEvent]:
-        """Yield more of the answer; blank lines behind a thought are no part of it.
+        """Yield more of the answer; blank lines after a thought are no part of it.
 
         A message that may become a thought does not begin with blank lines either.
         """
@@ -24866,8 +24911,8 @@ _NEVER_SECRET = (
 class RemoteServers(NamedTuple):
     """The servers that can be offered, and messages for an administrator.
 
-    `complaints` say why a server is left out, `notes` which fields are not sent.
-    `secrets` holds every text that may be secret.
+    `complaints` are those that say why a server is left out, `notes` which fields are
+    not sent. `secrets` holds every text that may be secret.
     """
 
     tools: tuple[Item, ...] = ()
@@ -25329,7 +25374,7 @@ class Valves(SharedValves):
     def effective_key(self) -> str:
         """Return the key to use; empty if there is none.
 
-        As the default of the field, that of the environment would stand in the schema
+        As the default of the field, that of the environment would be in the schema
         of the page.
         """
         return self.API_KEY.strip() or environment_key()
@@ -25918,7 +25963,7 @@ class RunLog(AnswerLog):
     ) -> None:
         """Start empty; lines from `threshold` on are written to the server's log.
 
-        Without `keeps_all` nobody will read the `text`, and other lines are dropped.
+        Without `keeps_all` no one will read the `text`, and other lines are dropped.
         """
         super().__init__(run_id, secrets)
         self._threshold = LOG_LEVELS[threshold]
@@ -25927,7 +25972,7 @@ class RunLog(AnswerLog):
         self._lock = Lock()
 
     def line(self, level: LogLevel, text: str) -> None:
-        """Write `text` as one line, unless nobody reads lines of this level."""
+        """Write `text` as one line, unless no one reads lines of this level."""
         if self._keeps_all or LOG_LEVELS[level] >= self._threshold:
             super().line(level, text)
 
@@ -25964,7 +26009,7 @@ def _write_to_server(level: LogLevel, line: str) -> None:
 # --------------------------------------------------------------------------------------
 # owui_manifold.host.context
 #
-# What Open WebUI passes to a call beside the chat.
+# What Open WebUI passes to a call in addition to the chat.
 # --------------------------------------------------------------------------------------
 
 
@@ -25976,7 +26021,7 @@ EventEmitter = Callable[[JsonObject], Coroutine[Any, Any, None]]
 
 
 class HostContext(NamedTuple):
-    """What the host passes beside the chat."""
+    """What the host passes in addition to the chat."""
 
     tools: Mapping[str, JsonObject]
     request: Any
@@ -26134,7 +26179,7 @@ def read_caller(
 
 
 def page_emitter(caller: Caller, host: HostContext) -> EventEmitter | None:
-    """Return what sends events beside the answer; None if no page shows them."""
+    """Return what sends events apart from the answer; None if no page shows them."""
     if caller.has_page:
         return host.event_emitter
     return None
@@ -26683,8 +26728,8 @@ async def keeps_models() -> bool:
 async def forget_kept_models() -> None:
     """Make the host ask for its models again, as its own `refresh` does.
 
-    An empty list, or an exception, would not do: beside the models of others it is kept
-    as well (utils/models.py:124, functions.py:89 of 0.12.4).
+    An empty list, or an exception, would not do: with the models of others it is
+    kept as well (utils/models.py:124, functions.py:89 of 0.12.4).
     """
     with suppress(HostTooOld):
         state = host_name("main", "app").state
@@ -26744,7 +26789,7 @@ async def administrator_params(model_id: str) -> dict[str, Any]:
 
 
 def _sent_params(stored: JsonObject) -> dict[str, Any]:
-    """Return stored parameters as the host sends them: the custom ones beside others."""
+    """Return stored parameters as the host sends them: custom ones next to others."""
     custom = stored.get("custom_params") or {}
     params: dict[str, Any] = {}
     for key, value in {**stored, **custom}.items():
@@ -27147,7 +27192,7 @@ def _is_open(tool: object, opened: Collection[str]) -> bool:
     """Say whether a caller may offer a tool: it runs it, or its type is opened.
 
     A tool with closed fields needs a word for each of them instead. A new container,
-    `{"type": "auto"}`, is nobody's.
+    `{"type": "auto"}`, needs no word.
     """
     fields = as_mapping(tool)
     kind = str(fields.get("type", "function"))
@@ -27163,7 +27208,7 @@ def _is_open(tool: object, opened: Collection[str]) -> bool:
 
 
 def _is_closed_value(value: object) -> bool:
-    """Say whether a closed field holds something; a type alone is nobody's."""
+    """Say whether a closed field holds something; a type alone does not count."""
     return bool(value) and as_mapping(value).keys() != {"type"}
 
 
@@ -27521,7 +27566,7 @@ async def list_models(
     is_complete = True
     with suppress(ResponsesError):
         endpoint = build_endpoint(valves)
-        # Nobody in particular asks for the list, so there is no token to send.
+        # No user asks for the list, so there is no token to send.
         fetches = read_expert_settings(valves).fetch_models
         fetches = fetches and valves.AUTH not in USER_TOKENS
         if fetches and ("auto" in listed or endpoint.host == OPENAI_HOST):
@@ -27655,7 +27700,7 @@ def default_remote_rule(servers: Sequence[JsonObject], request: JsonObject) -> A
     """Return what holds for a remote call that no rule is about.
 
     `servers` are as they are described: the last of a label counts. A filter may also
-    choose tools that only read, which nobody here can know.
+    choose tools that only read, which is not known here.
     """
     label = request.get("server_label")
     setting: object = None
@@ -27813,7 +27858,7 @@ def _web_search(config: Config, model: ResolvedModel) -> Sequence[Item]:
 
 
 def unused_search_budget(config: Config, model: ResolvedModel) -> str:
-    """Return the note that a model's search has no budget, if one is set.
+    """Return the message that a model's search has no budget, if one is set.
 
     The filters of an administrator are always sent: what rejects them gets no search.
     """
@@ -27919,7 +27964,7 @@ def _tools_text(specs: list[Any]) -> str:
 def _known_tools(text: str, strict: bool) -> tuple[list[Item], list[str]]:
     """Read the tools of a JSON text, which most requests of a server have in common.
 
-    Requests share the tools that are returned, so nobody may change them.
+    Requests share the tools that are returned, so they must not be changed.
     """
     return _read_tools(json.loads(text), strict)
 
@@ -28198,7 +28243,7 @@ class _Cipher(Protocol):
     """AES-GCM of `cryptography`."""
 
     def encrypt(self, nonce: bytes, data: bytes, associated_data: bytes) -> bytes:
-        """Return data encrypted, with its tag behind it."""
+        """Return data encrypted, followed by its tag."""
 
     def decrypt(self, nonce: bytes, data: bytes, associated_data: bytes) -> bytes:
         """Return what was encrypted; raises if anything of it was changed."""
@@ -28371,7 +28416,7 @@ async def add_documents(
 ) -> list[ChatPart]:
     """Return a chat with the documents that the model reads itself.
 
-    They stand in front, where later changes do not reach them. `wanted` is `pdf` or
+    They go in front, where later changes do not reach them. `wanted` is `pdf` or
     `all`. Raises InvalidRequest for one that cannot be sent with the message that is
     asked.
     """
@@ -28774,8 +28819,9 @@ def _as_text(value: object) -> str:
 def _question(names: Sequence[str], arguments: JsonObject) -> str:
     """Return the question about calls as Markdown.
 
-    It shows all arguments, however long they are: nobody approves what they cannot read.
-    Arguments cannot end the code block: no line of their JSON begins with backticks.
+    It shows all arguments, however long they are: no one approves what they cannot
+    read. Arguments cannot end the code block: no line of their JSON begins with
+    backticks.
     """
     shown = json.dumps(arguments, ensure_ascii=False, indent=1)
     tools = ", ".join(dict.fromkeys(ToolNames().sent_name(name) for name in names))
@@ -28923,7 +28969,7 @@ class _Picture(NamedTuple):
 
     @property
     def is_on_card(self) -> bool:
-        """Whether the card shows it beside the output."""
+        """Whether the card shows it next to the output."""
         return self.address == self.url or not self.is_readable
 
     def fits(self, has_row: bool) -> bool:
@@ -29048,7 +29094,7 @@ def _cites(name: str, metadata: JsonObject) -> bool:
 def _is_error_text(text: str) -> bool:
     """Say whether a result reports an error.
 
-    The sandbox's tool writes a line for each file behind the JSON object.
+    The sandbox's tool writes a line for each file after the JSON object.
     """
     result = parse_json_object(text) or parse_json_object(text.partition("\n")[0])
     if result is None:
@@ -29239,7 +29285,7 @@ def _has_failed(result: ToolResult) -> bool:
 # --------------------------------------------------------------------------------------
 # owui_manifold.prepare.request
 #
-# What a request has beside the chat: tools, settings, parameters.
+# What a request has in addition to the chat: tools, settings, parameters.
 # --------------------------------------------------------------------------------------
 
 
@@ -29291,6 +29337,30 @@ def offered_tools(call: CheckedCall, model: ResolvedModel) -> OfferedTools:
     offered = offer_tools(choice, hosted, called, replaced, builtin)
     note_left_out(call, left_out_tools(call.body, model, called, offered, builtin))
     return offered
+
+
+_IMAGE_SWITCH = "openai_responses_images"
+"""The id of the filter that draws the switch *Images by OpenAI* (owui_controls)."""
+_IMAGE_HINT = (
+    "If people ask for an image and you have no tool that draws one, tell them that they "
+    "can turn on Images by OpenAI in the menu next to the chat input."
+)
+
+
+def image_hint(call: CheckedCall, model: ResolvedModel) -> str:
+    """Return what a model says that is asked to draw; empty where it would be wrong.
+
+    It is the same whether or not the switch is on: another beginning would cost the
+    prompt cache.
+    """
+    kind = "image_generation"
+    meta = value_at(call.host.metadata, "model", "info", "meta")
+    if not call.caller.host_reads or call.valves.ENABLE_IMAGE_GENERATION:
+        return ""
+    if _IMAGE_SWITCH not in as_list(value_at(meta, "filterIds")):
+        return ""
+    is_permitted = call.caller.is_admin or may_change(kind, call.valves)
+    return _IMAGE_HINT if is_permitted and takes_hosted_tool(model, kind) else ""
 
 
 _IMAGES_NOWHERE = (
@@ -29512,9 +29582,9 @@ def call_toolset(call: CheckedCall, offered: OfferedTools) -> Toolset:
 def _has_questions_of_host(call: CheckedCall) -> bool:
     """Say whether the host can ask about calls, and somebody can answer.
 
-    It asks about the calls that it finds in a stream, and stores them in the chat's row.
-    Nobody looks at the chats of automations and sub-agents, and whoever started them
-    takes an answer that waits for one that is over (utils/automations.py:529,
+    It asks about the calls that it finds in a stream, and stores them in the chat's
+    row. No one looks at the chats of automations and sub-agents, and whoever started
+    them takes an answer that waits for one that is over (utils/automations.py:529,
     utils/subagents.py:497).
     """
     metadata = call.host.metadata
@@ -29567,10 +29637,11 @@ def tool_user(call: CheckedCall) -> ToolUser:
 #
 # Leaves the host's retrieved text of a file out, if the file itself is sent.
 #
-# Open WebUI retrieves text from the files of the whole chat for each question, and puts it
-# in front of the question, or behind the instructions (`RAG_SYSTEM_CONTEXT`). With a file
-# that the model or its code gets whole, the model would read parts of it a second time,
-# and answer from them. The text of everything else stays: knowledge, notes, pages, chats.
+# Open WebUI retrieves text from the files of the whole chat for each question, and puts
+# it in front of the question, or after the instructions (`RAG_SYSTEM_CONTEXT`). With a
+# file that the model or its code gets whole, the model would read parts of it a second
+# time, and answer from them. The text of everything else stays: knowledge, notes, pages,
+# chats.
 # --------------------------------------------------------------------------------------
 
 
@@ -29642,103 +29713,439 @@ _NEW_LINE = "\n"
 # --------------------------------------------------------------------------------------
 # owui_manifold.prepare.chat
 #
-# Builds the request for a chat, in passes over its parts.
+# Builds the request for a chat: `build_chat_request` tells it from top to bottom.
 #
-# The model, if its name leaves the choice to the pipe; the history as input, with the
-# prefix as it was sent before; the tools; the settings; default parameters.
+# The chat as the host gives it; the model, if its name leaves the choice to the pipe, and
+# the tools; the fields; the prefix as it was sent before; the history as input.
 # --------------------------------------------------------------------------------------
 
 
 class _Chat(NamedTuple):
-    """A chat between two passes."""
+    """A chat on its way from the host's form to the input of a request."""
 
-    call: CheckedCall
-    model: ResolvedModel
-    stored: StoredChat | None
     instructions: str
     parts: list[ChatPart]
     records: Mapping[str, Record]
-    tools: OfferedTools
-    reason: str = ""
-    """Why its model was chosen, if there is anything to say."""
-    verbosity: str = ""
-    summary: str = ""
+    """What earlier answers of the chat stored."""
+    summary: str
     """What Open WebUI tells of the conversation that it leaves out."""
-    memory_note: str = ""
-    """What the person is told about turns that an agent does not remember."""
-    request: ResponsesRequest = ResponsesRequest(model="", input=[])
-    """As it would be if the chat began with it, and later as it is sent."""
-    python: PythonFiles = PythonFiles()
-    sent: SentContext | None = None
-    """What this run sends beside the chat; None: what an earlier run sent holds on."""
-
-    @property
-    def replaced_id(self) -> str:
-        """The message that this answer replaces, or nothing."""
-        return str(self.call.host.metadata.get("regeneration_message_id") or "")
-
-    def find_compacted(self) -> set[str]:
-        """Return the answers behind which a compaction replaced what came before."""
-        compacted: set[str] = set()
-        for record in self.records.values():
-            if any(is_compaction(item) for item in record.payload):
-                compacted.add(record.message_id)
-        return compacted
-
-    @property
-    def is_stable(self) -> bool:
-        """Whether instructions stay as first given (`stable_instructions`)."""
-        mode = self.call.config.expert.stable_instructions
-        if mode == "auto":
-            return self.model.facts.appends_tools
-        return mode == "on"
+    compacted: Set[str] = frozenset()
+    """The answers after which a compaction replaced what came before."""
 
 
 async def build_chat_request(call: CheckedCall) -> PreparedRequest:
-    """Return the request for a chat; raises InvalidRequest for what cannot be sent."""
+    """Return the request for a chat; raises InvalidRequest for what cannot be sent.
+
+    What takes longer for a longer chat is done in `run_work`.
+    """
     require_floor()
     keys = chat_keys(call.valves, call.caller)
     stored = await read_stored_chat(call.caller, keys)
-    size = count_entries(call.messages, 2)
-    if stored:
-        size += stored.size
-    heading = _conversation_heading(call)
-    model_prompt: str | None = None
-    if heading:
-        model_prompt = await model_system_prompt(
-            call.model_id, call.caller.user_id, call.host.metadata
+    size = count_entries(call.messages, 2) + (stored.size if stored else 0)
+
+    # The chat as the host gives it.
+    heading, model_prompt = await _conversation_heading(call)
+    chat, memory_note = await run_work(
+        size, lambda: _parse_messages(call, keys.sign, heading, model_prompt)
+    )
+
+    # The model, the tools that it is offered, and what an agent is told of them.
+    model, reason = await run_work(
+        size, lambda: _choose_model(call, chat.parts, stored)
+    )
+    tools = offered_tools(call, model)
+    if call.agent:
+        check_agent_model(call.agent, model)
+        instructions = agent_instructions(
+            call.agent, model, chat.instructions, tools, call.host
         )
-    read = partial(_read_messages, call, keys.sign, stored, (heading, model_prompt))
-    chat = await run_work(size, read)
-    chat = await _with_whole_files(chat)
-    chat = await run_work(size, partial(_apply_passes, chat))
-    origin = origin_at(chat.model.family, call.endpoint)
-    tools = chat.tools
-    items = await _history_items(chat, origin, size)
-    changed = {"input": items, "instructions": chat.instructions or None}
-    request = chat.request.model_copy(update=changed)
+        chat = chat._replace(instructions=instructions)
+    hint = image_hint(call, model)
+    if hint:
+        instructions = f"{chat.instructions}\n\n{hint}" if chat.instructions else hint
+        chat = chat._replace(instructions=instructions)
+
+    # What the host stores of the chat: its messages, its files, its earlier answers.
+    chat = await run_work(size, lambda: _attach_stored(call, stored, chat))
+    file_input = call.config.file_input if model.facts.vision else "off"
+    chat, python = await _with_whole_files(call, tools, file_input, chat)
+    chat, verbosity = await run_work(
+        size, lambda: _restore_answers(call, model, stored, chat)
+    )
+
+    # The fields as if the chat began now, and then as it began, with what has changed.
+    request = _build_fields(call, model, tools, verbosity, chat)
+    repairs = (*learned_repairs(call, model.id), *(stored.repairs if stored else ()))
+    appended = _appended_kinds(call, model.facts, repairs)
+    chat, request, sent = await run_work(
+        size, lambda: _keep_prefix(call, model, stored, appended, request, chat)
+    )
+
+    # The input, and everything together.
+    chat = _place_beginning(call, chat)
+    origin = origin_at(model.family, call.endpoint)
+    items = await _build_history(call, stored, origin, file_input, chat, size)
+    request = request.model_copy(
+        update={
+            "input": items,
+            "instructions": chat.instructions or None,
+            "repairs": repairs,
+        }
+    )
     return PreparedRequest(
         call=call,
         request=with_cache_comparison(call, request, stored),
         origin=origin,
-        limits=_chat_limits(call, chat.model),
+        limits=_chat_limits(call, model),
         toolset=_chat_toolset(call, tools, stored),
         keys=keys,
         stored=stored,
-        sent=chat.sent,
+        sent=sent,
         records=chat.records,
-        reason=f"{chat.reason} {wait_message(request)}".strip(),
+        reason=f"{reason} {wait_message(request)}".strip(),
         notices=(
             tools.notice,
-            image_notice(call, chat.model, tools),
-            chat.memory_note,
+            image_notice(call, model, tools),
+            memory_note,
             svg_notice(chat.parts),
             cut_notice(chat.parts),
-            chat.python.notice,
+            python.notice,
         ),
         cites=any(tool_kind(tool).is_cited for tool in tools.items),
-        python_files=chat.python.files,
+        python_files=python.files,
     )
+
+
+async def _conversation_heading(call: CheckedCall) -> tuple[str, str | None]:
+    """Return the heading after which the host tells of the conversation, if it does.
+
+    With it the prompt of the model in front of it, if that is known
+    (`take_conversation`). The host does so in chats of its page and in channels only;
+    other clients write their own instructions.
+    """
+    heading = THREAD_HEADING if call.caller.is_in_channel else SUMMARY_HEADING
+    tells = call.caller.is_in_channel or call.caller.host_reads
+    first = call.messages[:3]
+    are_messages = all(isinstance(message, dict) for message in first)
+    if not (tells and are_messages and heading in system_text(first)):
+        return "", None
+    model_prompt = await model_system_prompt(
+        call.model_id, call.caller.user_id, call.host.metadata
+    )
+    return heading, model_prompt
+
+
+def _parse_messages(
+    call: CheckedCall, sign: Sign | None, heading: str, model_prompt: str | None
+) -> tuple[_Chat, str]:
+    """Return the chat as the host gives it, and what is said about turns left out."""
+    messages, memory_note = remembered_messages(call.agent, call.messages)
+    instructions, parts = parse_messages(messages, call.valves.IMAGE_DETAIL)
+    summary = ""
+    if heading:
+        instructions, summary = take_conversation(instructions, heading, model_prompt)
+    parts, records = restore_from_details(parts, sign)
+    return _Chat(instructions, parts, records, summary), memory_note
+
+
+def _choose_model(
+    call: CheckedCall, parts: Sequence[ChatPart], stored: StoredChat | None
+) -> tuple[ResolvedModel, str]:
+    """Return the model, and the message that says why it was chosen, if any."""
+    model = call.model
+    reason = research_beginning(model)
+    questions = list(user_messages(parts).values())
+    records = stored.records.values() if stored else ()
+    choice = choose_auto_model(
+        call.model_name,
+        questions[0].item if questions else None,
+        tools=bool(call.host.metadata.get("tool_ids")),
+        earlier={record.origin.family for record in records},
+    )
+    if choice:
+        name, why = choice
+        model = call.resolve(name)
+        reason = f"{model.name} answers: {why}."
+    if call.account:
+        forbidden = call.account.limits.forbidden_tools()
+        wanted = [kind for kind in forbidden if kind in call.config.tool_kinds]
+        note_left_out(call, dict.fromkeys(wanted, "forbidden by limits"))
+        lacks = (*model.facts.lacks, *forbidden)
+        model = model._replace(facts=model.facts._replace(lacks=lacks))
+    return model, reason
+
+
+_LEFT_OUT = "a developer's message in its row was left out"
+
+
+def _attach_stored(call: CheckedCall, stored: StoredChat | None, chat: _Chat) -> _Chat:
+    """Give the parts what the host stores of them."""
+    rows = stored.messages if stored else {}
+    metadata = call.host.metadata
+    given = add_tool_images(chat.parts, rows)
+    parts = attach_stored_messages(given, rows, metadata)
+    parts = mark_old_answers(parts, rows)
+    if len(parts) < len(given):
+        call.warn_once(f"chat {call.caller.chat_id}: {_LEFT_OUT}")
+    parts = without_commands(parts)
+    return chat._replace(parts=attach_files(parts, rows, metadata))
+
+
+async def _with_whole_files(
+    call: CheckedCall, tools: OfferedTools, file_input: str, chat: _Chat
+) -> tuple[_Chat, PythonFiles]:
+    """Choose the files that code gets; leave out what the host retrieved of them.
+
+    The same holds for documents that the model gets whole (`file_input`).
+    """
+    parts = chat.parts
+    python = PythonFiles()
+    whole = set[str]()
+    if file_input != "off":
+        whole = document_ids(parts, file_input)
+    if _code_gets_files(call, tools, parts):
+        user = await user_model(call.caller.user_id)
+        python = await choose_python_files(parts, user)
+        has_row = bool(stored_messages(parts))
+        parts = name_python_files(parts, python.files, at_question_only=has_row)
+        whole.update(file.file_id for file in python.files)
+    parts, instructions = await without_retrieved_text(
+        parts, chat.instructions, call.host.metadata, whole
+    )
+    return chat._replace(parts=parts, instructions=instructions), python
+
+
+def _code_gets_files(
+    call: CheckedCall, tools: OfferedTools, parts: Sequence[ChatPart]
+) -> bool:
+    """Say whether code runs in a container of OpenAI or Azure, and the chat has files."""
+    endpoint = call.endpoint
+    if not endpoint.has_own_services or tools.choice == "none":
+        return False
+    refused_uploads = call.capabilities.refused_uploads
+    if refused_uploads.holds(endpoint.account(), call.caller.user_id):
+        return False
+    if not has_new_container(tools.items):
+        return False
+    return any(user.attachments for user in user_messages(parts).values())
+
+
+def _restore_answers(
+    call: CheckedCall, model: ResolvedModel, stored: StoredChat | None, chat: _Chat
+) -> tuple[_Chat, str]:
+    """Put the stored outputs of earlier answers in the place of their text.
+
+    A wish for the length of this answer is taken out of the question, as a verbosity:
+    it is no part of the prefix.
+    """
+    replaced_id = str(call.host.metadata.get("regeneration_message_id") or "")
+    parts = chat.parts
+    verbosity = ""
+    if model.facts.verbosity:
+        parts, verbosity = take_directive(parts, is_guided=bool(replaced_id))
+    if stored is None:
+        return chat._replace(parts=parts), verbosity
+    outputs = stored_outputs(stored.messages, call.caller.message_id, replaced_id)
+    parts = restore_from_outputs(parts, outputs)
+    records = {**chat.records, **stored.records}
+    compacted: set[str] = set()
+    for record in records.values():
+        if any(is_compaction(item) for item in record.payload):
+            compacted.add(record.message_id)
+    chat = chat._replace(parts=parts, records=records, compacted=compacted)
+    return chat, verbosity
+
+
+def _build_fields(
+    call: CheckedCall,
+    model: ResolvedModel,
+    tools: OfferedTools,
+    verbosity: str,
+    chat: _Chat,
+) -> ResponsesRequest:
+    """Return the request as if the chat began now, without instructions and input.
+
+    A wish for the length of this one answer has priority over the caller's keys.
+    """
+    body = {**research_body(call.body, model), "tool_choice": tools.choice}
+    if call.agent:
+        body = {**agent_defaults(call.agent), **body}
+    if verbosity:
+        body["text"] = {**as_mapping(body.get("text")), "verbosity": verbosity}
+    settings = request_settings(call, tools, model)
+    # The input is built last; here it only counts whether there is any.
+    items: list[Item] = [{}] if chat.parts else []
+    request = build_request(model, "", items, body, settings)
+    effort = other_allowed_effort(call, model.facts, request)
+    if effort:
+        body["reasoning"] = {**as_mapping(body.get("reasoning")), "effort": effort}
+        request = build_request(model, "", items, body, settings)
+    unsent = [tool for tool in tools.items if tool not in (request.tools or ())]
+    reason = "not with the effort minimal"
+    names = [f"the tool {tool_name(tool)}" for tool in unsent]
+    note_left_out(call, dict.fromkeys(names, reason))
+    return request
+
+
+def _appended_kinds(
+    call: CheckedCall, facts: ModelFacts, repairs: Sequence[Repair]
+) -> set[str]:
+    """Return the types of items by which later turns can change a request.
+
+    They are those that its model and server take, and did not refuse.
+    """
+    if not call.endpoint.is_openai:
+        return set()
+    kinds = set[str]()
+    if facts.appends_tools:
+        kinds.add(ADDED_TOOLS)
+    if facts.appends_configuration:
+        kinds.add(CONFIGURATION)
+    return kinds - lowered_kinds(repairs)
+
+
+def _keep_prefix(
+    call: CheckedCall,
+    model: ResolvedModel,
+    stored: StoredChat | None,
+    appended: Set[str],
+    request: ResponsesRequest,
+    chat: _Chat,
+) -> tuple[_Chat, ResponsesRequest, SentContext | None]:
+    """Return the chat and its request as they were sent before, and what is new.
+
+    What is new is what this run sends beside the chat. None: there is no row, or what
+    an earlier run sent holds on.
+    """
+    parts = chat.parts
+    if stored is None or not stored_messages(parts):
+        return chat, request, None
+    message_id = call.caller.message_id
+    sent = dict(stored.sent)
+    new: SentContext | None = None
+    if not call.host.continues:
+        # An earlier run of the same message does not count: a client chooses the ids.
+        sent.pop(message_id, None)
+        new = _sent_now(call, model, appended, request, chat, sent)
+        if new != SentContext():
+            sent[message_id] = new
+
+    # The fields that its model was first asked with, and what later turns changed.
+    items: Mapping[str, Sequence[Item]] = {}
+    turns = model_turns(parts, sent, request.model)
+    if message_id in turns:
+        request, items = append_turns(request, turns, appended)
+
+    told: SentInstructions | None = None
+    if _keeps_instructions(call, model):
+        told = sent_instructions(parts, sent, call.model_id, chat.compacted)
+    if told is None:  # it gets all of its instructions anew
+        prefix = apply_sent_context(parts, sent, {}, items)
+        return chat._replace(parts=prefix), request, new
+    prefix = apply_sent_context(parts, sent, told.changes, items)
+    # A new question has the change in front of it. If an answer is continued, what has
+    # changed since it began is told at its end.
+    change = change_instructions(told, chat.instructions, call.model_id)
+    notice = change_notice(change)
+    if notice:
+        prefix.append(notice)
+    return chat._replace(parts=prefix, instructions=told.first), request, new
+
+
+def _sent_now(
+    call: CheckedCall,
+    model: ResolvedModel,
+    appended: Set[str],
+    request: ResponsesRequest,
+    chat: _Chat,
+    earlier: Mapping[str, SentContext],
+) -> SentContext:
+    """Return what this run sends beside the chat, compared with `earlier` answers."""
+    parts = chat.parts
+    now = SentContext()
+    if _keeps_instructions(call, model):
+        told = sent_instructions(parts, earlier, call.model_id, chat.compacted)
+        now = change_instructions(told, chat.instructions, call.model_id)
+    turn = None
+    if appended:
+        turns = model_turns(parts, earlier, request.model)
+        turn = record_turn(request, [*turns.values()], model.facts.default_effort)
+    injected = find_injected_context(parts)
+    if injected:
+        injected = drop_repeated_context(injected, parts, earlier, chat.compacted)
+    return now._replace(injected=injected, turn=turn)
+
+
+def _keeps_instructions(call: CheckedCall, model: ResolvedModel) -> bool:
+    """Say whether instructions stay as first given (`stable_instructions`)."""
+    mode = call.config.expert.stable_instructions
+    if mode == "auto":
+        return model.facts.appends_tools
+    return mode == "on"
+
+
+def _place_beginning(call: CheckedCall, chat: _Chat) -> _Chat:
+    """Let the chat begin with its instructions and with what was before it.
+
+    Instructions in the input are for servers that take a developer's message there.
+    """
+    beginning: list[ChatPart] = []
+    instructions = chat.instructions
+    if instructions and call.endpoint.is_openai:
+        beginning.append(UserMessage(text_message("developer", instructions)))
+        instructions = ""
+    if call.agent:
+        beginning += agent_memories(call.agent)
+    if chat.summary:
+        beginning.append(UserMessage(text_message("user", chat.summary)))
+    return chat._replace(instructions=instructions, parts=[*beginning, *chat.parts])
+
+
+async def _build_history(
+    call: CheckedCall,
+    stored: StoredChat | None,
+    origin: Origin,
+    file_input: str,
+    chat: _Chat,
+    size: int,
+) -> list[Item]:
+    """Return the input of a chat, with its files.
+
+    `size` is that of the chat without its images (`run_work`).
+    """
+    valves = call.valves
+    user_id = call.caller.user_id
+    size += sum(image_length(part) for part in chat.parts) // 1024
+    parts = await run_work(size, lambda: resolve_images(chat.parts, scale_image))
+    has_attachments = any(
+        part.attachments for part in parts if isinstance(part, UserMessage)
+    )
+    if file_input != "off" and has_attachments:
+        parts = await add_documents(parts, await user_model(user_id), file_input)
+    records = await load_stored_images(chat.records, parts, user_id)
+
+    def build_items() -> list[Item]:
+        items = build_input(
+            parts,
+            records,
+            reader=origin if valves.remembers_reasoning() else None,
+            with_tools=valves.PERSIST_TOOL_RESULTS,
+            repairs=stored.repairs if stored else (),
+        )
+        # Open WebUI knows no limit for the outputs of the calls that it makes.
+        most = valves.TOOL_OUTPUT_CHARACTERS
+        for index, item in enumerate(items):
+            if call.caller.host_reads and is_call_output(item):
+                output = cap_output(item["output"], most, NOTE_CHARACTERS)
+                items[index] = {**item, "output": output}
+        return fit_input(items)
+
+    return await run_work(size, build_items)
+
+
+_LONGEST_TAG = 100
+"""People choose the tags, and each piece of an answer is compared with all their
+beginnings."""
 
 
 def _chat_limits(call: CheckedCall, model: ResolvedModel) -> Limits:
@@ -29753,87 +30160,10 @@ def _chat_limits(call: CheckedCall, model: ResolvedModel) -> Limits:
     match value_at(call.host.metadata, "params", "reasoning_tags"):
         case False:
             return limits._replace(thought_tags=())
-        case [str() as start, str() as end] if _are_tags(start, end):
-            return limits._replace(thought_tags=((start, end),))
+        case [str() as start, str() as end] if start.strip() and end.strip():
+            if max(len(start), len(end)) <= _LONGEST_TAG:
+                return limits._replace(thought_tags=((start, end),))
     return limits
-
-
-_LONGEST_TAG = 100
-
-
-def _are_tags(start: str, end: str) -> bool:
-    """Say whether two texts can be tags: people choose them, and each piece of an
-    answer is compared with all their beginnings."""
-    is_short = max(len(start), len(end)) <= _LONGEST_TAG
-    return is_short and bool(start.strip() and end.strip())
-
-
-def _read_messages(
-    call: CheckedCall,
-    sign: Sign | None,
-    stored: StoredChat | None,
-    conversation: tuple[str, str | None],
-) -> _Chat:
-    """Return the chat as the host gives it, with its model and its tools.
-
-    `conversation` is the heading after which the host tells of it in the system prompt,
-    if any, and the prompt of the model in front (`take_conversation`).
-    """
-    messages, memory_note = remembered_messages(call.agent, call.messages)
-    system_prompt, parts = parse_messages(messages, call.valves.IMAGE_DETAIL)
-    instructions = system_prompt
-    summary = ""
-    heading, model_prompt = conversation
-    if heading:
-        instructions, summary = take_conversation(system_prompt, heading, model_prompt)
-    parts, records = restore_from_details(parts, sign)
-    model, reason = _choose_model(call, parts, stored)
-    if call.account:
-        forbidden = call.account.limits.forbidden_tools()
-        wanted = [kind for kind in forbidden if kind in call.config.tool_kinds]
-        note_left_out(call, dict.fromkeys(wanted, "forbidden by limits"))
-        lacks = (*model.facts.lacks, *forbidden)
-        model = model._replace(facts=model.facts._replace(lacks=lacks))
-    tools = offered_tools(call, model)
-    if call.agent:
-        check_agent_model(call.agent, model)
-        instructions = agent_instructions(
-            call.agent, model, instructions, tools, call.host
-        )
-    chat = _Chat(
-        call=call,
-        model=model,
-        stored=stored,
-        instructions=instructions,
-        parts=parts,
-        records=records,
-        tools=tools,
-        reason=reason,
-        summary=summary,
-        memory_note=memory_note,
-    )
-    return _attach_stored(chat)
-
-
-def _conversation_heading(call: CheckedCall) -> str:
-    """Return the heading after which the host tells of the conversation, if it does.
-
-    It does so in chats of its page and in channels only; other clients write their own
-    instructions.
-    """
-    heading = THREAD_HEADING if call.caller.is_in_channel else SUMMARY_HEADING
-    tells = call.caller.is_in_channel or call.caller.host_reads
-    are_messages = all(isinstance(message, dict) for message in call.messages[:3])
-    if tells and are_messages and heading in system_text(call.messages[:3]):
-        return heading
-    return ""
-
-
-def _apply_passes(chat: _Chat) -> _Chat:
-    """Return a chat whose messages have their files, after all passes over it."""
-    for change in _PASSES:
-        chat = change(chat)
-    return chat
 
 
 def _chat_toolset(
@@ -29859,294 +30189,6 @@ def _chat_toolset(
         if kind in ("function_call", "function_call_output"):
             before = kind
     return toolset._replace(earlier=EarlierSpending(rounds, calls))
-
-
-def _choose_model(
-    call: CheckedCall, parts: Sequence[ChatPart], stored: StoredChat | None
-) -> tuple[ResolvedModel, str]:
-    """Return the model, and the message that says why it was chosen, if any."""
-    questions = list(user_messages(parts).values())
-    first_item = questions[0].item if questions else None
-    records = stored.records.values() if stored else ()
-    choice = choose_auto_model(
-        call.model_name,
-        first_item,
-        tools=bool(call.host.metadata.get("tool_ids")),
-        earlier={record.origin.family for record in records},
-    )
-    if choice is None:
-        return call.model, research_beginning(call.model)
-    name, reason = choice
-    model = call.resolve(name)
-    return model, f"{model.name} answers: {reason}."
-
-
-_LEFT_OUT = "a developer's message in its row was left out"
-
-
-def _attach_stored(chat: _Chat) -> _Chat:
-    """Give the parts what the host stores of them."""
-    rows = chat.stored.messages if chat.stored else {}
-    call = chat.call
-    metadata = call.host.metadata
-    given = add_tool_images(chat.parts, rows)
-    parts = attach_stored_messages(given, rows, metadata)
-    parts = mark_old_answers(parts, rows)
-    if len(parts) < len(given):
-        call.warn_once(f"chat {call.caller.chat_id}: {_LEFT_OUT}")
-    parts = without_commands(parts)
-    return chat._replace(parts=attach_files(parts, rows, metadata))
-
-
-async def _with_whole_files(chat: _Chat) -> _Chat:
-    """Choose the files that code gets; leave out what the host retrieved of them.
-
-    The same holds for documents that the model gets whole.
-    """
-    call = chat.call
-    whole = set[str]()
-    if _sends_documents(chat):
-        whole = document_ids(chat.parts, call.config.file_input)
-    if _code_gets_files(chat):
-        user = await user_model(call.caller.user_id)
-        python = await choose_python_files(chat.parts, user)
-        has_row = bool(stored_messages(chat.parts))
-        parts = name_python_files(chat.parts, python.files, at_question_only=has_row)
-        chat = chat._replace(parts=parts, python=python)
-        whole.update(file.file_id for file in python.files)
-    parts, instructions = await without_retrieved_text(
-        chat.parts, chat.instructions, call.host.metadata, whole
-    )
-    return chat._replace(parts=parts, instructions=instructions)
-
-
-def _sends_documents(chat: _Chat) -> bool:
-    """Say whether the model gets documents whole, if the chat has any."""
-    return chat.call.config.file_input != "off" and chat.model.facts.vision
-
-
-def _code_gets_files(chat: _Chat) -> bool:
-    """Say whether code runs in a container of OpenAI or Azure, and the chat has files."""
-    endpoint = chat.call.endpoint
-    if not endpoint.has_own_services or chat.tools.choice == "none":
-        return False
-    refused_uploads = chat.call.capabilities.refused_uploads
-    if refused_uploads.holds(endpoint.account(), chat.call.caller.user_id):
-        return False
-    if not has_new_container(chat.tools.items):
-        return False
-    return any(user.attachments for user in user_messages(chat.parts).values())
-
-
-def _take_directive(chat: _Chat) -> _Chat:
-    """Take a wish for the length of this answer out of the question."""
-    if not chat.model.facts.verbosity:
-        return chat
-    is_guided = bool(chat.replaced_id)
-    parts, verbosity = take_directive(chat.parts, is_guided=is_guided)
-    return chat._replace(parts=parts, verbosity=verbosity)
-
-
-def _restore_outputs(chat: _Chat) -> _Chat:
-    """Put the stored outputs of earlier answers in the place of their text."""
-    stored = chat.stored
-    if stored is None:
-        return chat
-    message_id = chat.call.caller.message_id
-    outputs = stored_outputs(stored.messages, message_id, chat.replaced_id)
-    parts = restore_from_outputs(chat.parts, outputs)
-    return chat._replace(parts=parts, records={**chat.records, **stored.records})
-
-
-def _build_flat(chat: _Chat) -> _Chat:
-    """Build the request as if the chat began now, without its input."""
-    settings = request_settings(chat.call, chat.tools, chat.model)
-    # The input follows in a later pass; here it only counts whether there is any.
-    items: list[Item] = [{} for _ in chat.parts]
-    body = _body(chat)
-    stored = chat.stored.repairs if chat.stored else ()
-    request = build_request(chat.model, "", items, body, settings)
-    effort = other_allowed_effort(chat.call, chat.model.facts, request)
-    if effort:
-        body["reasoning"] = {**as_mapping(body.get("reasoning")), "effort": effort}
-        request = build_request(chat.model, "", items, body, settings)
-    unsent = [tool for tool in chat.tools.items if tool not in (request.tools or ())]
-    reason = "not with the effort minimal"
-    names = [f"the tool {tool_name(tool)}" for tool in unsent]
-    note_left_out(chat.call, dict.fromkeys(names, reason))
-    repairs = (*learned_repairs(chat.call, request.model), *stored)
-    return chat._replace(request=request.model_copy(update={"repairs": repairs}))
-
-
-def _restore_prefix(chat: _Chat) -> _Chat:
-    """Keep the instructions and the chat as they were sent before.
-
-    What is sent for the first time stands in `sent`.
-    """
-    call = chat.call
-    parts = chat.parts
-    if chat.stored is None or not stored_messages(parts):
-        return chat
-    sent = dict(chat.stored.sent)
-    if not call.host.continues:
-        # An earlier run of the same message does not count: a client chooses the ids.
-        sent.pop(call.caller.message_id, None)
-        sent_now = _sent_now(chat, sent)
-        chat = chat._replace(sent=sent_now)
-        if sent_now != SentContext():
-            sent[call.caller.message_id] = sent_now
-    request, items = _with_turns(chat, sent)
-    earlier = _sent_instructions(chat, sent)
-    if earlier is None:
-        prefix = apply_sent_context(parts, sent, {}, items)
-        return chat._replace(parts=prefix, request=request)
-    prefix = apply_sent_context(parts, sent, earlier.changes, items)
-    # A new question has the change in front of it. If an answer is continued, what has
-    # changed since it began is told at its end.
-    change = change_instructions(earlier, chat.instructions, call.model_id)
-    notice = change_notice(change)
-    if notice:
-        prefix.append(notice)
-    return chat._replace(parts=prefix, request=request, instructions=earlier.first)
-
-
-def _sent_now(chat: _Chat, earlier: Mapping[str, SentContext]) -> SentContext:
-    """Return what this run sends beside the chat, compared with earlier answers."""
-    facts = chat.model.facts
-    sent = SentContext()
-    if chat.is_stable:
-        known = _sent_instructions(chat, earlier)
-        sent = change_instructions(known, chat.instructions, chat.call.model_id)
-    turn = None
-    if _appended_kinds(chat):
-        turns = model_turns(chat.parts, earlier, chat.request.model)
-        turn = record_turn(chat.request, [*turns.values()], facts.default_effort)
-    injected = find_injected_context(chat.parts)
-    if injected:
-        compacted = chat.find_compacted()
-        injected = drop_repeated_context(injected, chat.parts, earlier, compacted)
-    return sent._replace(injected=injected, turn=turn)
-
-
-def _sent_instructions(
-    chat: _Chat, sent: Mapping[str, SentContext]
-) -> SentInstructions | None:
-    """Return what the chat has told its model; None where it gets all of it anew."""
-    if not chat.is_stable:
-        return None
-    return sent_instructions(
-        chat.parts, sent, chat.call.model_id, chat.find_compacted()
-    )
-
-
-def _with_turns(
-    chat: _Chat, sent: Mapping[str, SentContext]
-) -> tuple[ResponsesRequest, Mapping[str, Sequence[Item]]]:
-    """Return the request as its model's first turn had it, and what later ones added."""
-    turns = model_turns(chat.parts, sent, chat.request.model)
-    if chat.call.caller.message_id not in turns:
-        return chat.request, {}
-    return append_turns(chat.request, turns, _appended_kinds(chat))
-
-
-def _appended_kinds(chat: _Chat) -> set[str]:
-    """Return the types of items by which later turns can change a request.
-
-    They are those that its model and server take, and did not refuse.
-    """
-    if not chat.call.endpoint.is_openai:
-        return set()
-    facts = chat.model.facts
-    kinds = set[str]()
-    if facts.appends_tools:
-        kinds.add(ADDED_TOOLS)
-    if facts.appends_configuration:
-        kinds.add(CONFIGURATION)
-    return kinds - lowered_kinds(chat.request.repairs)
-
-
-def _place_memories(chat: _Chat) -> _Chat:
-    """Let the chat begin with what an agent remembers from before it."""
-    agent = chat.call.agent
-    if agent is None:
-        return chat
-    return chat._replace(parts=[*agent_memories(agent), *chat.parts])
-
-
-def _place_summary(chat: _Chat) -> _Chat:
-    """Let the chat begin with what the host tells of the conversation before it."""
-    if not chat.summary:
-        return chat
-    first = UserMessage(text_message("user", chat.summary))
-    return chat._replace(parts=[first, *chat.parts])
-
-
-def _place_instructions(chat: _Chat) -> _Chat:
-    """Let the input begin with the instructions, where a server takes that."""
-    if not chat.instructions or not chat.call.endpoint.is_openai:
-        return chat
-    first = UserMessage(text_message("developer", chat.instructions))
-    return chat._replace(parts=[first, *chat.parts], instructions="")
-
-
-_PASSES = (
-    _take_directive,
-    _restore_outputs,
-    _build_flat,
-    _restore_prefix,
-    _place_summary,
-    _place_memories,
-    _place_instructions,
-)
-"""What is done to a parsed chat, in this order; directives are no part of a prefix."""
-
-
-async def _history_items(chat: _Chat, origin: Origin, size: int) -> list[Item]:
-    """Return the input of a chat's history, with its files.
-
-    `size` is that of the chat without its images (`run_work`).
-    """
-    valves = chat.call.valves
-    user_id = chat.call.caller.user_id
-    size += sum(image_length(part) for part in chat.parts) // 1024
-    parts = await run_work(size, partial(resolve_images, chat.parts, scale_image))
-    has_attachments = any(
-        part.attachments for part in parts if isinstance(part, UserMessage)
-    )
-    if _sends_documents(chat) and has_attachments:
-        user = await user_model(user_id)
-        parts = await add_documents(parts, user, chat.call.config.file_input)
-    records = await load_stored_images(chat.records, parts, user_id)
-
-    def build_items() -> list[Item]:
-        items = build_input(
-            parts,
-            records,
-            reader=origin if valves.remembers_reasoning() else None,
-            with_tools=valves.PERSIST_TOOL_RESULTS,
-            repairs=chat.stored.repairs if chat.stored else (),
-        )
-        return fit_input([capped(item) for item in items])
-
-    def capped(item: Item) -> Item:
-        """Return an item; Open WebUI knows no limit for the calls that it makes."""
-        if not (chat.call.caller.host_reads and is_call_output(item)):
-            return item
-        most = valves.TOOL_OUTPUT_CHARACTERS
-        return {**item, "output": cap_output(item["output"], most, NOTE_CHARACTERS)}
-
-    return await run_work(size, build_items)
-
-
-def _body(chat: _Chat) -> dict[str, Any]:
-    """Return the caller's keys; a wish for this one answer has priority over them."""
-    given = research_body(chat.call.body, chat.model)
-    body = {**given, "tool_choice": chat.tools.choice}
-    if chat.call.agent:
-        body = {**agent_defaults(chat.call.agent), **body}
-    if chat.verbosity:
-        body["text"] = {**as_mapping(body.get("text")), "verbosity": chat.verbosity}
-    return body
 
 
 # --------------------------------------------------------------------------------------
@@ -30219,7 +30261,7 @@ def asked_model(call: CheckedCall) -> ResolvedModel:
 async def _without_unchosen_limit(
     call: CheckedCall, models: Collection[str]
 ) -> dict[str, Any]:
-    """Return the body without a limit of tokens that nobody chose.
+    """Return the body without a limit of tokens that no one chose.
 
     `models` are those that an administrator chose for the task.
     """
@@ -30408,7 +30450,7 @@ _CHARACTERS_OF_A_TOKEN = 4
 
 
 def _usage_note(prepared: PreparedRequest, ended: RunDone) -> str:
-    """Return the note that tools explain many input tokens of a chat's first answer.
+    """Return the message that tools explain many input tokens of a chat's first answer.
 
     Only administrators can do something about it, and read it once in a chat.
     """
@@ -30436,7 +30478,7 @@ def _usage_note(prepared: PreparedRequest, ended: RunDone) -> str:
 def _missing_features(prepared: PreparedRequest) -> tuple[list[str], list[str]]:
     """Return what the caller or the user chose and is not sent, and errors in it.
 
-    A task has other parameters than an answer, which nobody chose.
+    A task has other parameters than an answer, which no one chose.
     """
     call = prepared.call
     config = call.config
@@ -30687,7 +30729,7 @@ def _code_notice(call: CheckedCall) -> str:
 def _valve_complaints(call: CheckedCall) -> list[str]:
     """Log errors in valves; return those that leave something out, the worst last.
 
-    Administrators see them at every answer, nobody else does. An unreadable rule for
+    Administrators see them at every answer, no one else does. An unreadable rule for
     approvals is the worst; `Config.problems` begins with it.
     """
     complaints = (*call.config.problems, *call.config.remote.complaints)
@@ -30727,7 +30769,7 @@ def _is_first_notice(call: CheckedCall, notice: str) -> bool:
 def refusal_notice(call: CheckedCall) -> str:
     """Return the notice about a user's own settings without effect, once each.
 
-    It stands above the last line of the answer, which tells more.
+    It is above the last line of the answer, which tells more.
     """
     if call.caller.task:
         return ""
@@ -30772,7 +30814,7 @@ def _retirement(prepared: PreparedRequest) -> str:
 
 
 async def notices_of(prepared: PreparedRequest) -> list[str]:
-    """Return the notices to show behind the answer's last line; tasks have none.
+    """Return the notices to show after the answer's last line; tasks have none.
 
     The page shows only the last one, so the most serious one comes last.
     """
@@ -30907,7 +30949,7 @@ class WaitingLines:
     """Shows on the page what it waits for, and that the wait is over.
 
     `_since` is when the wait for the server began, and `_due` the seconds of silence
-    after which the next line is shown. `_is_shown` says whether a line stands there
+    after which the next line is shown. `_is_shown` says whether a line is shown
     that the next event ends, `_has_responded` whether one was ended, and
     `_has_stored_line` whether the host stored one.
     """
@@ -31576,7 +31618,7 @@ class OutputWriter:
     ) -> StoredRecord:
         """Return the item that holds `records`, the repairs, and once what was sent.
 
-        `index` is that of the output item in front of which it stands; None means the
+        `index` is that of the output item that follows it; None means the
         end of the answer.
         """
         value = write_records(records, self._answer.keys.sign, self._repairs)
@@ -31620,7 +31662,7 @@ class AnswerRecords:
     async def take(self, event: CitedEvent) -> list[AnswerEvent]:
         """Return what is shown for an event: the event too, but for the run's end.
 
-        Records follow the text that they belong to: nobody waits for them. At the end
+        Records follow the text that they belong to: no one waits for them. At the end
         of the run all of them are stored, as far as the host allows it.
         """
         shown = list[AnswerEvent]()
@@ -31697,7 +31739,7 @@ class ArtifactStore:
         """Store the files of an item; return what to show with it.
 
         Plain clients get images inside the answer, not on a card, and cited files only
-        in a stream, where their addresses stand below the text.
+        in a stream, where their addresses are below the text.
         """
         caller = self._call.caller
         host_reads = caller.host_reads
@@ -31793,7 +31835,7 @@ class ArtifactStore:
         """Return the entry of a stored file; None if nothing is stored.
 
         The same content is stored once in a run. It belongs to the person who asked: if
-        the host names nobody, or somebody whom it no longer knows, there is no owner.
+        the host names no one, or somebody whom it no longer knows, there is no owner.
         """
         digest = (await asyncio.to_thread(hashlib.sha256, content)).hexdigest()
         if digest in self._entries:
@@ -31851,9 +31893,9 @@ async def answer_events(
     """Run a request and yield its events.
 
     For Open WebUI they have the shown texts, with their markers and records; other
-    clients get the model's texts. What a marker names is stored beside the text, and at
-    the latest before the end. Repairs are remembered when it is known that they helped;
-    their reason is for the log alone.
+    clients get the model's texts. What a marker names is stored next to the text,
+    and at the latest before the end. Repairs are remembered when it is known that
+    they helped; their reason is for the log alone.
     """
     check_limits(prepared)
     uploads = ChatUploads(prepared, connections)
@@ -31924,7 +31966,7 @@ class _Answer:
         call = prepared.call
         self._prepared = prepared
         self._trials = RunTrials()
-        # Nobody reads the stream while a file is fetched, so a fetch takes no longer
+        # No one reads the stream while a file is fetched, so a fetch takes no longer
         # than half of the silence that the stream may have.
         longest = prepared.limits.timeouts.idle / 2
         fetch_timeouts = Timeouts(first_event=longest, total=longest)
@@ -32498,7 +32540,7 @@ _TASKS_ABOUT_ANSWERS = frozenset(
 def command_task_text(call: CheckedCall) -> str | None:
     """Return what answers a task about the answer to a command; None for other tasks.
 
-    Nobody pays for the title of a `/check` or `/usage`. Without a text the host takes
+    No one pays for the title of a `/check` or `/usage`. Without a text the host takes
     the command as the title, and leaves out tags and follow-ups. The chat itself is in
     the host's `task_body`; the task's prompt quotes it, but anybody can write a quote.
     """
@@ -32539,7 +32581,7 @@ def read_command(messages: Sequence[object]) -> str:
 
     A command is in lower case, because telephones begin with a capital letter.
     """
-    # Nobody has checked the messages yet: one may be anything.
+    # The messages are not checked yet: one may be anything.
     last = as_mapping(messages[-1]) if messages else {}
     if last.get("role") != "user":
         return ""

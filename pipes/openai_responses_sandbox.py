@@ -126,7 +126,7 @@ def _levels(value: object) -> Iterator[list[Any]]:
 
 def json_weight(text: str | bytes | bytearray) -> int:
     """Return about how many bytes a JSON text takes once it is parsed."""
-    # A value stands behind a comma, or is the first behind an opening.
+    # A value comes after a comma, or is the first after an opening.
     return len(text) + _VALUE_BYTES * _count_marks(text, "[{,")
 
 
@@ -269,7 +269,7 @@ def as_mapping(value: object) -> JsonObject:
 
 
 def value_at(value: object, *keys: str) -> Any:
-    """Return what stands in objects in each other; None where one is missing."""
+    """Return a value inside nested objects; None where one of them is missing."""
     for key in keys:
         value = as_mapping(value).get(key)
     return value
@@ -302,7 +302,7 @@ def as_text(value: object) -> str:
 #  ├─ AnswerTooLarge         an answer that is not read on
 #  └─ MalformedEvent         one event of a stream that cannot be read
 #
-# `str(error)` is our own sentence for a person, without body, header or key. What an
+# `str(error)` is our own message for a person, without body, header or key. What an
 # administrator has to look at is in `fault`, for a shell to say with its own names.
 # --------------------------------------------------------------------------------------
 
@@ -451,7 +451,7 @@ class InvalidSetting(InvalidRequest):
     """A field of the endpoint has a value that cannot be used."""
 
     def __init__(self, name: SettingName, reason: str) -> None:
-        """Keep the name of the field; `reason` is a sentence that does not name it."""
+        """Keep the name of the field; `reason` is a message that does not name it."""
         super().__init__(reason, SettingFault((name,), "certain"))
 
 
@@ -507,7 +507,7 @@ class AnswerTooLarge(ResponsesError):
     is_final = True
 
     def __init__(self) -> None:
-        """Use one sentence for all parts."""
+        """Use one message for all parts."""
         super().__init__("The model's server sent more data than is accepted.")
 
 
@@ -612,7 +612,7 @@ def _error_fields(wire: object) -> JsonObject:
     # FastAPI, and so vLLM, lists what does not fit its types.
     if isinstance(fields.get("detail"), list):
         return _read_detail(fields["detail"])
-    if isinstance(fields.get("error"), str):  # xAI: the code stands beside the words
+    if isinstance(fields.get("error"), str):  # xAI: the code is next to the words
         return {**fields, "message": fields["error"]}
     return fields
 
@@ -1044,7 +1044,7 @@ class ChildProcess:
     def _wait(self, loop: asyncio.AbstractEventLoop) -> None:
         """Wait in a thread until the process has ended."""
         self._process.wait()
-        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+        with suppress(RuntimeError):  # the loop is closed: no one waits any more
             loop.call_soon_threadsafe(self._ended.set)
 
     async def _open_reader(self, pipe: IO[bytes]) -> StreamReader:
@@ -1196,11 +1196,11 @@ class SandboxBackend(Protocol):
 # variables, because the code could read them. A server that runs as root starts the run
 # as user nobody, because the kernel does not limit the number of root's processes. The
 # first process inside is identified by an open folder in `/proc`: unlike a process id, it
-# is never reused. The server's interpreter may lie in a home folder that nobody else can
-# read; then the system's is used.
+# is never reused. The server's interpreter may lie in a home folder that no other user
+# can read; then the system's is used.
 #
-# A filter refuses system calls in the gaps of namespaces: what holds memory that nobody
-# can count, belongs to no namespace, or acts on the whole host. What is left is counted:
+# A filter refuses system calls in the gaps of namespaces: what holds memory that cannot
+# be counted, belongs to no namespace, or acts on the whole host. What is left is counted:
 # the memory of processes, the files, and what the kernel keeps for sockets, pipes, locks
 # and mappings.
 # --------------------------------------------------------------------------------------
@@ -1374,7 +1374,7 @@ def _read_open_files(folder: str, buffers: set[str]) -> int:
 
 
 def _estimate_inode_memory(path: str) -> int:
-    """Return about how many bytes the files of a file system hold beside their content."""
+    """Return about how many bytes files need in addition to their content."""
     with suppress(FileNotFoundError):
         filesystem = os.statvfs(path)
         return (filesystem.f_files - filesystem.f_ffree) * _INODE_BYTES
@@ -1561,7 +1561,7 @@ def _open_seccomp_filter(machine: str) -> Iterator[int]:
 
 
 _REFUSED_CALLS = {
-    # Memory that nobody can count.
+    # Memory that cannot be counted.
     "shmget": (29, 194),
     "socket": (41, 198),  # a listener's queue of clients that have closed theirs
     "sendmsg": (46, 211),  # open files on their way
@@ -3238,7 +3238,7 @@ def _read_result_value(result: object) -> object:
 
 
 def _list_notes(answer: Mapping[str, Any], limits: SandboxLimits) -> Iterator[str]:
-    """Yield a sentence for each unexpected event."""
+    """Yield a message for each unexpected event."""
     stopped = answer.get("stopped")
     if stopped:
         yield _STOP_SENTENCES.get(str(stopped), "The code was stopped.").format(limits)
@@ -3987,10 +3987,10 @@ class SandboxValves(BaseModel):
 #
 # Open WebUI loads a tool anew whenever its text changes, and in each of its workers. So
 # nothing about a workspace is kept in memory: `<folder>/<user>/<chat>/archive.<start>` is
-# the packed workspace, which begins at the byte `start` of that file, and `received` names
-# the attached files that were put into it. Names of users and chats are hashed, so
-# nobody's id becomes a path. Whoever uses a workspace holds a lock on its folder, which
-# the kernel releases however the process ends.
+# the packed workspace, which begins at the byte `start` of that file, and `received`
+# names the attached files that were put into it. Names of users and chats are hashed, so
+# no id of theirs becomes a path. Whoever uses a workspace holds a lock on its folder,
+# which the kernel releases however the process ends.
 #
 # A run works in a folder of its own next to the archive, where the files that it returns
 # stay until `discard_files`.
