@@ -4,7 +4,7 @@ python scripts/golden.py --write DIR       writes the outcome of every case
 python scripts/golden.py --compare DIR     prints what differs from it; exit 1 if so
 
 Each case is a chat of two turns or more with the built pipe, in the stand-in of Open
-WebUI, or with the built pipeline: all transcripts of tests/streams, and chats with the
+WebUI, or with the built pipeline: all transcripts of testkit/streams, and chats with the
 simulator. An outcome has the requests that arrive at the server, everything that is
 yielded or returned, and what the chat stores. `--pipe` and `--pipeline` name the built
 files of another revision.
@@ -17,14 +17,14 @@ import time
 from pathlib import Path
 
 # Run as a file, Python looks for modules in this file's folder alone.
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "testkit"))
 
 from golden_run.built_files import BUILT_PIPE, BUILT_PIPELINE, ROOT
 from golden_run.comparison import SHOWN_DIFFERENCES, SHOWN_LINES, find_differences
 from golden_run.running import GoldenRun
 from hosts.servers.functions import run_host_functions
 
-STREAMS = ROOT / "tests/streams"
+STREAMS = ROOT / "testkit/streams"
 
 
 def main() -> int:

@@ -26,7 +26,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / folder) for folder in ("pipes", "tests", "scripts")]
+sys.path[:0] = [str(ROOT / folder) for folder in ("pipes", "testkit", "scripts")]
 
 from recorded.explained import split_explained  # noqa: E402 - the path first
 from recorded.pipe_replay import replay_through_pipe  # noqa: E402

@@ -76,7 +76,7 @@ def become(script: str, options: list[str]) -> None:
     python = str(interpreter_of(script).python)
     command = [python, str(ROOT / "scripts" / script), *options]
     environment = os.environ | {
-        "PYTHONPATH": str(ROOT / "tests"),
+        "PYTHONPATH": str(ROOT / "testkit"),
         "PYTHONUNBUFFERED": "1",  # what is printed is seen at once
     }
     os.execve(python, command, environment)

@@ -26,7 +26,7 @@ from types import ModuleType
 from typing import Any
 
 # Run as a file, Python looks for modules in this file's folder alone.
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "testkit"))
 
 from disturbed.kinds import KINDS, Kind
 from disturbed.server import SOUND, DisturbedServer, Exchange, is_foreign

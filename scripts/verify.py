@@ -19,7 +19,7 @@ from needs import MARKS
 from progress import Progress
 
 ROOT = Path(__file__).resolve().parent.parent
-SOURCES = ("pipes", "pipelines", "scripts", "tests")
+SOURCES = ("pipes", "pipelines", "scripts", "testkit", "tests")
 PARALLEL = ("-n", "2", "--dist", "loadfile")  # each worker has a server of its own
 HOST_BENCHES = ("inside.py", "first.py", "cost.py")
 """They start an Open WebUI: tests/hosts/test_bench_inside.py runs them."""

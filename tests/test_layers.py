@@ -17,7 +17,7 @@ from owui_manifold.call.valves import UserValves
 from owui_manifold.call.valves import Valves as PipeValves
 
 ROOT = Path(__file__).resolve().parents[1]
-FOLDERS = ("pipes", "pipelines", "scripts")
+FOLDERS = ("pipes", "pipelines", "testkit")
 
 API = {
     "openai_responses",
@@ -168,7 +168,7 @@ def sources(root: Path) -> list[Source]:
         for folder in FOLDERS
         for path in sorted((root / folder).glob("*/**/*.py"))
         if path.stem != "__init__"
-        and (folder != "scripts" or "simulator" in path.parts)
+        and (folder != "testkit" or "simulator" in path.parts)
     ]
 
 
@@ -405,3 +405,12 @@ def test_broken_layers_are_found(case: str, tmp_path: Path) -> None:
     (source,) = sources(tmp_path)
 
     assert [broken for rule in RULES for broken in rule(source)] == [complaint]
+
+
+def test_scripts_and_tests_share_the_testkit_alone() -> None:
+    """It knows neither; of the scripts it uses what makes the files of a release."""
+    beside = {path.stem for path in (ROOT / "scripts").iterdir()} - {"releasing"}
+    for path in sorted((ROOT / "testkit").rglob("*.py")):
+        tree = ast.parse(path.read_text("utf-8"))
+        tops = {name.partition(".")[0] for name in imported(tree)}
+        assert not tops & beside, path

@@ -37,7 +37,7 @@ def test_a_command_starts(command: str) -> None:
 
     done = subprocess.run(
         [sys.executable, ROOT / "scripts" / program, argument],
-        env={**os.environ, "PYTHONPATH": str(ROOT / "tests")},
+        env={**os.environ, "PYTHONPATH": str(ROOT / "testkit")},
         capture_output=True,
         text=True,
         check=False,

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 # Run as a file, Python looks for modules in this file's folder alone.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "testkit"))
 
 from bench.crowd import Crowd, Kind, ask_crowd
 from bench.host import (

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 # Run as a file, Python looks for modules in this file's folder alone.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "pipes"))
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "testkit"))
 
 from bench.host import MODEL, Address, goal_line, parse_options, table
 from bench.inside import NAMES, NATIVE, PIPE, SUMMARY, both_connections

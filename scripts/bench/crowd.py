@@ -24,7 +24,7 @@ from statistics import median
 
 # Run as a file, Python looks for modules in this file's folder alone.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "testkit"))
 
 from bench.first import has_text_or_end
 from bench.health import Gap, watched_health

@@ -27,7 +27,7 @@ from typing import NamedTuple
 
 # Run as a file, Python looks for modules in this file's folder alone.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "testkit"))
 
 from bench.host import goal_line, parse_options, run_simulator, table
 from bench.inside import NATIVE, PIPE, SUMMARY, both_connections

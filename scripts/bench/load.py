@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 # Run as a file, Python looks for modules in this file's folder alone.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "testkit"))
 
 from bench.host import BUILT, ROOT, goal_line, packed_pipe, parse_options, table
 

@@ -30,7 +30,7 @@ from typing import Literal, NamedTuple
 
 # Run as a file, Python looks for modules in this file's folder alone.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "testkit"))
 
 from bench.host import Address, goal_line, packed_pipe, parse_options, table
 from bench.inside import NATIVE, native_connection

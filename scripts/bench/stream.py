@@ -26,6 +26,7 @@ from openai import AsyncOpenAI
 
 # Run as a file, Python looks for modules in this file's folder alone.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "testkit"))
 
 from bench.host import (
     MODEL,

@@ -18,9 +18,8 @@ from test_layers import HOST_MODULE, HOST_NAME_MODULES
 
 pytestmark = pytest.mark.host
 
-HERE = Path(__file__).resolve().parent
-PIPES = HERE.parents[1] / "pipes"
-PROBE = HERE / "plugins/contract_probe.py"
+PIPES = Path(__file__).resolve().parents[2] / "pipes"
+PROBE = PIPES.parent / "testkit/hosts/plugins/contract_probe.py"
 
 # A value: its type. A callable: the arguments the pipe gives, `async` if it awaits.
 PROMISED = {

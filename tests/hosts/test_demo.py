@@ -26,7 +26,7 @@ async def run_demo(*options: str, **variables: str) -> tuple[int, str]:
         host_python(),
         ROOT / "scripts/demo.py",
         *options,
-        env={**clean, "PYTHONPATH": str(ROOT / "tests"), **variables},
+        env={**clean, "PYTHONPATH": str(ROOT / "testkit"), **variables},
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
     )

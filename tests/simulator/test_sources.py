@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-SIMULATOR = Path(__file__).parents[2] / "scripts" / "simulator"
+SIMULATOR = Path(__file__).parents[2] / "testkit" / "simulator"
 OTHERS = ("containers", "diagnostics", "files", "storage", "tokens")
 RULES = [*SIMULATOR.glob("checks/*.py"), *(SIMULATOR / f"{name}.py" for name in OTHERS)]
 SOURCE = re.compile(r"\b(?:Sources?|Known):|\b[Aa]ssumed\b")

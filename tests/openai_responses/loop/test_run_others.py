@@ -1,6 +1,6 @@
 """Streams of other servers: each is read to its end, and a tool runs once.
 
-The transcripts of `tests/streams/others` are written by hand in the shapes that these
+The transcripts of `testkit/streams/others` are written by hand in the shapes that these
 servers send, except for those of llama.cpp and those with a version in their names:
 these were recorded. They have other words and fewer deltas. The second round of vLLM
 0.32.0 has the recorded events of its first one. What is special about each server is in
@@ -49,7 +49,7 @@ from upstream.server import (
 
 pytestmark = pytest.mark.asyncio
 
-FOLDER = Path(__file__).resolve().parents[2] / "streams" / "others"
+FOLDER = Path(__file__).resolve().parents[3] / "testkit" / "streams" / "others"
 NAMES = sorted({path.name.removesuffix(".1.sse") for path in FOLDER.glob("*.1.sse")})
 ANSWER = "It rains in Zürich 🌧 today.\n"
 ARGUMENTS = {"city": "Zürich"}

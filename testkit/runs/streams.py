@@ -1,6 +1,6 @@
 """The streams that every layer reads: those of other servers, recordings, simulations.
 
-Those of `tests/streams/others` come from other servers or are written by hand. The
+Those of `testkit/streams/others` come from other servers or are written by hand. The
 recordings of OpenAI and other clouds are no part of the project: they lie next to
 the checkout, in `../shared/recordings`, and are left out where they are not.
 """
@@ -16,9 +16,9 @@ import pytest
 
 from runs.transcripts import FOLDER as SIMULATED
 
-TESTS = Path(__file__).resolve().parents[1]
-OTHERS = TESTS / "streams" / "others"
-RECORDINGS = TESTS.parents[1] / "shared" / "recordings"
+TESTKIT = Path(__file__).resolve().parents[1]
+OTHERS = TESTKIT / "streams" / "others"
+RECORDINGS = TESTKIT.parents[1] / "shared" / "recordings"
 
 SIMULATIONS = (
     "background-drop",

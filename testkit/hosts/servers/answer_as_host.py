@@ -28,7 +28,7 @@ def reduce(chunks: list[dict[str, Any]]) -> object:
 ANSWERS = {"convert": convert, "reduce": reduce}
 
 if __name__ == "__main__":
-    print("ready", flush=True)  # noqa: T201
+    print("ready", flush=True)
     for line in sys.stdin:
         name, argument = json.loads(line)
-        print(json.dumps(ANSWERS[name](argument)), flush=True)  # noqa: T201
+        print(json.dumps(ANSWERS[name](argument)), flush=True)

@@ -1,4 +1,4 @@
-"""Streams of gateways that end in odd ways: `tests/streams/others`, one response each.
+"""Streams of gateways that end in odd ways: `testkit/streams/others`, one response each.
 
 Most are written by hand in the shapes that people have reported, and have the name of
 what they show; those with the version of a server are recorded.

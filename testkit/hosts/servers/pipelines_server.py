@@ -28,7 +28,7 @@ from hosts.people.client import Client, Json, OpenWebUIError
 from hosts.servers.offline import BootError, free_port, pipelines_python
 from hosts.servers.open_webui import end_process
 
-TESTS = Path(__file__).resolve().parents[2]
+TESTKIT = Path(__file__).resolve().parents[2]
 BOOT_SECONDS = 180
 STOP_SECONDS = 60
 
@@ -101,7 +101,7 @@ class PipelinesServer(Client):
         return {
             "PATH": os.defpath,
             "HOME": str(self.home),
-            "PYTHONPATH": str(TESTS),
+            "PYTHONPATH": str(TESTKIT),
             "PYTHONUNBUFFERED": "1",
             "PYTHONDONTWRITEBYTECODE": "1",
             "PIP_NO_INDEX": "1",

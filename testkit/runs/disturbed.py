@@ -1,6 +1,6 @@
 """Streams that gateways and proxies disturb, and what a run makes of them.
 
-Each is a file of `tests/streams/others`, named for what it shows.
+Each is a file of `testkit/streams/others`, named for what it shows.
 """
 
 from collections.abc import Mapping

@@ -1,6 +1,6 @@
 """The wire transcripts, by the run that each belongs to.
 
-Those of the simulator are made here; those of other servers are in `tests/streams`.
+Those of the simulator are made here; those of other servers are in `testkit/streams`.
 """
 
 import json
