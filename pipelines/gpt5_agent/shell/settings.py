@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from core.request_settings import call_limits, settings_of_valves
 from gpt5_agent.agent.delegation import DELEGATE
 from gpt5_agent.pictures import PictureMemory
 from gpt5_agent.ports import StoreFile, Tool
@@ -22,14 +23,13 @@ from openai_responses.endpoint import Endpoint
 from openai_responses.errors import InvalidRequest
 from openai_responses.json_input import clamp_number
 from openai_responses.loop.attempt import Limits
-from openai_responses.loop.tools import ApprovalRules, Approver, CallLimits
+from openai_responses.loop.tools import ApprovalRules, Approver
 from openai_responses.models.resolve import ResolvedModel, resolve_model
 from openai_responses.repairs.memory import RepairMemory
 from openai_responses.requests.build import Settings
 from openai_responses.requests.parameters import hash_ids, read_bool
 from openai_responses.retries import RetryPolicy
 from openai_responses.transport.connections import Connections
-from shells.compaction import compaction_settings
 from shells.endpoint_valves import (
     endpoint_of_valves,
     environment_key,
@@ -176,11 +176,7 @@ def _build_tool_settings(
         approver=Approver(
             rules, other_names=names.other_names, may_match=names.may_match
         ),
-        limits=CallLimits(
-            seconds=timeouts.default,
-            characters=valves.TOOL_OUTPUT_CHARACTERS,
-            own=timeouts.by_pattern,
-        ),
+        limits=call_limits(valves, timeouts.default, timeouts.by_pattern),
         asks_in_chat=question.caller.can_ask,
         delegates=valves.DELEGATION,
         store_file=store_file,
@@ -240,21 +236,19 @@ def _build_request_settings(
 ) -> Settings:
     """Return the fields of a request that the valves decide."""
     valves = question.valves
-    caller = question.caller
-    summary = valves.REASONING_SUMMARY
     # OpenAI compacts a chat at this size, or at half of the model's window.
     most_tokens = valves.COMPACTION_TOKENS
     window = model.facts.context_window
     if window:
         most_tokens = min(most_tokens, window // 2)
-    return Settings(
-        effort=valves.REASONING_EFFORT or None,
-        summary=None if summary == "disabled" else summary,
-        verbosity=valves.VERBOSITY or None,
-        stream=bool(question.body.get("stream")) and valves.ENABLE_STREAM,
-        parallel_tool_calls=None if valves.PARALLEL_TOOL_CALLS else False,
-        defaults={
-            **hash_ids("chat", caller.user_id, caller.chat_id),
-            "context_management": compaction_settings(most_tokens, endpoint),
-        },
+    shared = settings_of_valves(
+        valves,
+        endpoint,
+        hash_ids("chat", question.caller.user_id, question.caller.chat_id),
+        streams=bool(question.body.get("stream")),
+        summary=valves.REASONING_SUMMARY,
+        compaction_tokens=most_tokens,
+    )
+    return shared._replace(
+        effort=valves.REASONING_EFFORT or None, verbosity=valves.VERBOSITY or None
     )
