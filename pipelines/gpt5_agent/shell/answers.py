@@ -47,7 +47,7 @@ from owui_chat.render.chunks import (
 from owui_chat.render.client_errors import exception_error
 from owui_chat.render.completions import ChunkRenderer, completion_text
 from shells.audit_log import AuditLog, open_audit_log
-from shells.failures import report_exception, report_failure, report_skipped
+from shells.failures import report_exception, report_run
 from shells.shell import PIPELINE_SHELL
 from toolbox.sandbox.workspaces import WorkspaceKey
 
@@ -144,12 +144,12 @@ async def _open_run(
         renderer = _choose_renderer(request, caller)
         async with (
             aclosing(run_agent(request)) as events,
-            aclosing(_report_end(call, events, audit)) as reported_events,
+            aclosing(_report_run(call, events, audit)) as reported_events,
         ):
             yield reported_events, renderer
 
 
-async def _report_end(
+async def _report_run(
     call: PipelineCall, events: _Events, audit: AuditLog | None
 ) -> _Events:
     """Yield the events, the last one as it is reported."""
@@ -161,13 +161,7 @@ def _reported(call: PipelineCall, ended: RunDone, audit: AuditLog | None) -> Run
     """Log an end, and return it; a failure gets the error id of the log."""
     if audit:
         audit.note_end(ended)
-    report_skipped(call.log, ended.trace)
-    if not ended.ending.is_failure:
-        return ended
-    ending = report_failure(
-        call.log, ended, PIPELINE_SHELL, is_admin=call.caller.is_admin
-    )
-    return ended._replace(ending=ending)
+    return report_run(call.log, ended, PIPELINE_SHELL, is_admin=call.caller.is_admin)
 
 
 def _choose_renderer(request: AgentRequest, caller: PipelineCaller) -> _Renderer:
