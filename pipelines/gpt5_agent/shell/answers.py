@@ -25,7 +25,6 @@ from gpt5_agent.shell.views import ClientRenderer, HostRenderer
 from openai_responses.clock import unix_seconds
 from openai_responses.loop.events import RunDone, RunEvents
 from openai_responses.loop.run import run
-from openai_responses.models.resolve import resolve_model
 from openai_responses.repairs.memory import RepairMemory
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.requests.replay import origin_at
@@ -171,8 +170,7 @@ def _choose_renderer(request: AgentRequest, caller: PipelineCaller) -> _Renderer
         return ClientRenderer(
             emits_thoughts, _new_completion_id(), unix_seconds(), caller.host_model
         )
-    family = resolve_model(request.parameters.model).family
-    origin = origin_at(family, request.endpoint)
+    origin = origin_at(request.model.family, request.endpoint)
     return HostRenderer(emits_thoughts, origin, request.sign)
 
 
@@ -242,14 +240,13 @@ def _build_task(
     Titles and the like are done at the lowest effort of the agent's model, other tasks
     at its own, without a limit that no one has chosen.
     """
-    model = resolve_model(settings.parameters.model)
     at_own_effort = task not in SMALL_TASKS
     if at_own_effort:
         body = without_hosts_limit(body, task)
         if settings.settings.effort:
             body = {"reasoning_effort": settings.settings.effort, **body}
     return task_request(
-        model,
+        settings.model,
         settings.messages,
         body,
         task,

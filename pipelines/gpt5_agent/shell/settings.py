@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from core.models import answering_model, model_at, retirement
 from core.request_settings import call_limits, settings_of_valves
 from gpt5_agent.agent.delegation import DELEGATE
 from gpt5_agent.pictures import PictureMemory
@@ -92,20 +93,27 @@ def build_agent_request(
     expert = question.settings.expert
     parameters = _build_parameters(question)
     rules = read_rules(valves.TOOL_APPROVAL, PIPELINE_SHELL)
-    notices = (*question.notices, *offer.problems)
     if rules.problem:
         log.warn(rules.problem)
-        notices = (*notices, rules.problem)
+    listed = question.listed or ModelList()
+    asked = model_at(resolve_model(parameters.model), endpoint, listed)
+    model = answering_model(asked, endpoint)
 
-    model = resolve_model(parameters.model)
-    if question.listed:
-        model = question.listed.with_context(model, endpoint)
+    # The page shows the last one, so the most serious one comes last.
+    notices: dict[str, str] = {}
+    end_of_model = retirement(asked, endpoint)
+    if end_of_model:
+        notices[f"chat {question.caller.workspace}: {end_of_model}"] = end_of_model
+    if question.caller.is_admin:
+        problems = (*question.notices, *offer.problems, rules.problem)
+        notices |= {problem: problem for problem in problems if problem}
 
     def log_metadata(metadata: RunMetadata) -> None:
         log.note(json.dumps(metadata.wire()))
 
     return AgentRequest(
         strategy=question.strategy,
+        model=model,
         parameters=parameters,
         messages=question.messages,
         body=question.body,
@@ -121,7 +129,7 @@ def build_agent_request(
         settings=_build_request_settings(question, endpoint, model),
         own_tools=_build_tool_settings(question, rules.rules, offer.tools, store_file),
         query=question.choose_text("query", ""),
-        notices=notices if question.caller.is_admin else (),
+        notices=notices,
         is_new=question.is_new,
         chat=question.caller.workspace,
         log=log.note,

@@ -172,7 +172,7 @@ def test_unreadable_approval_rule_asks_and_is_reported(
 
     approver = for_user.own_tools.approver
     assert [approver.rule_for(name) for name in ("read_x", "other")] == ["ask"] * 2
-    assert for_user.notices == silent.notices == ()  # an empty one hides other lines
+    assert for_user.notices == silent.notices == {}  # an empty one hides other lines
     assert "'delete_*:deny'" in "".join(for_admin.notices)
     assert "the valves of this pipeline" in caplog.messages[-1]
 
