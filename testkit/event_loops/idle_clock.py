@@ -16,7 +16,7 @@ import selectors
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Executor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import Any
 from weakref import WeakSet
 
@@ -69,7 +69,9 @@ class IdleClockLoop(asyncio.SelectorEventLoop):
     def __init__(self) -> None:
         self._counting = _CountingSelector()
         self._timers = WeakSet[asyncio.TimerHandle]()
+        self._threads = ThreadPoolExecutor(thread_name_prefix="asyncio")
         super().__init__(self._counting)
+        self.set_default_executor(self._threads)
         _LOOPS.add(self)
 
     def call_at(  # type: ignore[override]
@@ -102,6 +104,10 @@ class IdleClockLoop(asyncio.SelectorEventLoop):
         self._counting.jobs.add(job)
         job.add_done_callback(self._counting.jobs.discard)
         return job
+
+    async def shutdown_default_executor(self, timeout: float | None = None) -> None:
+        """Wait for no thread: one that hangs would keep the loop from closing."""
+        self._threads.shutdown(wait=False)
 
 
 class IdleClockPolicy(asyncio.DefaultEventLoopPolicy):
