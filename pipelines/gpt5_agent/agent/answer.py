@@ -345,6 +345,7 @@ async def run_agent(
         text = read_answer_text(agent.answer) if agent else ""
         notes = agent.take_notes() if agent else []
         metadata = _build_metadata(request, spending, kind)
+        ended = ended._replace(metadata=metadata.wire())
         for event in _final_events(ended, text, metadata, notes):
             yield event
     finally:

@@ -8,6 +8,7 @@ from contextlib import aclosing, asynccontextmanager
 from typing import Any, NamedTuple
 
 from core.learning import RepairLearning
+from core.views import client_view, failure_chunk, readable_chunk
 from gpt5_agent.agent.answer import run_agent
 from gpt5_agent.agent.preparation import repair_scope
 from gpt5_agent.events import AgentEvent
@@ -22,14 +23,12 @@ from gpt5_agent.shell.settings import (
     build_endpoint,
 )
 from gpt5_agent.shell.views import ClientRenderer, HostRenderer
-from openai_responses.clock import unix_seconds
 from openai_responses.loop.events import RunDone, RunEvents
 from openai_responses.loop.run import run
 from openai_responses.repairs.memory import RepairMemory
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.requests.replay import origin_at
 from openai_responses.transport.connections import Connections
-from openai_responses.ulid import new_ulid
 from owui_chat.input.tasks import (
     SMALL_TASKS,
     is_usable_text,
@@ -37,14 +36,8 @@ from owui_chat.input.tasks import (
     task_result,
     without_hosts_limit,
 )
-from owui_chat.render.chunks import (
-    Chunk,
-    error_as_text,
-    error_chunk,
-    whole_characters,
-)
-from owui_chat.render.client_errors import exception_error
-from owui_chat.render.completions import ChunkRenderer, completion_text
+from owui_chat.render.chunks import Chunk, whole_characters
+from owui_chat.render.completions import completion_text
 from shells.audit_log import AuditLog, open_audit_log
 from shells.failures import report_exception, report_run
 from shells.shell import PIPELINE_SHELL
@@ -83,7 +76,7 @@ async def stream_answer(call: PipelineCall) -> AsyncGenerator[AnswerPiece, None]
                     for chunk in renderer.show(event):
                         yield chunk
     except Exception as error:  # raised, it would take away what has been shown
-        yield _readable_chunk(_failure_chunk(call, error), call.caller)
+        yield readable_chunk(_failure_chunk(call, error), call.caller)
     yield DONE_LINE
 
 
@@ -99,9 +92,7 @@ async def answer_once(call: PipelineCall) -> Chunk:
 def _failure_chunk(call: PipelineCall, error: Exception) -> Chunk:
     """Log what stopped an answer; return it in the form of its reader."""
     message = report_exception(call.log, error, PIPELINE_SHELL)
-    if call.caller.host_reads:
-        return error_chunk(message)
-    return exception_error(message, error)
+    return failure_chunk(call.caller, message, error)
 
 
 async def _run_agent(call: PipelineCall) -> Chunk:
@@ -109,7 +100,7 @@ async def _run_agent(call: PipelineCall) -> Chunk:
         async for event in events:
             for _ in renderer.show(event):
                 pass
-    return renderer.result(_new_completion_id(), unix_seconds(), call.caller.host_model)
+    return renderer.result(call.caller.host_model)
 
 
 @asynccontextmanager
@@ -167,27 +158,18 @@ def _choose_renderer(request: AgentRequest, caller: PipelineCaller) -> _Renderer
     """Return the renderer of the reader: Open WebUI or a plain client."""
     emits_thoughts = request.parameters.emit_intermediate_thoughts
     if not caller.host_reads:
-        return ClientRenderer(
-            emits_thoughts, _new_completion_id(), unix_seconds(), caller.host_model
-        )
+        return ClientRenderer(emits_thoughts, caller.host_model)
     origin = origin_at(request.model.family, request.endpoint)
     return HostRenderer(emits_thoughts, origin, request.sign)
 
 
 async def _stream_task(call: PipelineCall) -> AsyncGenerator[Chunk, None]:
     """Yield the text of a task as it grows."""
-    renderer = ChunkRenderer(
-        _new_completion_id(), unix_seconds(), call.caller.host_model
-    )
+    renderer = client_view(call.caller.host_model)
     async with aclosing(_task_events(call)) as events:
         async for event in events:
             for chunk in renderer.render(event):
-                yield _readable_chunk(chunk, call.caller)
-
-
-def _readable_chunk(chunk: Chunk, caller: PipelineCaller) -> Chunk:
-    """Return a chunk in a form that its reader shows."""
-    return error_as_text(chunk) if caller.drops_errors else chunk
+                yield readable_chunk(chunk, call.caller)
 
 
 async def _run_task(call: PipelineCall) -> Chunk:
@@ -253,7 +235,3 @@ def _build_task(
         at_own_effort=at_own_effort,
         stream=settings.settings.stream,
     )
-
-
-def _new_completion_id() -> str:
-    return f"chatcmpl-{new_ulid()}"
