@@ -6,11 +6,12 @@ ask a person, the run ends early and the host calls the agent again. The strateg
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from contextlib import aclosing
 from functools import partial
 from typing import Any
 
+from core.costs import cost_of_request
 from core.learning import RepairLearning
 from gpt5_agent.agent.calls import ChatJudge
 from gpt5_agent.agent.delegation import MAX_TASKS_AT_ONCE, DelegateTool, task_tools
@@ -32,7 +33,6 @@ from gpt5_agent.events import (
     StepStarted,
 )
 from gpt5_agent.request import AgentRequest
-from openai_responses.clock import utc_today
 from openai_responses.endings import COMPLETED, MISALIGNMENT, ending_of_exception
 from openai_responses.errors import ResponsesError
 from openai_responses.items import Item, is_call, part_text
@@ -54,7 +54,6 @@ from openai_responses.models.usage import (
     Cost,
     Usage,
     add_usage,
-    cost_of_run,
     window_share,
 )
 from openai_responses.repairs.memory import RepairMemory
@@ -121,9 +120,13 @@ class _Agent:
         spending = self._spending
         cost = None
         if spending.own_usages:
-            facts = self._request.model.facts
             # Also where another server has other prices: limits in money count it.
-            cost = cost_of_run(spending.own_usages, facts, (), utc_today())
+            cost = cost_of_request(
+                self._prepared.request,
+                self._request.endpoint,
+                self._prepared.model.facts,
+                spending.own_usages,
+            )
         earlier = self._prepared.request.input[-1:]
         return RunDone(
             ending=explain_ending(self._run_end, earlier),
@@ -133,6 +136,15 @@ class _Agent:
             trace=self._run_end.trace,
             cost=cost,
         )
+
+    def shown_cost(self) -> Cost | None:
+        """Return what the answer cost so far, unless only its server knows prices."""
+        endpoint = self._request.endpoint
+        facts = self._prepared.model.facts
+        if not endpoint.serves_openai:
+            facts = facts._replace(prices=None)
+        usages = self._spending.usages
+        return cost_of_request(self._prepared.request, endpoint, facts, usages)
 
     async def run(self) -> AsyncGenerator[AgentEvent, None]:
         """Run round after round; yield what happens."""
@@ -344,7 +356,7 @@ async def run_agent(
             return
         text = read_answer_text(agent.answer) if agent else ""
         notes = agent.take_notes() if agent else []
-        metadata = _build_metadata(request, spending, kind)
+        metadata = _build_metadata(request, spending, kind, agent)
         ended = ended._replace(metadata=metadata.wire())
         for event in _final_events(ended, text, metadata, notes):
             yield event
@@ -352,7 +364,7 @@ async def run_agent(
         if agent is None or agent.is_over:
             if request.pictures:
                 request.pictures.forget(request.chat)
-            request.on_end(_build_metadata(request, spending, kind))
+            request.on_end(_build_metadata(request, spending, kind, agent))
 
 
 async def _start_agent(
@@ -413,27 +425,17 @@ def _noted_counts(usage: Usage | None) -> dict[str, Any]:
 
 
 def _build_metadata(
-    request: AgentRequest, spending: Spending, ending: str
+    request: AgentRequest, spending: Spending, ending: str, agent: _Agent | None
 ) -> RunMetadata:
-    """Return what an answer took."""
-    model = request.model
-    cost = _shown_cost(request, spending.usages)
+    """Return what an answer took; there is no agent if the question was refused."""
     return RunMetadata(
         strategy=request.strategy,
-        model=model.id,
+        model=request.model.id,
         ending=ending,
         rounds=spending.rounds,
         tool_calls=spending.calls,
         latency=spending.seconds,
-        cost=cost,
+        cost=agent.shown_cost() if agent else None,
         usage=spending.total_usage,
-        window_share=window_share(spending.last_usage, model.facts),
+        window_share=window_share(spending.last_usage, request.model.facts),
     )
-
-
-def _shown_cost(request: AgentRequest, usages: Sequence[Usage]) -> Cost | None:
-    """Return what responses cost, as their server says, or by OpenAI's own prices."""
-    facts = request.model.facts
-    if not request.endpoint.serves_openai:
-        facts = facts._replace(prices=None)
-    return cost_of_run(usages, facts, (), utc_today())

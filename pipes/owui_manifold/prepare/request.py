@@ -6,11 +6,12 @@ from functools import partial
 from types import MappingProxyType
 from typing import NamedTuple
 
+from core.costs import completion_window
 from core.learning import is_built_of
 from core.request_settings import call_limits, settings_of_valves
 from openai_responses.appended import APPENDED
 from openai_responses.items import Item, item_type, tool_name
-from openai_responses.json_input import as_list, as_mapping, as_text, value_at
+from openai_responses.json_input import as_list, as_mapping, value_at
 from openai_responses.loop.attempt import Limits
 from openai_responses.loop.spending import Budget
 from openai_responses.loop.tools import Approver, Toolset
@@ -221,14 +222,6 @@ def wait_message(request: ResponsesRequest) -> str:
     if not hours.isdecimal():
         return ""
     return f"The answer may take up to {hours} hours and appears when it is complete."
-
-
-def completion_window(request: ResponsesRequest) -> str:
-    """Return the time that is asked for, unless the server has refused to be asked."""
-    if not request.background_options:
-        return ""
-    options = as_mapping(request.payload().get("background_options"))
-    return as_text(options.get("completion_window"))
 
 
 def other_allowed_effort(

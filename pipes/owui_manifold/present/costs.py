@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Mapping
 
-from openai_responses.clock import utc_today
+from core.costs import cost_of_request
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item
-from openai_responses.models.usage import Cost, RequestTerms, Usage, cost_of_run
-from owui_manifold.prepare.request import PreparedRequest, completion_window
+from openai_responses.models.usage import Cost, Usage
+from owui_manifold.prepare.request import PreparedRequest
 
 
 def cost_of_responses(
@@ -15,8 +15,7 @@ def cost_of_responses(
     """Return what responses with this output cost; None if it cannot be known.
 
     The administrator's price of the model comes first, then what the server says, then
-    the catalog, which has OpenAI's prices. Other servers do not say which tier served a
-    response: it is the one asked for.
+    the catalog, which has OpenAI's prices.
     """
     call = prepared.call
     request = prepared.request
@@ -24,16 +23,12 @@ def cost_of_responses(
     if isinstance(own_prices, InvalidRequest):
         return None
     facts = call.resolve(request.model).facts
-    asked_tier = request.service_tier or ""
-    served = [usage._replace(tier=usage.tier or asked_tier) for usage in usages]
     if request.model in own_prices:
         facts = facts._replace(prices=own_prices[request.model])
-        served = [usage._replace(cost=None) for usage in served]
+        usages = [usage._replace(cost=None) for usage in usages]
     elif not call.endpoint.serves_openai:
         facts = facts._replace(prices=None)
-    window = completion_window(request)
-    terms = RequestTerms(call.endpoint.host, request.tools or (), window)
-    return cost_of_run(served, facts, output, utc_today(), terms)
+    return cost_of_request(request, call.endpoint, facts, usages, output)
 
 
 def source_of_cost(prepared: PreparedRequest, usages: Iterable[Usage]) -> str:

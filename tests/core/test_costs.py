@@ -1,0 +1,40 @@
+"""What the responses to a request cost, at both doors."""
+
+from typing import Literal
+
+import pytest
+
+from core.costs import cost_of_request
+from openai_responses.endpoint import Endpoint
+from openai_responses.models.resolve import resolve_model
+from openai_responses.models.usage import Usage
+from openai_responses.requests.build import ResponsesRequest
+
+USED = Usage(input=1000, output=100, total=1100)
+
+
+def dollars(
+    base_url: str, tier: Literal["flex"] | None = None, answered: str = ""
+) -> float:
+    """The cost of one response of a model that costs more in a region."""
+    model = resolve_model("gpt-5.5")
+    request = ResponsesRequest(model=model.id, input=[], service_tier=tier)
+    used = [USED._replace(tier=answered)]
+    cost = cost_of_request(request, Endpoint(base_url, "sk-1"), model.facts, used)
+    assert cost is not None
+    return cost.dollars
+
+
+AT_OPENAI = "https://api.openai.com/v1"
+IN_EUROPE = "https://eu.api.openai.com/v1"
+
+
+def test_a_region_costs_more() -> None:
+    """By the factor of OpenAI's price list."""
+    assert dollars(IN_EUROPE) == pytest.approx(1.1 * dollars(AT_OPENAI))
+
+
+def test_a_server_that_names_no_tier_served_the_one_asked_for() -> None:
+    """What it names counts."""
+    assert dollars(AT_OPENAI, "flex") < dollars(AT_OPENAI)
+    assert dollars(AT_OPENAI, "flex", "default") == dollars(AT_OPENAI)
