@@ -12,16 +12,17 @@ def build_strategy_instructions(
     style: ChosenStyle,
     system_text: str,
     sources: Sequence[ContextSource] = (),
+    host_policy: str = "",
 ) -> str:
     """Return the instructions of a request; `system_text` is that of the chat.
 
     First comes the guide, then the instruction of the parameters, then the chat's own.
-    The context is the end.
+    What the tools of the host are for follows the policies. The context is the end.
     """
     texts = (parameters.guide.system_prompt, parameters.instruction, system_text)
     base = "\n\n".join(text.strip() for text in texts if text.strip())
     instruction = build_system_instruction(
         base, parameters.prompt_policy_overrides, style
     )
-    context = format_context(sources)
-    return f"{instruction}\n\n{context}" if context else instruction
+    blocks = (instruction, host_policy, format_context(sources))
+    return "\n\n".join(block for block in blocks if block)

@@ -22,7 +22,7 @@ from owui_manifold.host.context import HostContext
 from owui_manifold.prepare.hosted_tools import OfferedTools
 from shells.shell import PIPE_SHELL
 from shells.valve_messages import valve_error
-from strategies.context import format_context, read_context
+from strategies.context import read_context
 from strategies.guard import GuardedTools
 from strategies.instructions import build_strategy_instructions
 from strategies.limits import build_budget, build_call_texts
@@ -68,12 +68,13 @@ def agent_instructions(
     """Return the instructions: who the agent is, the policies, what it knows."""
     parameters = agent.parameters
     style = choose_style(parameters.policy_style, model.family)
-    policy = build_strategy_instructions(parameters, style, system_prompt)
     offered = {str(tool.get("name")) for tool in tools.items}
     builtin = {name for name in offered if host.is_builtin(name)}
-    context = format_context(read_context(parameters.context))
-    texts = [policy, _host_policy(builtin), context]
-    return "\n\n".join(text for text in texts if text)
+    sources = read_context(parameters.context)
+    host_policy = _host_policy(builtin)
+    return build_strategy_instructions(
+        parameters, style, system_prompt, sources, host_policy
+    )
 
 
 def _host_policy(builtin: Collection[str]) -> str:
