@@ -45,10 +45,9 @@ def show_always(name: str) -> bool:  # noqa: ARG001
 class AgentRequest(NamedTuple):
     """One question to the agent.
 
-    `body` holds the caller's other keys, `query` the question if it is not in the
-    messages, `notices` what is read above the answer if its name `is_new`.
-    `chat` names the user and the chat for which approvals are kept; without it each
-    counts once. `on_request` is called with what is sent first, and `on_end` once,
+    `body` holds the caller's other keys, `notices` what is read above the answer if its
+    name `is_new`. `chat` names the user and the chat for which approvals are kept;
+    without it each counts once. `on_request` is called with what is sent first, and `on_end` once,
     however the answer ends.
     """
 
@@ -65,7 +64,6 @@ class AgentRequest(NamedTuple):
     limits: Limits = Limits()
     settings: Settings = Settings()
     own_tools: OwnToolSettings = OwnToolSettings()
-    query: str = ""
     notices: Mapping[str, str] = MappingProxyType({})
     """By the names under which it is remembered that they were shown."""
     is_new: Callable[[str], bool] = show_always

@@ -114,6 +114,5 @@ class DelegateTool(NamedTuple):
                 asks_in_chat=False,
                 delegates=False,
             ),
-            query="",
             on_request=ignore_report,
         )

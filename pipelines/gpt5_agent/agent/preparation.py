@@ -15,7 +15,7 @@ from gpt5_agent.tools.confirmations import drop_question_calls
 from gpt5_agent.tools.execution import OwnTools, describe_tool
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item
-from openai_responses.json_input import as_list, as_mapping
+from openai_responses.json_input import as_list
 from openai_responses.models.resolve import ResolvedModel
 from openai_responses.repairs.memory import RepairScope
 from openai_responses.requests.build import ResponsesRequest, build_request
@@ -38,7 +38,6 @@ from strategies.memory import (
     Message,
     apply_memory_policy,
     build_memory_items,
-    find_turn_starts,
 )
 from strategies.policy import ChosenStyle, choose_style
 
@@ -93,9 +92,8 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
     noted_style, permissions = read_chat_notes(request.messages, request.sign)
     style = noted_style or choose_style(parameters.policy_style, model.family)
     memory = apply_memory_policy(request.messages, parameters.guide.memory_policy)
-    messages = _replace_query(memory.messages, request.query)
     origin = origin_at(model.family, request.endpoint)
-    history = _build_history(messages, origin, earlier, request.sign)
+    history = _build_history(memory.messages, origin, earlier, request.sign)
     items = history.items
     if request.pictures:
         items = request.pictures.restore(request.chat, items)
@@ -184,29 +182,6 @@ def _drop_last_turn_details(messages: Sequence[Message], sign: Sign) -> list[Mes
     kept = dict(messages[last])
     del kept[DETAILS_FIELD]
     return [*messages[:last], kept, *messages[last + 1 :]]
-
-
-def _replace_query(messages: Sequence[Message], query: str) -> Sequence[Message]:
-    """Return the messages with `query` as the text of the user's last message.
-
-    Its pictures and files stay.
-    """
-    if not query.strip():
-        return messages
-    starts = find_turn_starts(messages)
-    if not starts:
-        return [*messages, {"role": "user", "content": query}]
-    last = starts[-1]
-    others = [
-        part
-        for part in as_list(messages[last].get("content"))
-        if as_mapping(part).get("type") not in ("text", "input_text")
-    ]
-    content: Any = query
-    if others:
-        content = [{"type": "text", "text": query}, *others]
-    replaced = {"role": "user", "content": content}
-    return [*messages[:last], replaced, *messages[last + 1 :]]
 
 
 def _offer_functions(request: AgentRequest) -> tuple[Sequence[Item], ToolNames]:

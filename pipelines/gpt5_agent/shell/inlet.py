@@ -4,13 +4,14 @@ Open WebUI removes the metadata from a body before the pipeline gets it, but sho
 the pipeline's own inlet and keeps what the inlet adds.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from gpt5_agent.tools.host_calls import HostToolNames
 from openai_responses.json_input import as_list, as_mapping
 from owui_chat.file_names import shorten_name
 from shells.caller import ChatCaller
+from strategies.memory import Message, find_turn_starts
 
 CONTEXT_KEY = "agent_context"
 _MAX_ATTACHED = 20
@@ -123,3 +124,27 @@ def _read_tool_reference(reference: str) -> tuple[str, str]:
         if tool_id.startswith(f"{kind}:"):
             return kind, tool_id.removeprefix(f"{kind}:")
     return "", tool_id
+
+
+def replace_query(messages: Sequence[Message], query: str) -> Sequence[Message]:
+    """Return the messages with `query` as the text of the user's last message.
+
+    Its pictures and files stay.
+    """
+    are_messages = all(isinstance(message, Mapping) for message in messages)
+    if not query.strip() or not are_messages:  # others are refused with the chat
+        return messages
+    starts = find_turn_starts(messages)
+    if not starts:
+        return [*messages, {"role": "user", "content": query}]
+    last = starts[-1]
+    others = [
+        part
+        for part in as_list(messages[last].get("content"))
+        if as_mapping(part).get("type") not in ("text", "input_text")
+    ]
+    content: Any = query
+    if others:
+        content = [{"type": "text", "text": query}, *others]
+    replaced = {"role": "user", "content": content}
+    return [*messages[:last], replaced, *messages[last + 1 :]]

@@ -12,7 +12,7 @@ from gpt5_agent.agent.delegation import DELEGATE
 from gpt5_agent.pictures import PictureMemory
 from gpt5_agent.ports import StoreFile, Tool
 from gpt5_agent.request import AgentRequest, OwnToolSettings, show_always
-from gpt5_agent.shell.inlet import AttachedToChat, PipelineCaller
+from gpt5_agent.shell.inlet import AttachedToChat, PipelineCaller, replace_query
 from gpt5_agent.shell.json_valves import ValveSettings
 from gpt5_agent.shell.log import AgentLog
 from gpt5_agent.shell.own_tools import NO_OFFER, OwnToolOffer
@@ -95,6 +95,9 @@ def build_agent_request(
     rules = read_rules(valves.TOOL_APPROVAL, PIPELINE_SHELL)
     if rules.problem:
         log.warn(rules.problem)
+    messages = question.messages
+    if not question.caller.task:
+        messages = replace_query(messages, question.choose_text("query", ""))
     listed = question.listed or ModelList()
     asked = model_at(resolve_model(parameters.model), endpoint, listed)
     model = answering_model(asked, endpoint)
@@ -115,7 +118,7 @@ def build_agent_request(
         strategy=question.strategy,
         model=model,
         parameters=parameters,
-        messages=question.messages,
+        messages=messages,
         body=question.body,
         endpoint=endpoint,
         connections=connections,
@@ -128,7 +131,6 @@ def build_agent_request(
         ),
         settings=_build_request_settings(question, endpoint, model),
         own_tools=_build_tool_settings(question, rules.rules, offer.tools, store_file),
-        query=question.choose_text("query", ""),
         notices=notices,
         is_new=question.is_new,
         chat=question.caller.workspace,

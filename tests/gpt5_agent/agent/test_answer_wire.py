@@ -184,12 +184,10 @@ async def test_r8_request_says_who_the_agent_is(desk: Desk) -> None:
     }
     messages = [
         {"role": "system", "content": "In German."},
-        {"role": "user", "content": "Old words."},
+        {"role": "user", "content": "Weather?"},
     ]
 
-    events = await desk.ask(
-        "", messages=messages, query="Weather?", context="It froze.", **persona
-    )
+    events = await desk.ask("", messages=messages, context="It froze.", **persona)
 
     [body] = desk.bodies
     base = "You sail.\n\nBe brief.\n\nIn German."

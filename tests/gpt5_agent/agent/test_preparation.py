@@ -16,7 +16,7 @@ def test_commands_of_the_pipe_are_left_out() -> None:
         for number, text in enumerate(texts)
     ]
 
-    request = prepare_run(question(messages=messages, query="")).request
+    request = prepare_run(question(messages=messages)).request
 
     sent = json.dumps(request.input)
     assert "Hello." in sent

@@ -82,7 +82,6 @@ def test_the_valves_hold_where_the_request_is_silent() -> None:
         maximum_seconds=60,
         maximum_tokens=1000,
     )
-    assert request.query == ""
     assert request.own_tools.approver.rules == [("delete_*", "ask")]
 
 
@@ -109,8 +108,28 @@ def test_the_request_wins() -> None:
         "extra_policy": "Be brief."
     }
     assert request.parameters.context == [{"content": "one"}]
-    assert request.query == "and today?"
+    assert request.messages == [{"role": "user", "content": "and today?"}]
     assert request.parameters.maximum_iterations == 9
+
+
+def test_a_query_is_the_question_of_a_chat() -> None:
+    """Pictures stay with it; the prompt of a task is the host's own."""
+    picture = {"type": "image_url", "image_url": {"url": "https://a.b/c.png"}}
+    asked_before = {"role": "user", "content": [{"type": "text", "text": "?"}, picture]}
+    answer = {"role": "assistant", "content": "Yes."}
+    chat = question({"query": "Why?"})._replace(messages=[asked_before, answer])
+    task = chat._replace(caller=PipelineCaller(task="title_generation"))
+
+    said = {"type": "text", "text": "Why?"}
+    replaced = {"role": "user", "content": [said, picture]}
+    assert requested(chat).messages == [replaced, answer]
+    assert requested(task).messages == [asked_before, answer]
+    assert requested(chat._replace(messages=[answer])).messages == [
+        answer,
+        {"role": "user", "content": "Why?"},
+    ]
+    unread: Any = ["x"]
+    assert requested(chat._replace(messages=unread)).messages == unread
 
 
 @pytest.mark.parametrize(
