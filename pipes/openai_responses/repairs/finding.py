@@ -75,20 +75,10 @@ _CAUSES_THAT_STAY = (
     NO_CREDIT_CODES | SENTENCES["failed"].keys() | SENTENCES["refused"].keys()
 ) - {*IMAGE_CODES, _UNREAD, "404"}
 """Codes of causes that no change of the request removes."""
-_UNREADABLE = re.compile(
-    # Reasoning without what it led to, or the other way round (continuedev/continue
-    # 8933, 11994; recorded, 986).
-    r"provided without its required"
-    # An id that would have to be looked up (anomalyco/opencode 7724).
-    r"|Items are not persisted when"
-    r"|encrypted content .{0,400} could not be verified"
-    # A model that does not reason (openai/openai-python 2364).
-    r"|reasoning input items can only be provided",
-    re.IGNORECASE | re.DOTALL,
-)
+_NO_REASONING = re.compile(r"reasoning input items can only be provided", re.IGNORECASE)
+"""What the API says of a model that does not reason (openai/openai-python 2364)."""
 _CONTAINER = re.compile(r"\bcontainer(?:_id|s? is expired)?", re.IGNORECASE)
 """What the API says of the container of earlier code."""
-_UNVERIFIED = re.compile(r"must be verified to stream", re.IGNORECASE)
 _TEXT_BEFORE_OUTPUT = re.compile(r"No tool output found for (tool|function) call\b")
 """What DeepSeek says of a text between a call and its output (recorded), and of nothing
 that a request lacks: calls and outputs are sent in pairs."""
@@ -202,7 +192,6 @@ def _candidates(refusal: Refusal) -> Iterator[Trial]:
         _by_place,
         _by_image_code,
         _by_id,
-        _by_unreadable_reasoning,
         _by_parameter,
         _by_tool,
     ):
@@ -236,15 +225,10 @@ def _by_code_or_words(refusal: Refusal) -> Iterator[Trial]:
     if "not found in 'tools'" in words:
         is_lasting = refusal.is_own_phrase("not found in 'tools'")
         yield Trial(LowerItems(ADDED_TOOLS), is_lasting=is_lasting)
-    # "Your organization must be verified to stream this model." (continuedev/continue
-    # 8209)
-    unverified = _UNVERIFIED.search(words)
-    if unverified:
-        yield Trial(
-            LeaveOutParameter("stream"),
-            is_named=refusal.named_parameter == "stream",
-            is_lasting=refusal.is_own_phrase(unverified[0]),
-        )
+    no_reasoning = _NO_REASONING.search(words)
+    if no_reasoning:
+        is_lasting = refusal.is_own_phrase(no_reasoning[0])
+        yield Trial(LeaveOutReasoning(last), is_lasting=is_lasting)
 
 
 def _by_place(refusal: Refusal) -> Iterator[Trial]:
@@ -333,14 +317,6 @@ def _by_id(refusal: Refusal) -> Iterator[Trial]:
     """Yield the repairs of the items that have an id which the server names."""
     for number in refusal.numbers_of_ids:
         yield from _without_item(refusal, number)
-
-
-def _by_unreadable_reasoning(refusal: Refusal) -> Iterator[Trial]:
-    """Yield the repair for encrypted reasoning that the server's words are about."""
-    unreadable = _UNREADABLE.search(refusal.words)
-    if unreadable:
-        repair = LeaveOutReasoning(refusal.sent.last_name)
-        yield Trial(repair, is_lasting=refusal.is_own_phrase(unreadable[0]))
 
 
 def _by_parameter(refusal: Refusal) -> Iterator[Trial]:
