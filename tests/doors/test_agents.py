@@ -320,6 +320,15 @@ async def test_texts_between_calls_are_shown_or_not(door: Door, shows: bool) -> 
         assert "That needs a tool." in json.dumps(turn.sent["input"])
 
 
+@pytest.mark.parametrize("model", ["gpt-6.1-sol", "gpt-4.1"])
+async def test_the_answer_after_calls_is_no_thought(door: Door, model: str) -> None:
+    """Also of a model that does not name the phase of its texts (R14)."""
+    parameters = {"model": model, "emit_intermediate_thoughts": False}
+    [turn] = await door.talk("sim:tool Rain?", parameters=parameters)
+
+    assert turn.text.startswith("I called `get_weather`.")
+
+
 @pytest.mark.parametrize("shows", [True, False])
 @pytest.mark.parametrize("model", ["gpt-6.1-sol", "gpt-4.1"])
 async def test_thoughts_in_tags_are_reasoning_or_hidden(
