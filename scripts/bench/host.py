@@ -19,8 +19,7 @@ from golden_run.built_files import load_pipe
 from releasing.contents import PIPE_ID, READABLE
 from releasing.packed import pack
 
-SCRIPTS = Path(__file__).resolve().parents[1]
-ROOT = SCRIPTS.parent
+ROOT = Path(__file__).resolve().parents[2]
 BUILT = ROOT / "pipes" / "openai_responses_manifold.py"
 MODEL = "gpt-5.6-sol"
 VERSION = "0.12.4"
@@ -42,7 +41,7 @@ def run_simulator() -> Iterator[Address]:
     """Run the simulator; it prints its address on one line, its key on the next."""
     with subprocess.Popen(
         [sys.executable, "-m", "simulator", "--port", "0"],
-        env={**os.environ, "PYTHONPATH": str(SCRIPTS)},
+        env={**os.environ, "PYTHONPATH": str(ROOT / "testkit")},
         stdout=subprocess.PIPE,
         text=True,
     ) as process:

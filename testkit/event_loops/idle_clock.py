@@ -71,7 +71,15 @@ class _CountingSelector(selectors.DefaultSelector):
 _SELECTORS = WeakSet[_CountingSelector]()
 
 
-_OURS = ("openai_responses", "owui_", "shells", "strategies", "gpt5_agent", "toolbox")
+_OURS = (
+    "openai_responses",
+    "owui_",
+    "shells",
+    "strategies",
+    "core",
+    "gpt5_agent",
+    "toolbox",
+)
 """How the names of the modules begin that are tested."""
 
 

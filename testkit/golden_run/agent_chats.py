@@ -89,7 +89,7 @@ class AgentChat:
             patch.delenv("OPENAI_API_KEY", raising=False)
             patch.setenv("GPT5_AGENT_ALLOW", "url:http://127.0.0.1:*")
             # Secrets are sealed with a key of that folder as soon as they are set.
-            settings = {**self._plan.settings, "BASE_URL": self._server.base_url}
+            settings = {"BASE_URL": self._server.base_url, **self._plan.settings}
             valves_class = self._pipeline.Valves
             self._pipeline.valves = self._valves.read(valves_class, settings)
             try:

@@ -226,6 +226,16 @@ _CHATS: tuple[SimulatedChat, ...] = (
         administration={"USER_LIMITS_JSON": '[{"tokens": 30, "per": "day"}]'},
     ),
     SimulatedChat(
+        "address-without-http",
+        _asking("Hi", "And now?"),
+        settings={"BASE_URL": "ftp://127.0.0.1/v1"},
+    ),
+    SimulatedChat(
+        "address-with-password",
+        _asking("Hi", "And now?"),
+        settings={"BASE_URL": "http://someone:secret@127.0.0.1/v1"},
+    ),
+    SimulatedChat(
         "retried-later",
         _asking("sim:429,times=1,retry-after=2 Hi"),
         settings={"MAX_RETRIES": 1},

@@ -116,9 +116,9 @@ class PipeChat:
         if plan.administration:
             self._administration = load_pipe(BUILT_ADMINISTRATION).Filter()
         settings = {
+            "BASE_URL": server.base_url,
             **plan.settings,
             **reader.settings,
-            "BASE_URL": server.base_url,
             "FETCH_MODELS": False,
         }
         self._pipe.valves = valves.read(module.Pipe.Valves, settings)
