@@ -104,12 +104,10 @@ from hosts.test_plain_http import (
 from hosts.test_sandbox_tool import (
     sandbox_tool,
     test_a_file_comes_back_to_the_person,
-    test_an_exact_passage_is_replaced,
     test_attached_files_are_in_the_workspace,
     test_import_stores_the_packed_file,
     test_sandbox_blocks_each_attack,
     test_update_keeps_settings_and_workspaces,
-    test_wheels_of_the_server_can_be_imported,
 )
 from hosts.test_tool_rounds import (
     test_reasoning_survives_the_rounds_and_the_turn,

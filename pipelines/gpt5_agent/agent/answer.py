@@ -11,13 +11,14 @@ from contextlib import aclosing
 from functools import partial
 from typing import Any
 
+from core.learning import RepairLearning
 from gpt5_agent.agent.calls import ChatJudge
 from gpt5_agent.agent.delegation import MAX_TASKS_AT_ONCE, DelegateTool, task_tools
-from gpt5_agent.agent.learning import RepairLearning
 from gpt5_agent.agent.preparation import (
     PreparedRun,
-    is_as_valves_say,
+    is_as_configured,
     prepare_run,
+    repair_scope,
 )
 from gpt5_agent.agent.steps import StepLog
 from gpt5_agent.events import (
@@ -57,6 +58,7 @@ from openai_responses.models.usage import (
     cost_of_run,
     window_share,
 )
+from openai_responses.repairs.memory import RepairMemory
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.requests.tools import next_tool_choice
 from openai_responses.transport.stream import ItemAdded, ItemDone
@@ -91,9 +93,9 @@ class _Agent:
         self._steps = steps
         self._judge = ChatJudge(request, prepared)
         self._learning = RepairLearning(
-            request,
-            prepared.request.model,
-            partial(is_as_valves_say, request, prepared),
+            request.repairs or RepairMemory(),
+            repair_scope(request, prepared.request.model),
+            partial(is_as_configured, request, prepared),
         )
         self._run_end = RunDone(COMPLETED)
         self._round: RoundDone | None = None
@@ -162,7 +164,7 @@ class _Agent:
 
         A choice that forces a tool holds until tools ran once.
         """
-        request = self._learning.repaired(self._prepared.request)
+        request = self._prepared.request
         if self._prepared.earlier_rounds.is_continuation:
             choice = next_tool_choice(request.tool_choice)
             request = request.model_copy(update={"tool_choice": choice})

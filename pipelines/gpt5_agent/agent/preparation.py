@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from core.learning import is_built_of
 from gpt5_agent.agent.earlier_rounds import (
     EarlierRounds,
     read_chat_notes,
@@ -16,6 +17,7 @@ from openai_responses.items import Item, is_call_output
 from openai_responses.json_input import as_list, as_mapping
 from openai_responses.loop.tools import cap_output
 from openai_responses.models.resolve import ResolvedModel, resolve_model
+from openai_responses.repairs.memory import RepairScope
 from openai_responses.requests.build import ResponsesRequest, build_request
 from openai_responses.requests.replay import Origin, origin_at, replay_output
 from openai_responses.requests.tools import (
@@ -108,6 +110,9 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
         _merge_body(request, tools, names),
         request.settings._replace(tools=tools),
     )
+    if request.repairs:
+        known = request.repairs.repairs(repair_scope(request, model.id))
+        first_request = first_request.model_copy(update={"repairs": known})
     own_tools = OwnTools(request.own_tools.tools, request.own_tools.store_file)
     host_schemas: dict[str, Mapping[str, Any]] = {}
     for tool in tools:
@@ -128,23 +133,22 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
     )
 
 
-def is_as_valves_say(request: AgentRequest, prepared: PreparedRun) -> bool:
+def is_as_configured(request: AgentRequest, prepared: PreparedRun) -> bool:
     """Say whether a request has only what the administrator's valves set.
 
     The tools that run here are the administrator's, those of the host belong to the
     chat. What a caller may set is in the body.
     """
-    sent = prepared.request
     bare = request._replace(body={})
     tools, names = _offer_functions(bare)
-    built = build_request(
-        prepared.model,
-        sent.instructions or "",
-        sent.input,
-        _merge_body(bare, tools, names),
-        request.settings._replace(tools=tools),
-    )
-    return sent.model_copy(update={"repairs": ()}) == built
+    body = _merge_body(bare, tools, names)
+    settings = request.settings._replace(tools=tools)
+    return is_built_of(prepared.request, prepared.model, body, settings)
+
+
+def repair_scope(request: AgentRequest, model: str) -> RepairScope:
+    """Return whose requests a repair is about."""
+    return RepairScope(request.endpoint.account(), model, request.user_id)
 
 
 def _resolve_calling_model(name: str) -> ResolvedModel:

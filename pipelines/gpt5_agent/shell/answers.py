@@ -7,8 +7,9 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing, asynccontextmanager
 from typing import Any, NamedTuple
 
+from core.learning import RepairLearning
 from gpt5_agent.agent.answer import run_agent
-from gpt5_agent.agent.learning import RepairLearning
+from gpt5_agent.agent.preparation import repair_scope
 from gpt5_agent.events import AgentEvent
 from gpt5_agent.request import AgentRequest
 from gpt5_agent.shell.bridge import AnswerPiece
@@ -25,6 +26,7 @@ from openai_responses.clock import unix_seconds
 from openai_responses.loop.events import RunDone, RunEvents
 from openai_responses.loop.run import run
 from openai_responses.models.resolve import resolve_model
+from openai_responses.repairs.memory import RepairMemory
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.requests.replay import origin_at
 from openai_responses.transport.connections import Connections
@@ -224,8 +226,10 @@ async def _task_events(call: PipelineCall) -> RunEvents:
     def is_as_configured() -> bool:
         return request == _build_task(settings, {}, call.caller.task)
 
-    learning = RepairLearning(settings, request.model, is_as_configured)
-    repaired = learning.repaired(request)
+    memory = settings.repairs or RepairMemory()
+    scope = repair_scope(settings, request.model)
+    learning = RepairLearning(memory, scope, is_as_configured)
+    repaired = request.model_copy(update={"repairs": memory.repairs(scope)})
     audit = open_audit_log(call.question.settings.expert, log, endpoint.host)
     if audit:
         audit.note_request(repaired)

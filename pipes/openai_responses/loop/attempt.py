@@ -70,6 +70,7 @@ from openai_responses.transport.stream import (
     StreamEvent,
     TextDelta,
     describe_unreadable,
+    is_opening,
     join_deltas,
     parse_event,
 )
@@ -460,6 +461,9 @@ class _StreamReader:
         an empty `data:` or a word, and the last snapshot repeats what one lost line had.
         """
         for wire_event in batch:
+            if self._is_new is None and is_opening(wire_event):
+                yield None
+                continue
             try:
                 parsed = parse_event(wire_event)
             except MalformedEvent:

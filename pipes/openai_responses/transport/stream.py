@@ -332,6 +332,19 @@ def parse_event(event: ServerSentEvent) -> StreamEvent:
         raise MalformedEvent from None
 
 
+_OPENING_EVENTS = ("response.created", "response.queued", "response.in_progress")
+
+
+def is_opening(event: ServerSentEvent) -> bool:
+    """Say whether an event has nothing but the response as the request opened it.
+
+    It repeats the request with all its tools, so that parsing it takes longer than all
+    deltas of a short answer.
+    """
+    name = event.event
+    return name in _OPENING_EVENTS and event.data.startswith(f'{{"type":"{name}",')
+
+
 def _read_unknown(wire: JsonObject, name: str) -> StreamEvent:
     """Return the error that an event of no known type is, None for any other event.
 

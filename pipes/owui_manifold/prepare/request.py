@@ -6,6 +6,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from core.learning import is_built_of
 from openai_responses.appended import APPENDED
 from openai_responses.items import Item, item_type, tool_name
 from openai_responses.json_input import as_list, as_mapping, as_text, value_at
@@ -20,11 +21,7 @@ from openai_responses.models.resolve import (
 )
 from openai_responses.repairs.memory import RepairScope
 from openai_responses.repairs.request_repairs import Repair, refused_tools
-from openai_responses.requests.build import (
-    ResponsesRequest,
-    Settings,
-    build_request,
-)
+from openai_responses.requests.build import ResponsesRequest, Settings
 from openai_responses.requests.parameters import given_values, hash_ids
 from openai_responses.requests.replay import Origin
 from openai_responses.requests.tools import is_hosted_tool
@@ -263,9 +260,7 @@ def is_as_configured(prepared: PreparedRequest) -> bool:
     )
     hosted, _ = hosted_tools(plain.config, model, refused_tools(sent.repairs))
     settings = request_settings(plain, offer_tools(None, hosted), model)
-    text = sent.instructions or ""
-    built = build_request(model, text, sent.input, body, settings)
-    return sent.model_copy(update={"repairs": ()}) == built
+    return is_built_of(sent, model, body, settings)
 
 
 def learned_repairs(call: CheckedCall, model: str) -> tuple[Repair, ...]:

@@ -19,7 +19,13 @@ from openai_responses.loop.events import RunDone, ToolOutput
 from openai_responses.requests.replay import strip_for_replay
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import ItemDone, TextDelta
-from owui_chat.events import AnswerEvent, Marker, StoredRecord, TurnDetails
+from owui_chat.events import (
+    AnswerEvent,
+    Marker,
+    SourceCited,
+    StoredRecord,
+    TurnDetails,
+)
 from owui_chat.storage.markers import split_at_markers
 from owui_chat.storage.records import message_key, read_records
 from owui_manifold.call.context import Caller, CheckedCall
@@ -320,6 +326,30 @@ async def test_sources_that_the_host_retrieved_are_counted(
 
     text = "".join(e.text for e, _ in pairs if isinstance(e, TextDelta) and is_text(e))
     assert re.findall(r"\[(\d+)\]", text)[0] == str(number)
+
+
+@pytest.mark.parametrize("continued", [{}, {"assistant_message_id": "m-1"}])
+async def test_sources_of_an_agents_context_are_shown_once(
+    continued: dict[str, str],
+    sim: Simulator,
+    host: StandInHost,
+    connections: Connections,
+) -> None:
+    """The page has those of an answer that goes on."""
+    model = "my_pipe.gpt5_function_calling"
+    context = json.dumps({"context": [{"title": "Office", "content": "9 to 17"}]})
+    call = call_of(
+        chat("sim:short", model=model),
+        valves_for(sim, AGENT_JSON=context),
+        Caller(model, "user-1", "chat-1", "m-1", streams=True),
+        host=host_context(metadata={"user_id": "user-1", **IDS, **continued}),
+    )
+
+    events = [event for event, _ in await all_told(call, connections)]
+
+    assert "Office" in str(sim.requests[-1].body)
+    cited = [event for event in events if isinstance(event, SourceCited)]
+    assert len(cited) == (0 if continued else 1)
 
 
 def look(city: str) -> str:
