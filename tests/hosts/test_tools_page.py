@@ -1,8 +1,10 @@
 """What a person sees of tools, in the real page in Chromium."""
 
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 from playwright.async_api import Locator, expect
 
 from hosts.browser.chromium import Chromium
@@ -93,13 +95,22 @@ async def take_pictures(chat: ChatPage, name: str, shown: Locator) -> None:
     await chat.resize(*SCREENS["wide"])
 
 
+@pytest_asyncio.fixture
+async def asking(member: User) -> AsyncIterator[None]:
+    """The person's chats ask before a tool runs; the host keeps that until it is null."""
+    path = "/api/v1/users/user/settings/update"
+    mode = {"tool_approval_mode": "ask"}
+    await member.call("POST", path, {"ui": {"params": mode}})
+    yield
+    await member.call("POST", path, {"ui": {"params": None}})
+
+
 @pytest.mark.asyncio
+@pytest.mark.usefixtures("asking")
 async def test_buttons_at_the_card_outlive_the_page(
     page: ChatPage, member: User, chromium: Chromium
 ) -> None:
     """Whoever closes it decides later, in another page: first yes, then no."""
-    ui = {"params": {"tool_approval_mode": "ask"}}
-    await member.call("POST", "/api/v1/users/user/settings/update", {"ui": ui})
     PICTURES.mkdir(exist_ok=True)
     await page.open_model(MODEL, tools="toolkit")
     await page.ask("sim:parallel How is the weather?", wait=False)
