@@ -13,8 +13,7 @@ from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
-from gpt5_agent.pictures import PictureMemory
-from gpt5_agent.shell.answers import DONE_LINE, PipelineCall, answer_once, stream_answer
+from gpt5_agent.shell.answers import DONE_LINE, answer_once, stream_answer
 from gpt5_agent.shell.bridge import (
     AnswerPiece,
     AsyncBridge,
@@ -30,30 +29,28 @@ from gpt5_agent.shell.inlet import (
 )
 from gpt5_agent.shell.json_valves import ValveSettings
 from gpt5_agent.shell.log import AgentLog
-from gpt5_agent.shell.own_tools import OwnToolPool
 from gpt5_agent.shell.request_keys import find_unknown_keys, select_keys
 from gpt5_agent.shell.sealing import signing_secret
 from gpt5_agent.shell.server_access import usable_secrets, usable_settings
-from gpt5_agent.shell.settings import AgentInput, build_endpoint, read_api_key
+from gpt5_agent.shell.settings import (
+    PipelineCall,
+    SharedState,
+    build_endpoint,
+    read_api_key,
+)
 from gpt5_agent.shell.valves import Valves
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import InvalidRequest
 from openai_responses.json_input import as_mapping, value_at
 from openai_responses.recent_texts import RecentTexts
-from openai_responses.repairs.memory import RepairMemory
-from openai_responses.transport.connections import Connections
 from openai_responses.ulid import new_ulid
 from owui_chat.render.chunks import error_chunk
 from owui_chat.storage.signature import Sign, is_signed, sign_object, signer
 from shells.caller_settings import left_out_line
-from shells.model_list import ModelList
 from strategies.parameters import STRATEGY_NAMES
 
 _MIN_THREADS = 400
 """The server gives 40 threads to all its streams, and each of ours waits in one."""
-
-_NOTICE_SECONDS = 3600.0
-"""After an hour, administrators read a notice again."""
 
 _STOPPED_TEXT = (
     "The Pipelines server was stopped or reloaded its pipelines, which ended this "
@@ -77,16 +74,11 @@ class Pipeline:
         """Open nothing: the server creates one at every load."""
         self.type = "manifold"
         self.valves = self.Valves()
-        self._connections = Connections()
-        self._own_tools = OwnToolPool()
+        self._shared = SharedState()
         self._logged = RecentTexts()
         """What the log has said today about requests and valves."""
-        self._repairs = RepairMemory()
-        self._pictures = PictureMemory()
-        self._listed = ModelList()
-        self._shown_notices = RecentTexts(seconds=_NOTICE_SECONDS)
         self._restore_sigterm: Callable[[], object] | None = None
-        self._bridge = AsyncBridge(error_chunk(_STOPPED_TEXT), self._close_all)
+        self._bridge = AsyncBridge(error_chunk(_STOPPED_TEXT), self._shared.close)
 
     def pipelines(self) -> list[dict[str, str]]:
         """Return the agents as models, and ask their server for its own.
@@ -103,7 +95,7 @@ class Pipeline:
         ]
 
     async def _refresh_models(self, endpoint: Endpoint) -> None:
-        self._listed.refresh(endpoint, self._connections)
+        self._shared.listed.refresh(endpoint, self._shared.connections)
 
     async def on_startup(self) -> None:
         """Let more answers wait at once, and end them when the server is stopped."""
@@ -143,20 +135,17 @@ class Pipeline:
             body = {key: value for key, value in body.items() if key != CONTEXT_KEY}
         caller = read_caller(body)
         log = AgentLog(new_ulid()[-10:])
-        question = AgentInput(
+        call = PipelineCall(
             strategy=model_id,
             messages=messages,
             body=self._select_keys(body, settings.expert.caller_may_set, caller, log),
             settings=settings,
+            shared=self._shared,
+            log=log,
             caller=caller,
             attached=read_attached(body),
             notices=self._find_notices(settings, log),
-            is_new=self._shown_notices.first_time,
-            repairs=self._repairs,
-            pictures=self._pictures,
-            listed=self._listed,
         )
-        call = PipelineCall(question, self._connections, self._own_tools, log)
         try:
             if caller.streams:
                 return self._bridge.stream(stream_answer(call))
@@ -192,11 +181,6 @@ class Pipeline:
             if self._logged.first_time(message):
                 log.warn(message)
         return tuple(messages)
-
-    async def _close_all(self) -> None:
-        """Close what all answers share."""
-        await self._own_tools.close()
-        await self._connections.close()
 
 
 def _is_from_inlet(body: Mapping[str, Any], valves: Valves) -> bool:

@@ -86,7 +86,7 @@ async def agent_at(
         if lists_models:
             for _ in range(3):  # pages that list the models
                 pipeline.pipelines()
-            await until(lambda: pipeline._listed._known is not None)
+            await until(lambda: pipeline._shared.listed._known is not None)
         try:
             yield ask, server.bodies
         finally:

@@ -5,7 +5,7 @@ Nothing is raised: an exception would remove what is already shown.
 
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing, asynccontextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 from core.learning import RepairLearning
 from core.views import client_view, failure_chunk, readable_chunk
@@ -15,10 +15,9 @@ from gpt5_agent.events import AgentEvent
 from gpt5_agent.request import AgentRequest
 from gpt5_agent.shell.bridge import AnswerPiece
 from gpt5_agent.shell.inlet import PipelineCaller
-from gpt5_agent.shell.log import AgentLog
-from gpt5_agent.shell.own_tools import OwnToolPool, open_host_files
+from gpt5_agent.shell.own_tools import open_host_files
 from gpt5_agent.shell.settings import (
-    AgentInput,
+    PipelineCall,
     build_agent_request,
     build_endpoint,
 )
@@ -28,7 +27,6 @@ from openai_responses.loop.run import run
 from openai_responses.repairs.memory import RepairMemory
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.requests.replay import origin_at
-from openai_responses.transport.connections import Connections
 from owui_chat.input.tasks import (
     SMALL_TASKS,
     is_usable_text,
@@ -47,20 +45,6 @@ DONE_LINE = "data: [DONE]"
 
 _Events = AsyncGenerator[AgentEvent, None]
 _Renderer = HostRenderer | ClientRenderer
-
-
-class PipelineCall(NamedTuple):
-    """One call of the pipeline, with what is needed to answer it."""
-
-    question: AgentInput
-    connections: Connections
-    own_tools: OwnToolPool
-    log: AgentLog
-
-    @property
-    def caller(self) -> PipelineCaller:
-        """Who asks."""
-        return self.question.caller
 
 
 async def stream_answer(call: PipelineCall) -> AsyncGenerator[AnswerPiece, None]:
@@ -110,24 +94,18 @@ async def _open_run(
     """Open the tools of an answer; give the agent's events and their renderer."""
     caller = call.caller
     log = call.log
-    valves = call.question.valves
+    valves = call.valves
     endpoint = build_endpoint(valves, log)
     key = WorkspaceKey(caller.user_id, caller.chat_id or log.run_id)
-    attached = call.question.attached.files
+    attached = call.attached.files
     host_files = open_host_files(valves, caller.user_id, attached, log)
     async with aclosing(host_files) as files:
-        offer = await call.own_tools.open_tools(
-            call.question.settings, key, log, files, call.question.messages
+        offer = await call.shared.own_tools.open_tools(
+            call.settings, key, log, files, call.messages
         )
-        request = build_agent_request(
-            call.question,
-            endpoint,
-            call.connections,
-            log,
-            offer,
-            files.store if caller.host_reads else None,
-        )
-        expert = call.question.settings.expert
+        store_file = files.store if caller.host_reads else None
+        request = build_agent_request(call, endpoint, offer, store_file)
+        expert = call.settings.expert
         audit = open_audit_log(expert, log, endpoint.host)
         if audit:
             request = request._replace(on_request=audit.note_request)
@@ -193,8 +171,8 @@ async def _run_task(call: PipelineCall) -> Chunk:
 async def _task_events(call: PipelineCall) -> RunEvents:
     """Yield the events of a task, without the loop; the log gets a failure."""
     log = call.log
-    endpoint = build_endpoint(call.question.valves, log)
-    settings = build_agent_request(call.question, endpoint, call.connections, log)
+    endpoint = build_endpoint(call.valves, log)
+    settings = build_agent_request(call, endpoint)
     request = _build_task(settings, settings.body, call.caller.task)
 
     def is_as_configured() -> bool:
@@ -204,10 +182,10 @@ async def _task_events(call: PipelineCall) -> RunEvents:
     scope = repair_scope(settings, request.model)
     learning = RepairLearning(memory, scope, is_as_configured)
     repaired = request.model_copy(update={"repairs": memory.repairs(scope)})
-    audit = open_audit_log(call.question.settings.expert, log, endpoint.host)
+    audit = open_audit_log(call.settings.expert, log, endpoint.host)
     if audit:
         audit.note_request(repaired)
-    events = run(repaired, endpoint, call.connections, settings.limits)
+    events = run(repaired, endpoint, call.shared.connections, settings.limits)
     async with aclosing(events):
         async for event in events:
             learning.note(event)

@@ -1,9 +1,9 @@
 """The settings of one call of the pipeline, from its valves and its request."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from core.models import answering_model, model_at, retirement
@@ -11,11 +11,11 @@ from core.request_settings import call_limits, settings_of_valves
 from gpt5_agent.agent.delegation import DELEGATE
 from gpt5_agent.pictures import PictureMemory
 from gpt5_agent.ports import StoreFile, Tool
-from gpt5_agent.request import AgentRequest, OwnToolSettings, show_always
+from gpt5_agent.request import AgentRequest, OwnToolSettings
 from gpt5_agent.shell.inlet import AttachedToChat, PipelineCaller, replace_query
 from gpt5_agent.shell.json_valves import ValveSettings
 from gpt5_agent.shell.log import AgentLog
-from gpt5_agent.shell.own_tools import NO_OFFER, OwnToolOffer
+from gpt5_agent.shell.own_tools import NO_OFFER, OwnToolOffer, OwnToolPool
 from gpt5_agent.shell.presets import find_preset
 from gpt5_agent.shell.sealing import reveal_secret, signing_secret
 from gpt5_agent.shell.server_access import ACCESS_VARIABLE, BLOCKED_ADDRESS
@@ -26,6 +26,7 @@ from openai_responses.json_input import clamp_number
 from openai_responses.loop.attempt import Limits
 from openai_responses.loop.tools import ApprovalRules, Approver
 from openai_responses.models.resolve import ResolvedModel, resolve_model
+from openai_responses.recent_texts import RecentTexts
 from openai_responses.repairs.memory import RepairMemory
 from openai_responses.requests.build import Settings
 from openai_responses.requests.parameters import hash_ids, read_bool
@@ -43,24 +44,46 @@ from shells.tool_valves import read_rules
 from strategies.metadata import RunMetadata
 from strategies.parameters import DEFAULTS, RANGES, StrategyParameters
 
+_NOTICE_SECONDS = 3600.0
+"""After an hour, a notice is read again."""
 
-class AgentInput(NamedTuple):
-    """One question.
 
-    `notices` are for administrators, where `is_new` says that they were not yet shown.
-    """
+def _recent_notices() -> RecentTexts:
+    return RecentTexts(seconds=_NOTICE_SECONDS)
+
+
+@dataclass(frozen=True)
+class SharedState:
+    """What all answers of a pipeline share; whoever makes it closes it."""
+
+    connections: Connections = field(default_factory=Connections)
+    own_tools: OwnToolPool = field(default_factory=OwnToolPool)
+    repairs: RepairMemory = field(default_factory=RepairMemory)
+    pictures: PictureMemory = field(default_factory=PictureMemory)
+    listed: ModelList = field(default_factory=ModelList)
+    notices: RecentTexts = field(default_factory=_recent_notices)
+    """Those that were shown."""
+
+    async def close(self) -> None:
+        """Close the tools and the connections."""
+        await self.own_tools.close()
+        await self.connections.close()
+
+
+class PipelineCall(NamedTuple):
+    """One call of the pipeline, and what it shares with others."""
 
     strategy: str
     messages: Sequence[Mapping[str, Any]]
     body: Mapping[str, Any]
+    """Only what a request may set."""
     settings: ValveSettings
+    shared: SharedState
+    log: AgentLog
     caller: PipelineCaller = PipelineCaller()
     attached: AttachedToChat = AttachedToChat()
     notices: tuple[str, ...] = ()
-    is_new: Callable[[str], bool] = show_always
-    repairs: RepairMemory | None = None
-    pictures: PictureMemory | None = None
-    listed: ModelList | None = None
+    """For administrators."""
 
     @property
     def valves(self) -> Valves:
@@ -78,10 +101,8 @@ class AgentInput(NamedTuple):
 
 
 def build_agent_request(
-    question: AgentInput,
+    question: PipelineCall,
     endpoint: Endpoint,
-    connections: Connections,
-    log: AgentLog,
     offer: OwnToolOffer = NO_OFFER,
     store_file: StoreFile | None = None,
 ) -> AgentRequest:
@@ -89,6 +110,8 @@ def build_agent_request(
 
     `offer` has the tools that run here; `store_file` gives their files to the user.
     """
+    log = question.log
+    shared = question.shared
     valves = question.valves
     expert = question.settings.expert
     parameters = _build_parameters(question)
@@ -98,8 +121,7 @@ def build_agent_request(
     messages = question.messages
     if not question.caller.task:
         messages = replace_query(messages, question.choose_text("query", ""))
-    listed = question.listed or ModelList()
-    asked = model_at(resolve_model(parameters.model), endpoint, listed)
+    asked = model_at(resolve_model(parameters.model), endpoint, shared.listed)
     model = answering_model(asked, endpoint)
 
     # The page shows the last one, so the most serious one comes last.
@@ -121,7 +143,7 @@ def build_agent_request(
         messages=messages,
         body=question.body,
         endpoint=endpoint,
-        connections=connections,
+        connections=shared.connections,
         signing_secret=signing_secret(endpoint.api_key),
         limits=Limits(
             timeouts=expert.timeouts(model),
@@ -132,19 +154,19 @@ def build_agent_request(
         settings=_build_request_settings(question, endpoint, model),
         own_tools=_build_tool_settings(question, rules.rules, offer.tools, store_file),
         notices=notices,
-        is_new=question.is_new,
+        is_new=shared.notices.first_time,
         chat=question.caller.workspace,
         log=log.note,
         redacted=log.redacted_for_model,
         debug=valves.DEBUG,
         on_end=log_metadata,
         user_id=question.caller.user_id,
-        repairs=question.repairs,
-        pictures=question.pictures,
+        repairs=shared.repairs,
+        pictures=shared.pictures,
     )
 
 
-def _build_parameters(question: AgentInput) -> StrategyParameters:
+def _build_parameters(question: PipelineCall) -> StrategyParameters:
     """Return what the strategy is to do: the request decides before the valves.
 
     Raises InvalidRequest.
@@ -171,7 +193,7 @@ def _build_parameters(question: AgentInput) -> StrategyParameters:
 
 
 def _build_tool_settings(
-    question: AgentInput,
+    question: PipelineCall,
     rules: ApprovalRules,
     tools: Sequence[Tool],
     store_file: StoreFile | None,
@@ -193,7 +215,7 @@ def _build_tool_settings(
     )
 
 
-def _shows_thoughts(question: AgentInput) -> bool:
+def _shows_thoughts(question: PipelineCall) -> bool:
     """Say whether thoughts between the rounds are shown; raises InvalidRequest."""
     name = "emit_intermediate_thoughts"
     chosen = question.body.get(name)
@@ -242,7 +264,7 @@ def build_endpoint(valves: Valves, log: AgentLog) -> Endpoint:
 
 
 def _build_request_settings(
-    question: AgentInput, endpoint: Endpoint, model: ResolvedModel
+    question: PipelineCall, endpoint: Endpoint, model: ResolvedModel
 ) -> Settings:
     """Return the fields of a request that the valves decide."""
     valves = question.valves

@@ -18,11 +18,11 @@ from gpt5_agent.shell.json_valves import ValveSettings, read_valve_settings
 from gpt5_agent.shell.log import AgentLog
 from gpt5_agent.shell.own_tools import (
     TERMINAL_WORKSPACE,
-    OwnToolPool,
     open_host_files,
 )
 from gpt5_agent.shell.settings import (
-    AgentInput,
+    PipelineCall,
+    SharedState,
     build_agent_request,
     build_endpoint,
 )
@@ -31,8 +31,6 @@ from gpt5_agent.terminal.interface import KeyboardContext, Terminal
 from gpt5_agent.terminal.listeners import HttpListener, StdinListener
 from gpt5_agent.terminal.session import Session
 from openai_responses.errors import InvalidRequest
-from openai_responses.repairs.memory import RepairMemory
-from openai_responses.transport.connections import Connections
 from shells.shell import PIPELINE_SHELL
 from shells.valve_messages import error_message
 from strategies.parameters import STRATEGY_NAMES
@@ -82,25 +80,26 @@ async def _run_terminal(options: argparse.Namespace) -> None:
     log = AgentLog("terminal")
     endpoint = build_endpoint(valves, log)
     terminal = Terminal(_write_stdout, emits_thoughts=valves.EMIT_INTERMEDIATE_THOUGHTS)
-    connections = Connections()
-    pool = OwnToolPool()
+    shared = SharedState()
     async with AsyncExitStack() as stack:
-        stack.push_async_callback(connections.close)
-        stack.push_async_callback(pool.close)
+        stack.push_async_callback(shared.close)
         files = open_host_files(valves, "", (), log)
         stack.push_async_callback(files.aclose)
         settings = read_valve_settings(valves)
-        offer = await pool.open_tools(settings, TERMINAL_WORKSPACE, log, files)
+        offer = await shared.own_tools.open_tools(
+            settings, TERMINAL_WORKSPACE, log, files
+        )
         for notice in _describe_valves(settings):
             _write_stdout(f"[{notice}]\n")
-        question = AgentInput(
+        call = PipelineCall(
             strategy=options.strategy,
             messages=(),
             body={"stream": True},
             settings=settings,
-            repairs=RepairMemory(),
+            shared=shared,
+            log=log,
         )
-        request = build_agent_request(question, endpoint, connections, log, offer)
+        request = build_agent_request(call, endpoint, offer)
         await _start_listeners(options, terminal, stack)
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGINT, terminal.interrupt)

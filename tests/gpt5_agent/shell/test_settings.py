@@ -16,11 +16,15 @@ from gpt5_agent.shell.inlet import AttachedToChat, PipelineCaller
 from gpt5_agent.shell.json_valves import read_valve_settings
 from gpt5_agent.shell.log import AgentLog
 from gpt5_agent.shell.own_tools import OwnToolOffer
-from gpt5_agent.shell.settings import AgentInput, build_agent_request, build_endpoint
+from gpt5_agent.shell.settings import (
+    PipelineCall,
+    SharedState,
+    build_agent_request,
+    build_endpoint,
+)
 from gpt5_agent.shell.valves import Valves
 from gpt5_agent.tools.host_calls import HostToolNames
 from openai_responses.errors import InvalidRequest
-from openai_responses.transport.connections import Connections
 from strategies.metadata import RunMetadata
 from strategies.parameters import DEFAULTS, StrategyParameters
 
@@ -28,19 +32,19 @@ KEY = "sk-simulator-12345"
 MESSAGES = [{"role": "user", "content": "hello"}]
 
 
-def question(body: dict[str, Any] | None = None, **valves: Any) -> AgentInput:
+def question(body: dict[str, Any] | None = None, **valves: Any) -> PipelineCall:
     """A question with these keys in its body, under these valves."""
     given = {"API_KEY": KEY, **valves}
     settings = read_valve_settings(Valves(**given))
-    return AgentInput("gpt5_react", MESSAGES, body or {}, settings)
-
-
-def requested(agent_input: AgentInput, *tools: Tool) -> AgentRequest:
-    """What the agent is asked then, with tools that run here."""
+    shared = SharedState()
     log = AgentLog("ID")
-    endpoint = build_endpoint(agent_input.valves, log)
-    offer = OwnToolOffer(tools)
-    return build_agent_request(agent_input, endpoint, Connections(), log, offer)
+    return PipelineCall("gpt5_react", MESSAGES, body or {}, settings, shared, log)
+
+
+def requested(agent_input: PipelineCall, *tools: Tool) -> AgentRequest:
+    """What the agent is asked then, with tools that run here."""
+    endpoint = build_endpoint(agent_input.valves, agent_input.log)
+    return build_agent_request(agent_input, endpoint, OwnToolOffer(tools))
 
 
 def asked(body: dict[str, Any] | None = None, **valves: Any) -> AgentRequest:
