@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from owui_manifold.call.context import HOST_TASKS
+from shells.caller import HOST_TASKS
 
 ROOT = Path(__file__).parents[1]
 HOSTS = ROOT / ".venv" / "hosts"

@@ -2,6 +2,32 @@
 
 from typing import NamedTuple
 
+HOST_TASKS = frozenset(
+    {
+        "title_generation",
+        "tags_generation",
+        "follow_up_generation",
+        "emoji_generation",
+        "query_generation",
+        "image_prompt_generation",
+        "autocomplete_generation",
+        "function_calling",
+        "moa_response_generation",
+        "context_compaction",
+        "memory_review",
+    }
+)
+"""The names of Open WebUI's tasks (docs/reference/open-webui.md, "Tasks")."""
+
+
+def is_program(task: str) -> bool:
+    """Say whether a task is none of the host's.
+
+    Other functions put names of their own where the host names its tasks, such as a
+    sub-agent with tools. They get an answer with calls, in the form for programs.
+    """
+    return bool(task) and task not in HOST_TASKS
+
 
 class ChatCaller(NamedTuple):
     """Who asks, and for which chat and message; empty ids are unknown."""

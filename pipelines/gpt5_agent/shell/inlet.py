@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from gpt5_agent.tools.host_calls import HostToolNames
 from openai_responses.json_input import as_list, as_mapping
 from owui_chat.file_names import shorten_name
-from shells.caller import ChatCaller
+from shells.caller import ChatCaller, is_program
 from strategies.memory import Message, find_turn_starts
 
 CONTEXT_KEY = "agent_context"
@@ -70,11 +70,14 @@ def read_inlet_context(
 def read_caller(body: Mapping[str, Any]) -> PipelineCaller:
     """Return who calls; a body that passed no inlet is a plain client's."""
     context = as_mapping(body.get(CONTEXT_KEY))
+    ids = {key: str(context.get(key) or "") for key in _CONTEXT_IDS}
+    if is_program(ids["task"]):
+        ids |= {"task": "", "message_id": ""}
     return PipelineCaller(
         host_model=str(body.get("model") or ""),
         streams=bool(body.get("stream")),
         is_admin=context.get("is_admin") is True,
-        **{key: str(context.get(key) or "") for key in _CONTEXT_IDS},
+        **ids,
     )
 
 

@@ -17,29 +17,12 @@ from owui_manifold.call.valves import Valves
 from owui_manifold.host.context import EventEmitter, HostContext
 from owui_manifold.host.threads import ToolThreads
 from shells.administration import CallAccount
-from shells.caller import ChatCaller
+from shells.caller import ChatCaller, is_program
 from shells.caller_settings import left_out_line
 
 _CHANNEL = "channel:"
 _ROWLESS_CHATS = ("temporary:", "local:", _CHANNEL)
 """Prefixes of chat ids without a row: temporary chats (old and new) and channels."""
-
-HOST_TASKS = frozenset(
-    {
-        "title_generation",
-        "tags_generation",
-        "follow_up_generation",
-        "emoji_generation",
-        "query_generation",
-        "image_prompt_generation",
-        "autocomplete_generation",
-        "function_calling",
-        "moa_response_generation",
-        "context_compaction",
-        "memory_review",
-    }
-)
-"""The names of Open WebUI's tasks (docs/reference/open-webui.md, "Tasks")."""
 
 
 class Caller(ChatCaller):
@@ -81,20 +64,17 @@ def read_caller(
     metadata: JsonObject | None,
     task: str | None,
 ) -> Caller:
-    """Return the caller from what the host passes to `pipe()`.
-
-    Other functions put names of their own where the host names its tasks, such as a
-    sub-agent with tools. They get an answer with calls, in the form for programs.
-    """
+    """Return the caller from what the host passes to `pipe()`."""
     person = user or {}
     facts = metadata or {}
-    is_program = bool(task) and task not in HOST_TASKS
+    name = str(task or "")
+    message_id = str(facts.get("message_id") or "")
     return Caller(
         host_model=str(body.get("model") or ""),
         user_id=str(person.get("id") or ""),
         chat_id=str(facts.get("chat_id") or ""),
-        message_id="" if is_program else str(facts.get("message_id") or ""),
-        task="" if is_program else str(task or ""),
+        message_id="" if is_program(name) else message_id,
+        task="" if is_program(name) else name,
         streams=bool(body.get("stream")),
         is_admin=person.get("role") == "admin",
     )

@@ -95,6 +95,16 @@ def test_a_task_keeps_its_name() -> None:
     assert read_caller({CONTEXT_KEY: context}).task == "title_generation"
 
 
+def test_task_of_another_function_is_a_program() -> None:
+    """It gets an answer of the loop, in the form for programs, like that of the pipe."""
+    context = read_inlet_context({"metadata": {**METADATA, "task": "research"}})
+
+    caller = read_caller({CONTEXT_KEY: context})
+    assert not caller.task
+    assert not caller.host_reads
+    assert caller.chat_id == METADATA["chat_id"]
+
+
 PLAIN: list[dict[str, Any]] = [
     {},
     {CONTEXT_KEY: None},
