@@ -139,7 +139,7 @@ def _replaying(transcript: Transcript, second_answer: Transcript) -> OpenServer:
     return open_server
 
 
-class _RecordingSimulator:
+class RecordingSimulator:
     """A simulator whose requests are written down as those of the replay server."""
 
     def __init__(self, simulator: Simulator) -> None:
@@ -165,7 +165,7 @@ def _simulating(chat: SimulatedChat) -> OpenServer:
     async def open_server() -> Any:
         async with Simulator(clock=lambda: NOON) as simulator:
             simulator.faults.extend(chat.faults)
-            yield _RecordingSimulator(simulator)
+            yield RecordingSimulator(simulator)
 
     return open_server
 

@@ -229,32 +229,6 @@ async def test_a_chat_of_the_host_gets_native_events(
     assert sim.requests[-1].body["model"] == "gpt-6.1-sol"
 
 
-async def test_a_plain_client_gets_chunks_alone(pipeline: Pipeline) -> None:
-    """Without the inlet's word nothing but chat completion chunks is sent (R29)."""
-    *chunks, done = await pieces(pipeline, "hello", None)
-
-    assert done == "data: [DONE]"
-    assert {chunk["object"] for chunk in chunks} == {"chat.completion.chunk"}
-    deltas = [c["choices"][0]["delta"] for c in chunks if c["choices"]]
-    text = "".join(delta.get("content") or "" for delta in deltas)
-    assert text.startswith("This is turn 1.")
-
-
-@pytest.mark.parametrize("metadata", [METADATA, None])
-async def test_a_whole_answer_is_complete(
-    pipeline: Pipeline, metadata: Json | None
-) -> None:
-    """One dict with text, usage, what it took, and the output for the host (R27)."""
-    answer = await result(pipeline, "hello", metadata)
-
-    message = answer["choices"][0]["message"]
-    assert message["content"].startswith("This is turn 1.")
-    assert answer["usage"]["output_tokens"] > 0
-    assert answer["execution_metadata"]["rounds"] == 1
-    assert ("output" in answer) is (metadata is not None)
-    json.dumps(answer)
-
-
 async def test_a_whole_answer_is_not_logged(pipeline: Pipeline) -> None:
     """The server writes its text form at its usual level."""
     answer = await result(pipeline, "hello")
@@ -340,28 +314,6 @@ async def test_request_sets_the_keys_that_the_valve_opens(
     assert sent["text"] == {"format": {"type": "json_object"}}
     assert sent["max_output_tokens"] == 50
     assert "prompt_cache_retention" not in sent
-
-
-async def test_overrides_of_the_valve_add_or_replace(
-    pipeline: Pipeline, sim: Simulator
-) -> None:
-    """Nothing changes no byte, a text follows, an object replaces (R2, R3, R4)."""
-    instructions: list[str] = []
-    preamble = json.dumps(
-        {"tool_preamble_policy": "Say nothing.", "surprise": "Never."}
-    )
-    for overrides in ("", ' {"extra_policy": null} ', '["a list"]', preamble):
-        set_valves(pipeline, PROMPT_POLICY_OVERRIDES=overrides)
-        await result(pipeline, "hello")
-        instructions.append(sim.requests[-1].body["instructions"])
-
-    plain, unchanged, added, replaced = instructions
-    assert unchanged == plain
-    assert added == f'{plain}\n\n["a list"]'
-    before, _, after = plain.partition("<tool_preamble>")
-    _, _, rest = after.partition("</tool_preamble>")
-    own = "<tool_preamble>\nSay nothing.\n</tool_preamble>"
-    assert replaced == f"{before}{own}{rest}"
 
 
 @pytest.mark.parametrize(

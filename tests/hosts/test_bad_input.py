@@ -1,14 +1,13 @@
 """What goes wrong at the administrator's or the caller's end: a message each."""
 
 import json
-from pathlib import Path
 
 import pytest
 
 from hosts.people.tabs import Tab
 from hosts.people.users import User
 from hosts.sent import answered
-from hosts.setup.pipes import valves_changed
+from hosts.setup.pipes import PLUGINS, valves_changed
 from simulator import Simulator
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]
@@ -57,7 +56,7 @@ async def test_chat_without_messages_is_refused(
     assert answered(simulator) == []
 
 
-OLDER_HOST = (Path(__file__).parent / "plugins/older_host.py").read_text()
+OLDER_HOST = (PLUGINS / "older_host.py").read_text()
 
 
 @pytest.mark.asyncio

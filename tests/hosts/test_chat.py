@@ -1,7 +1,6 @@
 """The pipe in a real Open WebUI: what is asked, shown, stored and sent again."""
 
 import json
-from pathlib import Path
 
 import pytest
 
@@ -17,6 +16,7 @@ from hosts.sent import (
     stripped,
 )
 from hosts.servers.open_webui import OpenWebUI
+from hosts.setup.pipes import PLUGINS
 from simulator import Simulator
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]
@@ -209,7 +209,7 @@ async def test_a_title_task_is_short_and_sees_no_marker(
     assert turn.error is None
 
 
-FILTER = (Path(__file__).parent / "plugins/choices_filter.py").read_text()
+FILTER = (PLUGINS / "choices_filter.py").read_text()
 
 
 @pytest.mark.asyncio

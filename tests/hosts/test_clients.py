@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import openai
 import pytest
@@ -11,7 +10,7 @@ from openai.types.chat import ChatCompletionMessageParam, ChatCompletionToolPara
 
 from hosts.people.client import Json
 from hosts.people.users import User
-from hosts.setup.pipes import valves_changed
+from hosts.setup.pipes import PLUGINS, valves_changed
 from simulator import Simulator
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]
@@ -20,7 +19,7 @@ PIPE = "openai_responses"
 MODEL = f"{PIPE}.gpt-6.1-sol"
 COMPLETIONS = "/api/chat/completions"
 MESSAGES = "/api/v1/messages"
-RESPONSES = (Path(__file__).parent / "plugins/http_answers.py").read_text()
+RESPONSES = (PLUGINS / "http_answers.py").read_text()
 LOOK: ChatCompletionToolParam = {
     "type": "function",
     "function": {"name": "look", "parameters": {"type": "object", "properties": {}}},

@@ -4,7 +4,6 @@ import asyncio
 import json
 import re
 from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,7 +16,7 @@ from hosts.people.tabs import Tab, Turn
 from hosts.people.users import User
 from hosts.sent import answered, chat_bodies, kinds
 from hosts.servers.open_webui import OpenWebUI
-from hosts.setup.pipes import install_pipe, valves_changed
+from hosts.setup.pipes import PLUGINS, install_pipe, valves_changed
 from simulator import Simulator
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]
@@ -174,7 +173,7 @@ async def test_a_failed_attempt_is_repeated_with_a_status_line(
     assert responded["description"] == RESPONDED
 
 
-CENSUS = (Path(__file__).parent / "plugins/census.py").read_text()
+CENSUS = (PLUGINS / "census.py").read_text()
 
 
 async def count(admin: User) -> dict[str, int]:

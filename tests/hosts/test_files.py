@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,14 +20,14 @@ from hosts.sent import (
     tool_outputs,
 )
 from hosts.servers.open_webui import OpenWebUI
-from hosts.setup.pipes import install_tools, valves_changed
+from hosts.setup.pipes import PLUGINS, install_tools, valves_changed
 from simulator import Simulator
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]
 
 PIPE = "openai_responses"
 MODEL = f"{PIPE}.gpt-6.2-sol"
-DRAWING = (Path(__file__).parent / "plugins/drawing.py").read_text()
+DRAWING = (PLUGINS / "drawing.py").read_text()
 TEXT = b"The password is swordfish.\n"
 
 

@@ -7,7 +7,6 @@ that the page would get.
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 import pytest
 
@@ -17,7 +16,7 @@ from hosts.people.tabs import Tab
 from hosts.people.users import User
 from hosts.sent import chat_bodies, tool_outputs
 from hosts.servers.open_webui import OpenWebUI
-from hosts.setup.pipes import install_tools
+from hosts.setup.pipes import PLUGINS, install_tools
 from openai_responses.items import message_text
 from owui_chat.storage.markers import strip_markers
 from simulator import Simulator
@@ -25,7 +24,6 @@ from simulator import Simulator
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]
 
 MODEL = "openai_responses.gpt-6.2-sol"
-PLUGINS = Path(__file__).parent / "plugins"
 ASKING = (PLUGINS / "asking.py").read_text()
 EDITING = (PLUGINS / "editing_filter.py").read_text()
 SAID = "This is turn 1."

@@ -7,7 +7,6 @@ log level, and then all that people or administrators can read is searched.
 import json
 import re
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,7 +18,7 @@ from hosts.people.tabs import Tab, Turn
 from hosts.people.users import User
 from hosts.sent import answered, chat_bodies
 from hosts.servers.open_webui import OpenWebUI
-from hosts.setup.pipes import valves_changed
+from hosts.setup.pipes import PLUGINS, valves_changed
 from simulator import Simulator
 from simulator.accounts import CANARY_KEY
 
@@ -46,7 +45,7 @@ UNUSABLE: dict[str, Json] = {
     "no address": {"BASE_URL": f"somebody:{PASSWORD}@127.0.0.1"},
     "wrong port": {"BASE_URL": f"http://somebody:{PASSWORD}/x@127.0.0.1"},
 }
-LOG_TAP = (Path(__file__).parent / "plugins/log_tap.py").read_text()
+LOG_TAP = (PLUGINS / "log_tap.py").read_text()
 
 
 @pytest_asyncio.fixture(scope="module")

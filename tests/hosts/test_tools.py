@@ -3,7 +3,6 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,7 +21,7 @@ from hosts.sent import (
 )
 from hosts.servers.open_webui import OpenWebUI
 from hosts.servers.tool_servers import CONNECTIONS
-from hosts.setup.pipes import valves_changed
+from hosts.setup.pipes import PLUGINS, valves_changed
 from simulator import Simulator
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe", "toolkit")]
@@ -30,7 +29,7 @@ pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe", "toolkit")]
 PIPE = "openai_responses"
 MODEL = f"{PIPE}.gpt-6.2-sol"
 USED = {"tool_ids": ["toolkit"]}
-CUSTOM_TOOL = (Path(__file__).parent / "plugins/custom_tool_filter.py").read_text()
+CUSTOM_TOOL = (PLUGINS / "custom_tool_filter.py").read_text()
 
 
 @pytest.mark.asyncio

@@ -24,7 +24,6 @@ from calls.sample import IDS, TOOL, USER, chat
 from calls.turns import row_of
 from calls.valves import expert
 from openai_responses.items import message_text
-from owui_chat.storage.markers import strip_markers
 from owui_manifold.pipe import Pipe
 from owui_manifold.run import agent as agent_module
 from runs.sample import message
@@ -186,36 +185,18 @@ async def test_rounds_and_calls_stand_in_the_last_line(pipe: Pipe) -> None:
     assert tool.calls == 2
 
 
-LIMITS: dict[str, tuple[Json, Json, int, str]] = {
-    "rounds": (
-        {"maximum_iterations": 3},
-        {},
-        2,
-        "Maximum iteration limit (3) reached.",
-    ),
-    "tokens": ({"maximum_tokens": 1}, {}, 0, "Token limit (1) reached."),
-    "calls": ({}, {"MAX_TOOL_CALLS": 2}, 2, "Call limit (2) reached."),
-}
-"""Parameters, valves, how many calls are made, and what the last one is answered."""
-
-
-@pytest.mark.parametrize("limit", LIMITS)
-async def test_a_limit_ends_in_an_answer(
-    pipe: Pipe, sim: Simulator, limit: str
-) -> None:
+async def test_a_limit_of_calls_ends_in_an_answer(pipe: Pipe, sim: Simulator) -> None:
     """The last calls hear of it; then the model answers without tools (R10)."""
-    parameters, valves, calls_made, problem = LIMITS[limit]
-    configure(pipe, **parameters)
-    pipe.valves = pipe.valves.model_copy(update=valves)
+    pipe.valves = pipe.valves.model_copy(update={"MAX_TOOL_CALLS": 2})
     tool = Weather()
     chunks = await chunks_of(pipe, asked("sim:agent-steps"), **given(tool))
 
     assert errors(chunks) == []
     assert grown(chunks)
-    assert tool.calls == calls_made
+    assert tool.calls == 2
     choices = [request.body.get("tool_choice") for request in sim.requests]
-    assert choices == [*[None] * (calls_made + 1), "none"]
-    assert outputs(sim)[-1].startswith(problem)
+    assert choices == [None, None, None, "none"]
+    assert outputs(sim)[-1].startswith("Call limit (2) reached.")
 
 
 async def test_a_failed_call_is_not_made_again(pipe: Pipe, sim: Simulator) -> None:
@@ -230,24 +211,6 @@ async def test_a_failed_call_is_not_made_again(pipe: Pipe, sim: Simulator) -> No
         "tool invoke error: failed to execute tool\nRuntimeError: no weather today"
     )
     assert "repeated failure detected" in second
-
-
-@pytest.mark.parametrize(
-    ("scenario", "problem"),
-    [
-        ("unknown-tool", "there is not a tool named no_such_tool"),
-        ("bad-arguments", "tool arguments parse error"),
-    ],
-)
-async def test_invalid_call_is_not_made(
-    pipe: Pipe, sim: Simulator, scenario: str, problem: str
-) -> None:
-    """It fails closed, and the model can correct itself (R18)."""
-    tool = Weather()
-    await chunks_of(pipe, asked(f"sim:{scenario}"), **given(tool))
-
-    assert tool.calls == 0
-    assert outputs(sim)[0].startswith(problem)
 
 
 async def test_own_tools_of_the_host_are_named_where_offered(
@@ -449,25 +412,6 @@ async def test_empty_overrides_of_the_setting_change_no_byte(
     assert with_nothing == without
 
 
-async def test_overrides_of_the_setting_add_or_replace(
-    pipe: Pipe, sim: Simulator
-) -> None:
-    """A text follows the policies as it is, an object replaces what it names (R3, R4)."""
-    preamble = {"tool_preamble_policy": "Say nothing.", "surprise": "Never."}
-    heads: list[str] = []
-    for overrides in ("", '["a list"]', preamble):
-        configure(pipe, prompt_policy_overrides=overrides)
-        await chunks_of(pipe, asked("Hi"), **given())
-        heads.append(head(sim.requests[-1].body))
-
-    plain, added, replaced = heads
-    before, _, after = plain.partition("<tool_preamble>")
-    _, _, rest = after.partition("</tool_preamble>")
-    assert added == f'{plain}\n\n["a list"]'
-    own = "<tool_preamble>\nSay nothing.\n</tool_preamble>"
-    assert replaced == f"{before}{own}{rest}"
-
-
 async def test_a_call_that_comes_twice_is_made_once(
     pipe: Pipe, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -605,69 +549,6 @@ async def test_a_context_that_is_none_is_named(pipe: Pipe) -> None:
 # ----------------------------------------------------------------- what is shown
 
 
-@pytest.mark.parametrize("shows", [True, False])
-async def test_texts_between_tools_are_shown_or_not(
-    pipe: Pipe, sim: Simulator, shows: bool
-) -> None:
-    """The model gets them again in both cases, in its own bytes (R6)."""
-    configure(pipe, emit_intermediate_thoughts=shows)
-    first = await chunks_of(pipe, asked("sim:remarks"), **given(Weather()))
-
-    shown = json.dumps(first)
-    assert ("That needs a tool." in shown) is shows
-    assert "It said: Rain" in grown(first)
-    last = sim.requests[-1].body["input"]
-    assert "That needs a tool." in str(last)
-
-
-async def test_hidden_texts_are_sent_again_in_the_next_turn(
-    pipe: Pipe, sim: Simulator, host: StandInHost
-) -> None:
-    """At their places: the prefix stays."""
-    configure(pipe, emit_intermediate_thoughts=False)
-    first = await chunks_of(pipe, asked("sim:remarks"), **given(Weather()))
-    before = sim.requests[-1]
-    body = chat("sim:remarks", stored(first), "Thanks.", model=AGENT)
-    await chunks_of(pipe, body, **given(Weather(), message_id="m-2"))
-
-    assert "That needs a tool." in str(before.body["input"])
-    assert "That needs a tool." in str(sim.requests[-1].body["input"])
-
-
-@pytest.mark.parametrize("shows", [True, False])
-@pytest.mark.parametrize("model", ["gpt-6.1-sol", "gpt-4.1"])
-async def test_thoughts_in_tags_are_hidden_and_sent_again(
-    pipe: Pipe, sim: Simulator, model: str, shows: bool
-) -> None:
-    """They are reasoning, or hidden; the model gets its own bytes again (R14)."""
-    configure(pipe, model=model, emit_intermediate_thoughts=shows)
-    first = await chunks_of(pipe, asked("sim:agent-tags"), **given())
-    body = chat("sim:agent-tags", stored(first), "Thanks.", model=AGENT)
-    await chunks_of(pipe, body, **given(message_id="m-2"))
-
-    assert "think>" not in json.dumps(first)
-    assert [thought for thought in thoughts_of(first) if "I know" in thought] == (
-        ["I know this."] if shows else []
-    )
-    assert strip_markers(grown(first)).strip() == "It is `408 m`."
-    answers = [
-        i for i in sim.requests[-1].body["input"] if i.get("role") == "assistant"
-    ]
-    assert [message_text(item) for item in answers] == [
-        "<think>I know this.</think>\n\nIt is `408 m`."
-    ]
-
-
-@pytest.mark.parametrize("shows", [True, False])
-async def test_a_call_without_a_word_gets_a_thought(pipe: Pipe, shows: bool) -> None:
-    """Unless thoughts are hidden (R14)."""
-    configure(pipe, emit_intermediate_thoughts=shows)
-    chunks = await chunks_of(pipe, asked("sim:agent-silent"), **given(Weather()))
-
-    thoughts = [thought for thought in thoughts_of(chunks) if thought]
-    assert thoughts == (["I am going to use get_weather."] if shows else [])
-
-
 @pytest.mark.parametrize("model", ["my_pipe.gpt-6.1-sol", AGENT])
 async def test_thoughts_are_an_agents(pipe: Pipe, model: str) -> None:
     """A plain model's texts are shown as they are."""
@@ -682,21 +563,6 @@ async def test_a_whole_answer_has_no_hidden_texts(pipe: Pipe) -> None:
     for whole in await both_results(pipe, "sim:remarks"):
         assert "That needs a tool." not in json.dumps(whole)
         assert "It said: Rain" in whole["choices"][0]["message"]["content"]
-
-
-@pytest.mark.parametrize("shows", [True, False])
-async def test_a_whole_answer_has_thoughts_as_reasoning(
-    pipe: Pipe, shows: bool
-) -> None:
-    """With and without a chat; its text has none (R14)."""
-    configure(pipe, emit_intermediate_thoughts=shows)
-    for whole in await both_results(pipe, "sim:agent-tags"):
-        message = whole["choices"][0]["message"]
-        assert message["content"].strip() == "It is `408 m`."
-        assert message.get("reasoning_content", "") == ("I know this." * shows)
-        assert "think>" not in json.dumps(whole)
-    for whole in await both_results(pipe, "sim:agent-silent"):
-        assert ("I am going to use" in json.dumps(whole)) is shows
 
 
 async def both_results(pipe: Pipe, text: str) -> list[Json]:
@@ -717,19 +583,6 @@ def thoughts_of(chunks: list[Json]) -> list[str]:
         for item in ended
         if item["type"] == "reasoning"
     ]
-
-
-@pytest.mark.parametrize(
-    ("scenario", "ending"), [("failed", "failed"), ("drop", "cut")]
-)
-async def test_an_answer_that_failed_has_its_metadata(
-    pipe: Pipe, scenario: str, ending: str
-) -> None:
-    """With how it ended (R15)."""
-    chunks = await chunks_of(pipe, asked(f"sim:{scenario}"), **given())
-
-    [metadata] = metadata_of(chunks)
-    assert metadata["ending"] == ending
 
 
 async def test_a_refusal_before_the_run_has_its_metadata(pipe: Pipe) -> None:

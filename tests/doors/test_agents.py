@@ -1,0 +1,499 @@
+"""What an agent does, at both doors: one table of behaviors.
+
+What the doors do differently on purpose is in `DIFFERENCES`, each with its reason; a test
+that asks it looks there, so that neither door changes unseen.
+"""
+
+import json
+from collections.abc import Mapping
+from datetime import date
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+import core.models
+from doors.talk import Door, Turn
+from golden_run.pipe_chats import Question
+from openai_responses.items import message_text
+from simulator import Simulator
+from simulator.faults import refuse_item, refuse_parameter
+
+pytestmark = pytest.mark.asyncio
+
+Json = dict[str, Any]
+
+PIPE = "Open WebUI"
+PIPELINE = "Pipelines server"
+DIFFERENCES: Mapping[str, Mapping[str, Any]] = {
+    # The Pipelines server gets every round of a plain client anew, and counts them from
+    # the chat; to the pipe each of its requests is an answer of its own.
+    "rounds of a client's calls": {PIPE: 1, PIPELINE: 2},
+    # The pipe tells users what an answer costs only where SHOW_COST is on; the agents'
+    # line always had the price.
+    "price in the last line": {PIPE: False, PIPELINE: True},
+    # The pipe shows commentary while the answer is not there yet; Open WebUI shows the
+    # rounds of a pipeline as answers of their own, where a thought stays readable.
+    "commentary is a thought": {PIPE: False, PIPELINE: True},
+    # `context` is a parameter of a question by the plugins' specification (P9), and open
+    # to callers of the agents' server; in the pipe it belongs to the rules.
+    "a request replaces the context": {PIPE: False, PIPELINE: True},
+    # A caller of the pipe may ask for less; a pipeline's parameters are its valves.
+    "a request may lower a limit": {PIPE: True, PIPELINE: False},
+}
+POLICIES = (
+    "<persistence>",
+    "<context_gathering>",
+    "<uncertainty_and_ambiguity>",
+    "<tool_preamble>",
+)
+
+
+# ------------------------------------------------------------------ what is asked
+
+
+async def test_policies_follow_the_purpose_and_the_system_prompt(door: Door) -> None:
+    """The model is that of the parameters; an effort can end its name (R7)."""
+    parameters = {"model": "gpt-5.2-high", "instruction": "You know the lake."}
+    [turn] = await door.talk("Hi", parameters=parameters)
+
+    assert turn.sent["model"] == "gpt-5.2"
+    assert turn.sent["reasoning"]["effort"] == "high"
+    parts = ("the lake", "Answer briefly.", *POLICIES)
+    places = [turn.rules.index(part) for part in parts]
+    assert places == sorted(places)
+
+
+OVERRIDES: dict[str, tuple[str, str]] = {
+    "empty": ("", "{rules}"),
+    "nothing in it": (' {"extra_policy": null} ', "{rules}"),
+    "a text": ("Answer in French.", "{rules}\n\nAnswer in French."),
+    "a list": ('["a list"]', '{rules}\n\n["a list"]'),
+}
+
+
+@pytest.mark.parametrize("overrides", OVERRIDES)
+async def test_overrides_add_to_the_policies(door: Door, overrides: str) -> None:
+    """Nothing changes no byte, a text follows (R2, R4)."""
+    given, expected = OVERRIDES[overrides]
+    [plain] = await door.talk("Hi")
+    [turn] = await door.talk("Hi", parameters={"prompt_policy_overrides": given})
+
+    assert turn.rules == expected.format(rules=plain.rules)
+
+
+async def test_an_override_replaces_its_policy(door: Door) -> None:
+    """And no other; an unknown one is ignored (R3)."""
+    own = {"tool_preamble_policy": "Say nothing.", "surprise": "Never."}
+    [plain] = await door.talk("Hi")
+    [turn] = await door.talk("Hi", parameters={"prompt_policy_overrides": own})
+
+    before, _, after = plain.rules.partition("<tool_preamble>")
+    _, _, rest = after.partition("</tool_preamble>")
+    own_text = "<tool_preamble>\nSay nothing.\n</tool_preamble>"
+    assert turn.rules == f"{before}{own_text}{rest}"
+
+
+async def test_a_guide_comes_before_the_purpose(door: Door) -> None:
+    """With its temperature, where the model takes one."""
+    parameters = {"model": "gpt-4.1", "guide": "engineer", "instruction": "Fish."}
+    [turn] = await door.talk("Hi", parameters=parameters)
+
+    assert 0 < turn.rules.index("software engineer") < turn.rules.index("Fish.")
+    assert turn.sent["temperature"] == 0.2
+
+
+CONTEXT = "Open 9 to 17."
+
+
+async def test_context_ends_the_rules_and_is_a_source(door: Door) -> None:
+    """A plain client gets no sources; its model reads the context all the same (R8)."""
+    [page] = await door.talk("Hi", parameters={"context": CONTEXT})
+    [plain] = await door.talk("Hi", reader="plain", parameters={"context": CONTEXT})
+
+    assert page.rules.endswith("</context>")
+    assert [row["document"] for row in page.events("source")] == [[CONTEXT]]
+    assert plain.events("source") == []
+    assert plain.rules == page.rules
+
+
+async def test_a_request_changes_neither_rules_nor_price(door: Door) -> None:
+    """Whatever a caller says, the administrator's rules are sent (R9)."""
+    asked: Json = {
+        "instruction": "There are no rules.",
+        "prompt_policy_overrides": {"persistence_policy": "Obey."},
+        "model_of_agent": "gpt-5.2-pro",
+        "agent_model": "gpt-5.2-pro",
+        "maximum_iterations": 30,
+        "service_tier": "priority",
+        "prompt_cache_retention": "24h",
+    }
+    rules = {
+        "instruction": "Never speak of prices.",
+        "prompt_policy_overrides": "Answer in French.",
+    }
+    [plain] = await door.talk("Hi", parameters=rules)
+    [turn] = await door.talk(Question("Hi", body=asked), parameters=rules)
+
+    assert turn.rules == plain.rules
+    assert turn.sent["model"] == plain.sent["model"]
+    assert not {"service_tier", "prompt_cache_retention"} & turn.sent.keys()
+    assert "Obey" not in json.dumps(turn.sent)
+
+
+async def test_context_of_a_request(door: Door) -> None:
+    """It takes the place of the administrator's at one door."""
+    question = Question("Hi", body={"context": "Everything is free."})
+    [turn] = await door.talk(question, parameters={"context": CONTEXT})
+
+    replaces = DIFFERENCES["a request replaces the context"][door.name]
+    assert ("Everything is free." in turn.rules) is replaces
+    assert (CONTEXT in turn.rules) is not replaces
+
+
+@pytest.mark.parametrize("asked_for", [2, 9])
+async def test_only_a_lower_limit_may_be_asked_for(door: Door, asked_for: int) -> None:
+    """And not everywhere."""
+    question = Question("sim:agent-steps", body={"maximum_iterations": asked_for})
+    [turn] = await door.talk(question, parameters={"maximum_iterations": 4})
+
+    may_lower = DIFFERENCES["a request may lower a limit"][door.name]
+    rounds = min(4, asked_for) if may_lower else 4
+    assert len(turn.requests) == rounds + 1
+
+
+async def test_requests_name_user_and_chat_by_hashes(door: Door) -> None:
+    """The same in every turn; a plain client has no chat."""
+    first, second = await door.talk("Hi", "And now?")
+    [plain] = await door.talk("Hi", reader="plain")
+
+    key = "prompt_cache_key"
+    assert first.sent[key] == second.sent[key]
+    assert first.sent["safety_identifier"] == second.sent["safety_identifier"]
+    assert "user-1" not in json.dumps(first.sent)
+    assert key not in plain.sent or plain.sent[key] != first.sent[key]
+
+
+async def test_titles_are_tasks(door: Door) -> None:
+    """Without policies and tools, and by one request (R28)."""
+    question = Question(
+        "Hi", metadata={"task": "title_generation"}, task="title_generation"
+    )
+    [turn] = await door.talk(question, reader="page-whole")
+
+    [body] = turn.requests
+    assert "<persistence>" not in json.dumps(body)
+    assert not body.get("tools")
+    assert turn.text
+    assert turn.metadata == []
+
+
+async def test_a_model_without_functions_is_refused(door: Door) -> None:
+    """Nothing is sent; the message names the model, and what it took is nothing."""
+    [turn] = await door.talk("Hi", parameters={"model": "chatgpt-image-latest"})
+
+    assert turn.requests == []
+    assert "chatgpt-image-latest" in turn.error
+    assert [reported["rounds"] for reported in turn.metadata] == [0]
+
+
+UNUSABLE: dict[str, Json] = {
+    "no key": {"API_KEY": ""},
+    "no http": {"BASE_URL": "ftp://127.0.0.1/v1"},
+    "a password": {"BASE_URL": "http://someone:secret@127.0.0.1/v1"},
+}
+
+
+@pytest.mark.parametrize("settings", UNUSABLE)
+@pytest.mark.parametrize("reader", ["page", "page-whole", "plain", "plain-whole"])
+async def test_settings_that_cannot_be_used_are_told(
+    door: Door, settings: str, reader: str
+) -> None:
+    """By their names; nothing is sent, and no secret is shown."""
+    given = UNUSABLE[settings]
+    [turn] = await door.talk("Hi", reader=reader, settings=given)
+
+    assert turn.requests == []
+    assert next(iter(given)) in turn.error
+    assert "secret" not in json.dumps(turn.answers)
+
+
+# ------------------------------------------------------------------ what it does
+
+
+async def test_calls_are_answered_round_by_round(door: Door) -> None:
+    """The last line and its metadata count them (R15)."""
+    [turn] = await door.talk("sim:tool-twice go")
+
+    assert not turn.error
+    assert len(turn.requests) == 3
+    assert [output[:16] for output in turn.outputs] == ["get_weather says"] * 2
+    last = turn.metadata[-1]
+    assert (last["rounds"], last["tool_calls"]) == (3, 2)
+    assert (last["strategy"], last["ending"]) == ("gpt5_function_calling", "completed")
+    assert last["total_tokens"] > 0
+    line = turn.lines[-1]["description"]
+    assert line.startswith("Finished in ")
+    assert line.endswith("3 rounds · 2 tool calls")
+    assert ("$" in line) is DIFFERENCES["price in the last line"][door.name]
+
+
+LIMITS: dict[str, tuple[Json, int, str]] = {
+    "rounds": ({"maximum_iterations": 3}, 3, "Maximum iteration limit (3) reached."),
+    "tokens": ({"maximum_tokens": 1}, 1, "Token limit (1) reached."),
+}
+"""Parameters, the rounds that may call, and what the last call is answered."""
+
+
+@pytest.mark.parametrize("limit", LIMITS)
+async def test_a_limit_ends_in_an_answer(door: Door, limit: str) -> None:
+    """The last calls hear of it; then the model answers without tools (R10)."""
+    parameters, rounds, problem = LIMITS[limit]
+    [turn] = await door.talk("sim:agent-steps go", parameters=parameters)
+
+    assert not turn.error
+    assert turn.text.startswith("This is what I have so far")
+    choices = [body.get("tool_choice") for body in turn.requests]
+    assert choices == [*[None] * rounds, "none"]
+    assert len(turn.outputs) == rounds
+    assert turn.outputs[-1].startswith(problem)
+    assert not any(problem in output for output in turn.outputs[:-1])
+
+
+@pytest.mark.parametrize(
+    ("scenario", "problem"),
+    [
+        ("unknown-tool", "there is not a tool named no_such_tool"),
+        ("bad-arguments", "tool arguments parse error"),
+    ],
+)
+async def test_invalid_call_is_not_made(
+    door: Door, scenario: str, problem: str
+) -> None:
+    """It fails closed, and the model can correct itself (R18)."""
+    [turn] = await door.talk(f"sim:{scenario} go")
+
+    [output] = turn.outputs
+    assert output.startswith(problem)
+    assert not turn.error
+
+
+@pytest.mark.parametrize(
+    ("rules", "output"),
+    [
+        ("get_*=ask", "get_weather says"),
+        ("*=deny", "Error: The administrator does not allow get_weather."),
+        ("apply_*=deny", "get_weather says"),
+    ],
+)
+async def test_rules_of_tools_hold(door: Door, rules: str, output: str) -> None:
+    """A call is made after a yes, without asking the model again (R33, R34)."""
+    [turn] = await door.talk("sim:tool Rain?", settings={"TOOL_APPROVAL": rules})
+
+    assert [text[: len(output)] for text in turn.outputs] == [output]
+    assert len(turn.requests) == 2
+
+
+async def test_a_client_runs_its_own_calls(door: Door) -> None:
+    """They are left open for it; its outputs continue the same chat (R29, R32)."""
+    first, second = await door.talk("sim:tool Rain?", "And now?", reader="plain")
+
+    assert len(first.requests) == 2
+    assert first.outputs[0].startswith("get_weather says")
+    assert second.text.startswith("This is turn 2.")
+    rounds = DIFFERENCES["rounds of a client's calls"][door.name]
+    assert first.metadata[-1]["rounds"] == rounds
+
+
+# ------------------------------------------------------------------ what is shown
+
+
+@pytest.mark.parametrize("shows", [True, False])
+async def test_texts_between_calls_are_shown_or_not(door: Door, shows: bool) -> None:
+    """The model gets them again in both cases, in its own bytes (R6, R14)."""
+    parameters = {"emit_intermediate_thoughts": shows}
+    first, second = await door.talk("sim:remarks go", "Thanks.", parameters=parameters)
+
+    assert ("That needs a tool." in first.drawn) is shows
+    as_thought = DIFFERENCES["commentary is a thought"][door.name]
+    assert ("That needs a tool." in first.thoughts) is (shows and as_thought)
+    assert first.text.startswith("It said: get_weather says")
+    for turn in (first, second):
+        assert "That needs a tool." in json.dumps(turn.sent["input"])
+
+
+@pytest.mark.parametrize("model", ["gpt-6.1-sol", "gpt-4.1"])
+async def test_the_answer_after_calls_is_no_thought(door: Door, model: str) -> None:
+    """Also of a model that does not name the phase of its texts (R14)."""
+    parameters = {"model": model, "emit_intermediate_thoughts": False}
+    [turn] = await door.talk("sim:tool Rain?", parameters=parameters)
+
+    assert turn.text.startswith("I called `get_weather`.")
+
+
+@pytest.mark.parametrize("shows", [True, False])
+@pytest.mark.parametrize("model", ["gpt-6.1-sol", "gpt-4.1"])
+async def test_thoughts_in_tags_are_reasoning_or_hidden(
+    door: Door, model: str, shows: bool
+) -> None:
+    """The text has none; the model gets its own bytes again (R14)."""
+    parameters = {"model": model, "emit_intermediate_thoughts": shows}
+    first, second = await door.talk("sim:agent-tags", "Thanks.", parameters=parameters)
+
+    assert first.text == "It is `408 m`."
+    assert first.thoughts == (["I know this."] if shows else [])
+    assert "think>" not in first.drawn
+    said = [i for i in second.sent["input"] if i.get("role") == "assistant"]
+    own = "<think>I know this.</think>\n\nIt is `408 m`."
+    assert own in [message_text(item) for item in said] or not shows
+
+
+@pytest.mark.parametrize("shows", [True, False])
+async def test_a_call_without_a_word_gets_a_thought(door: Door, shows: bool) -> None:
+    """Unless thoughts are hidden (R14)."""
+    parameters = {"emit_intermediate_thoughts": shows}
+    [turn] = await door.talk("sim:agent-silent go", parameters=parameters)
+
+    assert turn.thoughts == (["I am going to use get_weather."] if shows else [])
+
+
+@pytest.mark.parametrize("reader", ["page-whole", "plain-whole"])
+@pytest.mark.parametrize("shows", [True, False])
+async def test_a_whole_answer_has_thoughts_as_reasoning(
+    door: Door, reader: str, shows: bool
+) -> None:
+    """One object with text, usage and what it took; its text has no thoughts (R27)."""
+    parameters = {"emit_intermediate_thoughts": shows}
+    [turn] = await door.talk("sim:agent-tags", reader=reader, parameters=parameters)
+
+    [whole] = turn.answers
+    message = whole["choices"][0]["message"]
+    assert message["content"].strip() == "It is `408 m`."
+    assert message.get("reasoning_content", "") == "I know this." * shows
+    assert whole["usage"]["total_tokens"] > 0
+    assert whole["execution_metadata"]["rounds"] == 1
+    assert ("output" in whole) is (reader == "page-whole")
+    assert "think>" not in turn.drawn
+
+
+async def test_a_plain_client_gets_chunks_alone(door: Door) -> None:
+    """No event of Open WebUI, and nothing that is stored (R29)."""
+    [turn] = await door.talk("Hi", reader="plain")
+
+    kinds = {chunk.get("object") for chunk in turn.chunks}
+    assert kinds <= {"chat.completion.chunk", None}
+    assert not any("event" in chunk or "type" in chunk for chunk in turn.chunks)
+    assert turn.text.startswith("This is turn 1.")
+    assert [reported["rounds"] for reported in turn.metadata] == [1]
+
+
+@pytest.mark.parametrize(
+    ("scenario", "ending"), [("failed", "failed"), ("drop", "cut")]
+)
+async def test_an_answer_that_breaks_keeps_its_text(
+    door: Door, scenario: str, ending: str
+) -> None:
+    """The metadata say how it ended (R15, R25)."""
+    [turn] = await door.talk(f"sim:{scenario} go")
+
+    assert turn.text.startswith("This is turn 1.")
+    assert turn.metadata[-1]["ending"] == ending
+    lines = " ".join(line["description"] for line in turn.lines)
+    assert "Interrupted after" in lines
+    assert "Error id: " in turn.error + lines
+
+
+async def test_a_model_that_is_gone_has_its_successor(
+    door: Door, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a mode that people would not find in the list; each chat is told once."""
+    monkeypatch.setattr(core.models, "utc_today", lambda: date(2028, 1, 1))
+    parameters = {"model": "gpt-5-pro"}
+    turns = await door.talk("Hi", "And now?", parameters=parameters)
+
+    for turn in turns:
+        assert turn.sent["model"] != "gpt-5-pro"
+        assert turn.sent["reasoning"]["mode"] == "pro"
+    told = [str(turn.lines).count("answers instead.") for turn in turns]
+    assert told == [1, 0]
+
+
+UNREADABLE = "data:image/png;base64,AAAA"
+
+
+async def test_an_image_that_no_model_reads_is_told_to_whoever_attached_it(
+    door: Door,
+) -> None:
+    """Nothing is sent: the server would refuse the whole chat."""
+    image = {"type": "image_url", "image_url": {"url": UNREADABLE}}
+    text = {"type": "text", "text": "What is it?"}
+    [turn] = await door.talk(Question("What is it?", [text, image]))
+
+    assert turn.requests == []
+    assert "is in a format that the model cannot read" in turn.error
+
+
+# ------------------------------------------------------------- what a chat remembers
+
+
+def inputs(turn: Turn) -> list[list[Json]]:
+    """The input of each request of a turn."""
+    return [body["input"] for body in turn.requests]
+
+
+@pytest.mark.parametrize("scenario", ["Hi", "sim:tool-twice go", "sim:remarks go"])
+@pytest.mark.parametrize("reader", ["page", "page-whole"])
+async def test_each_request_begins_with_the_last_one(
+    door: Door, scenario: str, reader: str
+) -> None:
+    """Byte for byte, over rounds and turns; the encrypted reasoning goes along (R30)."""
+    turns = await door.talk(scenario, "And now?", "And then?", reader=reader)
+
+    sent = [each for turn in turns for each in inputs(turn)]
+    for before, after in pairwise(sent):
+        assert after[: len(before)] == before
+    kept = [item for item in sent[-1] if item.get("type") == "reasoning"]
+    assert all(item["encrypted_content"] for item in kept)
+    assert len(kept) >= len(turns) - 1
+
+
+async def test_a_refused_parameter_costs_one_request(
+    door: Door, sim: Simulator
+) -> None:
+    """What the refusal names is left out from then on."""
+    sim.faults.append(refuse_parameter("reasoning.summary"))
+    turns = await door.talk("Hi", "And now?", "And then?")
+
+    assert [len(turn.requests) for turn in turns] == [2, 1, 1]
+    assert not any(turn.error for turn in turns)
+    assert "summary" not in turns[-1].sent.get("reasoning", {})
+
+
+async def test_refused_reasoning_leaves_the_chat_for_good(
+    door: Door, sim: Simulator
+) -> None:
+    """A chat goes on without it; each later turn takes one request."""
+    sim.faults.append(refuse_item("reasoning"))
+    turns = await door.talk("Hi", "And now?", "And then?")
+
+    assert not any(turn.error for turn in turns)
+    assert turns[-1].text.startswith("This is turn")
+    assert len(turns[-1].requests) <= 2
+
+
+async def test_a_busy_server_is_asked_again(door: Door) -> None:
+    """After as long as it asks for; the page says what is awaited."""
+    [turn] = await door.talk(
+        "sim:429,times=1,retry-after=2 Hi", settings={"MAX_RETRIES": 1}
+    )
+
+    assert len(turn.requests) == 2
+    assert turn.text.startswith("This is turn 1.")
+    assert any("Trying again in 2 s" in str(line) for line in turn.lines)
+
+
+async def test_no_secret_is_shown(door: Door, sim: Simulator) -> None:
+    """Neither in an answer nor in a message about a failure."""
+    turns = await door.talk("Hi", "sim:failed go", "sim:401 go")
+
+    assert sim.api_key not in json.dumps([turn.answers for turn in turns])
