@@ -133,20 +133,6 @@ async def test_a_call_of_an_interrupted_answer_is_not_run(
     assert len(chat_bodies(simulator)) == 2
 
 
-@pytest.mark.asyncio
-@pytest.mark.usefixtures("sub_agents")
-async def test_sub_agent_takes_longer_than_other_tools(
-    tab: Tab, admin: User, simulator: Simulator
-) -> None:
-    """Open WebUI's own tool, whose answer is a chat of the pipe as well."""
-    async with valves_changed(admin, PIPE, TOOL_TIMEOUTS="default: 0.001"):
-        turn = await tab.send(MODEL, "sim:tool", body=calling("delegate_task"))
-
-    assert turn.error is None
-    [output] = tool_outputs(chat_bodies(simulator)[-1])
-    assert output.startswith("This is turn 1.")
-
-
 @pytest_asyncio.fixture
 async def legacy_model(admin: User) -> AsyncIterator[str]:
     """A model whose record says that its tools are called in the older way."""
