@@ -30,6 +30,7 @@ CHECKS = {
     "bundle.py --check": ["scripts/bundle.py", "--check"],
     "release.py --check": ["scripts/release.py", "--check"],
     "readme.py --check": ["scripts/readme.py", "--check"],
+    "pages.py --check": ["scripts/pages.py", "--check"],
 }
 PYTEST = ["-m", "pytest", *PARALLEL]
 TESTS = {

@@ -26,6 +26,7 @@ from event_loops.idle_clock import (
     under_way,
 )
 from left_processes import adopt_orphans, child_processes, end_new_processes
+from left_threads import exit_soon
 from marking import begin_test
 from needs import MARKS, is_installed
 
@@ -35,6 +36,7 @@ gc.disable()  # until the tests are collected, of which nothing is garbage
 
 settings.register_profile(
     "quick",
+    max_examples=40,  # always the same ones, so more of them find nothing new
     derandomize=True,
     deadline=None,  # whoever must be quick is measured in CPU time
     suppress_health_check=[HealthCheck.too_slow],
@@ -54,6 +56,7 @@ ALONE = {Path(__file__).parent / name for name in ("openai_responses", "owui_man
 _SERVERS_MARKS = MARKS.keys() - {"sandbox"}
 _KNOWN_WORK = pytest.StashKey[Set[object]]()
 """The tasks and timers of the loop then."""
+_SESSION = pytest.StashKey[pytest.Session]()
 _KNOWN_PROCESSES = pytest.StashKey[Set[int]]()
 """The children of this process when a test begins."""
 LONG = ("hosts", "toolbox", "test_bundle_loads.py", "test_fuzz.py")
@@ -147,9 +150,20 @@ def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """End what a failed test of hosts has left."""
+    session.config.stash[_SESSION] = session
     if session.config.pluginmanager.has_plugin("dsession"):
         return  # the children of this process are those that run the tests
     end_new_processes(frozenset())
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """End also if a test hung in a thread; by now its name has been printed.
+
+    Workers are ended by the process that started them.
+    """
+    if _SESSION in config.stash and not hasattr(config, "workerinput"):
+        exit_soon(config.stash[_SESSION].exitstatus)
 
 
 @pytest.hookimpl(tryfirst=True)

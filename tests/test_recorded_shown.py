@@ -43,6 +43,10 @@ def done(item: dict[str, Any], index: int = 0) -> dict[str, Any]:
         (["Hi ", "there", "Hi there"], True),
         (["Hi "], True),
         (["Hi there[1]"], False),
+        (
+            ["Hi there[1]", '\n\n[1]: https://a.example "A"\n[2]: https://b.example'],
+            False,
+        ),
     ],
 )
 def test_doubled_text_is_seen(deltas: list[str], is_doubled: bool) -> None:
@@ -73,3 +77,15 @@ def test_an_early_end_is_a_failure_to_a_plain_client() -> None:
     ]
 
     assert read_plain(chunks).failure == "length"
+
+
+def test_an_early_end_is_a_failure_to_a_page() -> None:
+    """Where there is a text, its last line says so; a good one says how long it took."""
+    early = "The answer reached its length limit. (Error id: 81DWQADJWM)"
+    lines: list[dict[str, Any]] = [
+        {"event": {"type": "status", "data": {"description": text, "done": True}}}
+        for text in ("Finished in 2 s", early)
+    ]
+
+    assert read_native([done(MESSAGE), lines[0]]).failure == ""
+    assert read_native([done(MESSAGE), lines[1]]).failure == early

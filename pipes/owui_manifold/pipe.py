@@ -14,6 +14,7 @@ from contextlib import aclosing
 from functools import partial
 from typing import Any
 
+from core.views import failure_chunk, readable_chunk
 from openai_responses.endings import COMPLETED, CUT
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item, item_type, text_message
@@ -50,7 +51,7 @@ from owui_manifold.call.valves import UserValves, Valves
 from owui_manifold.host.context import EventEmitter, HostContext
 from owui_manifold.host.http_answers import event_stream, failed_answer
 from owui_manifold.host.open_webui import (
-    save_output,
+    StoredOutput,
     wait_for_database,
     without_forbidden_search,
 )
@@ -63,10 +64,8 @@ from owui_manifold.prepare.tasks import (
 )
 from owui_manifold.present.report import refused_metadata
 from owui_manifold.present.views import (
-    failure_chunk,
     metadata_chunk,
     page_view,
-    readable_chunk,
     stream_view,
     whole_result,
 )
@@ -167,6 +166,7 @@ class Pipe:
         """
         failed = True
         view = stream_view(call.caller)
+        stored = StoredOutput(call.caller.chat_id, call.caller.message_id)
         try:
             async with aclosing(await self._answer(call)) as events:
                 async for event in events:
@@ -175,7 +175,7 @@ class Pipe:
                             await _wait_to_store(call.caller)
                         yield readable_chunk(chunk, call.caller)
                     if isinstance(event, ToolOutput) and call.caller.may_have_row:
-                        await _save_round(call.caller, view)
+                        await _save_round(stored, view)
                     if isinstance(event, RunDone):
                         failed = event.ending.is_failure
         except Exception as error:
@@ -347,10 +347,12 @@ async def _end_open_messages(
                 yield event
 
 
-async def _save_round(caller: Caller, view: NativeRenderer | ChunkRenderer) -> None:
+async def _save_round(
+    stored: StoredOutput, view: NativeRenderer | ChunkRenderer
+) -> None:
     """Store what the page shows once the calls of a round have their outputs.
 
     A server that is killed then loses no finished round.
     """
     if isinstance(view, NativeRenderer) and not view.shown.has_open_calls:
-        await save_output(caller.chat_id, caller.message_id, view.shown.items)
+        await stored.save(view.shown.items)

@@ -83,9 +83,9 @@ EXPLANATIONS = (
         file=AUTUMN,
     ),
     Explanation(
-        "The answer to a request that cancels; the pipe does not read it as an answer.",
-        ("pipe, plain from JSON: ending",),
-        (213,),
+        "The model wrote its thoughts into the text, as another server's models do.",
+        ("pipe, page from JSON", "pipe, plain from JSON"),
+        (105,),
         file=AUTUMN,
     ),
     Explanation(

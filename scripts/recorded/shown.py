@@ -9,8 +9,10 @@ Chunk = dict[str, Any]
 Item = Mapping[str, Any]
 COMMENTARY_ITEM = "openai_responses:remark"
 EARLY_ENDS = ("length", "content_filter")
-SOURCE_MARK = re.compile(r"\[\d+\]|\(\[[^\]]*\]\([^)]*\)\)")
-"""The number of a source, or the link that it stands for."""
+SOURCE_MARK = re.compile(r"\n+\[\d+\]: .*|\[\d+\]|\(\[[^\]]*\]\([^)]*\)\)")
+"""The address below a text, the number of a source, or the link that it stands for."""
+ERROR_ID = "(Error id: "
+"""It ends each message about a fault; the last line of an answer without one has none."""
 TEXT_DELTAS = {
     "response.output_text.delta": "text",
     "response.refusal.delta": "text",
@@ -87,7 +89,8 @@ def read_native(chunks: Sequence[Chunk]) -> ShownAnswer:
     ]
     quoted = [message_text(item) for item in items if item["type"] == COMMENTARY_ITEM]
     commentary = [_without_quote(text) for text in quoted]
-    return make_answer(texts, [*thoughts, *commentary], _read_failure(chunks))
+    failure = _read_failure(chunks) or _early_end(chunks)
+    return make_answer(texts, [*thoughts, *commentary], failure)
 
 
 def read_plain(chunks: Sequence[Chunk]) -> ShownAnswer:
@@ -109,7 +112,7 @@ def find_doubled_text(chunks: Sequence[Chunk]) -> str:
     """Return how the deltas of an item differ from the finished item; or nothing.
 
     A page that draws the deltas and one that draws the finished items have to show the
-    same. The numbers of sources may come with the finished item.
+    same. The numbers and addresses of sources may come with the finished item.
     """
     joined = _joined_deltas(chunks)
     for index, item in _finished_by_index(chunks).items():
@@ -155,6 +158,15 @@ def _finished_by_index(chunks: Sequence[Chunk]) -> dict[int, Item]:
 def _read_failure(chunks: Sequence[Chunk]) -> str:
     failures = [chunk["error"]["message"] for chunk in chunks if "error" in chunk]
     return " ".join(failures)
+
+
+def _early_end(chunks: Sequence[Chunk]) -> str:
+    """Return why an answer with a text is not complete: its last line says it."""
+    events = [chunk["event"] for chunk in chunks if "event" in chunk]
+    lines = [
+        event["data"]["description"] for event in events if event["type"] == "status"
+    ]
+    return " ".join(line for line in lines if ERROR_ID in line)
 
 
 def _without_sources(text: str) -> str:

@@ -16,12 +16,16 @@ import selectors
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Executor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import Any
 from weakref import WeakSet
 
+GLANCE = 0.01
+"""Seconds; asyncio's connections send at once (TCP_NODELAY), and what goes to the machine
+itself arrives while it is sent."""
 MOMENT = 0.1
-"""Seconds; the kernel holds nothing back for longer that goes to the machine itself."""
+"""Where the machine was late for the glance, the kernel may be late as well: twice the
+time that it holds anything back."""
 Ready = list[tuple[selectors.SelectorKey, int]]
 
 
@@ -43,7 +47,7 @@ class _CountingSelector(selectors.DefaultSelector):
         if ready or timeout == 0:
             return ready
         if self.skips and timeout is not None and not self.jobs:
-            ready = super().select(min(timeout, MOMENT))
+            ready = self._look(timeout)
             self.waited += 0.0 if ready else timeout
             return ready
         began = time.monotonic()
@@ -55,11 +59,27 @@ class _CountingSelector(selectors.DefaultSelector):
         self.waited += waited
         return ready
 
+    def _look(self, timeout: float) -> Ready:
+        """Return what comes within a moment."""
+        began = time.monotonic()
+        ready = super().select(min(timeout, GLANCE))
+        if not ready and time.monotonic() - began > 2 * GLANCE:
+            return super().select(min(timeout, MOMENT))
+        return ready
+
 
 _SELECTORS = WeakSet[_CountingSelector]()
 
 
-_OURS = ("openai_responses", "owui_", "shells", "strategies", "gpt5_agent", "toolbox")
+_OURS = (
+    "openai_responses",
+    "owui_",
+    "shells",
+    "strategies",
+    "core",
+    "gpt5_agent",
+    "toolbox",
+)
 """How the names of the modules begin that are tested."""
 
 
@@ -69,7 +89,9 @@ class IdleClockLoop(asyncio.SelectorEventLoop):
     def __init__(self) -> None:
         self._counting = _CountingSelector()
         self._timers = WeakSet[asyncio.TimerHandle]()
+        self._threads = ThreadPoolExecutor(thread_name_prefix="asyncio")
         super().__init__(self._counting)
+        self.set_default_executor(self._threads)
         _LOOPS.add(self)
 
     def call_at(  # type: ignore[override]
@@ -102,6 +124,10 @@ class IdleClockLoop(asyncio.SelectorEventLoop):
         self._counting.jobs.add(job)
         job.add_done_callback(self._counting.jobs.discard)
         return job
+
+    async def shutdown_default_executor(self, timeout: float | None = None) -> None:
+        """Wait for no thread: one that hangs would keep the loop from closing."""
+        self._threads.shutdown(wait=False)
 
 
 class IdleClockPolicy(asyncio.DefaultEventLoopPolicy):

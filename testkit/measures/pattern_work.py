@@ -72,6 +72,8 @@ class Atom:
 
 Step = Sign | Split | Check | Look | Atom
 Program = list[Step]
+HostileText = tuple[str, str, str]
+"""A begin, what is repeated, and an end."""
 
 
 @dataclass
@@ -84,6 +86,8 @@ class CompiledPattern:
     """Texts that parts of the pattern match."""
     prefixes: set[str] = field(default_factory=set)
     """Texts that the pattern matches up to one of its parts."""
+    has_long_limit: bool = False
+    """Whether a repeat has a higher limit than the one it was compiled with."""
     has_empty_loop: bool = False
     """Whether an unlimited repeat may read nothing in a turn."""
     groups: dict[int, Any] = field(default_factory=dict)
@@ -175,6 +179,9 @@ class _Compiler:
             self.program[end] = Split((len(self.program),))
 
     def _add_repeat(self, least: int, most: Any, body: Any, *, is_lazy: bool) -> None:
+        self.compiled.has_long_limit |= least > self.limit or (
+            most is not CODES.MAXREPEAT and most > self.limit
+        )
         for _ in range(min(least, self.limit)):
             self.add(body)
         splits = []
@@ -376,10 +383,8 @@ def _run_inner(step: Look | Atom, text: str, position: int) -> tuple[int, int | 
     return spent, position if is_fulfilled else None
 
 
-def hostile_texts(
-    compiled: CompiledPattern, ending: str
-) -> Iterator[tuple[str, str, str]]:
-    """Yield texts that may be hard to read: a begin, what is repeated, and an end.
+def hostile_texts(compiled: CompiledPattern, ending: str) -> Iterator[HostileText]:
+    """Yield texts that may be hard to read.
 
     All of them end with `ending`.
     """
@@ -396,16 +401,12 @@ def _by_length(texts: Iterable[str]) -> list[str]:
 
 
 def worst_growth(
-    compiled: CompiledPattern, *, searches: bool, ending: str = ""
+    compiled: CompiledPattern, hardest: Iterable[HostileText], *, searches: bool
 ) -> tuple[float, str]:
-    """Return the largest factor of work when a hostile text doubles, and the text.
-
-    All texts are read at two small sizes; those that grew most, and those that took
-    most, at two larger ones.
-    """
+    """Return the largest factor of work when one of the texts doubles, and the text."""
     worst = 0.0
     worst_text = ""
-    for parts in _hardest_texts(compiled, searches=searches, ending=ending):
+    for parts in hardest:
         small, large = (
             count_steps(compiled.program, _repeated(parts, times), searches=searches)
             for times in (96, 192)
@@ -420,16 +421,16 @@ def worst_growth(
 def worst_limit_growth(
     compiled: CompiledPattern,
     wider: CompiledPattern,
+    hardest: Iterable[HostileText],
     *,
     searches: bool,
-    ending: str = "",
 ) -> float:
-    """Return the largest factor of work on a hostile text with a `wider` limit.
+    """Return the largest factor of work on one of the texts with a `wider` limit.
 
     `wider` is the same pattern, compiled with a higher limit of its repeats.
     """
     worst = 0.0
-    for parts in _hardest_texts(compiled, searches=searches, ending=ending):
+    for parts in hardest:
         text = _repeated(parts, 96)
         steps = count_steps(compiled.program, text, searches=searches)
         wide = count_steps(wider.program, text, searches=searches)
@@ -437,23 +438,28 @@ def worst_limit_growth(
     return worst
 
 
-def _hardest_texts(
-    compiled: CompiledPattern, *, searches: bool, ending: str
-) -> set[tuple[str, str, str]]:
-    """Return the texts whose work grew most from one small size to the next."""
+def hardest_texts(
+    compiled: CompiledPattern, *, searches: bool, ending: str = ""
+) -> set[HostileText]:
+    """Return the hostile texts that grew most, and that took most, at small sizes.
+
+    One on which a pattern does not come to an end is enough.
+    """
     rows = []
     for parts in hostile_texts(compiled, ending):
         small, large = (
             count_steps(compiled.program, _repeated(parts, times), searches=searches)
             for times in (8, 32)
         )
+        if large > ENDLESS_STEPS:
+            return {parts}
         rows.append((large / small, large, parts))
     by_growth = sorted(rows, key=lambda row: row[0])[-_MOST_COMPARED:]
     by_work = sorted(rows, key=lambda row: row[1])[-_MOST_COMPARED:]
     return {parts for _, _, parts in (*by_growth, *by_work)}
 
 
-def _repeated(parts: tuple[str, str, str], times: int) -> str:
+def _repeated(parts: HostileText, times: int) -> str:
     """Return a text of about `times` characters, with a long part `times / 8` times."""
     begin, unit, end = parts
     return begin + unit * max(times // 8, times // len(unit)) + end

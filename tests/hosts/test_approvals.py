@@ -7,8 +7,8 @@ import pytest
 import pytest_asyncio
 
 from hosts.people.client import Json
-from hosts.people.questions import calling
-from hosts.people.tabs import Tab, waiting_calls
+from hosts.people.questions import ASK_USER, calling
+from hosts.people.tabs import Tab
 from hosts.people.users import User, settings_changed
 from hosts.sent import (
     assert_each_continues,
@@ -17,7 +17,6 @@ from hosts.sent import (
     kinds,
     tool_outputs,
 )
-from hosts.servers.open_webui import OpenWebUI
 from hosts.setup.pipes import install_pipe, valves_changed
 from simulator import Simulator
 
@@ -47,94 +46,43 @@ async def agents(
     await admin.delete_function(AGENTS)
 
 
-CASES = {
-    "one": ("tool", [TOOL]),
-    "two at once": ("parallel", [TOOL] * 2),
-    "after text": ("tool-after-text", [TOOL]),
-    "two rounds": ("tool-twice", [TOOL] * 2),
-    "text in each round": ("remarks", [TOOL] * 2),
+ASKED = {
+    "parallel": ("approve", [TOOL] * 2),
+    "remarks": ("reject", [TOOL] * 2),
+    "tool-after-text": ("approve", [TOOL]),
 }
+"""Two calls at once, one in each of two rounds with a remark, one after a text."""
+WORDS = {"approve": "Heavy sun in", "reject": "tool call rejected by user"}
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize("action", ["approve", "reject"])
 @pytest.mark.parametrize("carrier", ["output", "markers"])
-@pytest.mark.parametrize("case", CASES)
-async def test_answer_goes_on_with_its_reasoning(
-    tab: Tab, admin: User, simulator: Simulator, case: str, carrier: str, action: str
+async def test_answers_go_on_with_their_reasoning(
+    tab: Tab, admin: User, simulator: Simulator, carrier: str
 ) -> None:
     """Each request is the one before it and what that received, byte for byte."""
-    scenario, names = CASES[case]
     dialogs = tab.answer_questions(True)
+    chat_id = None
+    expected: list[str] = []
     async with valves_changed(admin, PIPE, HISTORY_CARRIER=carrier):
-        first = await tab.begin(MODEL, f"sim:{scenario} how?", body=ASKS)
-        asked = await tab.decide(first, action)
-        second = await tab.send(
-            MODEL, "sim:chat thanks", chat_id=first.chat_id, body=ASKS
-        )
+        for scenario, (action, names) in ASKED.items():
+            text = f"sim:{scenario} how?"
+            turn = await tab.begin(MODEL, text, chat_id=chat_id, body=ASKS)
+            assert await tab.decide(turn, action) == names, scenario
+            assert turn.error is None, scenario
+            chat_id = turn.chat_id
+            expected += [WORDS[action]] * len(names)
+        await tab.send(MODEL, "sim:chat thanks", chat_id=chat_id, body=ASKS)
 
-    assert asked == names
     assert dialogs == []
-    assert first.error is second.error is None
     outputs = tool_outputs(chat_bodies(simulator)[-1])
-    words = "Heavy sun in" if action == "approve" else "tool call rejected by user"
-    assert len(outputs) == len(names)
-    assert all(words in output for output in outputs)
-    assert kinds(chat_bodies(simulator)[-1]["input"]).count("reasoning") >= 2
+    pairs = zip(outputs, expected, strict=True)
+    assert all(words in output for output, words in pairs)
+    assert kinds(chat_bodies(simulator)[-1]["input"]).count("reasoning") >= 6
     assert_each_continues(simulator)
     assert_nothing_dropped(simulator)
 
 
-@pytest.mark.asyncio
-async def test_decision_waits_for_another_device(
-    member: User, simulator: Simulator
-) -> None:
-    """No one has the page open, and the answer is not over; then it is."""
-    async with Tab(member) as tab:
-        turn = await tab.begin(MODEL, "sim:tool how?", body=ASKS)
-        await tab.settle(turn)
-    async with Tab(member) as other:
-        waiting = await other.message(turn)
-        assert await other.decide(turn) == [TOOL]
-        ended = await other.message(turn)
-
-    assert (waiting["done"], len(waiting_calls(waiting))) == (False, 1)
-    assert "statusHistory" not in waiting  # it does not say "Finished"
-    assert ended["done"]
-    assert "It said: Heavy sun in" in ended["content"]
-    assert [line["description"][:11] for line in ended["statusHistory"]] == [
-        "Finished in"
-    ]
-
-
-@pytest.mark.asyncio
-async def test_server_may_restart_before_the_decision(
-    server: OpenWebUI, member: User, simulator: Simulator
-) -> None:
-    """The question and the reasoning are in the chat."""
-    async with Tab(member) as tab:
-        turn = await tab.begin(MODEL, "sim:tool how?", body=ASKS)
-        await tab.settle(turn)
-    await server.crash_and_restart()
-    async with Tab(member) as tab:
-        assert await tab.decide(turn) == [TOOL]
-        ended = await tab.message(turn)
-
-    assert "It said: Heavy sun in" in ended["content"]
-    assert_each_continues(simulator)
-    assert_nothing_dropped(simulator)
-
-
-QUESTION = {
-    "id": "lake",
-    "header": "Lake",
-    "question": "Which lake?",
-    "options": [
-        {"label": "Zürich", "description": "The long one"},
-        {"label": "Zug", "description": "The deep one"},
-    ],
-}
-ASK_USER = json.dumps({"questions": [QUESTION]}, ensure_ascii=False)
 WAITING = {
     "an approval": ("sim:tool how?", ASKS),
     "a question": (f"sim:tool {ASK_USER}", USED | calling("ask_user", "toolkit")),
@@ -142,17 +90,17 @@ WAITING = {
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize("what", WAITING)
-async def test_stop_ends_the_waiting(tab: Tab, simulator: Simulator, what: str) -> None:
-    """Nothing is made, and the chat goes on without the call."""
-    text, body = WAITING[what]
-    turn = await tab.begin(MODEL, text, body=body)
-    await tab.settle(turn)
-    await tab.stop(turn)
-    stopped = await tab.message(turn)
-    after = await tab.send(MODEL, "sim:chat go on", chat_id=turn.chat_id, body=ASKS)
+async def test_stop_ends_the_waiting(tab: Tab, simulator: Simulator) -> None:
+    """Nothing is made, and the chat goes on without the calls."""
+    chat_id = None
+    for text, body in WAITING.values():
+        turn = await tab.begin(MODEL, text, chat_id=chat_id, body=body)
+        await tab.settle(turn)
+        await tab.stop(turn)
+        assert (await tab.message(turn))["done"], text
+        chat_id = turn.chat_id
+    after = await tab.send(MODEL, "sim:chat go on", chat_id=chat_id, body=ASKS)
 
-    assert stopped["done"]
     assert after.error is None
     assert tool_outputs(chat_bodies(simulator)[-1]) == []
     assert_nothing_dropped(simulator)
@@ -162,36 +110,35 @@ async def test_stop_ends_the_waiting(tab: Tab, simulator: Simulator, what: str) 
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize("answer", [True, False])
-async def test_rule_of_the_administrator_is_asked_about_once(
-    tab: Tab, admin: User, simulator: Simulator, answer: bool
-) -> None:
-    """In the dialog, also where the chat asks: its user can switch that off."""
-    dialogs = tab.answer_questions(answer)
-    async with valves_changed(admin, PIPE, TOOL_APPROVAL=f"{TOOL}=ask"):
-        turn = await tab.send(MODEL, "sim:parallel how?", body=ASKS)
-
-    [dialog] = dialogs
-    assert turn.error is None
-    assert list(dialog["tool_call"]["arguments"]) == [f"1. {TOOL}", f"2. {TOOL}"]
-    words = "Heavy sun in" if answer else "did not approve"
-    outputs = tool_outputs(chat_bodies(simulator)[-1])
-    assert [words in output for output in outputs] == [True, True]
-
-
-@pytest.mark.asyncio
-async def test_rule_that_allows_a_tool_asks_nobody(
+async def test_rules_of_the_administrator_are_asked_about_once(
     tab: Tab, admin: User, simulator: Simulator
 ) -> None:
-    """The others of the same response are left to the host."""
+    """In the dialog, also where the chat asks: its user can switch that off.
+
+    A rule that allows the tool asks nobody.
+    """
+    chat_id = None
+    for answer, words in ((True, "Heavy sun in"), (False, "did not approve")):
+        dialogs = tab.answer_questions(answer)
+        async with valves_changed(admin, PIPE, TOOL_APPROVAL=f"{TOOL}=ask"):
+            turn = await tab.send(
+                MODEL, "sim:parallel how?", chat_id=chat_id, body=ASKS
+            )
+        chat_id = turn.chat_id
+
+        [dialog] = dialogs
+        assert turn.error is None
+        names = list(dialog["tool_call"]["arguments"])
+        assert names == [f"1. {TOOL}", f"2. {TOOL}"]
+        told = tool_outputs(chat_bodies(simulator)[-1])[-2:]
+        assert [words in output for output in told] == [True, True]
+
     dialogs = tab.answer_questions(False)
     async with valves_changed(admin, PIPE, TOOL_APPROVAL=f"{TOOL}=auto"):
-        turn = await tab.begin(MODEL, "sim:tool how?", body=ASKS)
+        turn = await tab.begin(MODEL, "sim:tool how?", chat_id=chat_id, body=ASKS)
         asked = await tab.decide(turn)
-
     assert (dialogs, asked) == ([], [])
-    [output] = tool_outputs(chat_bodies(simulator)[-1])
-    assert "Heavy sun in" in output
+    assert "Heavy sun in" in tool_outputs(chat_bodies(simulator)[-1])[-1]
 
 
 @pytest.mark.asyncio
@@ -266,7 +213,7 @@ async def test_output_of_an_approved_call_is_limited(
     assert_each_continues(simulator)
 
 
-# ---------------------------------------------------------------- agents, questions
+# ---------------------------------------------------------------- agents
 
 
 @pytest.mark.asyncio
@@ -281,26 +228,5 @@ async def test_agent_keeps_its_limits_between_approvals(
     assert asked == [TOOL] * 2
     bodies = chat_bodies(simulator)
     assert [body.get("tool_choice") for body in bodies] == [None, None, None, "none"]
-    assert_each_continues(simulator)
-    assert_nothing_dropped(simulator)
-
-
-@pytest.mark.asyncio
-async def test_question_to_the_user_is_stored(
-    member: User, simulator: Simulator
-) -> None:
-    """In any mode: it is answered from another device, too."""
-    text, body = WAITING["a question"]
-    async with Tab(member) as tab:
-        turn = await tab.begin(MODEL, text, body=body)
-        await tab.settle(turn)
-    async with Tab(member) as other:
-        asked = await other.decide(turn, "answer", answers={"lake": "Zug"})
-        ended = await other.message(turn)
-
-    assert asked == ["ask_user"]
-    assert ended["done"]
-    [output] = tool_outputs(chat_bodies(simulator)[-1])
-    assert json.loads(output) == {"status": "answered", "answers": {"lake": "Zug"}}
     assert_each_continues(simulator)
     assert_nothing_dropped(simulator)

@@ -21,7 +21,7 @@ pytestmark = [
 
 MODEL = "openai_responses.gpt-6.1-sol"
 SIGN = "openai_responses:"
-SURROUNDINGS = "commentary", "list", "table", "quote", "open-fence", "unclosed-fence"
+SURROUNDINGS = "list", "table", "quote", "unclosed-fence"
 PICTURES = Path(__file__).parents[2] / "artifacts"
 
 
@@ -70,7 +70,7 @@ async def test_a_marker_is_never_visible(page: ChatPage) -> None:
 
     for scenario in SURROUNDINGS:
         await page.watch(SIGN)
-        await page.ask(f"sim:{scenario},delay=15")
+        await page.ask(f"sim:{scenario},delay=5")
 
         assert await page.seen() == [], scenario
         assert SIGN not in await page.last_answer(), scenario
@@ -83,61 +83,44 @@ async def test_a_marker_is_never_visible(page: ChatPage) -> None:
 
 
 @pytest.mark.asyncio
-async def test_cut_answer_keeps_its_text_and_shows_the_reason(page: ChatPage) -> None:
-    """The text stays, and a line above it says why, after a reload too."""
+async def test_how_answers_end(page: ChatPage, simulator: Simulator) -> None:
+    """The text stays, and a line above it says why; a continued answer has none.
+
+    OpenAI's words about a safety stop draw nothing and lead nowhere.
+    """
+    PICTURES.mkdir(exist_ok=True)
+    last = page.answers.last
     await page.open_model(MODEL)
+    await page.ask("sim:misaligned hello")
+    await last.get_by_text("Ask before you read **secrets**").wait_for()
+    assert "safety monitoring stopped" in await page.last_answer()
+    assert await last.locator("a, script, img[src*=example]").count() == 0
+    assert not [address for address in page.blocked if "example.com" in address]
+    await page.screenshot(PICTURES / "safety-stop.png")
 
     await page.ask("sim:cut")
-
-    answers = [await page.last_answer()]
+    await last.get_by_text("This is turn 2.").wait_for()
+    await last.get_by_text("broke before the answer was complete").wait_for()
     await page.reload()
-    answers.append(await page.last_answer())
-    for answer in answers:
-        assert "This is turn 1." in answer
-        assert "broke before the answer was complete" in answer
+    await last.get_by_text("This is turn 2.").wait_for()
+    await last.get_by_text("broke before the answer was complete").wait_for()
 
-
-@pytest.mark.asyncio
-async def test_continued_answer_does_not_look_cut(
-    page: ChatPage, simulator: Simulator
-) -> None:
-    """Before, a line says how it ended; after *Continue*, nothing does."""
-    PICTURES.mkdir(exist_ok=True)
     before = simulator.default_scenario
-    await page.open_model(MODEL)
     try:
         simulator.default_scenario = "incomplete"
         await page.ask("Tell me.")
-        line = page.answers.last.get_by_text("reached its length limit")
+        line = last.get_by_text("reached its length limit")
         for name, size in (("wide", (1280, 800)), ("phone", (390, 700))):
             await page.resize(*size)
             await expect(line).to_be_in_viewport()
             await page.screenshot(PICTURES / f"length-limit-{name}.png")
         simulator.default_scenario = "chat"
         await page.page.locator("#continue-response-button").click()
-        await page.answers.last.get_by_text("Finished in").wait_for()
+        await last.get_by_text("Finished in").wait_for()
         await page.reload()
+        await last.get_by_text("Finished in").wait_for()
     finally:
         simulator.default_scenario = before
-
-    assert (await page.last_answer()).count("This is turn 1.") == 2
+    assert (await page.last_answer()).count("This is turn 3.") == 2
     await expect(line).not_to_be_visible()
-    for name, size in (("wide", (1280, 800)), ("phone", (390, 700))):
-        await page.resize(*size)
-        await page.screenshot(PICTURES / f"length-limit-continued-{name}.png")
     assert page.errors == []
-
-
-@pytest.mark.asyncio
-async def test_what_a_safety_stop_says_is_only_text(page: ChatPage) -> None:
-    """OpenAI's words about the stop draw nothing and lead nowhere."""
-    await page.open_model(MODEL)
-    await page.ask("sim:misaligned hello")
-
-    answer = page.answers.last
-    await answer.get_by_text("Ask before you read **secrets**").wait_for()
-    assert "safety monitoring stopped" in await page.last_answer()
-    assert await answer.locator("a, script, img[src*=example]").count() == 0
-    assert not [address for address in page.blocked if "example.com" in address]
-    PICTURES.mkdir(exist_ok=True)
-    await page.screenshot(PICTURES / "safety-stop.png")

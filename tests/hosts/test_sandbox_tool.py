@@ -1,9 +1,7 @@
 """The sandbox as a tool of the real Open WebUI, as the file of a release brings it."""
 
 import json
-import zipfile
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 import pytest_asyncio
@@ -137,49 +135,49 @@ async def test_a_file_comes_back_to_the_person(
     assert other_chat["stdout"] == other_user["stdout"] == ""
 
 
-PAGES = (
-    "report.html",
-    "report.html.gz",
-    "picture.svg",
-    "page.xhtml",
-    "feed.xml",
-    "page",
-)
+DOWNLOADED = "application/octet-stream"
+PAGES = ("report.html", "report.html.gz", "picture.svg", "page")
 """A browser would run scripts in some of them, in the origin of Open WebUI."""
+NAMES = {
+    "a\nb.png": "a_b.png",
+    "\\..\\x": "x.bin",
+    "$(id)": "$(id).bin",
+    "\x1b[31m": "_[31m.bin",
+    "x" * 255: f"{'x' * 200}.bin",
+}
+"""Names that the code gives, and those under which Open WebUI keeps the files."""
+PAGE = "<svg xmlns='http://www.w3.org/2000/svg'><script>alert(1)</script></svg>"
+WRITING = f"""
+for name in {(*PAGES, *NAMES)!r}:
+    open(name, 'w').write({PAGE!r})
+open(b'half-\\xff.txt', 'w').write('x')
+'half-\\ud800'
+"""
 
 
 @pytest.mark.asyncio
 @pytest.mark.usefixtures("sandbox_tool")
-async def test_file_of_the_sandbox_is_no_page_of_open_webui(admin: User) -> None:
-    """Whoever asks is an administrator, whose files the host shows in its own origin."""
-    page = "<svg xmlns='http://www.w3.org/2000/svg'><script>alert(1)</script></svg>"
-    code = f"for name in {PAGES}: open(name, 'w').write({page!r})"
-    async with Tab(admin) as tab:
-        turn = await use(tab, "python_execute", {"code": code})
-        files = (await tab.message(turn))["files"]
-
-    assert sorted(file["name"] for file in files) == sorted(f"{n}.bin" for n in PAGES)
-    for file in files:
-        address = f"{admin.url}{file['url']}/html"
-        async with admin.http.get(address, headers=admin.headers) as answer:
-            assert await answer.text() == page
-            assert answer.headers["Content-Type"] == "application/octet-stream"
-
-
-@pytest.mark.asyncio
-@pytest.mark.usefixtures("sandbox_tool")
-async def test_half_of_a_character_does_not_end_the_answer(
-    tab: Tab, simulator: Simulator
+async def test_files_of_the_sandbox_are_no_pages_and_their_names_only_names(
+    admin: User, simulator: Simulator
 ) -> None:
-    """A name of a file, and a value, that no database stores."""
-    code = "open(b'half-\\xff.txt', 'w').write('x')\n'half-\\ud800'"
-    turn = await use(tab, "python_execute", {"code": code})
+    """Whoever asks is an administrator, whose files the host shows in its own origin.
+
+    Half of a character, which no database stores, does not end the answer.
+    """
+    async with Tab(admin) as tab:
+        turn = await use(tab, "python_execute", {"code": WRITING})
+        files = {file["name"]: file for file in (await tab.message(turn))["files"]}
 
     assert turn.error is None
     assert json.loads(output_of(simulator))["result"] == "half-?"
-    assert [file["name"] for file in (await tab.message(turn))["files"]] == [
-        "half-_.txt"
-    ]
+    stored = {*(f"{name}.bin" for name in PAGES), *NAMES.values()}
+    assert files.keys() == stored | {"half-_.txt"}
+    for name in stored:
+        address = f"{admin.url}{files[name]['url']}"
+        async with admin.http.get(f"{address}/html", headers=admin.headers) as answer:
+            assert await answer.text() == PAGE
+            kind = answer.headers["Content-Type"]
+            assert kind == ("image/png" if name == "a_b.png" else DOWNLOADED)
 
 
 @pytest.mark.asyncio
@@ -200,50 +198,17 @@ async def test_attached_files_are_in_the_workspace(
     assert after["stdout"] == "changed\n"
 
 
-@pytest.mark.asyncio
-@pytest.mark.usefixtures("sandbox_tool")
-async def test_an_exact_passage_is_replaced(tab: Tab, simulator: Simulator) -> None:
-    """Once, and only if it is unique; the shell sees the new text."""
-    writing = {"path": "src/a.py", "content": "one = 1\ntwo = 1\n"}
-    first = await use(tab, "sandbox_fs_write", writing)
-    chat = first.chat_id
-
-    ambiguous = {"path": "src/a.py", "old": "= 1", "new": "= 2"}
-    await use(tab, "sandbox_fs_edit", ambiguous, chat_id=chat)
-    refused = output_of(simulator)
-    unique = {"path": "src/a.py", "old": "two = 1", "new": "two = 2"}
-    await use(tab, "sandbox_fs_edit", unique, chat_id=chat)
-    replaced = output_of(simulator)
-    command = {"command": "grep -c . src/a.py; grep two src/a.py | wc -c"}
-    await use(tab, "shell_execute", command, chat_id=chat)
-
-    assert refused.startswith("Error: ")
-    assert "more than once" in refused
-    assert replaced.startswith("Replaced the passage.")
-    assert json.loads(output_of(simulator))["stdout"] == "2\n8\n"
-
-
-@pytest.mark.asyncio
-@pytest.mark.usefixtures("sandbox_tool")
-async def test_wheels_of_the_server_can_be_imported(
-    tab: Tab, admin: User, simulator: Simulator, tmp_path: Path
-) -> None:
-    """What the setting names, in every chat; without it, the error names the setting."""
-    with zipfile.ZipFile(tmp_path / "tiny-1.0-py3-none-any.whl", "w") as wheel:
-        wheel.writestr("tiny.py", "ANSWER = 42\n")
-        wheel.writestr("tiny-1.0.dist-info/METADATA", "Name: tiny\nVersion: 1.0\n")
-    code = {"code": "import tiny\ntiny.ANSWER"}
-
-    await use(tab, "python_execute", code)
-    without = json.loads(output_of(simulator))
-    async with sandbox_options(admin, {"wheels": str(tmp_path)}):
-        await use(tab, "python_execute", code)
-        answer = json.loads(output_of(simulator))
-
-    assert answer["result"] == 42
-    assert "No module named 'tiny'" in without["stderr"]
-
-
+FORKS = """
+import os, signal
+children = []
+try:
+    for _ in range(100):
+        children.append(os.fork() or signal.pause())
+finally:
+    for child in children:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+"""
 ATTACKS = {
     "network": "import socket; socket.create_connection(('127.0.0.1', {port}), 2)",
     "database": "open('{home}/data/webui.db', 'rb')",
@@ -257,8 +222,18 @@ ATTACKS = {
     "workspaces of others": (
         "import os; os.listdir('{home}/data/openai_responses_sandbox')"
     ),
+    "folders of the server": (
+        "import os; [p for p in ('/etc/passwd', '/root', '/home', '/proc/1/root/etc/passwd')"
+        " if os.path.lexists(p)] or [][0]"
+    ),
+    "memory": "len(bytearray(4_000_000_000))",
+    "processes": FORKS,
 }
-"""Code that fails; more of it is in test_sandbox_attacks.py."""
+"""Code that fails; more of it is in tests/toolbox/sandbox.
+
+The process of the server around the sandbox could change what it inherits: files,
+environment, and the limits of memory and processes.
+"""
 BLOCKED = {
     "network": "PermissionError: [Errno 1] Operation not permitted",
     "database": "FileNotFoundError",
@@ -266,6 +241,9 @@ BLOCKED = {
     "environment of the server": "IndexError",
     "link to the database": "FileNotFoundError",
     "workspaces of others": "FileNotFoundError",
+    "folders of the server": "IndexError",
+    "memory": "MemoryError",
+    "processes": "BlockingIOError",
 }
 """The error that stops each."""
 ATTACKING = """

@@ -1,11 +1,12 @@
 """What people see of the settings: the real page in Chromium."""
 
+import contextlib
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Locator
+from playwright.async_api import Locator, expect
 
 from hosts.browser.chromium import Chromium
 from hosts.browser.page import ChatPage
@@ -15,10 +16,11 @@ from hosts.browser.valves_dialog import (
     open_admin_valves,
     open_user_valves,
 )
+from hosts.people.client import OpenWebUIError
 from hosts.people.users import User
 from hosts.sent import chat_bodies
 from hosts.setup.pipes import valves_changed
-from hosts.setup.switches import EFFORT, SWITCHES, switches, workspace_model
+from hosts.setup.switches import EFFORT, SWITCHES, switches
 from owui_chat.storage.markers import strip_markers
 from simulator import Simulator
 
@@ -31,7 +33,6 @@ pytestmark = [
 
 PIPE = "openai_responses"
 MODEL = f"{PIPE}.gpt-6.1-sol"
-SIZES = {"wide": (1280, 900), "phone": (390, 844)}
 PICTURES = Path(__file__).parents[2] / "artifacts"
 
 
@@ -42,47 +43,56 @@ async def admins_page(admin: User, chromium: Chromium) -> AsyncIterator[ChatPage
         yield opened
 
 
-async def test_a_user_sets_the_effort_beside_the_chat_input(
-    page: ChatPage, simulator: Simulator
+async def test_a_person_chooses_settings_and_switches(
+    page: ChatPage, admin: User, simulator: Simulator
 ) -> None:
-    """The next request has it, and the dialog explains every setting."""
+    """Beside the chat input, where the dialog explains every setting.
+
+    In the panel of the chat's controls, the way for workspace models, which have no
+    button of their own; and in the menu of a switch that is on for the next message.
+    """
     PICTURES.mkdir(exist_ok=True)
-    await page.open_model(MODEL)
     try:
+        await page.open_model(MODEL)
         dialog = await open_user_valves(page)
         shown = await dialog.inner_text()
         await page.screenshot(PICTURES / "user-valves.png")
-        await fill_open_user_valves(
-            page, dialog, {"Reasoning Effort": "high", "Verbosity": "low"}
-        )
+        await fill_open_user_valves(page, dialog, {"Reasoning Effort": "high"})
         await page.ask("sim:short Good morning")
+        assert chat_bodies(simulator)[-1]["reasoning"]["effort"] == "high"
+
+        async with switches(admin, MODEL) as model:
+            await page.open_model(model)
+            await choose_in_controls(page, PIPE, "Verbosity", "low")
+            await page.screenshot(PICTURES / "controls.png")
+            await page.page.get_by_label("Controls", exact=True).click()
+            await choose_highest_in_the_switch(page)
+            await page.ask("sim:short Good morning")
     finally:
-        await page.user.set_user_valves(PIPE, {})
+        for function_id in (PIPE, EFFORT):
+            with contextlib.suppress(OpenWebUIError):  # a switch may be gone
+                await page.user.set_user_valves(function_id, {})
 
     assert "How long a model thinks" in shown
     assert "Your own key for OpenAI" in shown
     sent = chat_bodies(simulator)[-1]
-    assert sent["reasoning"]["effort"] == "high"
     assert sent["text"]["verbosity"] == "low"
+    assert sent["reasoning"]["effort"] == "max"
     assert page.errors == []
 
 
-async def test_a_user_sets_the_effort_in_the_chats_controls(
-    page: ChatPage, admin: User, simulator: Simulator
-) -> None:
-    """The panel is the way for workspace models, which have no button of their own."""
-    async with workspace_model(admin, MODEL, {}) as model:
-        await page.open_model(model)
-        try:
-            await choose_in_controls(page, PIPE, "Reasoning Effort", "high")
-            PICTURES.mkdir(exist_ok=True)
-            await page.screenshot(PICTURES / "controls.png")
-            await page.ask("sim:short Good morning")
-        finally:
-            await page.user.set_user_valves(PIPE, {})
-
-    assert chat_bodies(simulator)[-1]["reasoning"]["effort"] == "high"
-    assert page.errors == []
+async def choose_highest_in_the_switch(page: ChatPage) -> None:
+    """Each switch has its name in the menu; that of the effort has a dialog."""
+    await page.page.locator("#integration-menu-button").click()
+    for name in SWITCHES.values():
+        await page.page.get_by_text(name, exact=True).wait_for()
+    await page.screenshot(PICTURES / "composer-switches.png")
+    row = page.page.locator("[role=presentation]", has_text=SWITCHES[EFFORT]).last
+    await row.get_by_text(SWITCHES[EFFORT], exact=True).click()
+    await row.get_by_label("Valves").click()
+    dialog = page.page.locator("[role=dialog]").last
+    await fill_open_user_valves(page, dialog, {"Effort": "highest"})
+    await page.page.keyboard.press("Escape")
 
 
 async def test_administrators_dialog_saves_valves(admins_page: ChatPage) -> None:
@@ -90,38 +100,11 @@ async def test_administrators_dialog_saves_valves(admins_page: ChatPage) -> None
     PICTURES.mkdir(exist_ok=True)
     form = await open_admin_valves(admins_page, PIPE)
     settings = await form.inner_text()
-    for number in range(5):
-        await admins_page.screenshot(PICTURES / f"admin-valves-{number + 1}.png")
-        await admins_page.page.mouse.wheel(0, 700)
+    await admins_page.screenshot(PICTURES / "admin-valves.png")
 
     assert settings.index("Base Url") < settings.index("Model Id")
     assert "sk-simulator" not in settings
     assert admins_page.errors == []
-
-
-async def test_switches_of_the_composer_are_drawn_and_work(
-    page: ChatPage, admin: User, simulator: Simulator
-) -> None:
-    """Names and icons; one has a menu, and is on for the next message."""
-    async with switches(admin, MODEL) as model:
-        await page.open_model(model)
-        await page.page.locator("#integration-menu-button").click()
-        for name in SWITCHES.values():
-            await page.page.get_by_text(name, exact=True).wait_for()
-        for size, (width, height) in SIZES.items():
-            await page.resize(width, height)
-            await page.screenshot(PICTURES / f"composer-switches-{size}.png")
-        await page.resize(*SIZES["wide"])
-        row = page.page.locator("[role=presentation]", has_text=SWITCHES[EFFORT]).last
-        await row.get_by_text(SWITCHES[EFFORT], exact=True).click()
-        await row.get_by_label("Valves").click()
-        dialog = page.page.locator("[role=dialog]").last
-        await fill_open_user_valves(page, dialog, {"Effort": "highest"})
-        await page.page.keyboard.press("Escape")
-        await page.ask("sim:short Good morning")
-        await page.user.set_user_valves(EFFORT, {})
-
-    assert chat_bodies(simulator)[-1]["reasoning"]["effort"] == "max"
 
 
 @pytest_asyncio.fixture
@@ -147,15 +130,7 @@ async def switch_on(page: ChatPage, name: str) -> None:
 async def test_the_hosts_image_without_its_tool_leads_to_the_pipes_switch(
     page: ChatPage, admin: User, simulator: Simulator
 ) -> None:
-    """Once in a chat; where the host offers its tool, nothing is said."""
-    async with switches(admin, MODEL) as model:
-        await page.open_model(model)
-        await switch_on(page, "Image")
-        await page.ask("sim:short Draw a lake")
-        names = [tool.get("name") for tool in chat_bodies(simulator)[-1]["tools"]]
-        assert "generate_image" in names
-        assert "Images by OpenAI" not in await page.last_answer()
-
+    """Once in a chat."""
     no_tools = {"capabilities": {"builtin_tools": False}}
     async with switches(admin, MODEL, meta=no_tools) as model:
         await page.open_model(model)
@@ -163,10 +138,9 @@ async def test_the_hosts_image_without_its_tool_leads_to_the_pipes_switch(
         await page.ask("sim:short Draw a lake")
         line = page.answers.last.get_by_text("Images by OpenAI")
         await line.or_(page.answers.last.get_by_text("1 note")).first.wait_for()
-        await pictures_of(page, "image-without-a-tool")
         await page.answers.last.get_by_label("Toggle status history").click()
         await line.first.wait_for()
-        await pictures_of(page, "image-without-a-tool-open")
+        await page.screenshot(PICTURES / "image-without-a-tool.png")
         before = chat_bodies(simulator)[-1]
         assert "tools" not in before
         told = before["input"][0]["content"]
@@ -179,15 +153,6 @@ async def test_the_hosts_image_without_its_tool_leads_to_the_pipes_switch(
     assert after["input"][: len(before["input"])] == before["input"]
     assert "note" not in await page.last_answer()
     assert page.errors == []
-
-
-async def pictures_of(page: ChatPage, name: str) -> None:
-    """The page on a screen, then as on a phone."""
-    PICTURES.mkdir(exist_ok=True)
-    for size, (width, height) in SIZES.items():
-        await page.resize(width, height)
-        await page.screenshot(PICTURES / f"{name}-{size}.png")
-    await page.resize(*SIZES["wide"])
 
 
 @pytest.mark.asyncio
@@ -204,7 +169,6 @@ async def test_merged_answers_are_shown(page: ChatPage, admin: User) -> None:
     await merge.click()
 
     await merged.get_by_text("This is turn 1.").wait_for()
-    await pictures_of(page, "merged")
     await page.reload()
     await merged.get_by_text("This is turn 1.").wait_for()
     async with valves_changed(admin, PIPE, API_KEY=""):
@@ -235,10 +199,8 @@ async def test_end_of_a_model_is_announced_once(
         await admins_page.open_model(f"{PIPE}.{agent}")
         await admins_page.ask("sim:short Good morning")
         first = await admins_page.last_answer()
-        await pictures_of(admins_page, "retirement-first")
         await admins_page.ask("sim:short And now?")
         second = await admins_page.last_answer()
-        await pictures_of(admins_page, "retirement-second")
 
     assert "GPT-5.2 was switched off on 2020-01-01. Use GPT-6.1 Sol instead." in first
     assert "Finished in" in second
@@ -251,10 +213,12 @@ REMARK = "Let me look at that."
 ANSWER = "Done: it is 42."
 
 
-async def test_a_remark_in_passing_is_progress(
-    page: ChatPage, simulator: Simulator
-) -> None:
-    """A quotation between the thoughts; who copies or edits has the answer alone."""
+async def test_remarks_are_progress(page: ChatPage, simulator: Simulator) -> None:
+    """Quotations between the thoughts; who copies or edits has the answer alone.
+
+    A remark is there while it is written, and after a stop. The last one, with which a
+    run ends, is its answer.
+    """
     await page.open_model(MODEL)
     await page.watch(SIGN)
     await page.ask("sim:commentary Good morning")
@@ -280,11 +244,24 @@ async def test_a_remark_in_passing_is_progress(
     await page.page.locator("#confirm-edit-message-button").click()
     await page.answers.last.get_by_text("Done: it is 43.").wait_for()
     assert await quoted(page).all_inner_texts() == [REMARK]
-    await page.ask("sim:short And now?")
+
+    await page.ask("sim:remarks-only,stall=16 And now?", wait=False)
+    await quoted(page).get_by_text("Let me", exact=True).wait_for()
+    await page.screenshot(PICTURES / "commentary-growing.png")
+    assert len(chat_bodies(simulator)) == 2  # which has not ended
     sent = chat_bodies(simulator)[-1]["input"]
     items = [item for item in sent if item.get("role") == "assistant"]
     assert [item["content"][0]["text"] for item in items] == [REMARK, "Done: it is 43."]
     assert items[0]["phase"] == "commentary"
+    await page.stop()
+    await page.reload()
+    await expect(page.answers.last).not_to_contain_text("Done")
+    assert (await quoted(page).inner_text()).startswith("Let")
+
+    await page.ask("sim:remarks-only And so?")
+    await assert_remark_and_answer(page)
+    await page.reload()
+    await assert_remark_and_answer(page)
     assert page.errors == []
 
 
@@ -298,38 +275,10 @@ async def assert_remark_between_thoughts(page: ChatPage) -> None:
     assert strip_markers(await page.copy_last()).strip() == ANSWER
 
 
-async def test_a_remark_is_there_while_it_is_written(
-    page: ChatPage, simulator: Simulator
-) -> None:
-    """As far as it came; after a stop and a reload there is something of it too."""
-    await page.open_model(MODEL)
-
-    await page.ask("sim:remarks-only,stall=16 Good morning", wait=False)
-
-    await quoted(page).get_by_text("Let me", exact=True).wait_for()
-    await page.screenshot(PICTURES / "commentary-growing.png")
-    assert len(chat_bodies(simulator)) == 1  # which has not ended
-    await page.stop()
-    await page.reload()
-    assert (await quoted(page).inner_text()).startswith("Let")
-
-
-async def test_a_remark_with_which_a_run_ends_is_its_answer(page: ChatPage) -> None:
-    """There is no other; the one before stays progress."""
-    await page.open_model(MODEL)
-
-    await page.ask("sim:remarks-only Good morning")
-
-    await assert_remark_and_answer(page)
-    await page.screenshot(PICTURES / "commentary-only.png")
-    await page.reload()
-    await assert_remark_and_answer(page)
-
-
 async def assert_remark_and_answer(page: ChatPage) -> None:
-    """The one is quoted, the other is what is copied."""
+    """The one is quoted, the other, with which the run ended, is what is copied."""
+    await page.answers.last.get_by_text("I looked: it is 42.").wait_for()
     assert await quoted(page).all_inner_texts() == [REMARK]
-    assert "I looked: it is 42." in await page.last_answer()
     copied = strip_markers(await page.copy_last())
     assert copied.strip() == "I looked: it is 42."
 

@@ -810,6 +810,26 @@ async def test_each_finished_round_is_stored_with_its_message(
     assert rounds[1].count("function_call") == done.count("function_call") == 2
 
 
+async def test_message_is_read_before_its_first_round_alone(
+    pipe: Pipe, sim: Simulator, host: StandInHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After that, its items are those that were stored of this answer."""
+    message_row(host)
+    read = host.chats.get_message_by_id
+    asked: list[str] = []
+
+    async def count(id: str) -> Any:
+        asked.append(id)
+        return await read(id)
+
+    monkeypatch.setattr(host.chats, "get_message_by_id", count)
+
+    await chunks_of(pipe, chat("sim:tool-twice", tools=[TOOL]), **given_tools())
+
+    assert asked == ["chat-1-m-1"]
+    assert len(host.chats.saved) == 2
+
+
 @pytest.mark.parametrize(
     "answer",
     [{"output": [{"type": "message", "id": "earlier", "content": []}]}, None],

@@ -11,13 +11,14 @@ from contextlib import aclosing
 from functools import partial
 from typing import Any
 
+from core.learning import RepairLearning
 from gpt5_agent.agent.calls import ChatJudge
 from gpt5_agent.agent.delegation import MAX_TASKS_AT_ONCE, DelegateTool, task_tools
-from gpt5_agent.agent.learning import RepairLearning
 from gpt5_agent.agent.preparation import (
     PreparedRun,
-    is_as_valves_say,
+    is_as_configured,
     prepare_run,
+    repair_scope,
 )
 from gpt5_agent.agent.steps import StepLog
 from gpt5_agent.events import (
@@ -49,7 +50,6 @@ from openai_responses.loop.run import (
 )
 from openai_responses.loop.spending import Spending
 from openai_responses.loop.tools import ToolResult, tool_error
-from openai_responses.models.resolve import resolve_model
 from openai_responses.models.usage import (
     Cost,
     Usage,
@@ -57,6 +57,7 @@ from openai_responses.models.usage import (
     cost_of_run,
     window_share,
 )
+from openai_responses.repairs.memory import RepairMemory
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.requests.tools import next_tool_choice
 from openai_responses.transport.stream import ItemAdded, ItemDone
@@ -91,9 +92,9 @@ class _Agent:
         self._steps = steps
         self._judge = ChatJudge(request, prepared)
         self._learning = RepairLearning(
-            request,
-            prepared.request.model,
-            partial(is_as_valves_say, request, prepared),
+            request.repairs or RepairMemory(),
+            repair_scope(request, prepared.request.model),
+            partial(is_as_configured, request, prepared),
         )
         self._run_end = RunDone(COMPLETED)
         self._round: RoundDone | None = None
@@ -108,10 +109,9 @@ class _Agent:
     def take_notes(self) -> list[str]:
         """Return what people should know of this answer."""
         request = self._request
-        notes = [notice for notice in request.notices if request.is_new(notice)]
-        if self._prepared.note:
-            notes.append(self._prepared.note)
-        return notes
+        notices = request.notices.items()
+        new = [text for name, text in notices if request.is_new(name)]
+        return [*self._prepared.notes, *new]
 
     def build_run_end(self) -> RunDone:
         """Return how the run ended, with all its output, and what this call cost.
@@ -121,9 +121,9 @@ class _Agent:
         spending = self._spending
         cost = None
         if spending.own_usages:
-            model = resolve_model(self._request.parameters.model)
+            facts = self._request.model.facts
             # Also where another server has other prices: limits in money count it.
-            cost = cost_of_run(spending.own_usages, model.facts, (), utc_today())
+            cost = cost_of_run(spending.own_usages, facts, (), utc_today())
         earlier = self._prepared.request.input[-1:]
         return RunDone(
             ending=explain_ending(self._run_end, earlier),
@@ -162,7 +162,7 @@ class _Agent:
 
         A choice that forces a tool holds until tools ran once.
         """
-        request = self._learning.repaired(self._prepared.request)
+        request = self._prepared.request
         if self._prepared.earlier_rounds.is_continuation:
             choice = next_tool_choice(request.tool_choice)
             request = request.model_copy(update={"tool_choice": choice})
@@ -345,6 +345,7 @@ async def run_agent(
         text = read_answer_text(agent.answer) if agent else ""
         notes = agent.take_notes() if agent else []
         metadata = _build_metadata(request, spending, kind)
+        ended = ended._replace(metadata=metadata.wire())
         for event in _final_events(ended, text, metadata, notes):
             yield event
     finally:
@@ -415,8 +416,7 @@ def _build_metadata(
     request: AgentRequest, spending: Spending, ending: str
 ) -> RunMetadata:
     """Return what an answer took."""
-    model = resolve_model(request.parameters.model)
-    facts = model.facts._replace(context_window=request.limits.context_window)
+    model = request.model
     cost = _shown_cost(request, spending.usages)
     return RunMetadata(
         strategy=request.strategy,
@@ -427,13 +427,13 @@ def _build_metadata(
         latency=spending.seconds,
         cost=cost,
         usage=spending.total_usage,
-        window_share=window_share(spending.last_usage, facts),
+        window_share=window_share(spending.last_usage, model.facts),
     )
 
 
 def _shown_cost(request: AgentRequest, usages: Sequence[Usage]) -> Cost | None:
     """Return what responses cost, as their server says, or by OpenAI's own prices."""
-    facts = resolve_model(request.parameters.model).facts
+    facts = request.model.facts
     if not request.endpoint.serves_openai:
         facts = facts._replace(prices=None)
     return cost_of_run(usages, facts, (), utc_today())

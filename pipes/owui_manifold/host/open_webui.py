@@ -62,26 +62,47 @@ async def write_chat_keys(chat_id: str, values: JsonObject) -> bool:
     return row is not None
 
 
-async def save_output(chat_id: str, message_id: str, items: Sequence[Item]) -> None:
-    """Store the items that a message has so far, for a server that is killed.
+class StoredOutput:
+    """The items that a message has so far, stored for a server that is killed.
 
     Open WebUI stores them at the end of an answer only (utils/middleware.py of 0.12.4).
-    A message that holds other items is left alone: an answer that is continued has
-    those of its first part there. A database that is away stops no answer.
     """
-    chats = host_name("models.chats", "Chats")
-    messages = host_name("models.chat_messages", "ChatMessages")
-    with suppress(Exception):
-        row = await messages.get_message_by_id(f"{chat_id}-{message_id}")
+
+    def __init__(self, chat_id: str, message_id: str) -> None:
+        """Store nothing yet."""
+        self._chat_id = chat_id
+        self._message_id = message_id
+        self._has_stored = False
+        """Whether the items of the message are ours."""
+
+    async def save(self, items: Sequence[Item]) -> None:
+        """Store the items of a message; a database that is away stops no answer.
+
+        A message that holds other items is left alone: an answer that is continued has
+        those of its first part there.
+        """
+        chats = host_name("models.chats", "Chats")
+        with suppress(Exception):
+            if self._has_stored or await self._may_hold(items):
+                row = await chats.upsert_message_to_chat_by_id_and_message_id(
+                    self._chat_id,
+                    self._message_id,
+                    {"output": list(items)},
+                    touch=False,
+                )
+                self._has_stored = row is not None
+
+    async def _may_hold(self, items: Sequence[Item]) -> bool:
+        """Say whether there is such a message, with none but the first of the items."""
+        messages = host_name("models.chat_messages", "ChatMessages")
+        row = await messages.get_message_by_id(f"{self._chat_id}-{self._message_id}")
         message = {"output": row.output} if row else None
         if row is None:  # the page has written it into the chat; this reads all of it
-            message = await chats.get_message_by_id_and_message_id(chat_id, message_id)
+            message = await host_name(
+                "models.chats", "Chats"
+            ).get_message_by_id_and_message_id(self._chat_id, self._message_id)
         stored = as_list(as_mapping(message).get("output"))
-        if message is None or stored != list(items[: len(stored)]):
-            return
-        await chats.upsert_message_to_chat_by_id_and_message_id(
-            chat_id, message_id, {"output": list(items)}, touch=False
-        )
+        return message is not None and stored == list(items[: len(stored)])
 
 
 _DATABASE_SECONDS = 30.0

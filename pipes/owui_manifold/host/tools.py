@@ -26,7 +26,7 @@ from openai_responses.requests.json_schema import LARGEST_SCHEMA
 from openai_responses.requests.tools import ToolNames
 from openai_responses.ulid import new_ulid
 from owui_chat.host_tools import CALL_TOOL, HOST_ERROR_PREFIXES, read_call_tool
-from owui_host.users import user_model
+from owui_host.users import HostUser, user_model
 from owui_manifold.host.callables import (
     call_server,
     is_blocking,
@@ -129,6 +129,8 @@ class HostTools:
         self._names = names
         self._hide = hide
         self._task_list = asyncio.Lock()
+        self._user_model: HostUser | None = None
+        """The host's model of the user, read for the first result of an answer."""
 
     def _own_name(self, name: str) -> str:
         """Return the host's name of a tool, by the name that the model was given."""
@@ -246,7 +248,9 @@ class HostTools:
     ) -> ToolResult:
         """Return a result as the host would store and show it."""
         host = self._host
-        user = await user_model(self._user.user_id)
+        if self._user_model is None:
+            self._user_model = await user_model(self._user.user_id)
+        user = self._user_model
         result = without_large_files(result)
         processed = await process_tool_result(host, user, name, tool, params, result)
         text = processed.text

@@ -1,16 +1,14 @@
 """Runs a prepared request and yields its events, with the markers of stored items."""
 
-from collections.abc import AsyncGenerator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing
 from functools import partial
 
+from core.learning import RepairLearning
 from openai_responses.clock import unix_seconds
 from openai_responses.items import open_calls
 from openai_responses.json_input import as_list
 from openai_responses.loop.events import RunDone, RunEvent, Status
-from openai_responses.loop.trials import RunTrials
-from openai_responses.repairs.chat_repairs import ChatRepair
-from openai_responses.repairs.finding import Trial
 from openai_responses.transport.connections import Connections, Timeouts
 from openai_responses.ulid import new_ulid
 from owui_chat.citations import Citations, source_keys
@@ -121,7 +119,12 @@ class _Answer:
     def __init__(self, prepared: PreparedRequest, connections: Connections) -> None:
         call = prepared.call
         self._prepared = prepared
-        self._trials = RunTrials()
+        self._learning = RepairLearning(
+            call.capabilities.repairs,
+            repair_scope(call, prepared.request.model),
+            partial(is_as_configured, prepared),
+            has_row=prepared.stored is not None,
+        )
         # No one reads the stream while a file is fetched, so a fetch takes no longer
         # than half of the silence that the stream may have.
         longest = prepared.limits.timeouts.idle / 2
@@ -146,7 +149,9 @@ class _Answer:
 
     async def show(self, event: RunEvent) -> list[AnswerEvent]:
         """Return what is shown for an event: the event too, but for the run's end."""
-        repairs = await self._remember(self._trials.note(event))
+        repairs = list[StoredRecord]()
+        for repair in self._learning.note(event):
+            repairs += await self._records.add_repair(repair)
         with_card = await self._artifacts.add_card(self._log_status(event))
         shown = list[AnswerEvent]()
         if with_card is not None:
@@ -184,28 +189,6 @@ class _Answer:
         reason = server_message(call.log, event.reason)
         call.log.warn(f"{event.sentence} {reason}".strip())
         return event._replace(trial=None, reason="")
-
-    async def _remember(self, confirmed: Sequence[Trial]) -> list[StoredRecord]:
-        """Remember what made a request acceptable: for its chat, or for its server.
-
-        Returns what is shown for those of the chat.
-        """
-        if not confirmed:
-            return []
-        prepared = self._prepared
-        call = prepared.call
-        scope = repair_scope(call, prepared.request.model)
-        has_row = prepared.stored is not None
-        shown = list[StoredRecord]()
-        for trial in confirmed:
-            repair = trial.repair
-            if has_row and isinstance(repair, ChatRepair) and repair.is_about_chat:
-                if trial.is_lasting:
-                    shown += await self._records.add_repair(repair)
-            else:
-                is_configured = partial(is_as_configured, prepared)
-                call.capabilities.repairs.learn(scope, trial, is_configured)
-        return shown
 
 
 def _answer_records(prepared: PreparedRequest) -> AnswerRecords:

@@ -167,7 +167,7 @@ class ChatPage:
         return self.page.locator(".chat-assistant")
 
     async def ask(self, text: str, *, wait: bool = True) -> None:
-        """Type, press Enter, then wait for the answer to be complete.
+        """Write, press Enter, then wait for the answer to be complete.
 
         The page can be typed in before its socket is connected. A question that is sent
         then belongs to no session, and the host has no one to ask for an approval.
@@ -179,7 +179,7 @@ class ChatPage:
             await self._joined.wait()
         before = await self.page.evaluate(LAST_ANSWER)
         await self.page.click("#chat-input")
-        await self.page.keyboard.type(text)
+        await self.page.keyboard.insert_text(text)  # at once, as from the clipboard
         await self.page.keyboard.press("Enter")
         newer = f"(before) => ({LAST_ANSWER})() !== before && ({LAST_ANSWER})()"
         answer_id = await self.page.wait_for_function(newer, arg=before)

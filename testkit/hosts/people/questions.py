@@ -1,5 +1,6 @@
 """What Open WebUI's page sends when a person asks."""
 
+import json
 import time
 import uuid
 from collections.abc import Mapping
@@ -7,6 +8,17 @@ from dataclasses import dataclass, field
 
 from hosts.people.client import Json
 
+_LAKE = {
+    "id": "lake",
+    "header": "Lake",
+    "question": "Which lake?",
+    "options": [
+        {"label": "Zürich", "description": "The long one"},
+        {"label": "Zug", "description": "The deep one"},
+    ],
+}
+ASK_USER = json.dumps({"questions": [_LAKE]}, ensure_ascii=False)
+"""Arguments with which a model asks the person something."""
 SWITCHES = ("voice", "image_generation", "code_interpreter", "web_search")
 
 

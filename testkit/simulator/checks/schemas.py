@@ -112,7 +112,7 @@ def _find_problem(text: str, strict: bool) -> SchemaProblem:
         or _check_references(schema)
     )
     if problem is None and strict:
-        return _check_size(schema)
+        return check_size(schema)
     return problem
 
 
@@ -229,7 +229,7 @@ def _check_closed(schema: Mapping[str, Any], context: Context) -> SchemaProblem:
     return None
 
 
-def _check_size(schema: Mapping[str, Any]) -> SchemaProblem:
+def check_size(schema: Mapping[str, Any]) -> SchemaProblem:
     """Hold a strict schema against the limits that the guide states."""
     schemas = [inner for _, inner in _walk(schema, "$")]
     depth = _measure_depth(schema)

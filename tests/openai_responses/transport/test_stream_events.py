@@ -23,6 +23,7 @@ from openai_responses.transport.stream import (
     TextDelta,
     TextDone,
     describe_unreadable,
+    is_opening,
     parse_event,
 )
 from upstream import wire
@@ -370,3 +371,28 @@ def test_item_under_the_name_of_a_delta() -> None:
     wire = {"type": "response.output_item.done", "output_index": 0, "item": item}
     event = ServerSentEvent("response.output_text.delta", json.dumps(wire))
     assert parse_event(event) == ItemDone(0, item)
+
+
+@pytest.mark.parametrize("name", ["created", "queued", "in_progress"])
+def test_response_as_it_was_opened_needs_no_parser(name: str) -> None:
+    """It repeats the request, and nothing of it is used."""
+    kind = f"response.{name}"
+    data = f'{{"type":"{kind}","sequence_number":0,"response":{{"tools":[]}}}}'
+
+    assert is_opening(ServerSentEvent(kind, data))
+    assert parse_event(ServerSentEvent(kind, data)) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("response.created", "response.output_item.added"),
+        ("response.created", "error"),
+        ("", "response.created"),
+        ("response.completed", "response.completed"),
+    ],
+)
+def test_type_alone_says_whether_an_event_is_parsed(name: str, kind: str) -> None:
+    data = json.dumps({"type": kind, "item": ITEM}, separators=(",", ":"))
+
+    assert not is_opening(ServerSentEvent(name, data))

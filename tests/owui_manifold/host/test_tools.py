@@ -75,6 +75,26 @@ async def answer(tools: HostTools, name: str = "look", **given: Any) -> ToolResu
 # ---------------------------------------------------------------- who runs where
 
 
+async def test_user_is_read_once_for_all_tools_of_an_answer(
+    host: StandInHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each read is a query of its own."""
+    asked: list[str] = []
+    read = host.users.get_user_by_id
+
+    async def count(user_id: str) -> Any:
+        asked.append(user_id)
+        return await read(user_id)
+
+    monkeypatch.setattr(host.users, "get_user_by_id", count)
+    tools = host_tools({"look": tool(look)})
+
+    first, second = [await answer(tools) for _ in range(2)]
+
+    assert first == second
+    assert len(asked) == 1
+
+
 async def test_sync_tool_runs_on_a_thread_with_the_context(host: StandInHost) -> None:
     """The host's own wrapper would run it on the loop."""
     token = WHO.set("Ada")

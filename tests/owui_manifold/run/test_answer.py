@@ -19,7 +19,13 @@ from openai_responses.loop.events import RunDone, ToolOutput
 from openai_responses.requests.replay import strip_for_replay
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import ItemDone, TextDelta
-from owui_chat.events import AnswerEvent, Marker, StoredRecord, TurnDetails
+from owui_chat.events import (
+    AnswerEvent,
+    Marker,
+    SourceCited,
+    StoredRecord,
+    TurnDetails,
+)
 from owui_chat.storage.markers import split_at_markers
 from owui_chat.storage.records import message_key, read_records
 from owui_manifold.call.context import Caller, CheckedCall
@@ -322,6 +328,30 @@ async def test_sources_that_the_host_retrieved_are_counted(
     assert re.findall(r"\[(\d+)\]", text)[0] == str(number)
 
 
+@pytest.mark.parametrize("continued", [{}, {"assistant_message_id": "m-1"}])
+async def test_sources_of_an_agents_context_are_shown_once(
+    continued: dict[str, str],
+    sim: Simulator,
+    host: StandInHost,
+    connections: Connections,
+) -> None:
+    """The page has those of an answer that goes on."""
+    model = "my_pipe.gpt5_function_calling"
+    context = json.dumps({"context": [{"title": "Office", "content": "9 to 17"}]})
+    call = call_of(
+        chat("sim:short", model=model),
+        valves_for(sim, AGENT_JSON=context),
+        Caller(model, "user-1", "chat-1", "m-1", streams=True),
+        host=host_context(metadata={"user_id": "user-1", **IDS, **continued}),
+    )
+
+    events = [event for event, _ in await all_told(call, connections)]
+
+    assert "Office" in str(sim.requests[-1].body)
+    cited = [event for event in events if isinstance(event, SourceCited)]
+    assert len(cited) == (0 if continued else 1)
+
+
 def look(city: str) -> str:
     """The weather."""
     return f"Rain in {city}."
@@ -391,18 +421,19 @@ def refusing(message: str, status: int = 400) -> Answerer:
     return replying(json.dumps({"error": {"message": message}}), status=status)
 
 
-UNPAIRED = "Item 'rs_1' was provided without its required following item."
+NOT_TAKEN = "Reasoning input items can only be provided to a reasoning model."
 
 
 @pytest.mark.parametrize(
-    ("quoted", "is_remembered"), [("", True), ("provided without its required", False)]
+    ("quoted", "is_remembered"),
+    [("", True), ("Reasoning input items can only be provided", False)],
 )
 async def test_chat_remembers_a_repair_unless_its_own_words_asked_for_it(
     quoted: str, is_remembered: bool, pipe: Pipe, sim: Simulator, host: StandInHost
 ) -> None:
     """A server that quotes the question says nothing about what comes later."""
     row_of(host, "Hi", "And?", "So?")
-    answers = (response_of("One."), refusing(UNPAIRED), response_of("Two."))
+    answers = (response_of("One."), refusing(NOT_TAKEN), response_of("Two."))
     async with Upstream(in_turn(*answers)) as upstream:
         pipe.valves = valves_for(sim, BASE_URL=upstream.base_url, ENABLE_STREAM=False)
         texts = [f"Hi {quoted}"]

@@ -1,5 +1,9 @@
 """A sandbox is offered only where one was tried and found without a hole."""
 
+import asyncio
+import os
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -7,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from marking import require_mark
+from sandboxes import without_namespaces
 from sandboxes.pretended import CONFINED, Pretended, answering, execute
 from toolbox.sandbox.bubblewrap import BubblewrapBackend, find_interpreters
 from toolbox.sandbox.tools import SandboxTools
@@ -181,3 +187,35 @@ async def test_machine_without_a_syscall_filter_is_refused(
     monkeypatch.setattr("platform.machine", lambda: "riscv64")
 
     assert await wrapped() == ["there is no system call filter for riscv64."]
+
+
+LOG_OF_TOOLS = """
+import asyncio
+from toolbox.sandbox.bubblewrap import BubblewrapBackend, find_interpreters
+from toolbox.sandbox.tools import SandboxTools
+
+async def offered():
+    backend = BubblewrapBackend(find_interpreters()[-1])
+    tools = SandboxTools(log=print, make_backends=lambda _: [backend])
+    print(await tools.specs())
+    await tools.close()
+
+asyncio.run(offered())
+"""
+
+
+async def test_server_that_may_create_no_namespace_offers_nothing() -> None:
+    """As in most containers; an administrator reads bubblewrap's own reason."""
+    require_mark("sandbox")
+    command = [sys.executable, without_namespaces.__file__, sys.executable]
+    path = {"PYTHONPATH": os.pathsep.join(sys.path)}
+
+    said = await asyncio.to_thread(
+        subprocess.check_output,
+        [*command, "-c", LOG_OF_TOOLS],
+        text=True,
+        env=os.environ | path,
+    )
+
+    assert "bwrap: Creating new namespace failed" in said
+    assert said.splitlines()[-1] == "[]"

@@ -1,0 +1,43 @@
+"""What the refusals of a run teach, in a chat with a row and without."""
+
+from core.learning import RepairLearning
+from openai_responses.endpoint import Endpoint
+from openai_responses.loop.events import Status
+from openai_responses.repairs.chat_repairs import LeaveOutItem
+from openai_responses.repairs.finding import Trial
+from openai_responses.repairs.memory import RepairMemory, RepairScope
+from openai_responses.repairs.request_repairs import LeaveOutParameter, Repair
+from openai_responses.transport.stream import TextDelta
+
+ACCOUNT = Endpoint("https://api.openai.com/v1", "sk-canary-1", "org-1")
+SCOPE = RepairScope(ACCOUNT.account(), "gpt-6.1-sol", "user-1")
+OF_CHAT = LeaveOutItem("rs_1")
+OF_REQUEST = LeaveOutParameter("reasoning.summary")
+
+
+def learned(*repairs: Repair, has_row: bool) -> tuple[list[Repair], list[Repair]]:
+    """What the row keeps, and what the memory has, after an accepted request."""
+    memory = RepairMemory()
+    learning = RepairLearning(memory, SCOPE, lambda: True, has_row=has_row)
+    for repair in repairs:
+        learning.note(Status("Again.", trial=Trial(repair, is_named=True)))
+    kept = learning.note(TextDelta(0, "text", 0, "Hello"))
+    assert learning.note(TextDelta(0, "text", 0, " you")) == []
+    return [*kept], [*memory.repairs(SCOPE)]
+
+
+def test_a_row_keeps_what_is_about_its_chat() -> None:
+    assert learned(OF_CHAT, has_row=True) == ([OF_CHAT], [])
+    assert learned(OF_REQUEST, has_row=True) == ([], [OF_REQUEST])
+
+
+def test_without_a_row_its_user_needs_it() -> None:
+    assert learned(OF_CHAT, has_row=False) == ([], [OF_CHAT])
+
+
+def test_nothing_is_learned_before_the_server_accepts() -> None:
+    memory = RepairMemory()
+    learning = RepairLearning(memory, SCOPE, lambda: True)
+    learning.note(Status("Again.", trial=Trial(OF_REQUEST)))
+
+    assert memory.repairs(SCOPE) == ()
