@@ -388,7 +388,7 @@ async def test_answer_that_ends_while_the_database_is_away_is_stored(
 ) -> None:
     """Open WebUI stores an answer once, at its end: the end waits for the database."""
     tab = tabs[0]
-    turn = await tab.begin(MODEL, "sim:chat,hold=20 hello")
+    turn = await tab.begin(MODEL, "sim:chat,hold=60 hello")
     await turn.until(lambda seen: len(seen.text) > 20)
     await pair.database.interrupt()
     shown = turn.text
