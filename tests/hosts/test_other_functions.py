@@ -10,7 +10,6 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from hosts.browser.page import ChatPage
 from hosts.people.questions import calling
 from hosts.people.tabs import Tab
 from hosts.people.users import User
@@ -26,7 +25,6 @@ pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]
 MODEL = "openai_responses.gpt-6.2-sol"
 ASKING = (PLUGINS / "asking.py").read_text()
 EDITING = (PLUGINS / "editing_filter.py").read_text()
-SAID = "This is turn 1."
 ONCE = re.compile(r"It says: Turn 1\.[^:]*$")
 
 
@@ -150,18 +148,3 @@ async def test_a_filter_reads_the_stream_and_changes_nothing_twice(
     said = strip_markers("".join(message_text(item) for item in texts_plain)).strip()
     assert said.endswith("End.")
     assert [text.encode().decode("unicode_escape") for text in read] == [said]
-
-
-@pytest.mark.asyncio
-@pytest.mark.browser
-async def test_the_page_shows_the_text_once(page: ChatPage) -> None:
-    """While it streams, at its end, and after a reload."""
-    await page.open_model(MODEL)
-    await page.watch(SAID)
-    await page.ask("sim:chat hello")
-
-    seen = await page.seen()
-    assert seen
-    assert {text.count(SAID) for text in seen} == {1}
-    await page.reload()
-    assert (await page.last_answer()).count(SAID) == 1

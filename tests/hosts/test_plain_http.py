@@ -8,17 +8,13 @@ from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
 from hosts.people.client import OpenWebUIError
 from hosts.people.users import User
-from hosts.sent import chat_bodies, instructions_of, kinds
+from hosts.sent import chat_bodies
 from simulator import Simulator
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]
 
 Json = dict[str, Any]
 MODEL = "openai_responses.gpt-6.1-sol"
-PIXEL = (
-    "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42m"
-    "NkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
-)
 
 
 @pytest.mark.asyncio
@@ -51,57 +47,6 @@ async def test_plain_request_gets_one_result(
     assert result["usage"]["total_tokens"] > 0
     assert "output" not in result
     assert chat_bodies(simulator)[0]["stream"] is False
-
-
-@pytest.mark.asyncio
-async def test_every_kind_of_message_is_translated(
-    member: User, simulator: Simulator
-) -> None:
-    """System, developer, pictures, calls and outputs; names are translated."""
-    picture = {"type": "image_url", "image_url": {"url": PIXEL, "detail": "low"}}
-    call = {
-        "id": "call_1",
-        "type": "function",
-        "function": {"name": "look", "arguments": '{"at": "it"}'},
-    }
-    messages: list[Json] = [
-        {"role": "system", "content": "Be brief."},
-        {"role": "system", "content": "Be kind."},
-        {"role": "user", "content": [{"type": "text", "text": "sim:short"}, picture]},
-        {"role": "assistant", "content": None, "tool_calls": [call]},
-        {"role": "tool", "tool_call_id": "call_1", "content": ""},
-        {"role": "assistant", "content": "I looked."},
-        {"role": "developer", "content": "Now in French."},
-        {"role": "user", "content": "sim:short and?"},
-    ]
-
-    await member.completion(
-        "openai_responses.gpt-5.2-high",
-        messages,
-        max_tokens=500,
-        reasoning_effort="low",
-        stop=["x"],
-        frequency_penalty=1,
-        temperature=0.5,
-    )
-
-    (body,) = chat_bodies(simulator)
-    assert instructions_of(body).split() == ["Be", "brief.", "Be", "kind."]
-    assert kinds(body["input"]) == [
-        *("developer", "user", "function_call", "function_call_output", "assistant"),
-        *("developer", "user"),
-    ]
-    assert body["input"][1]["content"][1] == {
-        "type": "input_image",
-        "detail": "low",
-        "image_url": PIXEL,
-    }
-    assert body["input"][2]["arguments"] == '{"at": "it"}'
-    assert body["input"][3]["output"] == ""
-    assert body["max_output_tokens"] == 500
-    assert body["reasoning"]["effort"] == "low"
-    assert body["truncation"] == "disabled"
-    assert not {"stop", "frequency_penalty", "temperature", "max_tokens"} & set(body)
 
 
 @pytest.mark.asyncio
@@ -138,17 +83,3 @@ async def test_format_without_a_schema_is_a_bad_request(
         assert error["type"] == "invalid_request_error"
         assert error["param"] == "response_format"
     assert chat_bodies(simulator) == []
-
-
-@pytest.mark.asyncio
-async def test_refusal_of_the_api_keeps_its_status(member: User) -> None:
-    """A client tries 429 again, and gives up at 401 as it would at OpenAI."""
-    statuses: list[int] = []
-    for scenario in ("leaky-error", "quota", "leaky-error-401"):
-        question = [{"role": "user", "content": f"sim:{scenario}"}]
-        with pytest.raises(OpenWebUIError) as refused:
-            await member.completion(MODEL, question)
-        assert refused.value.body["error"]["message"]
-        statuses.append(refused.value.status)
-
-    assert statuses == [400, 429, 401]
