@@ -32,7 +32,7 @@ from hosts.setup.agent import (
     pending,
 )
 from simulator import Simulator
-from strategies.parameters import RANGES
+from strategies.parameters import PARAMETERS
 
 pytestmark = [pytest.mark.host, pytest.mark.pipelines, pytest.mark.asyncio]
 
@@ -283,9 +283,8 @@ async def test_stop_ends_the_rounds_of_own_tools(
     """No host is between the rounds, yet at most one more request comes after it."""
     code = json.dumps({"code": TELLING_TIME})
     question = f"sim:tool-forever python_execute {code}"
-    async with agent_valves_changed(
-        agents, MAXIMUM_ITERATIONS=RANGES["maximum_iterations"][1]
-    ):
+    _, most = PARAMETERS["maximum_iterations"].bounds or (0, 0)
+    async with agent_valves_changed(agents, MAXIMUM_ITERATIONS=most):
         body = calling("python_execute")
         turn = await tab.begin(FUNCTION_CALLING, question, body=body)
         await simulator.requested(4, timeout=PATIENCE)
