@@ -403,6 +403,17 @@ async def test_an_answer_that_breaks_keeps_its_text(
     assert "Error id: " in turn.error + lines
 
 
+@pytest.mark.parametrize("reader", ["page-whole", "plain-whole"])
+async def test_a_whole_answer_that_fails_at_once_has_its_metadata(
+    door: Door, reader: str
+) -> None:
+    """Beside the error, though there is nothing to read (R15, R27)."""
+    [turn] = await door.talk("sim:failed go", reader=reader)
+
+    assert [each["ending"] for each in turn.metadata] == ["failed"]
+    assert "internal error" in turn.error
+
+
 async def test_a_model_that_is_gone_has_its_successor(
     door: Door, monkeypatch: pytest.MonkeyPatch
 ) -> None:

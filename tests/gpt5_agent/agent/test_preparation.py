@@ -23,3 +23,17 @@ def test_commands_of_the_pipe_are_left_out() -> None:
     assert "And now?" in sent
     assert "/usage" not in sent
     assert "ann@school.example" not in sent
+
+
+def test_more_images_than_a_request_takes_leave_a_note() -> None:
+    """Of the oldest; the server would refuse the whole chat."""
+    image = {"type": "image_url", "image_url": {"url": "https://a.example/b.png"}}
+    content = [{"type": "text", "text": "Which is it?"}, *[image] * 1501]
+
+    request = prepare_run(
+        question(messages=[{"role": "user", "content": content}])
+    ).request
+
+    [asked] = request.input
+    assert sum(part["type"] == "input_image" for part in asked["content"]) == 1500
+    assert "1500 images" in asked["content"][1]["text"]
