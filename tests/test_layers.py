@@ -67,7 +67,8 @@ ARROWS: dict[str, set[str]] = {
     | API_RUN,
     "owui_manifold.prepare": PIPE_STORE | {"core", "strategies"} | CHAT | API_RUN,
     "owui_manifold.store": PIPE_CALL | CHAT | API_RUN,
-    "owui_manifold.call": {"owui_manifold.host", "settings", "shells", "strategies"}
+    "owui_manifold.call": {"owui_manifold.host"}
+    | {"core", "settings", "shells", "strategies"}
     | API_RUN,
     "owui_manifold.host": {"shells", "owui_host"} | CHAT | API_RUN,
     "owui_host": {"openai_responses", "owui_chat"},

@@ -14,6 +14,7 @@ from contextlib import aclosing
 from functools import partial
 from typing import Any
 
+from core.views import failure_chunk, readable_chunk
 from openai_responses.endings import COMPLETED, CUT
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item, item_type, text_message
@@ -63,10 +64,8 @@ from owui_manifold.prepare.tasks import (
 )
 from owui_manifold.present.report import refused_metadata
 from owui_manifold.present.views import (
-    failure_chunk,
     metadata_chunk,
     page_view,
-    readable_chunk,
     stream_view,
     whole_result,
 )
