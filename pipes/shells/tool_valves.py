@@ -5,8 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 from openai_responses.loop.tools import Approval, ApprovalRules
-from shells.shell import Shell
-from shells.valve_messages import valve_message
+from shells.valve_messages import Shell, valve_message
 
 _ANSWERS: Mapping[str, Approval] = {
     "": "ask",

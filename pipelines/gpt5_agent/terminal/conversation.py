@@ -33,8 +33,7 @@ from gpt5_agent.terminal.session import Session
 from openai_responses.errors import InvalidRequest
 from openai_responses.repairs.memory import RepairMemory
 from openai_responses.transport.connections import Connections
-from shells.shell import PIPELINE_SHELL
-from shells.valve_messages import error_message
+from shells.valve_messages import PIPELINE_SHELL, error_message
 from strategies.parameters import STRATEGY_NAMES
 
 _TOKEN_VARIABLE = "GPT5_AGENT_TOKEN"

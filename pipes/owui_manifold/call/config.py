@@ -40,8 +40,8 @@ from shells.endpoint_valves import (
     missing_key_error,
     read_headers,
 )
-from shells.shell import PIPE_SHELL, Shell
 from shells.tool_valves import ReadRules, ReadTimeouts, read_rules, read_timeouts
+from shells.valve_messages import PIPE_SHELL, Shell
 from shells.valve_words import comma_list, unknown_words
 from strategies.parameters import StrategyParameters
 

@@ -12,8 +12,7 @@ from openai_responses.models.resolve import (
     ResolvedModel,
     resolve_model,
 )
-from shells.shell import PIPE_SHELL
-from shells.valve_messages import valve_error
+from shells.valve_messages import PIPE_SHELL, valve_error
 
 
 def _is_count(value: object) -> bool:
