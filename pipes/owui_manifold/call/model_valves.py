@@ -113,6 +113,7 @@ _PRICES = {
 _UNKNOWN_PRICES = ModelPrices(None, None, None, None)
 
 
+@lru_cache(maxsize=8)
 def read_prices(text: str) -> tuple[dict[str, ModelPrices], str]:
     """Return the prices of CUSTOM_MODEL_PRICING_JSON by model id, and what is wrong.
 
