@@ -197,7 +197,7 @@ def completion(
     """
     error = _error(ended)
     if error and not ended.output:
-        return error
+        return {**metadata_field(ended), **error}
     message = _message(ended)
     finish = "length"
     if not error:
