@@ -8,7 +8,8 @@ from hosts.people.users import User
 from hosts.servers.offline import OLDEST
 
 PIPES = Path(__file__).resolve().parents[2] / "pipes"
-PROBE = Path(__file__).parent / "plugins/contract_probe.py"
+TESTKIT = Path(__file__).resolve().parents[1]
+PROBE = TESTKIT / "hosts/plugins/contract_probe.py"
 
 # A value: its type. A callable: the arguments the pipe gives, `async` if it awaits.
 PROMISED = {
@@ -125,7 +126,8 @@ async def asked_for_promises(admin: User) -> Json:
     """What a server of one version says about itself."""
     await admin.install_function("contract", PROBE.read_text())
     await admin.models()  # the list that the server looks models up in
-    asked = {"packages": str(PIPES), "promises": [*PROMISED.items(), *BROKEN]}
+    packages = [str(PIPES), str(TESTKIT)]
+    asked = {"packages": packages, "promises": [*PROMISED.items(), *BROKEN]}
     answer = await admin.complete("contract.check", json.dumps(asked))
     await admin.delete_function("contract")
     report: Json = json.loads(answer)

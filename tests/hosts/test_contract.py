@@ -5,10 +5,14 @@ The oldest version is asked the same in test_oldest.py.
 
 import ast
 from collections.abc import Iterator
+from copy import deepcopy
+from pathlib import Path
 
 import pytest
 
+from hosts import compared_calls
 from hosts.chats.contract import Asked, walk
+from hosts.people.client import Json
 from hosts.people.tabs import Tab
 from hosts.people.users import User
 from hosts.promises import (
@@ -20,6 +24,7 @@ from hosts.promises import (
 )
 from hosts.servers.open_webui import OpenWebUI
 from simulator import Simulator
+from stand_in.host import Row, StandInHost
 from test_layers import HOST_MODULE, HOST_NAME_MODULES
 
 pytestmark = pytest.mark.host
@@ -97,12 +102,23 @@ async def other(files):
 
 
 @pytest.mark.asyncio
-async def test_the_host_keeps_its_promises(admin: User) -> None:
-    """Its names, and what it does with a chat's row."""
+async def test_the_host_keeps_its_promises(admin: User, tmp_path: Path) -> None:
+    """Its names, and what it does with a chat's row; the stand-in answers alike."""
     report = await asked_for_promises(admin)
 
     assert_promises_are_kept(report)
     assert_a_chat_is_its_owners(report)
+    assert await answers_of_the_stand_in(tmp_path) == report["calls"]
+
+
+async def answers_of_the_stand_in(folder: Path) -> Json:
+    """What the stand-in, on which the tests without a host stand, gives for each call."""
+    with pytest.MonkeyPatch.context() as patch:
+        stand_in = StandInHost(patch, folder)
+        stand_in.ask_at_cards()
+        chat = deepcopy(compared_calls.CHAT)
+        stand_in.chats.rows[compared_calls.CHAT_ID] = Row(compared_calls.OWNER, chat)
+        return await compared_calls.results()
 
 
 @pytest.mark.asyncio

@@ -20,7 +20,7 @@ from hosts.people.users import User, download, new_user
 from hosts.sent import assert_each_continues, chat_bodies
 from hosts.servers.open_webui import OpenWebUI
 from hosts.servers.pipelines_server import PipelinesServer
-from hosts.servers.tool_servers import PICTURE, ToolServers
+from hosts.servers.tool_servers import PICTURE
 from hosts.setup.agent import (
     FUNCTION_CALLING,
     PATIENCE,
@@ -46,13 +46,6 @@ LONG_CODE = "\n".join(
     ]
 )
 """Longer than a card; what matters is at the end."""
-
-
-@pytest_asyncio.fixture(scope="module")
-async def servers(admin: User) -> AsyncIterator[ToolServers]:
-    """The servers of tools, to which Open WebUI connects."""
-    async with ToolServers() as running, running.registered(admin):
-        yield running
 
 
 @pytest_asyncio.fixture(scope="module")
@@ -96,44 +89,6 @@ async def pictures(tab: Tab, turn: Turn) -> list[bytes]:
         assert status == 200
         contents.append(content)
     return contents
-
-
-# ----------------------------------------------------------- tools that Open WebUI runs
-
-SERVER_TOOLS = {
-    "MCP": ("clocks_now", {"zone": "Bern"}, "server:mcp:clocks"),
-    "OpenAPI": ("forecast", {"city": "Bern"}, "server:weather"),
-}
-CALLED = {"MCP": "now Bern", "OpenAPI": "POST /forecast"}
-TOLD = {"MCP": "12:00 in Bern", "OpenAPI": "clear"}
-
-
-@pytest.mark.usefixtures("agents")
-async def test_tools_of_servers_that_open_webui_connects_to(
-    tab: Tab, servers: ToolServers, simulator: Simulator
-) -> None:
-    """Called once, shown as the host's own card; the next turn sends it as it was."""
-    for kind, (name, arguments, tool_id) in SERVER_TOOLS.items():
-        servers.called.clear()
-        simulator.forget()
-        question = f"sim:tool {json.dumps(arguments)}"
-        body = calling(name, tool_id)
-        turn = await tab.send(FUNCTION_CALLING, question, body=body)
-        more: Json = {"chat_id": turn.chat_id, "body": {"tool_ids": [tool_id]}}
-        later = await tab.send(FUNCTION_CALLING, "sim:short thanks", **more)
-
-        assert turn.error is later.error is None
-        assert servers.called == [CALLED[kind]]
-        output = await stored_output(tab, turn)
-        assert [item["type"] for item in output] == [
-            *("reasoning", "function_call", "function_call_output"),
-            *("reasoning", "message"),
-        ]
-        assert output[1]["name"] == name
-        first, second, _ = chat_bodies(simulator)
-        assert TOLD[kind] in json.dumps(second["input"][-1]["output"])
-        assert_each_continues(simulator)
-        assert name in {tool["name"] for tool in first["tools"]}
 
 
 # --------------------------------------------------------------------------- its own tools
