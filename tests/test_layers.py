@@ -58,7 +58,7 @@ ARROWS: dict[str, set[str]] = {
     "owui_chat.render": {"owui_chat"} | API_RUN,
     "settings": {"openai_responses"},
     "shells": {"settings"} | API_RUN,
-    "strategies": {"owui_chat"} | API_RUN,
+    "strategies": {"owui_chat", "settings"} | API_RUN,
     "core": {"settings", "shells", "strategies"} | CHAT | API_RUN,
     "owui_manifold": PIPE_RUN | {"strategies"} | CHAT | API_RUN,
     "owui_manifold.run": PIPE_PRESENT | {"shells", "strategies"} | CHAT | API_RUN,

@@ -90,28 +90,6 @@ async def test_denied_tool_runs_nowhere(
         assert case.words in told, name
 
 
-@pytest.mark.asyncio
-@pytest.mark.usefixtures("toolkit")
-async def test_question_shows_what_will_be_done(
-    tab: Tab, admin: User, simulator: Simulator
-) -> None:
-    """In its message, too: the oldest host shows nothing else.
-
-    The person has as long as the host allows; the oldest host has no limit.
-    """
-    questions = tab.answer_questions(None)
-    async with valves_changed(admin, PIPE, TOOL_APPROVAL="get_weather=ask"):
-        turn = await tab.send(MODEL, "sim:tool", body=calling("get_weather", "toolkit"))
-
-    [asked] = questions
-    assert turn.error is None
-    given = json.dumps(asked["tool_call"]["arguments"], ensure_ascii=False, indent=1)
-    assert "Zürich" in given
-    assert f"```json\n{given}\n```" in asked["message"]
-    assert asked["timeout_ms"] == 240_000
-    assert "did not approve" in tool_outputs(chat_bodies(simulator)[-1])[0]
-
-
 @pytest_asyncio.fixture
 async def tool_search(admin: User) -> AsyncIterator[None]:
     """All tools can be reached through `call_tool` alone; people may bring their own."""

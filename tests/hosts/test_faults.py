@@ -10,11 +10,9 @@ import pytest
 import pytest_asyncio
 
 from calls.valves import expert
-from hosts.people.client import Json
-from hosts.people.questions import calling
 from hosts.people.tabs import Tab, Turn
 from hosts.people.users import User
-from hosts.sent import answered, chat_bodies, kinds
+from hosts.sent import chat_bodies
 from hosts.servers.open_webui import OpenWebUI
 from hosts.setup.pipes import PLUGINS, install_pipe, valves_changed
 from simulator import Simulator
@@ -25,43 +23,11 @@ PIPE = "openai_responses"
 MODEL = f"{PIPE}.gpt-6.1-sol"
 ERROR_ID = re.compile(r" \(Error id: ([0-9A-Z]{10})\)$")
 
-ENDINGS: dict[str, tuple[str, str, Json]] = {
-    # scenario: (words of the message, text that is kept, fields of the request)
-    "filtered": ("content filter interrupted", "This is turn 1.", {}),
-    "filtered,delay=0": ("content filter interrupted", "turn 1.", {"stream": False}),
-    "quota": ("no credit left", "", {}),
-}
-"""The ways through the host; tests/owui_manifold/test_pipe_faults.py has each cause."""
-
 
 @pytest.fixture
 def now(admin: User) -> Any:
     """The valves of a pipe that does not try again."""
     return valves_changed(admin, PIPE, EXPERT_JSON=expert(max_retries=0))
-
-
-def sentence_of(stored: dict[str, Any]) -> str:
-    """The message under an answer, as it is stored."""
-    return str(stored["error"]["content"]["message"])
-
-
-@pytest.mark.asyncio
-async def test_every_ending_has_its_sentence(
-    tab: Tab, now: Any, server: OpenWebUI, simulator: Simulator
-) -> None:
-    """The text stays, the message is marked as failed, the log has the error id."""
-    async with now:
-        for scenario, (words, text, more) in ENDINGS.items():
-            turn = await tab.send(MODEL, f"sim:{scenario} hello", body=more)
-
-            stored = await tab.message(turn)
-            sentence = sentence_of(stored)
-            assert words in sentence
-            assert text in (stored.get("content") or "")
-            assert stored["done"]
-            match = ERROR_ID.search(sentence)
-            assert match, sentence
-            assert match[1] in server.log()
 
 
 def line_of(stored: dict[str, Any]) -> str:
@@ -100,33 +66,6 @@ async def test_answer_that_was_continued_is_no_failure(
     assert line_of(ended).startswith("Finished in")
     assert ended["content"].count("This is turn 1.") == 2
     assert ended["done"]
-
-
-@pytest.mark.asyncio
-@pytest.mark.usefixtures("toolkit")
-async def test_safety_stop_runs_no_tool_and_keeps_the_reasoning(
-    tab: Tab, server: OpenWebUI, simulator: Simulator
-) -> None:
-    """No tool runs, nothing is asked again, and the next turn keeps the reasoning."""
-    body = calling("get_weather", "toolkit")
-    trace_of_tool = server.home / "data" / "seen"
-    trace_of_tool.unlink(missing_ok=True)
-
-    turn = await tab.send(MODEL, "sim:misaligned weather?", body=body)
-
-    assert [request.status for request in answered(simulator)] == [200]
-    assert not trace_of_tool.exists()
-    stored = await tab.message(turn)
-    sentence = sentence_of(stored)
-    assert "safety monitoring stopped this answer" in sentence
-    assert "“Ask before you read **secrets**.”" in sentence
-    assert "sk-canary" not in json.dumps(turn.events) + json.dumps(stored)
-    for words in ("request id req_", "response id resp_", "review_simulator_1"):
-        assert words in server.log()
-
-    again = await tab.send(MODEL, "sim:short go on", chat_id=turn.chat_id, body=body)
-    assert again.error is None
-    assert kinds(chat_bodies(simulator)[-1]["input"])[:2] == ["user", "reasoning"]
 
 
 CENSUS = (PLUGINS / "census.py").read_text()

@@ -17,7 +17,6 @@ from hosts.sent import (
     assert_nothing_dropped,
     chat_bodies,
     kinds,
-    tool_outputs,
 )
 from hosts.servers.open_webui import OpenWebUI
 from hosts.setup.pipes import PLUGINS, install_tools, valves_changed
@@ -154,20 +153,3 @@ async def test_pictures_of_tools_keep_the_prefix(
     assert "base64" not in json.dumps(await tab.user.chat(turn.chat_id))
     assert_each_continues(simulator)
     assert_nothing_dropped(simulator)
-
-
-@pytest.mark.asyncio
-async def test_file_of_a_tool_over_5_mb_is_left_out(
-    tab: Tab, server: OpenWebUI, simulator: Simulator, drawing: dict[str, Any]
-) -> None:
-    """The model is told, and reads the rest; the host stores nothing (R23)."""
-    stored = set((server.home / "data" / "uploads").glob("*"))
-    body = {**drawing, **calling("draw_poster", "drawing")}
-    turn = await tab.send(MODEL, "sim:tool draw", body=body)
-
-    assert turn.error is None
-    [output] = tool_outputs(chat_bodies(simulator)[-1])
-    assert "A file over 5 MB was left out of this result." in output
-    assert "A poster of" in output
-    assert "base64" not in output
-    assert set((server.home / "data" / "uploads").glob("*")) == stored

@@ -401,7 +401,10 @@ async def test_client_cannot_claim_a_switch(member: User, simulator: Simulator) 
 
 
 async def test_pages_of_other_sites_are_not_answered(server: OpenWebUI) -> None:
-    """The servers that tests and demo start: their administrator runs code."""
+    """The servers that tests and demo start: their administrator runs code.
+
+    After DNS rebinding, to the browser it is a site of its own, without the cookie.
+    """
     headers = {
         "Origin": "https://evil.example",
         "Access-Control-Request-Method": "POST",
@@ -412,9 +415,6 @@ async def test_pages_of_other_sites_are_not_answered(server: OpenWebUI) -> None:
         assert "Access-Control-Allow-Origin" not in answer.headers
         assert answer.status == 400
 
-
-async def test_page_under_another_name_is_nobody(server: OpenWebUI) -> None:
-    """DNS rebinding: to the browser it is a site of its own, without the cookie."""
     rebound = {"Host": "rebound.example", "Origin": "http://rebound.example"}
     address = f"{server.url}/api/v1/functions/create"
     form = imported("rebound")

@@ -305,20 +305,3 @@ async def test_a_shared_chat_shows_no_instructions(
     assert '"sent"' in kept(seen["chat"])
     assert SYSTEM not in json.dumps(seen)
     assert instructions_of(chat_bodies(simulator)[-1]) == SYSTEM
-
-
-@pytest.mark.asyncio
-async def test_a_changed_key_breaks_no_chat(
-    tab: Tab, admin: User, simulator: Simulator
-) -> None:
-    """Of what another key signed the encrypted reasoning is used."""
-    first = await tab.send(MODEL, "sim:chat hello")
-    key = "another long random text"
-    async with valves_changed(admin, PIPE, STORE_ENCRYPTION_KEY=key):
-        second = await tab.send(MODEL, "sim:short again", chat_id=first.chat_id)
-
-    assert second.error is None
-    body = chat_bodies(simulator)[-1]
-    assert kinds(body["input"]) == ["user", "reasoning", "assistant", "user"]
-    assert body["input"][1]["summary"] == []
-    assert "openai_responses:" not in json.dumps(body)

@@ -81,11 +81,17 @@ async def test_a_call_is_shown_stored_and_remembered(
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize("answer", [True, None])
-async def test_call_runs_only_after_consent(
+async def test_call_runs_only_after_consent(tab: Tab, simulator: Simulator) -> None:
+    """The host's card asks; only a clear yes lets the call be made."""
+    for answer in (True, None):
+        simulator.forget()
+        await assert_consent_decides(tab, simulator, answer)
+
+
+async def assert_consent_decides(
     tab: Tab, simulator: Simulator, answer: bool | None
 ) -> None:
-    """The host's card asks; only a clear yes lets the call be made."""
+    """What is asked, made, shown and sent again, after one answer of the person."""
     asked = tab.answer_questions(answer)
     first = await tab.send(MODEL, "sim:mcp-approval what time is it?")
     second = await tab.send(MODEL, "sim:mcp and now?", chat_id=first.chat_id)

@@ -138,6 +138,14 @@ async def test_errors_in_a_chat_show_no_secret(
             quoted = answered(simulator)[0].response
             assert canaries_in(quoted, CANARY_KEY) == [CANARY_KEY], scenario
 
+    # What the server quotes is in no other line; this model only calls again.
+    simulator.forget()
+    turn = await tab.send(MODEL, f"sim:leaky-tool {PROMPT}")
+    assert "gave no answer" in turn.error["message"]
+    assert canaries_in(turn.error, *SECRETS) == []
+    assert PROMPT in chat_bodies(simulator)[1]["input"][-2]["arguments"]
+    await logs.check_turn(tab, turn)
+
 
 @pytest.mark.asyncio
 async def test_unusable_valves_show_no_secret(
@@ -145,7 +153,8 @@ async def test_unusable_valves_show_no_secret(
 ) -> None:
     """Whatever is wrong with a key or an address, the message does not repeat it.
 
-    Nor does the page of the settings, whose schema names no value.
+    Nor does the page of the settings, whose schema names no value. A title that cannot
+    be made leaves a line in the log, without the chat.
     """
     for case, valves in UNUSABLE.items():
         async with valves_changed(admin, PIPE, **valves):
@@ -162,6 +171,13 @@ async def test_unusable_valves_show_no_secret(
             answer = await plain_answer(member, stream, messages)
         assert "error" in json.dumps(answer), case
         assert canaries_in(answer, *SECRETS) == [], case
+
+    body = {"model": MODEL, "messages": [{"role": "user", "content": PROMPT}]}
+    before = len(logs.new[1])
+    async with valves_changed(admin, PIPE, **UNUSABLE["wrong key"], **NOT_AGAIN):
+        answer = await member.call("POST", "/api/v1/tasks/title/completions", body)
+    assert canaries_in(answer, *SECRETS) == []
+    assert "WARNING" in logs.new[1][before:]
     logs.check()
 
 
@@ -189,20 +205,6 @@ async def test_errors_over_plain_http_show_no_secret(
     logs.check()
 
 
-@pytest.mark.asyncio
-async def test_error_after_a_tool_shows_no_secret(
-    logs: Logs, tab: Tab, simulator: Simulator
-) -> None:
-    """What the server quotes is in no other line; this model only calls again."""
-    turn = await tab.send(MODEL, f"sim:leaky-tool {PROMPT}")
-
-    assert "gave no answer" in turn.error["message"]
-    assert canaries_in(turn.error, *SECRETS) == []
-    call = chat_bodies(simulator)[1]["input"][-2]
-    assert PROMPT in call["arguments"]
-    await logs.check_turn(tab, turn)
-
-
 NOT_AGAIN = {"EXPERT_JSON": expert(max_retries=0)}
 """Chats prove that nothing gets out while an attempt is repeated; it takes a second."""
 
@@ -215,20 +217,6 @@ async def plain_answer(member: User, stream: bool, messages: list[Json]) -> Any:
         return await member.completion(MODEL, messages)
     except OpenWebUIError as refused:
         return {"status": refused.status, "body": refused.body}
-
-
-@pytest.mark.asyncio
-async def test_failed_task_shows_no_secret(
-    logs: Logs, admin: User, member: User
-) -> None:
-    """A title that cannot be made leaves a line in the log, without the chat."""
-    body = {"model": MODEL, "messages": [{"role": "user", "content": PROMPT}]}
-    async with valves_changed(admin, PIPE, **UNUSABLE["wrong key"], **NOT_AGAIN):
-        answer = await member.call("POST", "/api/v1/tasks/title/completions", body)
-
-    assert canaries_in(answer, *SECRETS) == []
-    assert "WARNING" in logs.new[1]
-    logs.check()
 
 
 @pytest.mark.asyncio

@@ -27,6 +27,7 @@ pytestmark = [pytest.mark.host, pytest.mark.asyncio]
 PIPE = "wishes"
 CHAT = f"{PIPE}.gpt-5.2"
 PRO = "gpt-6.1-sol-pro-high"
+IMAGES = "openai_responses_images"
 SCHEMA = {
     "name": "answer",
     "schema": {"type": "object", "properties": {"city": {"type": "string"}}},
@@ -128,6 +129,38 @@ async def test_list_that_open_webui_keeps_holds_no_guess(
 
     assert first == again == ["kept.mine"]
     assert later == ["kept.gpt-5.4", "kept.mine"]
+
+
+async def test_end_of_a_model_is_announced_once(
+    admin: User, admins_tab: Tab, simulator: Simulator
+) -> None:
+    """By its name, also where an agent uses it, as the last line: the page shows that.
+
+    Then answers say again what they took.
+    """
+    agent = "gpt5_function_calling"
+    overrides: Json = {
+        "gpt-5.2": {"shutdown": "2020-01-01", "successor": "gpt-6.1-sol"}
+    }
+    overrides[agent] = {"name": "Our agent"}
+    async with valves_changed(
+        admin,
+        PIPE,
+        MODEL_ID=agent,
+        MODEL_OVERRIDES_JSON=json.dumps(overrides),
+        AGENT_JSON='{"model": "gpt-5.2"}',
+    ):
+        first = await admins_tab.send(f"{PIPE}.{agent}", "sim:short Good morning")
+        second = await admins_tab.send(
+            f"{PIPE}.{agent}", "sim:short And now?", chat_id=first.chat_id
+        )
+
+    told = "GPT-5.2 was switched off on 2020-01-01. Use GPT-6.1 Sol instead."
+    stored = [(await admins_tab.message(t))["statusHistory"] for t in (first, second)]
+    lines = [[str(line["description"]) for line in history] for history in stored]
+    assert told in lines[0][-1]
+    assert lines[1][-1].startswith("Finished in")
+    assert not any("switched off" in line for line in lines[1])
 
 
 # ---------------------------------------------------------------- what users choose
@@ -292,6 +325,42 @@ async def test_models_that_administrators_chose_do_their_tasks(
 
 
 # ---------------------------------------------------------------- switches
+
+
+@pytest_asyncio.fixture
+async def hosts_image(admin: User) -> AsyncIterator[None]:
+    """Open WebUI's own image generation is on, so its menu has the switch Image."""
+    on = {"ENABLE_IMAGE_GENERATION": True}
+    async with settings_changed(admin, "/api/v1/images/config", on, update="/update"):
+        yield
+
+
+@pytest.mark.usefixtures("hosts_image")
+async def test_the_hosts_image_without_its_tool_leads_to_the_pipes_switch(
+    admin: User, tab: Tab, simulator: Simulator
+) -> None:
+    """Once in a chat, and no longer when the pipe's own switch is on."""
+    asked = {"features": {"image_generation": True}}
+    no_tools = {"capabilities": {"builtin_tools": False}}
+    async with switches(admin, CHAT, meta=no_tools) as model:
+        first = await tab.send(model, "sim:short Draw a lake", body=asked)
+        second = await tab.send(
+            model,
+            "sim:short Draw a lake",
+            chat_id=first.chat_id,
+            body={**asked, "filter_ids": [IMAGES]},
+        )
+
+    notes = [
+        [line["description"] for line in turn.statuses] for turn in (first, second)
+    ]
+    told = [["Images by OpenAI" in line for line in lines] for lines in notes]
+    assert [any(lines) for lines in told] == [True, False]
+    before, after = chat_bodies(simulator)
+    assert "tools" not in before
+    assert "turn on Images by OpenAI in the menu next to the" in str(before["input"][0])
+    assert "image_generation" in hosted(after)
+    assert after["input"][: len(before["input"])] == before["input"]
 
 
 async def test_switches_of_the_composer_hold_for_one_message(

@@ -41,7 +41,7 @@ from shells.model_list import ModelList
 from shells.shell import PIPELINE_SHELL
 from shells.tool_valves import read_rules
 from strategies.metadata import RunMetadata
-from strategies.parameters import DEFAULTS, RANGES, StrategyParameters
+from strategies.parameters import DEFAULTS, PARAMETERS, StrategyParameters
 
 
 class AgentInput(NamedTuple):
@@ -123,7 +123,7 @@ def build_agent_request(
         limits=Limits(
             timeouts=expert.timeouts(model),
             retries=RetryPolicy(expert.max_retries),
-            keeps_tagged_thoughts=_shows_thoughts(question),
+            keeps_tagged_thoughts=parameters.emit_intermediate_thoughts,
             context_window=model.facts.context_window,
         ),
         settings=_build_request_settings(question, endpoint, model),
@@ -148,24 +148,23 @@ def _build_parameters(question: AgentInput) -> StrategyParameters:
     Raises InvalidRequest.
     """
     valves = question.valves
-    context = question.body.get("context") or valves.CONTEXT
-    rounds = question.body.get("maximum_iterations")
-    return StrategyParameters(
-        model=question.choose_text("agent_model", valves.MODEL) or DEFAULTS.model,
-        instruction=question.choose_text("instruction", valves.INSTRUCTION),
-        prompt_policy_overrides=question.choose_text(
-            "prompt_policy_overrides", valves.PROMPT_POLICY_OVERRIDES
-        ),
-        context=context if isinstance(context, str | dict | list) else None,
-        policy_style=valves.POLICY_STYLE,
-        guide=find_preset(valves.PRESET, valves.PRESETS_DIR),
-        maximum_iterations=clamp_number(
-            rounds, *RANGES["maximum_iterations"], valves.MAXIMUM_ITERATIONS
-        ),
-        maximum_seconds=valves.MAXIMUM_SECONDS,
-        maximum_tokens=valves.MAXIMUM_TOKENS,
-        emit_intermediate_thoughts=_shows_thoughts(question),
-    )
+    values = valves.parameters()
+    values["model"] = values["model"] or DEFAULTS.model
+    values["guide"] = find_preset(valves.PRESET, valves.PRESETS_DIR)
+    for name, row in PARAMETERS.items():
+        if not row.request_key:
+            continue
+        given = question.body.get(row.request_key)
+        own = values[name]
+        if row.bounds:
+            values[name] = clamp_number(given, *row.bounds, own)
+        elif isinstance(own, bool) and given is not None:
+            values[name] = read_bool(row.request_key, given)
+        elif name == "context" and isinstance(given, dict | list):
+            values[name] = given or own  # several sources, each with its title
+        elif isinstance(own, str):
+            values[name] = question.choose_text(row.request_key, own)
+    return StrategyParameters(**values)
 
 
 def _build_tool_settings(
@@ -189,15 +188,6 @@ def _build_tool_settings(
         delegates=valves.DELEGATION,
         store_file=store_file,
     )
-
-
-def _shows_thoughts(question: AgentInput) -> bool:
-    """Say whether thoughts between the rounds are shown; raises InvalidRequest."""
-    name = "emit_intermediate_thoughts"
-    chosen = question.body.get(name)
-    if chosen is None:
-        return question.valves.EMIT_INTERMEDIATE_THOUGHTS
-    return read_bool(name, chosen)
 
 
 def read_api_key(valves: Valves) -> str:
