@@ -83,7 +83,7 @@ from owui_manifold.run.checkup import (
 )
 from owui_manifold.run.failover import answer_with_failover
 from shells.failures import report_exception
-from shells.shell import PIPE_SHELL
+from shells.valve_messages import PIPE_SHELL
 
 _NO_LEGACY_TOOLS = "Function Calling is Legacy, so TOOL_APPROVAL lets no tool run"
 

@@ -7,8 +7,7 @@ from openai_responses.endpoint import Endpoint
 from openai_responses.errors import InvalidRequest
 from openai_responses.json_input import parse_string_map
 from settings.shared_valves import SharedValves
-from shells.shell import Shell
-from shells.valve_messages import HEADERS_EXAMPLE, valve_error
+from shells.valve_messages import HEADERS_EXAMPLE, Shell, valve_error
 
 
 def environment_key() -> str:

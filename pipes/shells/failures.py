@@ -7,8 +7,7 @@ from openai_responses.errors import ResponsesError
 from openai_responses.loop.events import RunDone, Trace
 from openai_responses.redaction import describe_exception, redact_beginning
 from shells.answer_log import AnswerLog, LogLevel
-from shells.shell import Shell
-from shells.valve_messages import advised_ending, error_message
+from shells.valve_messages import Shell, advised_ending, error_message
 
 
 def report_exception(log: AnswerLog, error: Exception, shell: Shell) -> str:

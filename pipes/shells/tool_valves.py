@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple, TypeVar
 
 from openai_responses.loop.tools import Approval, ApprovalRules
-from shells.shell import Shell
-from shells.valve_messages import valve_message
+from shells.valve_messages import Shell, valve_message
 
 _ANSWERS: Mapping[str, Approval] = {
     "": "ask",
@@ -30,6 +30,7 @@ class ReadRules(NamedTuple):
     problem: str = ""
 
 
+@lru_cache(maxsize=8)
 def read_rules(text: str, shell: Shell) -> ReadRules:
     """Return the rules of TOOL_APPROVAL, which are separated by commas or lines.
 
@@ -73,6 +74,7 @@ class ReadTimeouts(NamedTuple):
     problem: str = ""
 
 
+@lru_cache(maxsize=8)
 def read_timeouts(text: str, shell: Shell) -> ReadTimeouts:
     """Return the limits of TOOL_TIMEOUTS; an invalid entry is skipped."""
     entries, unread = _read_entries(text, ":", _read_timeout)

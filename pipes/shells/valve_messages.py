@@ -1,10 +1,13 @@
 """Messages about valves for administrators, for pipe and agents.
 
+Apart from the names of a `Shell` they are the same in both.
+
 `openai_responses` names a setting by its field (`errors.SettingFault`). Here it gets the
 name of its valve, which is the same in both shells, and the page with the valves.
 """
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from openai_responses.endings import Ending
 from openai_responses.endpoint import DEFAULT_BASE_URL
@@ -15,7 +18,26 @@ from openai_responses.errors import (
     SettingFault,
     SettingName,
 )
-from shells.shell import Shell
+
+
+class Shell(NamedTuple):
+    """The names of a shell in messages."""
+
+    noun: str
+    """Like "pipe"."""
+    valves_page: str
+    """How an administrator gets to its valves."""
+    in_entry: frozenset[str] = frozenset()
+    """The valves that an entry of ENDPOINTS_JSON has in its own way, for one call."""
+
+    @property
+    def valves(self) -> str:
+        """Where its valves are, as a part of a message."""
+        return f"the valves of this {self.noun}"
+
+
+PIPE_SHELL = Shell("pipe", "Admin Panel > Functions > the gear next to it")
+PIPELINE_SHELL = Shell("pipeline", "Admin Panel > Settings > Pipelines")
 
 HEADERS_EXAMPLE = '{"X-Team": "blue"}'
 

@@ -100,7 +100,9 @@ class DisturbedServer:
         )
         await self._runner.setup()
         await web.TCPSite(self._runner, "127.0.0.1", 0).start()
-        self._client = aiohttp.ClientSession()
+        # On a slow machine the simulator may just have closed one that it kept.
+        connector = aiohttp.TCPConnector(force_close=True)
+        self._client = aiohttp.ClientSession(connector=connector)
         return self
 
     async def __aexit__(

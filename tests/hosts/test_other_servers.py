@@ -2,11 +2,9 @@
 
 import json
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 
-from hosts.browser.page import ChatPage
 from hosts.people.client import Json
 from hosts.people.questions import calling
 from hosts.people.tabs import Tab
@@ -26,7 +24,6 @@ pytestmark = [
 
 PIPE = "openai_responses"
 MODEL = f"{PIPE}.gpt-6.2-sol"
-PICTURES = Path(__file__).parents[2] / "artifacts"
 USED = calling("get_weather", "toolkit")
 OUTPUT = [
     *("reasoning", "function_call", "function_call_output"),
@@ -62,28 +59,29 @@ async def test_a_tool_of_a_server_that_ends_otherwise_runs_once(
     assert sent == [0, 1, 1]
 
 
-@pytest.mark.browser
 async def test_calls_that_are_numbered_anew_in_each_response(
-    page: ChatPage, admin: User, simulator: Simulator
+    tab: Tab, admin: User, simulator: Simulator
 ) -> None:
     """Each round has a card of its own, and each request continues the one before.
 
     Bedrock begins with `call_0` in each response; so do the four rounds of two turns.
+    The page draws a card for each id.
     """
     headers = json.dumps({"X-Simulator-Profile": "bedrock"})
-    PICTURES.mkdir(exist_ok=True)
+    body = {"tool_ids": ["toolkit"]}
+    cards: list[str] = []
     async with valves_changed(admin, PIPE, EXTRA_HEADERS=headers):
-        await page.open_model(MODEL, tools="toolkit")
-        await page.ask("sim:tool-twice Zürich?")
-        await assert_two_cards(page)
-        async with Tab(page.user) as tab:
-            await tab.send(
-                MODEL, "sim:tool-twice Bern?", chat_id=page.chat_id, body=USED
-            )
-        await page.reload()
-        await assert_two_cards(page)
-        await page.screenshot(PICTURES / "calls-numbered-anew.png")
+        chat_id = None
+        for question in ("sim:tool-twice Zürich?", "sim:tool-twice Bern?"):
+            turn = await tab.send(MODEL, question, chat_id=chat_id, body=body)
+            chat_id = turn.chat_id
+            output = (await tab.message(turn))["output"]
+            calls = [i["call_id"] for i in output if i["type"] == "function_call"]
+            ended = [i for i in output if i["type"] == "function_call_output"]
+            assert [item["call_id"] for item in ended] == calls
+            cards += calls
 
+    assert len(cards) == len({*cards}) == 4
     bodies = chat_bodies(simulator)
     assert len(bodies) == 6
     for before, after in pairwise(bodies):
@@ -94,19 +92,6 @@ async def test_calls_that_are_numbered_anew_in_each_response(
     assert call_ids == ["call_0", "call_0_2", "call_0_3", "call_0_4"]
     assert [answer["call_id"] for answer in answers] == call_ids
     assert not [answer for answer in answers if "Error" in answer["output"]]
-
-
-async def assert_two_cards(page: ChatPage) -> None:
-    """The last answer has two calls, each with its result."""
-    answer = page.answers.last
-    for thoughts in await answer.get_by_text("Explored").all():
-        await thoughts.click()
-    cards = answer.get_by_text("View Result from")
-    assert await cards.count() == 2
-    for number in range(2):
-        await cards.nth(number).click()
-    words = (await answer.inner_text()).upper().split("\n")
-    assert words.count("OUTPUT") == 2
 
 
 async def test_plain_thought_goes_back_after_an_approval(tab: Tab, admin: User) -> None:

@@ -12,7 +12,6 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
 from uuid import uuid4
 
 import pytest
@@ -31,7 +30,7 @@ from hosts.sent import (
     kinds,
     tool_outputs,
 )
-from hosts.servers.databases import lent_postgres
+from hosts.servers.databases import lent_postgres, without_postgres
 from hosts.servers.shared import shared_servers
 from hosts.setup.administration import administration
 from hosts.setup.pipes import (
@@ -44,7 +43,6 @@ from hosts.setup.pipes import (
 from hosts.setup.sandbox_tool import BUILT_TOOL
 from marking import require_mark
 from simulator import Simulator
-from upstream.relay import Relay
 from upstream.server import Upstream
 
 pytestmark = [pytest.mark.host, pytest.mark.databases, pytest.mark.asyncio]
@@ -66,8 +64,8 @@ class Pair:
     copy: list[str]
     azure: Upstream
     """Gives tokens to both."""
-    database: Relay
-    """Lies between both and the database."""
+    database: str
+    """The address of the database of both."""
 
 
 @pytest_asyncio.fixture(scope="module")
@@ -82,10 +80,7 @@ async def pair(pipe_source: str, pipe_valves: dict[str, str]) -> AsyncIterator[P
             "IDENTITY_HEADER": "proof",
         }
         address = await stack.enter_async_context(lent_postgres())
-        port = urlsplit(address).port
-        assert port
-        relay = await stack.enter_async_context(Relay(port))
-        variables["DATABASE_URL"] = address.replace(str(port), str(relay.port))
+        variables["DATABASE_URL"] = address
         left, right = await stack.enter_async_context(shared_servers(env=variables))
         email = f"{uuid4().hex}@example.com"
         member = await stack.enter_async_context(
@@ -94,7 +89,7 @@ async def pair(pipe_source: str, pipe_valves: dict[str, str]) -> AsyncIterator[P
         same = await stack.enter_async_context(User(right.url, email, "member"))
         await install_pipe(left.admin, PIPE, pipe_source, pipe_valves)
         copy = await install_copy(left.admin, pipe_source, pipe_valves)
-        yield Pair(left.admin, (member, await same.sign_in()), copy, azure, relay)
+        yield Pair(left.admin, (member, await same.sign_in()), copy, azure, address)
 
 
 async def _token(request: web.Request) -> web.Response:
@@ -390,12 +385,11 @@ async def test_answer_that_ends_while_the_database_is_away_is_stored(
     tab = tabs[0]
     turn = await tab.begin(MODEL, "sim:chat,hold=60 hello")
     await turn.until(lambda seen: len(seen.text) > 20)
-    await pair.database.interrupt()
-    shown = turn.text
-    simulator.release()
-    await simulator.all_ended()
-    await asyncio.sleep(AWAY_SECONDS)
-    await pair.database.resume()
+    async with without_postgres(pair.database):
+        shown = turn.text
+        simulator.release()
+        await simulator.all_ended()
+        await asyncio.sleep(AWAY_SECONDS)
     stored = await tab.ended_message(turn)
     again = await tab.send(MODEL, "sim:chat go on", chat_id=turn.chat_id)
 

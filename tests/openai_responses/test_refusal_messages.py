@@ -19,8 +19,7 @@ from openai_responses.errors import (
     read_api_error,
     read_error_body,
 )
-from shells.shell import PIPE_SHELL
-from shells.valve_messages import advised_ending
+from shells.valve_messages import PIPE_SHELL, advised_ending
 from upstream.refusals import FAILED_EVENTS, REFUSED_BODIES
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from openai_responses.errors import InvalidRequest
 from shells.endpoint_valves import environment_key, missing_key_error, read_headers
-from shells.shell import PIPE_SHELL, PIPELINE_SHELL, Shell
+from shells.valve_messages import PIPE_SHELL, PIPELINE_SHELL, Shell
 
 
 @pytest.mark.parametrize(

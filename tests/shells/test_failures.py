@@ -10,7 +10,7 @@ from openai_responses.errors import InvalidRequest
 from openai_responses.loop.events import RunDone, Trace
 from shells.answer_log import AnswerLog, LogLevel
 from shells.failures import report_exception, report_run, server_message
-from shells.shell import PIPE_SHELL, PIPELINE_SHELL, Shell
+from shells.valve_messages import PIPE_SHELL, PIPELINE_SHELL, Shell
 
 
 class Lines(AnswerLog):

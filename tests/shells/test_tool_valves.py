@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from openai_responses.loop.tools import Approval, Approver
-from shells.shell import PIPE_SHELL
 from shells.tool_valves import read_rules, read_timeouts
+from shells.valve_messages import PIPE_SHELL
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,13 @@ from openai_responses.errors import (
     SettingName,
 )
 from owui_manifold.call.valves import Valves as PipeValves
-from shells.shell import PIPE_SHELL, PIPELINE_SHELL
-from shells.valve_messages import advised_ending, error_message, fault_advice
+from shells.valve_messages import (
+    PIPE_SHELL,
+    PIPELINE_SHELL,
+    advised_ending,
+    error_message,
+    fault_advice,
+)
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ from owui_chat.render.chunks import Chunk, whole_characters
 from owui_chat.render.completions import completion_text
 from shells.audit_log import AuditLog, open_audit_log
 from shells.failures import report_exception, report_run
-from shells.shell import PIPELINE_SHELL
+from shells.valve_messages import PIPELINE_SHELL
 from toolbox.sandbox.workspaces import WorkspaceKey
 
 DONE_LINE = "data: [DONE]"

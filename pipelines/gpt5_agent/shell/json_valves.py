@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 from gpt5_agent.shell.valves import AgentExpertSettings, Valves
 from shells.json_valve import read_json_valve
-from shells.shell import PIPELINE_SHELL
 from shells.tool_valves import ReadTimeouts, read_timeouts
+from shells.valve_messages import PIPELINE_SHELL
 from toolbox.sandbox.options import SandboxOptions
 
 

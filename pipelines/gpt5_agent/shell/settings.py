@@ -39,8 +39,8 @@ from shells.endpoint_valves import (
     read_headers,
 )
 from shells.model_list import ModelList
-from shells.shell import PIPELINE_SHELL
 from shells.tool_valves import read_rules
+from shells.valve_messages import PIPELINE_SHELL
 from strategies.metadata import RunMetadata
 from strategies.parameters import DEFAULTS, PARAMETERS, StrategyParameters
 

@@ -31,8 +31,7 @@ from gpt5_agent.terminal.interface import KeyboardContext, Terminal
 from gpt5_agent.terminal.listeners import HttpListener, StdinListener
 from gpt5_agent.terminal.session import Session
 from openai_responses.errors import InvalidRequest
-from shells.shell import PIPELINE_SHELL
-from shells.valve_messages import error_message
+from shells.valve_messages import PIPELINE_SHELL, error_message
 from strategies.parameters import STRATEGY_NAMES
 
 _TOKEN_VARIABLE = "GPT5_AGENT_TOKEN"

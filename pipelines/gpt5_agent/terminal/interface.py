@@ -25,8 +25,7 @@ from openai_responses.json_input import as_list, as_mapping
 from openai_responses.loop.events import RunDone, RunEvent, Status, ToolOutput
 from openai_responses.transport.stream import ItemDone
 from owui_chat.wording import with_escapes
-from shells.shell import PIPELINE_SHELL
-from shells.valve_messages import advised_ending
+from shells.valve_messages import PIPELINE_SHELL, advised_ending
 from strategies.context import ContextSource
 from strategies.thoughts import RunTexts
 

@@ -75,8 +75,16 @@ _CAUSES_THAT_STAY = (
     NO_CREDIT_CODES | SENTENCES["failed"].keys() | SENTENCES["refused"].keys()
 ) - {*IMAGE_CODES, _UNREAD, "404"}
 """Codes of causes that no change of the request removes."""
-_NO_REASONING = re.compile(r"reasoning input items can only be provided", re.IGNORECASE)
-"""What the API says of a model that does not reason (openai/openai-python 2364)."""
+_REASONING_NOT_TAKEN = re.compile(
+    # A model that does not reason (openai/openai-python 2364).
+    r"reasoning input items can only be provided"
+    # Reasoning without what it led to, or the other way round (continuedev/continue
+    # 8933, 11994; recorded, 986), and an id that would have to be looked up
+    # (anomalyco/opencode 7724). What a strict server gets has ids that no item of the
+    # request has yet (`strict_payload`), so they lead to no item.
+    r"|provided without its required|Items are not persisted when",
+    re.IGNORECASE,
+)
 _CONTAINER = re.compile(r"\bcontainer(?:_id|s? is expired)?", re.IGNORECASE)
 """What the API says of the container of earlier code."""
 _TEXT_BEFORE_OUTPUT = re.compile(r"No tool output found for (tool|function) call\b")
@@ -192,6 +200,10 @@ def _candidates(refusal: Refusal) -> Iterator[Trial]:
     yield from _by_image_code(refusal)
     for number in refusal.numbers_of_ids:
         yield from _without_item(refusal, number)
+    not_taken = _REASONING_NOT_TAKEN.search(refusal.words)
+    if not_taken:
+        repair = LeaveOutReasoning(refusal.sent.last_name)
+        yield Trial(repair, is_lasting=refusal.is_own_phrase(not_taken[0]))
     yield from _by_parameter(refusal)
     for tool in refusal.tools:  # that the words name by its name, label or type
         yield _without_tool(refusal, tool)
@@ -224,10 +236,6 @@ def _by_code_or_words(refusal: Refusal) -> Iterator[Trial]:
     if "not found in 'tools'" in words:
         is_lasting = refusal.is_own_phrase("not found in 'tools'")
         yield Trial(LowerItems(ADDED_TOOLS), is_lasting=is_lasting)
-    no_reasoning = _NO_REASONING.search(words)
-    if no_reasoning:
-        is_lasting = refusal.is_own_phrase(no_reasoning[0])
-        yield Trial(LeaveOutReasoning(last), is_lasting=is_lasting)
 
 
 def _by_place(refusal: Refusal) -> Iterator[Trial]:

@@ -23,8 +23,7 @@ from owui_manifold.host.open_webui import (
     user_token,
 )
 from shells.administration import CallFacts, EndpointQueue
-from shells.shell import PIPE_SHELL
-from shells.valve_messages import valve_error
+from shells.valve_messages import PIPE_SHELL, valve_error
 from shells.valve_words import comma_list
 
 _NO_ENTRA = (

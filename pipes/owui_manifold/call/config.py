@@ -40,8 +40,8 @@ from shells.endpoint_valves import (
     missing_key_error,
     read_headers,
 )
-from shells.shell import PIPE_SHELL, Shell
-from shells.tool_valves import ReadRules, ReadTimeouts, read_rules, read_timeouts
+from shells.tool_valves import read_rules, read_timeouts
+from shells.valve_messages import PIPE_SHELL, Shell
 from shells.valve_words import comma_list, unknown_words
 from strategies.parameters import StrategyParameters
 
@@ -104,40 +104,65 @@ def read_config(
 ) -> Config:
     """Read the valves for a call of `user`, the host's `__user__`."""
     facts = metadata or {}
-    person = user or {}
-    is_admin = person.get("role") == "admin"
-    stored = person.get("valves")
+    account = user or {}
+    is_admin = account.get("role") == "admin"
+    stored = account.get("valves")
     chosen = _with_own_parameter(
         stored if isinstance(stored, UserValves) else UserValves(), body or {}
     )
     wishes = _read_wishes(valves, chosen, facts.get(_FILTER_KEY), is_admin=is_admin)
     own = wishes.allowed
-    parsed = _parse_valves(valves)
+
+    # The valves that hold several values each, with what is wrong in them.
+    expert, expert_problems = read_expert_json(valves.EXPERT_JSON)
+    agent, agent_problems = read_agent_parameters(valves.AGENT_JSON)
+    rules = read_rules(valves.TOOL_APPROVAL, PIPE_SHELL)
+    timeouts = read_timeouts(valves.TOOL_TIMEOUTS, PIPE_SHELL)
+    remote = read_servers(valves.REMOTE_MCP_SERVERS_JSON)
+    prices: Mapping[str, ModelPrices] | InvalidRequest
+    try:
+        prices, prices_problem = read_prices(valves.CUSTOM_MODEL_PRICING_JSON)
+    except InvalidRequest as error:  # no cost is known then
+        prices = error
+        prices_problem = str(error)
     overrides: Mapping[str, ResolvedModel] | InvalidRequest
     try:
         overrides = named_models(valves)
     except InvalidRequest as error:  # only calls that need it are refused
         overrides = error
+    problems = (
+        rules.problem,
+        timeouts.problem,
+        _permission_error(valves.USER_MAY_CHANGE),
+        wishes.problem,
+        *agent_problems,
+        prices_problem,
+        *expert_problems,
+        *read_search_options(valves.WEB_SEARCH_OPTIONS)[1],
+        *read_file_search_options(valves.FILE_SEARCH_VECTOR_STORES)[1],
+        *read_image_options(valves.IMAGE_GENERATION_OPTIONS)[1],
+    )
+
     effective = valves
     if wishes.own_key:
-        effective = _for_own_key(valves, parsed.expert.user_keys_get)
+        effective = _for_own_key(valves, expert.user_keys_get)
     features = as_mapping(facts.get("features"))
     maps_search = valves.MAP_WEB_SEARCH and bool(features.get("web_search"))
     tool_kinds = _offered_kinds(own, effective, maps_search)
     has_servers = bool(effective.REMOTE_MCP_SERVERS_JSON)
     return Config(
         valves=effective,
-        expert=parsed.expert,
-        secrets=_secrets(valves, own.API_KEY.strip(), *parsed.remote.secrets),
-        problems=_list_problems(valves, parsed, wishes.problem),
+        expert=expert,
+        secrets=_secrets(valves, own.API_KEY.strip(), *remote.secrets),
+        problems=tuple(problem for problem in problems if problem),
         shell=PIPE_SHELL,
         own_key=wishes.own_key,
         overrides=overrides,
-        remote=parsed.remote if has_servers else RemoteServers(),
-        approval_rules=parsed.rules.rules,
-        tool_seconds=parsed.timeouts.default,
-        tool_timeouts=parsed.timeouts.by_pattern,
-        prices=parsed.prices,
+        remote=remote if has_servers else RemoteServers(),
+        approval_rules=rules.rules,
+        tool_seconds=timeouts.default,
+        tool_timeouts=timeouts.by_pattern,
+        prices=prices,
         effort=_choose_word(own.REASONING_EFFORT, None),
         summary=_choose_word(own.REASONING_SUMMARY, valves.REASONING_SUMMARY),
         verbosity=_choose_word(own.VERBOSITY, None),
@@ -148,66 +173,10 @@ def read_config(
         shows_cost=_choose_switch(own.SHOW_COST, valves.SHOW_COST or is_admin),
         shows_log=own.SHOW_LOG_ON_ERROR and is_admin,
         log_level=_choose_log_level(own.LOG_LEVEL, valves.LOG_LEVEL),
-        agent=parsed.agent,
+        agent=agent,
         wants_agent=wishes.agent,
         refused=wishes.refused,
     )
-
-
-class _ParsedValves(NamedTuple):
-    """The valves that hold more than one value each."""
-
-    expert: ExpertSettings
-    expert_problems: Sequence[str]
-    remote: RemoteServers
-    rules: ReadRules
-    timeouts: ReadTimeouts
-    prices: Mapping[str, ModelPrices] | InvalidRequest
-    prices_problem: str
-    agent: StrategyParameters
-    agent_problems: Sequence[str]
-
-
-def _parse_valves(valves: Valves) -> _ParsedValves:
-    """Read the valves that hold JSON, rules or lists; each has its own problems."""
-    expert, expert_problems = read_expert_json(valves.EXPERT_JSON)
-    agent, agent_problems = read_agent_parameters(valves.AGENT_JSON)
-    prices: Mapping[str, ModelPrices] | InvalidRequest
-    try:
-        prices, prices_problem = read_prices(valves.CUSTOM_MODEL_PRICING_JSON)
-    except InvalidRequest as error:  # no cost is known then
-        prices = error
-        prices_problem = str(error)
-    return _ParsedValves(
-        expert=expert,
-        expert_problems=expert_problems,
-        remote=read_servers(valves.REMOTE_MCP_SERVERS_JSON),
-        rules=read_rules(valves.TOOL_APPROVAL, PIPE_SHELL),
-        timeouts=read_timeouts(valves.TOOL_TIMEOUTS, PIPE_SHELL),
-        prices=prices,
-        prices_problem=prices_problem,
-        agent=agent,
-        agent_problems=agent_problems,
-    )
-
-
-def _list_problems(
-    valves: Valves, parsed: _ParsedValves, switch_problem: str
-) -> tuple[str, ...]:
-    """Return what is wrong with valves and switches, as messages."""
-    problems = (
-        parsed.rules.problem,
-        parsed.timeouts.problem,
-        _permission_error(valves.USER_MAY_CHANGE),
-        switch_problem,
-        *parsed.agent_problems,
-        parsed.prices_problem,
-        *parsed.expert_problems,
-        *read_search_options(valves.WEB_SEARCH_OPTIONS)[1],
-        *read_file_search_options(valves.FILE_SEARCH_VECTOR_STORES)[1],
-        *read_image_options(valves.IMAGE_GENERATION_OPTIONS)[1],
-    )
-    return tuple(problem for problem in problems if problem)
 
 
 def named_models(valves: Valves) -> dict[str, ResolvedModel]:
@@ -277,6 +246,8 @@ _OTHER_SWITCH_CONTRACT = (
 _USER_ROWS = rows_of(UserValves)
 _CHOICES = {row.word: name for name, row in _USER_ROWS.items() if row.word}
 """The words of USER_MAY_CHANGE, with the user valve that each allows."""
+_UNCHANGED = dict(UserValves())
+"""The valves of a user who has changed none."""
 
 _AGENT_WORD = "agent"
 """The word for the switch that has no user valve."""
@@ -317,56 +288,41 @@ def _read_wishes(
 
     `switches` is what the composer's filters wrote into the metadata.
     """
-    wanted = _apply_switches(user, switches)
-    permitted = (
-        _MAY_CHANGE_WORDS if is_admin else _permitted_words(valves.USER_MAY_CHANGE)
-    )
-    chosen = dict(wanted.user)
-    reset: dict[str, object] = {}
+    changed: dict[str, object] = {}
+    wants_agent = False
+    problem = ""
+    if isinstance(switches, Mapping):
+        if switches.get("version") != SWITCH_CONTRACT:
+            problem = _OTHER_SWITCH_CONTRACT
+        else:
+            for kind, valve in TOOL_SWITCHES.items():
+                if switches.get(kind):
+                    changed[valve] = "on"
+            if switches.get("thinking") in REASONING_EFFORTS:
+                changed["REASONING_EFFORT"] = switches["thinking"]
+            wants_agent = bool(switches.get(_AGENT_WORD))
+
+    permitted = _permitted_words("all" if is_admin else valves.USER_MAY_CHANGE)
+    chosen = {**dict(user), **changed}
+    refused: list[str] = []
     for word, name in _CHOICES.items():
-        default = UserValves.model_fields[name].default
-        if word not in permitted and chosen[name] != default:
-            reset[name] = default
-    refused = list(reset)
-    own_key = wanted.user.API_KEY.strip()
+        if word not in permitted and chosen[name] != _UNCHANGED[name]:
+            changed[name] = _UNCHANGED[name]
+            refused.append(name)
+    own_key = user.API_KEY.strip()
     if own_key and valves.USER_API_KEYS == "off":
         refused.append("API_KEY")
         own_key = ""
-    if wanted.agent and _AGENT_WORD not in permitted:
+    if wants_agent and _AGENT_WORD not in permitted:
         refused.append("AGENT")
+        wants_agent = False
     return _Wishes(
-        allowed=wanted.user.model_copy(update=reset) if reset else wanted.user,
+        allowed=user.model_copy(update=changed) if changed else user,
         own_key=own_key,
-        agent=wanted.agent and _AGENT_WORD in permitted,
+        agent=wants_agent,
         refused=refused,
-        problem=wanted.problem,
+        problem=problem,
     )
-
-
-class _WantedSettings(NamedTuple):
-    """A user's settings with the composer's switches."""
-
-    user: UserValves
-    agent: bool = False
-    problem: str = ""
-    """The message about switches that cannot be read."""
-
-
-def _apply_switches(user: UserValves, switches: object) -> _WantedSettings:
-    """Return a user's settings with the composer's switches."""
-    if not isinstance(switches, Mapping):
-        return _WantedSettings(user)
-    if switches.get("version") != SWITCH_CONTRACT:
-        return _WantedSettings(user, problem=_OTHER_SWITCH_CONTRACT)
-    changed: dict[str, str] = {}
-    for kind, valve in TOOL_SWITCHES.items():
-        if switches.get(kind):
-            changed[valve] = "on"
-    if switches.get("thinking") in REASONING_EFFORTS:
-        changed["REASONING_EFFORT"] = str(switches["thinking"])
-    wants_agent = bool(switches.get(_AGENT_WORD))
-    changed_user = user.model_copy(update=changed) if changed else user
-    return _WantedSettings(changed_user, wants_agent)
 
 
 def may_change(word: str, valves: Valves) -> bool:

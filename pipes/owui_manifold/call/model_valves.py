@@ -12,8 +12,7 @@ from openai_responses.models.resolve import (
     ResolvedModel,
     resolve_model,
 )
-from shells.shell import PIPE_SHELL
-from shells.valve_messages import valve_error
+from shells.valve_messages import PIPE_SHELL, valve_error
 
 
 def _is_count(value: object) -> bool:
@@ -114,6 +113,7 @@ _PRICES = {
 _UNKNOWN_PRICES = ModelPrices(None, None, None, None)
 
 
+@lru_cache(maxsize=8)
 def read_prices(text: str) -> tuple[dict[str, ModelPrices], str]:
     """Return the prices of CUSTOM_MODEL_PRICING_JSON by model id, and what is wrong.
 

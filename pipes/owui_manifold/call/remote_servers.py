@@ -15,7 +15,7 @@ from openai_responses.items import Item
 from openai_responses.json_input import JsonObject, as_mapping, matches_schema
 from openai_responses.redaction import header_secrets
 from openai_responses.requests.parameters import given_values
-from shells.shell import PIPE_SHELL
+from shells.valve_messages import PIPE_SHELL
 
 _SERVER_LABEL = "[A-Za-z][A-Za-z0-9_-]{0,63}"
 _SOME_TEXT = r".*\S.*"

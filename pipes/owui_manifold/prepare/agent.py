@@ -20,8 +20,7 @@ from owui_chat.messages import ChatPart, UserMessage
 from owui_manifold.call.agent import AgentMode
 from owui_manifold.host.context import HostContext
 from owui_manifold.prepare.hosted_tools import OfferedTools
-from shells.shell import PIPE_SHELL
-from shells.valve_messages import valve_error
+from shells.valve_messages import PIPE_SHELL, valve_error
 from strategies.context import read_context
 from strategies.guard import GuardedTools
 from strategies.instructions import build_strategy_instructions

@@ -40,8 +40,7 @@ from owui_manifold.call.expert import (
 )
 from owui_manifold.call.valves import TOOL_SETTINGS
 from owui_manifold.prepare.remote_rules import put_under_rules
-from shells.shell import PIPE_SHELL
-from shells.valve_messages import valve_error
+from shells.valve_messages import PIPE_SHELL, valve_error
 
 _COUNTRY_CODE = 2
 """Letters of a country's code (ISO 3166-1)."""

@@ -39,8 +39,7 @@ from owui_manifold.run.setup_check import (
 )
 from shells.administration import SaveFile
 from shells.model_list import LISTS_NOTHING, fetch_models
-from shells.shell import PIPE_SHELL
-from shells.valve_messages import advised_ending, error_message
+from shells.valve_messages import PIPE_SHELL, advised_ending, error_message
 from shells.valve_words import comma_list
 
 _MIN_TOKENS = 16

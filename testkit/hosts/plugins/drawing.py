@@ -32,12 +32,3 @@ class Tools:
         :param city: name of the city
         """
         return png(len(city))
-
-    def draw_poster(self, city: str) -> list[str]:
-        """
-        A poster of a city, of more than 5 MB, and its caption.
-        :param city: name of the city
-        """
-        head, _, picture = png(len(city)).partition(",")
-        content = base64.b64decode(picture) + bytes(5 * 1024 * 1024)
-        return [f"{head},{base64.b64encode(content).decode()}", f"A poster of {city}"]

@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from hosts.servers.offline import free_port
 from hosts.servers.open_webui import end_process
@@ -48,6 +49,31 @@ async def lent_postgres() -> AsyncIterator[str]:
         asking = [is_ready, "-q", "-h", "127.0.0.1", "-p", port]
         async with _running(command, asking, home / "log", signal.SIGINT):
             yield f"postgresql://postgres@127.0.0.1:{port}/postgres"
+
+
+@asynccontextmanager
+async def without_postgres(address: str) -> AsyncIterator[None]:
+    """Break all connections to a database, and let it refuse new ones, for a while."""
+    name = urlsplit(address).path.removeprefix("/")
+    beside = urlsplit(address)._replace(path="/template1").geturl()
+    allow = f'ALTER DATABASE "{name}" ALLOW_CONNECTIONS'
+    end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+    await _tell(beside, f"{allow} false; {end} WHERE datname = '{name}'")
+    try:
+        yield
+    finally:
+        await _tell(beside, f"{allow} true")
+
+
+async def _tell(address: str, statements: str) -> None:
+    command = (_program("psql"), "-q", "-v", "ON_ERROR_STOP=1", address)
+    process = await asyncio.create_subprocess_exec(
+        *command,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.DEVNULL,
+    )
+    await process.communicate(f"{statements};\n".encode())
+    assert process.returncode == 0
 
 
 @asynccontextmanager

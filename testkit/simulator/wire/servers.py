@@ -103,17 +103,6 @@ def _bedrock(events: Sequence[Event]) -> Iterator[Event]:
             yield event
 
 
-def _older_vllm(events: Sequence[Event]) -> Iterator[Event]:
-    """Each delta of a text has another `content_index` (reports: vllm 35184)."""
-    delta_count = 0
-    for event in events:
-        if event["type"] == "response.output_text.delta":
-            yield {**event, "content_index": delta_count}
-            delta_count += 1
-        else:
-            yield event
-
-
 class _TaggedMessage:
     """A message that begins with the thought of the model, as text."""
 
@@ -192,7 +181,6 @@ IMITATIONS: Mapping[str, StreamImitation] = {
     "llama.cpp": _llama_cpp,
     "litellm": _litellm,
     "bedrock": _bedrock,
-    "older-vllm": _older_vllm,
     "tagged": _tagged,
     "half-tagged": _half_tagged,
 }

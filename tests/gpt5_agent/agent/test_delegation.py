@@ -21,8 +21,8 @@ from openai_responses.loop.tools import Approver
 from openai_responses.models.usage import Usage
 from runs.sample import call, message
 from runs.scripted import ScriptedProvider
-from shells.shell import PIPELINE_SHELL
 from shells.tool_valves import read_rules
+from shells.valve_messages import PIPELINE_SHELL
 
 SAID = message("9", "All is done.")
 

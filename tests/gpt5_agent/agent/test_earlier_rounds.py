@@ -39,8 +39,8 @@ from openai_responses.requests.tools import ToolNames
 from owui_chat.storage.details_carrier import write_details
 from runs.sample import message, reasoning, without
 from runs.scripted import ScriptedProvider
-from shells.shell import PIPELINE_SHELL
 from shells.tool_valves import read_rules
+from shells.valve_messages import PIPELINE_SHELL
 from strategies.guard import TOOL_FAILED_TEXT
 
 Json = dict[str, Any]

@@ -199,7 +199,15 @@ CODE_GONE = LeaveOutKind("code_interpreter_call", LAST)
             words("Item 'rs_1234' of type 'reasoning' was provided without its"),
             item(THOUGHT),
         ),
+        (
+            words("Item 'rs_1' of type 'reasoning' was provided without its required"),
+            LeaveOutReasoning(LAST),
+        ),
         (words("Item with id 'ws_1234' not found. Items are not"), item(SEARCH)),
+        (
+            words("Item with id 'rs_9999' not found. Items are not persisted when"),
+            LeaveOutReasoning(LAST),
+        ),
         (
             words("Reasoning input items can only be provided to a reasoning model."),
             LeaveOutReasoning(LAST),
