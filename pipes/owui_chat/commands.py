@@ -10,7 +10,9 @@ from collections.abc import Sequence
 
 from openai_responses.items import message_text
 from owui_chat.messages import AssistantText, ChatPart, UserMessage
-from owui_chat.wording import CHECK_HEADING, USAGE_HEADING
+
+CHECK_HEADING = "The setup of this pipe, tested with"
+USAGE_HEADING = "### What it cost"
 
 _HEADINGS = {
     "/check": (CHECK_HEADING,),

@@ -61,7 +61,7 @@ from openai_responses.repairs.memory import RepairMemory
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.requests.tools import next_tool_choice
 from openai_responses.transport.stream import ItemAdded, ItemDone
-from owui_chat.unseen_answers import explain_ending
+from owui_chat.answers import explain_ending
 from strategies.limits import build_budget
 from strategies.merged_calls import MergingProvider
 from strategies.metadata import RunMetadata

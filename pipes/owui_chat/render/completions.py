@@ -22,13 +22,13 @@ from openai_responses.items import (
 )
 from openai_responses.loop.events import RunDone, ToolOutput
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
+from owui_chat.answers import closing_commentary
 from owui_chat.citations import (
     OPEN_TRACKING,
     HoldbackBuffer,
     chat_annotations,
     strip_tracking,
 )
-from owui_chat.commentary import closing_commentary
 from owui_chat.events import AnswerEvent
 from owui_chat.files import file_lines
 from owui_chat.render.chunks import (

@@ -26,9 +26,9 @@ from openai_responses.transport.stream import (
     PartialImage,
     TextDelta,
 )
+from owui_chat.answers import closing_commentary
 from owui_chat.closing_line import AnswerFigures, closing_line
 from owui_chat.code import CODE_CARD
-from owui_chat.commentary import closing_commentary
 from owui_chat.events import (
     AnswerEvent,
     Marker,

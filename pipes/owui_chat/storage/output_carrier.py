@@ -29,8 +29,8 @@ from openai_responses.json_input import (
     parse_json_object,
     value_at,
 )
+from owui_chat.answers import COMMENTARY_TYPE
 from owui_chat.code import CODE_CARD, code_text
-from owui_chat.commentary import COMMENTARY_TYPE
 from owui_chat.messages import (
     AssistantText,
     ChatPart,

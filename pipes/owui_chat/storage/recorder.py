@@ -38,7 +38,7 @@ from openai_responses.loop.events import (
 )
 from openai_responses.requests.replay import Origin, replay_items, strip_for_replay
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
-from owui_chat.commentary import closing_commentary
+from owui_chat.answers import closing_commentary
 from owui_chat.events import CitedEvent, Marker, TurnDetails
 from owui_chat.storage.details_carrier import write_details
 from owui_chat.storage.images import is_stored_image, stored_item
