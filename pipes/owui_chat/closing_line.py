@@ -22,7 +22,7 @@ class AnswerFigures(NamedTuple):
     notes: int = 0
     """Lines above this one: the page hides them until somebody opens them."""
     note_subjects: Sequence[str] = ()
-    """What those are about that nobody should miss."""
+    """What those are about that no one should miss."""
     window_share: int = 0
     """How full the model's context window is, in percent; 0 if unknown."""
     usage_note: str = ""
@@ -63,7 +63,7 @@ def closing_line(figures: AnswerFigures) -> str:
 
 
 _NOTABLE_SHARE = 50
-"""Until then a chat can go on for long, and nobody needs to know."""
+"""Until then a chat can go on for long, and no one needs to know."""
 
 
 def _duration(seconds: float) -> str:

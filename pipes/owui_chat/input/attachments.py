@@ -42,7 +42,7 @@ _SIGNATURE = re.compile(
 _HEAD = 24
 """Characters of base64 that contain every signature."""
 _GIF_FRAME = b"\x00\x21\xf9\x04"
-"""Stands before each frame of an animated GIF."""
+"""Is before each frame of an animated GIF."""
 
 
 def _image_type(content: bytes) -> str:

@@ -34,7 +34,7 @@ _MAX_CHARACTERS = 200_000
 SAME_CONTEXT = (
     "(The context is one that was given earlier in this chat, unchanged.)\n\n"
 )
-"""What stands in the place of text that the request has already."""
+"""What is in the place of text that the request has already."""
 _MIN_REPEATED = 500
 """Characters from which on repeated text is replaced."""
 
@@ -174,11 +174,11 @@ class SentInstructions(NamedTuple):
     """The instructions that one branch of a chat has sent to a model."""
 
     first: str
-    """They stand at the head of the chat."""
+    """They are at the head of the chat."""
     lines: Sequence[str]
     """Those that hold after all changes."""
     changes: Mapping[str, Item]
-    """The message that stands in front of a question, by the id of its answer."""
+    """The message in front of a question, by the id of its answer."""
 
 
 def sent_instructions(

@@ -53,7 +53,7 @@ _REFERRING_VERSION = 6
 references takes such a record for one of somebody else."""
 
 UNSHOWN_TEXT: Item = {"type": "output_text", "annotations": []}
-"""A part without text; its text is the one behind the marker."""
+"""A part without text; its text is the one after the marker."""
 
 
 class Record(NamedTuple):
