@@ -2,10 +2,10 @@
 
 python scripts/pages.py --check
 
-Links and pictures have to be there, each row of the specification has to name tests
-that are there and about it, docs/parameters.md has to say what is sent, and a line of a
-host has to say what the page says where that host is installed. `scripts/readme.py`
-writes and checks the tables that are made from the code.
+Links and pictures have to be there, each row of the specification and of the agents'
+requirements has to name tests that are there and about it, docs/parameters.md has to
+say what is sent, and a line of a host has to say what the page says where that host is
+installed. `scripts/readme.py` writes and checks the tables that are made from the code.
 """
 
 import argparse
@@ -38,6 +38,7 @@ from stand_in.host import StandInHost  # noqa: E402
 DOCS = ROOT / "docs"
 TESTS = ROOT / "tests"
 SPECIFICATION = DOCS / "reference/specification.md"
+REQUIREMENTS = DOCS / "reference/agent-requirements.md"
 PARAMETERS = DOCS / "parameters.md"
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted(DOCS.rglob("*.md"))]
 HOSTS = ROOT / ".venv/hosts"
@@ -53,6 +54,10 @@ _LINK = re.compile(r"\[[^]]*\]\(([^)]+)\)")
 _ROW = re.compile(
     r"^\| ([A-Z]\d+) \| (.+?) \| (.+?) \| (`.+?`) \| (`.+`) \|$", re.MULTILINE
 )
+_REQUIREMENT = re.compile(
+    r"^\| (R\d+) \| [^|]+ \| (.+) \| (.+) \| (.+) \|$", re.MULTILINE
+)
+_TEST = re.compile(r"`([^`]+::[^`]+)`")
 _HOST_LINE = re.compile(r"`([\w/]+\.py):(\d+)`(?:\s+of\s+([\d.]+))?\s+\(`([^`]+)`\)")
 
 
@@ -65,6 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         *link_faults(),
         *picture_faults(),
         *specification_faults(),
+        *requirement_faults(),
         *parameter_faults(),
         *host_line_faults(),
     ]
@@ -143,6 +149,21 @@ def row_faults(here: str, words: str, tests: str) -> Iterator[str]:
             yield f"no test of it has {word}"
         if share_of(word) > MOST:
             yield f"too many tests have {word}"
+
+
+def requirement_faults() -> Iterator[str]:
+    """Yield the agents' requirements without tests for both homes."""
+    rows = _REQUIREMENT.findall(REQUIREMENTS.read_text("utf-8"))
+    if [row[0] for row in rows] != [f"R{number}" for number in range(1, 41)]:
+        yield f"{REQUIREMENTS.name}: a row is missing or has another form"
+    for row, both, *homes in rows:
+        for cell in homes:
+            has_shared = cell == "the shared test" and _TEST.search(both)
+            if not _TEST.search(cell) and not has_shared:
+                yield f"{REQUIREMENTS.name}, {row}: a home without a test"
+        for test in _TEST.findall(" ".join((both, *homes))):
+            if test not in all_tests():
+                yield f"{REQUIREMENTS.name}, {row}: {test} does not exist"
 
 
 @cache

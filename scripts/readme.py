@@ -18,10 +18,10 @@ from pydantic.fields import FieldInfo
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "pipes"), str(ROOT / "pipelines")]
 
-from gpt5_agent.shell.json_valves import (  # noqa: E402 - the path first
+from gpt5_agent.shell.valves import (  # noqa: E402 - the path first
     AgentExpertSettings,
 )
-from gpt5_agent.shell.valves import Valves as AgentValves  # noqa: E402 - the path first
+from gpt5_agent.shell.valves import Valves as AgentValves  # noqa: E402
 from openai_responses.endings import FAULTS, SENTENCES  # noqa: E402
 from openai_responses.errors import NO_FAULT  # noqa: E402
 from owui_manifold.call.expert import (  # noqa: E402

@@ -233,7 +233,7 @@ async def show_usage(studio: Studio, server: OpenWebUI) -> None:
     admin = chat.user
     async with administration(admin, USER_LIMITS_JSON="[]"):
         await admin.complete(MODEL, "/usage")  # makes the tables
-        people = await made_up_people(admin, 40)
+        people = made_up_people(server, 40)
         add_made_up_use(server, people, USED_MODELS, utc_today())
         await chat.open_model(MODEL)
         await chat.ask("/usage")

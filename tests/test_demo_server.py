@@ -2,12 +2,12 @@
 
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AsyncExitStack, contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
-from demo import choose_own_server
+from demo import choose_own_server, choose_upstream
 from demo_options import read_demo_options
 from demo_server import describe_server
 
@@ -104,3 +104,22 @@ def test_key_of_openai_stays_at_openai(monkeypatch: pytest.MonkeyPatch) -> None:
     assert upstream.simulator is None
     assert upstream.valves["BASE_URL"] == url
     assert upstream.valves["MODEL_ID"] == "smollm2"
+
+
+@pytest.mark.asyncio
+async def test_key_of_the_environment_leads_to_its_server(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It reaches the pipe through the environment, and is in no valve."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-openai")
+    monkeypatch.setenv("OPENAI_BASE_URL", URL)
+
+    async with AsyncExitStack() as running:
+        upstream = await choose_upstream(running)
+
+    assert "OPENAI_API_KEY is set" in upstream.message
+    assert URL in upstream.message
+    assert upstream.environment["OPENAI_API_KEY"] == "sk-of-openai"
+    assert upstream.simulator is None
+    assert upstream.valves["BASE_URL"] == URL
+    assert "sk-of-openai" not in str(upstream.valves)

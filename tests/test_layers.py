@@ -58,7 +58,7 @@ ARROWS: dict[str, set[str]] = {
     "owui_chat.render": {"owui_chat"} | API_RUN,
     "settings": {"openai_responses"},
     "shells": {"settings"} | API_RUN,
-    "strategies": {"owui_chat"} | API_RUN,
+    "strategies": {"owui_chat", "settings"} | API_RUN,
     "core": {"settings", "shells", "strategies"} | CHAT | API_RUN,
     "owui_manifold": PIPE_RUN | {"strategies"} | CHAT | API_RUN,
     "owui_manifold.run": PIPE_PRESENT | {"shells", "strategies"} | CHAT | API_RUN,
@@ -67,7 +67,8 @@ ARROWS: dict[str, set[str]] = {
     | API_RUN,
     "owui_manifold.prepare": PIPE_STORE | {"core", "strategies"} | CHAT | API_RUN,
     "owui_manifold.store": PIPE_CALL | CHAT | API_RUN,
-    "owui_manifold.call": {"owui_manifold.host", "settings", "shells", "strategies"}
+    "owui_manifold.call": {"owui_manifold.host"}
+    | {"core", "settings", "shells", "strategies"}
     | API_RUN,
     "owui_manifold.host": {"shells", "owui_host"} | CHAT | API_RUN,
     "owui_host": {"openai_responses", "owui_chat"},

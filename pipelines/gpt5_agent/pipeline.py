@@ -106,8 +106,12 @@ class Pipeline:
         self._listed.refresh(endpoint, self._connections)
 
     async def on_startup(self) -> None:
-        """Let more answers wait at once, and end them when the server is stopped."""
+        """Let more answers wait at once, and end them when the server is stopped.
+
+        What is wrong with the valves is in the log before anybody asks.
+        """
         _raise_thread_limit()
+        self._find_notices(usable_settings(self.valves), AgentLog(new_ulid()[-10:]))
         self._restore_sigterm = close_on_sigterm(self._bridge)
 
     async def on_shutdown(self) -> None:

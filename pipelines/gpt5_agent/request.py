@@ -1,6 +1,7 @@
 """The question to the agent, with its settings."""
 
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from gpt5_agent.pictures import PictureMemory
@@ -9,6 +10,7 @@ from openai_responses.callbacks import ignore_report
 from openai_responses.endpoint import Endpoint
 from openai_responses.loop.attempt import Limits
 from openai_responses.loop.tools import Approver, CallLimits
+from openai_responses.models.resolve import ResolvedModel
 from openai_responses.redaction import redact
 from openai_responses.repairs.memory import RepairMemory
 from openai_responses.requests.build import ResponsesRequest, Settings
@@ -35,7 +37,7 @@ class OwnToolSettings(NamedTuple):
     store_file: StoreFile | None = None
 
 
-def show_always(notice: str) -> bool:  # noqa: ARG001
+def show_always(name: str) -> bool:  # noqa: ARG001
     """Say that a notice was not shown before."""
     return True
 
@@ -44,13 +46,15 @@ class AgentRequest(NamedTuple):
     """One question to the agent.
 
     `body` holds the caller's other keys, `query` the question if it is not in the
-    messages, `notices` what an administrator reads above the answer where it `is_new`.
+    messages, `notices` what is read above the answer if its name `is_new`.
     `chat` names the user and the chat for which approvals are kept; without it each
     counts once. `on_request` is called with what is sent first, and `on_end` once,
     however the answer ends.
     """
 
     strategy: str
+    model: ResolvedModel
+    """The one that answers."""
     parameters: StrategyParameters
     messages: Sequence[Mapping[str, Any]]
     body: Mapping[str, Any]
@@ -62,7 +66,8 @@ class AgentRequest(NamedTuple):
     settings: Settings = Settings()
     own_tools: OwnToolSettings = OwnToolSettings()
     query: str = ""
-    notices: tuple[str, ...] = ()
+    notices: Mapping[str, str] = MappingProxyType({})
+    """By the names under which it is remembered that they were shown."""
     is_new: Callable[[str], bool] = show_always
     chat: str = ""
     log: Callable[[str], object] = ignore_report

@@ -365,7 +365,7 @@ def _read_detail(rows: Iterable[object]) -> dict[str, Any]:
     a value could have has a row, and names of types are in between.
     """
     entries = [as_mapping(row) for row in rows]
-    most_exact = max(entries, key=_length_of_location, default={})
+    most_exact = max(entries, key=lambda row: len(as_list(row.get("loc"))), default={})
     path = ""
     for key in as_list(most_exact.get("loc"))[1:]:
         step = f"[{key}]" if isinstance(key, int) else f".{key}"
@@ -375,10 +375,6 @@ def _read_detail(rows: Iterable[object]) -> dict[str, Any]:
 
 
 _PATH_STEP = re.compile(r"\[\d+]|\.[a-z_\d]+")
-
-
-def _length_of_location(row: Mapping[str, Any]) -> int:
-    return len(as_list(row.get("loc")))
 
 
 def _inner_error(text: str) -> ApiError | None:

@@ -280,7 +280,14 @@ def _find_pairs(items: Sequence[JsonObject]) -> set[int]:
             continue
         kind = item.get("type")
         if kind in _CALLS:
-            _wait_for_output(waiting, items, index, turn_start)
+            # A call that was stopped gets no output. Some servers give its id again to
+            # a call of a later turn, which counts instead (recorded at Bedrock, whose
+            # first call is always `call_0`). Of some calls only the place is known,
+            # not the name: they have no pair.
+            earlier = waiting.get(call_id)
+            was_stopped = earlier is not None and earlier < turn_start
+            if item.get("name") and (was_stopped or call_id not in waiting):
+                waiting[call_id] = index
             continue
         # No such call, or it has its output already.
         call_index = waiting.get(call_id)
@@ -290,28 +297,6 @@ def _find_pairs(items: Sequence[JsonObject]) -> set[int]:
             paired |= {call_index, index}
             waiting[call_id] = None
     return paired
-
-
-def _wait_for_output(
-    waiting: dict[str, int | None],
-    items: Sequence[JsonObject],
-    index: int,
-    turn_start: int,
-) -> None:
-    """Note the call at an index, unless its id is that of an earlier one.
-
-    Of some calls only the place is known, not the name: they have no pair. A call
-    that was stopped gets no output. Some servers give its id again to a call of a later
-    turn, which counts instead (recorded at Bedrock, whose first call is always
-    `call_0`).
-    """
-    if not items[index].get("name"):
-        return
-    call_id = items[index]["call_id"]
-    earlier = waiting.get(call_id)
-    was_stopped = earlier is not None and earlier < turn_start
-    if was_stopped or call_id not in waiting:
-        waiting[call_id] = index
 
 
 def move_messages_behind_outputs(items: Sequence[Item]) -> list[Item]:

@@ -154,23 +154,14 @@ def matches_schema(value: object, schema: Any) -> bool:
         case tuple():
             return any(matches_schema(value, option) for option in schema)
         case [schema_of_rows]:
-            return _rows_match(value, schema_of_rows)
+            return isinstance(value, list) and all(
+                matches_schema(row, schema_of_rows) for row in value
+            )
         case dict():
-            return _entries_match(value, schema)
+            if not isinstance(value, Mapping) or not value.keys() <= schema.keys():
+                return False
+            return all(matches_schema(value[key], schema[key]) for key in value)
     return bool(schema(value))
-
-
-def _rows_match(value: object, schema: Any) -> bool:
-    if not isinstance(value, list):
-        return False
-    return all(matches_schema(row, schema) for row in value)
-
-
-def _entries_match(value: object, schemas: JsonObject) -> bool:
-    """Say whether a value is an object with no other keys, and matching values."""
-    if not isinstance(value, Mapping) or not value.keys() <= schemas.keys():
-        return False
-    return all(matches_schema(value[key], schemas[key]) for key in value)
 
 
 def as_mapping(value: object) -> JsonObject:

@@ -147,13 +147,13 @@ def redact_words(text: str, secrets: Iterable[str] = ()) -> str:
 def _printable(line: str) -> str:
     if line.isprintable():
         return line
-    return "".join(_escape_unprintable(character) for character in line)
-
-
-def _escape_unprintable(character: str) -> str:
-    if character.isprintable():
-        return character
-    return ascii(character)[1:-1]  # without its quotes
+    shown: list[str] = []
+    for character in line:
+        if character.isprintable():
+            shown.append(character)
+        else:
+            shown.append(ascii(character)[1:-1])  # without its quotes
+    return "".join(shown)
 
 
 def hide_paths(text: str, roots: Iterable[str]) -> str:

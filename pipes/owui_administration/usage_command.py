@@ -13,7 +13,7 @@ from owui_administration.host import find_user_id
 from owui_administration.rules import PERIODS, longest_ago, period_start
 from owui_administration.usage_picture import day_picture, user_picture
 from owui_administration.usage_table import UsageRow, UsageTable
-from owui_chat.commands import USAGE_HEADING
+from owui_chat.wording import USAGE_HEADING
 from shells.administration import MILLIONTHS, CallFacts, Purchases, SaveFile
 
 _COMMAND = "/usage"

@@ -10,9 +10,7 @@ from collections.abc import Sequence
 
 from openai_responses.items import message_text
 from owui_chat.messages import AssistantText, ChatPart, UserMessage
-
-CHECK_HEADING = "The setup of this pipe, tested with"
-USAGE_HEADING = "### What it cost"
+from owui_chat.wording import CHECK_HEADING, USAGE_HEADING
 
 _HEADINGS = {
     "/check": (CHECK_HEADING,),

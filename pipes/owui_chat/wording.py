@@ -68,3 +68,8 @@ def value_with_escapes(value: Any) -> Any:
 
 _LARGEST_OF_PAGE = 2**53 - 1
 """JavaScript rounds larger whole numbers: a page would show another one."""
+
+CHECK_HEADING = "The setup of this pipe, tested with"
+USAGE_HEADING = "### What it cost"
+"""How the answers to commands begin; here, so that the filter need not import how chats
+are parsed."""

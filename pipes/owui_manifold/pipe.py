@@ -14,6 +14,7 @@ from contextlib import aclosing
 from functools import partial
 from typing import Any
 
+from core.views import failure_chunk, readable_chunk
 from openai_responses.endings import COMPLETED, CUT
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item, item_type, text_message
@@ -63,10 +64,8 @@ from owui_manifold.prepare.tasks import (
 )
 from owui_manifold.present.report import refused_metadata
 from owui_manifold.present.views import (
-    failure_chunk,
     metadata_chunk,
     page_view,
-    readable_chunk,
     stream_view,
     whole_result,
 )
@@ -166,13 +165,16 @@ class Pipe:
         (docs/reference/open-webui.md, "Errors and Stop").
         """
         failed = True
+        was_stored = False  # the last chunk, a moment ago: the database was there
         view = stream_view(call.caller)
         stored = StoredOutput(call.caller.chat_id, call.caller.message_id)
         try:
             async with aclosing(await self._answer(call)) as events:
                 async for event in events:
+                    was_stored = False
                     for chunk in view.render(event):
-                        if "event" in chunk:  # the host may store it at once
+                        was_stored = "event" in chunk
+                        if was_stored:
                             await _wait_to_store(call.caller)
                         yield readable_chunk(chunk, call.caller)
                     if isinstance(event, ToolOutput) and call.caller.may_have_row:
@@ -184,11 +186,13 @@ class Pipe:
             if metadata:
                 yield metadata_chunk(view, metadata)
             message = report_exception(call.log, error, PIPE_SHELL)
+            was_stored = False
             refusal = failure_chunk(call.caller, message, error)
             yield readable_chunk(refusal, call.caller)
         if failed and call.config.shows_log and call.caller.has_page:
             yield source_chunk("Log of this answer", call.log.text())
-        await _wait_to_store(call.caller)
+        if not was_stored:
+            await _wait_to_store(call.caller)
 
     async def _complete(self, call: PipeCall) -> Any:
         """Return the whole answer at once, with the output items for the host.

@@ -7,13 +7,13 @@ docs/agent-settings.md, after the one above it.
 from typing import Literal
 
 from openai_responses.endpoint import DEFAULT_BASE_URL, Compatibility
-from settings.table import BoundedValves, valve
+from settings.table import StoredValves, valve
 
 SECRET_FORMS = "`env:NAME` or `file:PATH`; any other text is encrypted when saved."
 """How the Pipelines server reads a secret (gpt5_agent/shell/sealing.py)."""
 
 
-class SharedValves(BoundedValves):
+class SharedValves(StoredValves):
     """Settings of an administrator at both doors."""
 
     API_KEY: str = valve(
@@ -36,11 +36,13 @@ class SharedValves(BoundedValves):
         "",
         "Organization to bill, if the key has access to several.",
         example="org-abc",
+        own_key="never",
     )
     PROJECT: str = valve(
         "",
         "Project to bill, if the key has access to several.",
         example="proj_abc",
+        own_key="never",
     )
     EXTRA_HEADERS: str = valve(
         "",
@@ -51,6 +53,7 @@ class SharedValves(BoundedValves):
         f"{SECRET_FORMS}",
         example='{"X-Team": "env:TEAM_KEY"}',
         secret=True,
+        own_key="headers",
     )
     COMPATIBILITY: Compatibility = valve(
         "auto",
@@ -118,6 +121,9 @@ class SharedValves(BoundedValves):
         0,
         "Let OpenAI compact a chat whose input has more tokens than this. 0: never. "
         "Not available on Azure.",
+        pipelines="Let OpenAI compact the chat, also between two rounds, when its input "
+        "has more tokens than this, or than half of the model's context window. 0: "
+        "never.",
         bounds=(0, 10_000_000),
     )
     EXPERT_JSON: str = valve(

@@ -6,9 +6,9 @@ row come the default, the bounds, what the page and docs/ say, and the place the
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
-from pydantic import BaseModel, Field, ValidationInfo, field_validator
+from pydantic import BaseModel, Field, PrivateAttr, model_validator
 
 from openai_responses.json_input import clamp_number
 
@@ -30,6 +30,17 @@ class Row:
     so one outside of them becomes the nearest."""
     then: tuple[str, ...] = ()
     """The shared valves that follow on the page."""
+    word: str = ""
+    """Of a user's valve: the word of USER_MAY_CHANGE that lets users change it."""
+    own_key: Literal["", "headers", "all", "never"] = ""
+    """What `user_keys_get` has to be for a user's own key to get this; empty: any."""
+    right: Literal["", "costly", "ruling"] = ""
+    """Of an agent's parameter in the pipe: a request may lower a `costly` one, and set a
+    `ruling` one that has no value yet, unless an administrator allows more."""
+    request_key: str = ""
+    """Of an agent's parameter: the key of a request to the Pipelines server."""
+    parameter: str = ""
+    """Of a valve of the Pipelines server: the agent's parameter that it sets."""
 
     def __call__(self, schema: dict[str, Any]) -> None:
         """Have the page draw a secret as a password: pydantic calls this."""
@@ -46,11 +57,18 @@ def valve(  # noqa: PLR0913 - one for each column
     secret: bool = False,
     bounds: tuple[int, int] | None = None,
     then: tuple[str, ...] = (),
+    word: str = "",
+    own_key: Literal["", "headers", "all", "never"] = "",
     **limits: Any,
 ) -> Any:
     """Return the field of a valve; `limits` are pydantic's."""
-    row = Row(text, pipelines, example, secret, bounds, then)
-    return Field(default=default, description=text, json_schema_extra=row, **limits)
+    row = Row(text, pipelines, example, secret, bounds, then, word, own_key)
+    return row_field(default, row, **limits)
+
+
+def row_field(default: object, row: Row, **limits: Any) -> Any:
+    """Return the field of a row; `limits` are pydantic's."""
+    return Field(default=default, description=row.text, json_schema_extra=row, **limits)
 
 
 def rows_of(valves: type[BaseModel]) -> dict[str, Row]:
@@ -62,18 +80,64 @@ def rows_of(valves: type[BaseModel]) -> dict[str, Row]:
     return rows
 
 
-class BoundedValves(BaseModel):
-    """Valves whose numbers are kept within their bounds."""
+class OldName(NamedTuple):
+    """What became of a valve that is none any more."""
 
-    @field_validator("*", mode="before")
+    instead: str
+    """What to do."""
+    harmless: tuple[object, ...] = ("",)
+    """The stored values with which nothing is lost."""
+
+
+class StoredValves(BaseModel):
+    """Valves of an administrator, from whatever a server has stored.
+
+    A host reads them for every call, so what depends on the class alone is made once,
+    and one validator does what pydantic would otherwise ask for at each field.
+    """
+
+    old_names: ClassVar[Mapping[str, OldName]] = {}
+    """Names that may be stored, and have no effect."""
+    _bounds: ClassVar[Mapping[str, tuple[int, int, int]]] = {}
+    """The least, the most and the default of each number that has bounds."""
+    _without_effect: tuple[str, ...] = PrivateAttr(())
+
     @classmethod
-    def _keep_in_bounds(cls, value: object, about: ValidationInfo) -> object:
-        """Return the nearest number that is allowed, the default for anything else."""
-        field = cls.model_fields[str(about.field_name)]
-        row = field.json_schema_extra
-        if not isinstance(row, Row) or row.bounds is None:
-            return value
-        return clamp_number(value, *row.bounds, field.default)
+    def __pydantic_init_subclass__(cls, **_: object) -> None:
+        """Look up the bounds once."""
+        cls._bounds = {
+            name: (*row.bounds, cls.model_fields[name].default)
+            for name, row in rows_of(cls).items()
+            if row.bounds
+        }
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _read(cls, stored: object, read: Callable[[object], Self]) -> Self:
+        """Read valves: numbers are kept in bounds, and old names are remembered.
+
+        A host passes on all that it has stored; when its page saves the valves, it
+        stores only what this class has (docs/reference/open-webui.md, "Valves").
+        """
+        if not isinstance(stored, Mapping):
+            return read(stored)
+        kept = {
+            name: clamp_number(stored[name], least, most, default)
+            for name, (least, most, default) in cls._bounds.items()
+            if name in stored
+        }
+        valves = read({**stored, **kept})
+        valves._without_effect = tuple(
+            name
+            for name in cls.old_names.keys() & stored.keys()
+            if stored[name] not in (None, *cls.old_names[name].harmless)
+        )
+        return valves
+
+    def without_effect(self) -> dict[str, str]:
+        """Return the stored valves that have no effect, with what to do instead."""
+        names = sorted(self._without_effect)
+        return {name: self.old_names[name].instead for name in names}
 
 
 def describe(row: Row, default: object, door: Door) -> str:

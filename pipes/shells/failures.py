@@ -1,4 +1,4 @@
-"""Reports an answer that failed, to people and to the log, for pipe and agents."""
+"""Reports how an answer ended, to people and to the log, for pipe and agents."""
 
 import re
 
@@ -6,7 +6,7 @@ from openai_responses.endings import Ending, api_word
 from openai_responses.errors import ResponsesError
 from openai_responses.loop.events import RunDone, Trace
 from openai_responses.redaction import describe_exception, redact_beginning
-from shells.answer_log import AnswerLog
+from shells.answer_log import AnswerLog, LogLevel
 from shells.shell import Shell
 from shells.valve_messages import advised_ending, error_message
 
@@ -25,18 +25,52 @@ def report_exception(log: AnswerLog, error: Exception, shell: Shell) -> str:
     return with_error_id(log, message)
 
 
-def report_failure(
+def report_run(
     log: AnswerLog,
     ended: RunDone,
     shell: Shell,
     *,
     is_admin: bool,
     message: str = "",
-) -> Ending:
-    """Log how a run failed; return its ending with the message to show.
+) -> RunDone:
+    """Log how a run ended; return it, a failure with the message to show.
 
     Administrators also see what the server said. `message` replaces the ending's own.
     """
+    trace = ended.trace
+    if trace.removed:
+        counts = [f"{count} {reason}" for reason, count in trace.removed.items()]
+        level: LogLevel = "WARNING" if has_unasked_removals(trace) else "DEBUG"
+        text = f"the API left out earlier reasoning of the input: {', '.join(counts)}"
+        log.line(level, text)
+    if trace.skipped:
+        # Nothing of them is quoted. Proxies send some on purpose, to keep a connection
+        # alive.
+        counts = [f"{count} {kind}" for kind, count in trace.skipped.items()]
+        log.note(
+            f"left out events of the stream that cannot be read: {', '.join(counts)}"
+        )
+    if ended.ending.is_failure:
+        ending = _report_failure(log, ended, shell, is_admin=is_admin, message=message)
+        return ended._replace(ending=ending)
+    used = f", {ended.usage.total} tokens" if ended.usage else ""
+    log.line("DEBUG", f"completed{used}, request id {trace.request_id}")
+    return ended
+
+
+def has_unasked_removals(trace: Trace) -> bool:
+    """Say whether the API left out items of the input that it should have read.
+
+    With the reason `turn_boundary` it only drops the reasoning of past turns, as
+    documented.
+    """
+    return not trace.removed.keys() <= {"turn_boundary"}
+
+
+def _report_failure(
+    log: AnswerLog, ended: RunDone, shell: Shell, *, is_admin: bool, message: str
+) -> Ending:
+    """Log how a run failed; return its ending with the message to show."""
     trace = ended.trace
     error = trace.error
     code = api_word(error.code or ended.ending.code)
@@ -54,16 +88,6 @@ def report_failure(
     if is_admin:
         shown = f"{shown} {answer}".strip()
     return ending._replace(sentence=shown)
-
-
-def report_skipped(log: AnswerLog, trace: Trace) -> None:
-    """Log how many events of an answer's streams could not be read, by what they are.
-
-    Nothing of them is quoted. Proxies send some on purpose, to keep a connection alive.
-    """
-    if trace.skipped:
-        counts = ", ".join(f"{count} {kind}" for kind, count in trace.skipped.items())
-        log.note(f"left out events of the stream that cannot be read: {counts}")
 
 
 _REVIEW_ID = re.compile(r"[\w.:-]{1,200}")

@@ -5,6 +5,7 @@ one: a number out of its range becomes the nearest allowed one, a key with any o
 invalid value gets its default, and the others still apply.
 """
 
+from collections.abc import Sequence
 from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -23,15 +24,14 @@ def read_json_valve(
     text: str,
     form: type[_Form],
     consequence: str = "Its default applies.",
-) -> tuple[_Form, list[str]]:
+) -> tuple[_Form, Sequence[str]]:
     """Return the settings in the text of a valve, and what is wrong with them.
-
     `form` names the known keys with their types, ranges and defaults. Each problem is a
     message for administrators; `consequence` is what follows from an invalid value.
     """
     given = parse_json_object(text.strip() or "{}")
     if given is None:
-        return form(), [f"{valve} is not a JSON object, so its defaults apply."]
+        return form(), (f"{valve} is not a JSON object, so its defaults apply.",)
     known = form.model_fields
     accepted: dict[str, object] = {}
     problems: list[str] = []
@@ -57,7 +57,7 @@ def read_json_valve(
     problem = unknown_words(valve, unknown, known, advice)
     if problem:
         problems.append(problem)
-    return form.model_validate(accepted), problems
+    return form.model_validate(accepted), tuple(problems)
 
 
 def describe_mistake(error: ValidationError, form: type[BaseModel]) -> str:
@@ -80,11 +80,6 @@ def describe_mistake(error: ValidationError, form: type[BaseModel]) -> str:
         case "greater_than_equal":
             return f"`{key}` has to be at least {mistake['ctx']['ge']:g}"
     return f"`{key}` has a wrong value ({mistake['msg'].lower()})"
-
-
-def read_expert_json(text: str, form: type[_Form]) -> tuple[_Form, list[str]]:
-    """Return the settings of EXPERT_JSON, and what is wrong with them."""
-    return read_json_valve("EXPERT_JSON", text, form)
 
 
 def _nearest_allowed(error: ValidationError) -> float | None:

@@ -1,4 +1,5 @@
-"""The parameters of a strategy: names, limits and defaults.
+"""The parameters of a strategy, each a row: the key of AGENT_JSON and of a request, and
+the valve of the Pipelines server.
 
 Both strategies take the same. `model`, `instruction`, `prompt_policy_overrides`,
 `context`, `maximum_iterations` and `emit_intermediate_thoughts` are specified
@@ -7,12 +8,12 @@ Both strategies take the same. `model`, `instruction`, `prompt_policy_overrides`
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from pydantic import (
     BaseModel,
     ConfigDict,
-    Field,
     StrictBool,
     StrictStr,
     ValidationInfo,
@@ -20,6 +21,7 @@ from pydantic import (
 )
 
 from openai_responses.json_input import clamp_number
+from settings.table import Row, StoredValves, row_field, rows_of, valve
 from strategies.guide import BUILT_IN_GUIDES, NO_GUIDE, Guide
 from strategies.policy import PolicyStyle
 
@@ -28,13 +30,6 @@ STRATEGY_NAMES: Mapping[str, str] = {
     "gpt5_react": "GPT-5 ReAct",
 }
 """The strategies by their ids. They are one loop under two names (R7)."""
-
-RANGES: Mapping[str, tuple[int, int]] = {
-    "maximum_iterations": (1, 30),
-    "maximum_seconds": (0, 86_400),
-    "maximum_tokens": (0, 100_000_000),
-}
-"""The least and the greatest value of a parameter."""
 
 
 class StrategyParameters(BaseModel):
@@ -47,56 +42,115 @@ class StrategyParameters(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    model: StrictStr = Field(
-        default="gpt-6.1-sol",
+    model: StrictStr = row_field(
+        "gpt-6.1-sol",
+        Row(
+            "The model of an agent, by any name that MODEL_ID can have. With the switch "
+            "*Agent* it is the model of the chat.",
+            pipelines="Model of both agents; the name can include an effort.",
+            example="gpt-5.2-high",
+            request_key="agent_model",
+        ),
         min_length=1,
-        description="The model of an agent, by any name that MODEL_ID can have. With "
-        "the switch *Agent* it is the model of the chat.",
     )
-    instruction: StrictStr = Field(
-        default="",
-        description="What an agent is for. The system prompt of the chat follows it.",
+    instruction: StrictStr = row_field(
+        "",
+        Row(
+            "What an agent is for. The system prompt of the chat follows it.",
+            pipelines="What the agent is and does; it precedes the policies.",
+            example="You help the support team of an online shop.",
+            right="ruling",
+            request_key="instruction",
+        ),
     )
-    prompt_policy_overrides: StrictStr = Field(
-        default="",
-        description="Changed policies: a text, which is added, or an object, which "
-        "replaces some of them (docs/agent.md).",
+    policy_style: PolicyStyle = row_field(
+        "full",
+        Row(
+            "Length of the policies: `full`, `lean` (a sentence each), or `auto`, which "
+            "depends on the model.",
+            pipelines="Wording of the policies: `full` is detailed, `lean` is short and "
+            "for newer models, `auto` depends on the model.",
+        ),
     )
-    context: StrictStr | dict[str, Any] | list[Any] | None = Field(
-        default=None,
-        description="What an agent knows: a text, or a list of texts and of objects "
-        "with `title`, `content` and `url`. They are sources below each answer.",
+    prompt_policy_overrides: StrictStr = row_field(
+        "",
+        Row(
+            "Changed policies: a text, which is added, or an object, which replaces "
+            "some of them (docs/agent.md).",
+            pipelines="Changes to the policies. Plain text is added after them. Example: "
+            "`Answer in French.` A JSON object replaces individual ones, by the keys "
+            "`persistence_policy`, `context_gathering_policy`, `uncertainty_policy`, "
+            "`tool_preamble_policy` or `extra_policy`. Example: "
+            '`{"tool_preamble_policy": "Say nothing before a call."}`.',
+            right="ruling",
+            request_key="prompt_policy_overrides",
+        ),
     )
-    policy_style: PolicyStyle = Field(
-        default="full",
-        description="Length of the policies: `full`, `lean` (a sentence each), or "
-        "`auto`, which depends on the model.",
+    context: StrictStr | dict[str, Any] | list[Any] | None = row_field(
+        None,
+        Row(
+            "What an agent knows: a text, or a list of texts and of objects with "
+            "`title`, `content` and `url`. They are sources below each answer.",
+            pipelines="Facts that accompany every question, shown as a source; "
+            "`context_gathering_policy` says how the agent finds more.",
+            example="Our office hours are 9 to 17.",
+            right="ruling",
+            request_key="context",
+        ),
     )
-    guide: Guide = Field(
-        default="",
+    guide: Guide = row_field(
+        "",
+        Row(
+            "Who an agent is: `researcher`, `engineer`, `companion`, or an object with "
+            "`systemPrompt`, `temperature`, `memoryPolicy` and `initialMemories`.",
+            pipelines="A guide: who the agent is and how much of a chat it remembers: "
+            "`researcher`, `engineer`, `companion`, or the name of a file in PRESETS_DIR "
+            "without `.json`.",
+            example="researcher",
+            right="ruling",
+        ),
         validate_default=True,
-        description="Who an agent is: `researcher`, `engineer`, `companion`, or an "
-        "object with `systemPrompt`, `temperature`, `memoryPolicy` and "
-        "`initialMemories`.",
     )
-    maximum_iterations: int = Field(
-        default=6,
-        description="Maximum number of rounds that may call tools, 1 to 30; then the "
-        "model answers with what it has.",
+    emit_intermediate_thoughts: StrictBool = row_field(
+        True,
+        Row(
+            "Show what the model writes between calls of tools. Off: only the answer.",
+            pipelines="Show what the model says before tool calls, as a thought. If off, "
+            "only the answer is shown.",
+            request_key="emit_intermediate_thoughts",
+        ),
     )
-    maximum_seconds: int = Field(
-        default=0,
-        description="Time limit of an answer and its tools, excluding time waiting "
-        "for people. 0: none.",
+    maximum_iterations: int = row_field(
+        6,
+        Row(
+            "Maximum number of rounds that may call tools, 1 to 30; then the model "
+            "answers with what it has.",
+            pipelines="Maximum number of tool rounds in one answer, 1 to 30; then the "
+            "model answers with what it has.",
+            bounds=(1, 30),
+            right="costly",
+            request_key="maximum_iterations",
+        ),
     )
-    maximum_tokens: int = Field(
-        default=0,
-        description="Token limit of all rounds of an answer. 0: none.",
+    maximum_seconds: int = row_field(
+        0,
+        Row(
+            "Time limit of an answer and its tools, excluding time waiting for people. "
+            "0: none.",
+            pipelines="Time limit of one answer in seconds, excluding Open WebUI's tools "
+            "and approvals. 0: none.",
+            bounds=(0, 86_400),
+            right="costly",
+        ),
     )
-    emit_intermediate_thoughts: StrictBool = Field(
-        default=True,
-        description="Show what the model writes between calls of tools. Off: only "
-        "the answer.",
+    maximum_tokens: int = row_field(
+        0,
+        Row(
+            "Token limit of all rounds of an answer. 0: none.",
+            pipelines="Token limit for all rounds of one answer. 0: none.",
+            bounds=(0, 100_000_000),
+            right="costly",
+        ),
     )
 
     # Validators of types, `Annotated[int, BeforeValidator(...)]`, would keep up to eight
@@ -121,14 +175,53 @@ class StrategyParameters(BaseModel):
             raise ValueError("there is no such guide")
         return BUILT_IN_GUIDES[value]
 
-    @field_validator(*RANGES, mode="before")
+    @field_validator("*", mode="before")
     @classmethod
-    def _move_into_range(cls, value: object, info: ValidationInfo) -> int:
+    def _move_into_range(cls, value: object, info: ValidationInfo) -> object:
         """Return a number, moved into its range (R5); raises ValueError."""
+        bounds = rows_of(cls)[str(info.field_name)].bounds
+        if bounds is None:
+            return value
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise ValueError("it must be a number")
-        least, most = RANGES[str(info.field_name)]
+        least, most = bounds
         return clamp_number(value, least, most, least)
 
 
 DEFAULTS = StrategyParameters()
+PARAMETERS = rows_of(StrategyParameters)
+"""The rows of the parameters, by their names."""
+
+
+def _valve_of(parameter: str, default: object = None) -> Any:
+    """Return the valve of the Pipelines server that sets a parameter."""
+    if default is None:
+        default = StrategyParameters.model_fields[parameter].default
+    return row_field(default, replace(PARAMETERS[parameter], parameter=parameter))
+
+
+class ParameterValves(StoredValves):
+    """The valves of the Pipelines server that set the parameters, in its order."""
+
+    MODEL: str = _valve_of("model")
+    INSTRUCTION: str = _valve_of("instruction")
+    POLICY_STYLE: PolicyStyle = _valve_of("policy_style")
+    PROMPT_POLICY_OVERRIDES: str = _valve_of("prompt_policy_overrides")
+    CONTEXT: str = _valve_of("context", "")
+    PRESET: str = _valve_of("guide")
+    PRESETS_DIR: str = valve(
+        "",
+        "Folder with your own guides, as JSON files.",
+        example="/app/presets",
+    )
+    EMIT_INTERMEDIATE_THOUGHTS: bool = _valve_of("emit_intermediate_thoughts")
+    MAXIMUM_ITERATIONS: int = _valve_of("maximum_iterations")
+    MAXIMUM_SECONDS: int = _valve_of("maximum_seconds")
+    MAXIMUM_TOKENS: int = _valve_of("maximum_tokens")
+
+    def parameters(self) -> dict[str, Any]:
+        """Return what the valves say, by the names of the parameters."""
+        rows = rows_of(type(self))
+        return {
+            rows[name].parameter: value for name, value in self if rows[name].parameter
+        }

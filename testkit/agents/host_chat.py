@@ -15,7 +15,6 @@ from gpt5_agent.request import AgentRequest
 from gpt5_agent.shell.views import HostRenderer
 from hosts.servers.functions import HostFunctions
 from openai_responses.items import Item, is_call, is_call_output
-from openai_responses.models.resolve import resolve_model
 from openai_responses.requests.replay import origin_at
 from runs.scripted import ScriptedProvider
 
@@ -73,7 +72,7 @@ class HostChat:
         given = json.loads(json.dumps(self.host.convert(self.output)))
         asked = self.asked._replace(messages=[*self.messages, *given])
         events = await events_of(asked, self.provider)
-        model = resolve_model(self.asked.parameters.model)
+        model = self.asked.model
         origin = origin_at(model.family, self.asked.endpoint)
         view = HostRenderer(self.emits_thoughts, origin, self.asked.sign)
         chunks = [chunk for event in events for chunk in view.show(event)]

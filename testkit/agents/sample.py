@@ -11,6 +11,7 @@ from openai_responses.endings import Ending
 from openai_responses.endpoint import Endpoint
 from openai_responses.items import Item
 from openai_responses.loop.events import RunDone, ToolOutput
+from openai_responses.models.resolve import resolve_model
 from openai_responses.transport.connections import Connections
 from runs.sample import call
 from runs.scripted import ScriptedProvider
@@ -81,6 +82,7 @@ def question(*tools: Any, text: str = "Weather?", **more: Any) -> AgentRequest:
     endpoint = more.pop("endpoint", ENDPOINT)
     return AgentRequest(
         strategy="gpt5_function_calling",
+        model=resolve_model(str(parameters.get("model", "gpt-5"))),
         parameters=StrategyParameters(**{"model": "gpt-5", **parameters}),
         messages=messages,
         body=more.pop("body", {}),

@@ -61,7 +61,8 @@ def assert_each_continues(simulator: Simulator, since: int = 0) -> None:
 def assert_nothing_dropped(simulator: Simulator) -> None:
     """The API could use all that it was given back."""
     answers = [request.response or {} for request in simulator.requests]
-    assert not [answer for answer in answers if answer.get("input_transformations")]
+    dropped = [answer.get("input_transformations") for answer in answers]
+    assert not any(dropped), dropped
 
 
 def tool_outputs(body: Json) -> list[str]:

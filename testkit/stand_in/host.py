@@ -456,12 +456,13 @@ async def render_system_prompt(
 
 
 def resolve_tool_call(tool_call: Json, tools: Json) -> str | None:
-    """Put the call of the named tool in the place of `call_tool`'s.
+    """Put the call of the named tool in the place of the host's own `call_tool`.
 
     Returns the error for the model (utils/tool_search.py).
     """
     function = tool_call["function"]
-    if function["name"] != "call_tool":
+    dispatcher = tools.get("call_tool", {}).get("tool_id")
+    if function["name"] != "call_tool" or dispatcher != "builtin:call_tool":
         return None
     arguments = json.loads(function["arguments"])
     if set(arguments) != {"tool_name", "params"} or arguments["tool_name"] not in tools:

@@ -1,9 +1,11 @@
 """What the refusals of a run teach, in a chat with a row and without."""
 
+import pytest
+
 from core.learning import RepairLearning
 from openai_responses.endpoint import Endpoint
 from openai_responses.loop.events import Status
-from openai_responses.repairs.chat_repairs import LeaveOutItem
+from openai_responses.repairs.chat_repairs import LeaveOutImages, LeaveOutItem
 from openai_responses.repairs.finding import Trial
 from openai_responses.repairs.memory import RepairMemory, RepairScope
 from openai_responses.repairs.request_repairs import LeaveOutParameter, Repair
@@ -12,15 +14,19 @@ from openai_responses.transport.stream import TextDelta
 ACCOUNT = Endpoint("https://api.openai.com/v1", "sk-canary-1", "org-1")
 SCOPE = RepairScope(ACCOUNT.account(), "gpt-6.1-sol", "user-1")
 OF_CHAT = LeaveOutItem("rs_1")
+OF_MODEL = LeaveOutImages()
 OF_REQUEST = LeaveOutParameter("reasoning.summary")
 
 
-def learned(*repairs: Repair, has_row: bool) -> tuple[list[Repair], list[Repair]]:
+def learned(
+    *repairs: Repair, has_row: bool, is_lasting: bool = True
+) -> tuple[list[Repair], list[Repair]]:
     """What the row keeps, and what the memory has, after an accepted request."""
     memory = RepairMemory()
     learning = RepairLearning(memory, SCOPE, lambda: True, has_row=has_row)
     for repair in repairs:
-        learning.note(Status("Again.", trial=Trial(repair, is_named=True)))
+        trial = Trial(repair, is_named=True, is_lasting=is_lasting)
+        learning.note(Status("Again.", trial=trial))
     kept = learning.note(TextDelta(0, "text", 0, "Hello"))
     assert learning.note(TextDelta(0, "text", 0, " you")) == []
     return [*kept], [*memory.repairs(SCOPE)]
@@ -29,6 +35,16 @@ def learned(*repairs: Repair, has_row: bool) -> tuple[list[Repair], list[Repair]
 def test_a_row_keeps_what_is_about_its_chat() -> None:
     assert learned(OF_CHAT, has_row=True) == ([OF_CHAT], [])
     assert learned(OF_REQUEST, has_row=True) == ([], [OF_REQUEST])
+
+
+def test_the_way_of_a_model_is_not_learned_by_each_chat_alone() -> None:
+    """It changes items of the chat all the same."""
+    assert learned(OF_MODEL, has_row=True) == ([], [OF_MODEL])
+
+
+@pytest.mark.parametrize("has_row", [True, False])
+def test_a_step_that_was_taken_blindly_is_forgotten(has_row: bool) -> None:
+    assert learned(OF_CHAT, has_row=has_row, is_lasting=False) == ([], [])
 
 
 def test_without_a_row_its_user_needs_it() -> None:

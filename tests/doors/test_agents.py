@@ -6,11 +6,13 @@ that asks it looks there, so that neither door changes unseen.
 
 import json
 from collections.abc import Mapping
+from datetime import date
 from itertools import pairwise
 from typing import Any
 
 import pytest
 
+import core.models
 from doors.talk import Door, Turn
 from golden_run.pipe_chats import Question
 from openai_responses.items import message_text
@@ -399,6 +401,36 @@ async def test_an_answer_that_breaks_keeps_its_text(
     lines = " ".join(line["description"] for line in turn.lines)
     assert "Interrupted after" in lines
     assert "Error id: " in turn.error + lines
+
+
+async def test_a_model_that_is_gone_has_its_successor(
+    door: Door, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a mode that people would not find in the list; each chat is told once."""
+    monkeypatch.setattr(core.models, "utc_today", lambda: date(2028, 1, 1))
+    parameters = {"model": "gpt-5-pro"}
+    turns = await door.talk("Hi", "And now?", parameters=parameters)
+
+    for turn in turns:
+        assert turn.sent["model"] != "gpt-5-pro"
+        assert turn.sent["reasoning"]["mode"] == "pro"
+    told = [str(turn.lines).count("answers instead.") for turn in turns]
+    assert told == [1, 0]
+
+
+UNREADABLE = "data:image/png;base64,AAAA"
+
+
+async def test_an_image_that_no_model_reads_is_told_to_whoever_attached_it(
+    door: Door,
+) -> None:
+    """Nothing is sent: the server would refuse the whole chat."""
+    image = {"type": "image_url", "image_url": {"url": UNREADABLE}}
+    text = {"type": "text", "text": "What is it?"}
+    [turn] = await door.talk(Question("What is it?", [text, image]))
+
+    assert turn.requests == []
+    assert "is in a format that the model cannot read" in turn.error
 
 
 # ------------------------------------------------------------- what a chat remembers

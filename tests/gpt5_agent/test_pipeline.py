@@ -210,6 +210,24 @@ async def test_more_answers_may_wait_at_once(pipeline: Pipeline) -> None:
     assert current_default_thread_limiter().total_tokens >= 100
 
 
+async def test_valves_that_have_no_effect_are_told_at_the_start(
+    pipeline: Pipeline, caplog: pytest.LogCaptureFixture
+) -> None:
+    """In the log, and above an administrator's next answer: here is no `/check`."""
+    stored = {**pipeline.valves.model_dump(), "MAX_RETRIES": 4}
+    pipeline.valves = Pipeline.Valves(**stored)
+    told = "The stored valve MAX_RETRIES has no effect. Set `max_retries`"
+
+    await pipeline.on_startup()
+    at_start = caplog.text
+    admin = {"role": "admin"}
+    shown = json.dumps(await pieces(pipeline, "sim:short hello", user=admin))
+
+    assert told in at_start
+    assert told in shown
+    assert caplog.text.count(told) == 1
+
+
 # ------------------------------------------------------------------------- the answers
 
 
@@ -317,10 +335,10 @@ async def test_request_sets_the_keys_that_the_valve_opens(
 
 
 @pytest.mark.parametrize(
-    "name", ["read_expert_json", "read_json_valve", "read_timeouts"]
+    ("name", "texts"), [("read_json_valve", 2), ("read_timeouts", 1)]
 )
 async def test_valves_of_several_values_are_read_once_a_question(
-    pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch, name: str
+    pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch, name: str, texts: int
 ) -> None:
     """EXPERT_JSON, SANDBOX_OPTIONS, TOOL_TIMEOUTS: not by each of those who need them."""
     pipeline.valves.SANDBOX = True
@@ -335,7 +353,7 @@ async def test_valves_of_several_values_are_read_once_a_question(
         monkeypatch.setattr(module, name, read_and_count, raising=False)
     await pieces(pipeline, "sim:short hello")
 
-    assert len(readings) == 1
+    assert len(readings) == texts
 
 
 async def test_unknown_caller_keys_are_reported_to_administrators(

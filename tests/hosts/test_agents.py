@@ -2,17 +2,18 @@
 
 import asyncio
 import json
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
 
 import pytest
 import pytest_asyncio
 
 from hosts.people.client import Json
 from hosts.people.questions import calling
-from hosts.people.tabs import Tab, Turn
+from hosts.people.tabs import PATIENCE, Tab, Turn, is_question
 from hosts.people.users import User, new_user
 from hosts.sent import (
     answered,
-    assert_nothing_dropped,
     chat_bodies,
     instructions_of,
     kinds,
@@ -20,7 +21,7 @@ from hosts.sent import (
 )
 from hosts.servers.open_webui import OpenWebUI
 from hosts.setup.administration import COUNTED, administration, counted_requests
-from hosts.setup.pipes import install_pipe, valves_changed
+from hosts.setup.pipes import PLUGINS, install_pipe, install_tools, valves_changed
 from hosts.setup.switches import AGENT, switches, workspace_model
 from simulator import Simulator
 
@@ -37,6 +38,10 @@ FULL: Json = {**USED, "params": {"model_controls": {}, "tool_approval_mode": "fu
 SETTINGS: Json = {"model": "gpt-6.1-sol", "maximum_iterations": 4}
 
 
+FAILED = "tool invoke error: failed to execute tool"
+QUIET_SECONDS = 1.0
+
+
 @pytest_asyncio.fixture(scope="module", autouse=True)
 async def agents(
     admin: User, toolkit: None, pipe_source: str, pipe_valves: Json
@@ -45,6 +50,14 @@ async def agents(
     names = "gpt-5.2, gpt-6.1-sol, gpt5_function_calling, gpt5_react"
     valves = {**pipe_valves, "MODEL_ID": names, "AGENT_JSON": json.dumps(SETTINGS)}
     return await install_pipe(admin, PIPE, pipe_source, valves)
+
+
+@pytest_asyncio.fixture
+async def storm(admin: User) -> AsyncIterator[None]:
+    """Tools that fail in different ways, for everybody."""
+    await install_tools(admin, "storm", (PLUGINS / "storm.py").read_text())
+    yield
+    await admin.call("DELETE", "/api/v1/tools/id/storm/delete")
 
 
 def metadata_of(message: Json) -> Json:
@@ -56,33 +69,28 @@ def metadata_of(message: Json) -> Json:
 
 
 @pytest.mark.asyncio
-async def test_both_strategies_are_listed(
+async def test_work_of_several_rounds(
     agents: list[str], tab: Tab, simulator: Simulator
 ) -> None:
-    """Under names that say what they do; they answer with the model of AGENT_JSON."""
-    names = {row["id"]: row["name"] for row in await tab.user.models()}
-    for model in (AGENT_MODEL, REACT):
-        turn = await tab.send(model, "sim:short hello")
-        assert turn.error is None
+    """Listed under names that say what they do; the model is that of AGENT_JSON.
 
+    A tool that fails is not called twice; the next turn sends all of it again (R21).
+    """
+    names = {row["id"]: row["name"] for row in await tab.user.models()}
     assert agents == [OLDER, NEWER, AGENT_MODEL, REACT]
     assert names[AGENT_MODEL] == "GPT agent (plans, uses tools)"
     assert names[REACT] == "GPT agent (ReAct)"
-    for body in chat_bodies(simulator):
-        assert body["model"] == "gpt-6.1-sol"
-        assert "<persistence>" in instructions_of(body)
 
-
-@pytest.mark.asyncio
-async def test_work_of_several_rounds(tab: Tab, simulator: Simulator) -> None:
-    """A tool that fails is not called twice; the next turn sends all of it again (R21)."""
     first = await tab.send(AGENT_MODEL, "sim:agent-work weather?", body=USED)
     second = await tab.send(
-        AGENT_MODEL, "sim:chat thanks", chat_id=first.chat_id, body=USED
+        AGENT_MODEL, "sim:chat hi", chat_id=first.chat_id, body=USED
     )
 
     assert first.error is second.error is None
-    *_, last, later = chat_bodies(simulator)
+    *_, last, later = bodies = chat_bodies(simulator)
+    for body in bodies:
+        assert body["model"] == "gpt-6.1-sol"
+        assert "<persistence>" in instructions_of(body)
     failed, repeated, output = tool_outputs(last)
     first_line, cause = failed.split("\n")
     assert first_line == "tool invoke error: failed to execute tool"
@@ -98,153 +106,214 @@ async def test_work_of_several_rounds(tab: Tab, simulator: Simulator) -> None:
 
 
 @pytest.mark.asyncio
-async def test_hidden_steps_keep_the_prefix(
-    tab: Tab, admin: User, simulator: Simulator
+async def test_thirty_calls_of_tools_that_fail_hang_and_die(
+    tab: Tab, admin: User, server: OpenWebUI, storm: None, simulator: Simulator
 ) -> None:
-    """What the model wrote between its tools is not shown, but sent again."""
-    settings = json.dumps({**SETTINGS, "emit_intermediate_thoughts": False})
-    async with valves_changed(admin, PIPE, AGENT_JSON=settings):
-        first = await tab.send(AGENT_MODEL, "sim:agent-work weather?", body=USED)
-        await tab.send(AGENT_MODEL, "sim:chat thanks", chat_id=first.chat_id, body=USED)
-
-    *_, last, later = chat_bodies(simulator)
-    assert "I ask another one." in str(last["input"])
-    assert later["input"][: len(last["input"])] == last["input"]
-    message = await tab.message(first)
-    visible = [i for i in message["output"] if not i["type"].endswith(":kept")]
-    assert "I ask another one." not in str(visible)
-
-
-@pytest.mark.asyncio
-async def test_the_limit_of_rounds_ends_in_an_answer(
-    tab: Tab, simulator: Simulator
-) -> None:
-    """The model hears of it, and answers without tools (R10)."""
-    turn = await tab.send(AGENT_MODEL, "sim:agent-steps weather?", body=USED)
+    """Each call has its output, in the order of the calls; the server lives on."""
+    changes = {
+        "TOOL_TIMEOUTS": "default: 120, hanging: 0.3",
+        "AGENT_JSON": json.dumps({**SETTINGS, "maximum_iterations": 8}),
+    }
+    tools = {"tool_ids": ["storm"]}
+    async with valves_changed(admin, PIPE, **changes):
+        turn = await tab.send(AGENT_MODEL, "sim:agent-storm", body=tools)
 
     assert turn.error is None
-    assert "This is what I have so far" in turn.text
-    bodies = chat_bodies(simulator)
-    assert len(bodies) == SETTINGS["maximum_iterations"] + 1
-    assert bodies[-1]["tool_choice"] == "none"
-    assert "Maximum iteration limit (4)" in tool_outputs(bodies[-1])[-1]
+    assert turn.text.endswith("30 outputs came, 12 of them good.")
+    last = chat_bodies(simulator)[-1]["input"]
+    calls = [item["call_id"] for item in last if item["type"] == "function_call"]
+    outputs = [item for item in last if item["type"] == "function_call_output"]
+    assert [item["call_id"] for item in outputs] == calls
+    assert len(calls) == 30
+    texts = [item["output"] for item in outputs]
+    names = [item["name"] for item in last if item["type"] == "function_call"]
+    by_tool = {
+        name: [text for named, text in zip(names, texts, strict=True) if named == name]
+        for name in names
+    }
+    for name, cause in (
+        ("failing", "ValueError: canary-of-the-exception for Town 1"),
+        ("dying", "SystemExit: canary-of-the-exit for Town 1"),
+    ):
+        assert by_tool[name][1] == f"{FAILED}\n{cause}"
+        assert {text.splitlines()[0] for text in by_tool[name]} == {FAILED}
+    assert by_tool["hanging"] == ["Error: hanging did not finish within 0.3 s."] * 6
+    assert by_tool["steady"] == [f"Calm in Town {number}." for number in range(6)]
+    assert max(map(len, by_tool["endless"])) < 150_000
+    metadata = metadata_of(await tab.message(turn))
+    assert (metadata["rounds"], metadata["tool_calls"]) == (7, 30)
+    assert server.is_running
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize(
-    ("body", "action", "count", "words"),
-    [
-        (ASKS, "approve", 3, "Sunny in"),
-        (ASKS, "reject", 3, "rejected by user"),
-        (FULL, "approve", 0, "Sunny in"),
-    ],
-    ids=["each call", "denied", "the whole chat"],
-)
 async def test_approvals_are_those_of_the_page(
-    tab: Tab, simulator: Simulator, body: Json, action: str, count: int, words: str
+    tab: Tab, admin: User, simulator: Simulator
 ) -> None:
     """One question a call, none with full access in the chat (R33).
 
-    A person decides also whether a call is made again that failed.
+    A person decides also whether a call is made again that failed. A rule of the
+    administrator asks in the dialog; there the second call of the broken tool is not put
+    to the person if the first one failed.
     """
+    calls = ["broken_weather", "broken_weather", "get_weather"]
     dialogs = tab.answer_questions(True)
-    turn = await tab.begin(AGENT_MODEL, "sim:agent-work weather?", body=body)
-    asked = await tab.decide(turn, action)
+    for body, action, count, words in (
+        (ASKS, "approve", 3, "Sunny in"),
+        (ASKS, "reject", 3, "rejected by user"),
+        (FULL, "approve", 0, "Sunny in"),
+    ):
+        turn = await tab.begin(AGENT_MODEL, "sim:agent-work weather?", body=body)
+        asked = await tab.decide(turn, action)
 
-    assert turn.error is None
-    assert dialogs == []
-    assert asked == ["broken_weather", "broken_weather", "get_weather"][:count]
-    assert words in tool_outputs(chat_bodies(simulator)[-1])[-1]
-    assert metadata_of(await tab.message(turn))["ending"] == "completed"
+        assert turn.error is None
+        assert dialogs == []
+        assert asked == calls[:count]
+        assert words in tool_outputs(chat_bodies(simulator)[-1])[-1]
+        assert metadata_of(await tab.message(turn))["ending"] == "completed"
+
+    for answer, count in ((True, 2), (False, 3)):
+        dialogs = tab.answer_questions(answer)
+        async with valves_changed(admin, PIPE, TOOL_APPROVAL="*_weather=ask"):
+            turn = await tab.send(AGENT_MODEL, "sim:agent-work weather?", body=ASKS)
+
+        assert turn.error is None
+        names = [question["tool_call"]["name"] for question in dialogs]
+        assert names == calls[3 - count :]
+
+
+def is_writing(turn: Turn) -> bool:
+    """Text has come."""
+    return bool(turn.text.strip())
+
+
+def has_begun(turn: Turn) -> bool:
+    """The page knows of a call."""
+    return "function_call" in json.dumps(turn.events)
+
+
+CREW = "Compare the years."
+"""Answered by the simulator's default scenario."""
+PHASES: dict[str, tuple[str, Json, int]] = {
+    "the model is silent": ("sim:chat,hold=1", USED, 1),
+    "the model writes": ("sim:long,deltas=5000,delay=20", USED, 1),
+    "a tool runs": ("sim:tool weather?", calling("slow_weather", "toolkit"), 1),
+    "an approval waits": ("sim:tool", calling("take_note", "toolkit"), 1),
+    "sub-agents work": (CREW, USED, 4),
+}
+"""What is asked, and how many requests are sent until the phase is reached."""
+SIGNS: dict[str, Callable[[Turn], bool]] = {
+    "the model writes": is_writing,
+    "a tool runs": has_begun,
+    "an approval waits": has_begun,
+}
+
+
+@pytest.fixture
+def slow_crew(simulator: Simulator) -> Iterator[None]:
+    """Sub-agents that take seconds to answer."""
+    before = simulator.default_scenario
+    simulator.default_scenario = "agent-crew,delay=100"
+    yield
+    simulator.default_scenario = before
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize(("answer", "count"), [(True, 2), (False, 3)])
-async def test_approvals_of_a_rule_are_asked_for_in_the_dialog(
-    tab: Tab, admin: User, simulator: Simulator, answer: bool, count: int
-) -> None:
-    """The second call of the broken tool is not put to the person if the first failed."""
-    dialogs = tab.answer_questions(answer)
-    async with valves_changed(admin, PIPE, TOOL_APPROVAL="*_weather=ask"):
-        turn = await tab.send(AGENT_MODEL, "sim:agent-work weather?", body=ASKS)
-
-    assert turn.error is None
-    names = [question["tool_call"]["name"] for question in dialogs]
-    expected = ["broken_weather", "broken_weather", "get_weather"]
-    assert names == expected[3 - count :]
-
-
-@pytest.mark.asyncio
-async def test_a_rule_of_the_administrator_denies(
+@pytest.mark.usefixtures("sub_agents", "slow_crew")
+async def test_nothing_is_sent_after_stop(
     tab: Tab, admin: User, simulator: Simulator
 ) -> None:
-    """TOOL_APPROVAL holds, whatever the chat allows."""
-    asked = tab.answer_questions(True)
-    async with valves_changed(admin, PIPE, TOOL_APPROVAL="get_*=deny"):
-        await tab.send(AGENT_MODEL, "sim:agent-work weather?", body=FULL)
+    """In no phase; the page is told what the answer took, and the chat goes on.
 
-    assert asked == []
-    assert "does not allow get_weather" in tool_outputs(chat_bodies(simulator)[-1])[-1]
+    All are stopped together, each in a chat of its own.
+    """
+    asked = asyncio.Event()
+    never = asyncio.Event()
+
+    async def think_for_ever() -> None:
+        asked.set()
+        await never.wait()
+
+    def answer(payload: Json) -> Any:
+        return think_for_ever() if is_question(payload) else None
+
+    tab.answer = answer
+    async with valves_changed(admin, PIPE, TOOL_APPROVAL="take_note=ask"):
+        turns: dict[str, Turn] = {}
+        for phase, (text, body, _) in PHASES.items():
+            turns[phase] = await tab.begin(AGENT_MODEL, text, body=body)
+        for phase, sign in SIGNS.items():
+            await turns[phase].until(sign)
+        await asyncio.wait_for(asked.wait(), PATIENCE)
+        requests = sum(count for _, _, count in PHASES.values())
+        async with asyncio.timeout(PATIENCE):
+            while len(answered(simulator)) < requests:  # noqa: ASYNC110
+                await asyncio.sleep(0.02)  # no event says that a request has come
+        await asyncio.gather(*(tab.stop(turn) for turn in turns.values()))
+        for turn in turns.values():
+            await tab.settle(turn)
+        sent = len(answered(simulator))
+        simulator.release()
+        await asyncio.sleep(QUIET_SECONDS)
+        never.set()
+
+    assert len(answered(simulator)) == sent == requests
+    await simulator.all_ended()
+    for turn in turns.values():
+        await turn.until(lambda seen: "execution_metadata" in json.dumps(seen.statuses))
+        [metadata] = [
+            line["execution_metadata"]
+            for line in turn.statuses
+            if "execution_metadata" in line
+        ]
+        assert metadata["ending"] == "cancelled"
+        assert turn.error is None
+    tab.answer = lambda _: None
+    for turn in turns.values():
+        after = await tab.send(AGENT_MODEL, "sim:chat go on", chat_id=turn.chat_id)
+        assert after.error is None
+    assert {request.status for request in answered(simulator)} == {200}
 
 
-@pytest.mark.asyncio
-async def test_stop_in_a_round_asks_nothing_more(
-    tab: Tab, simulator: Simulator
-) -> None:
-    """The tool that runs is stopped, and the page is told what the answer took."""
-    body = calling("slow_weather", "toolkit")
-    turn = await tab.begin(AGENT_MODEL, "sim:tool weather?", body=body)
-    await turn.until(lambda seen: "slow_weather" in json.dumps(seen.events))
-    await tab.stop(turn)
-    await tab.settle(turn)
-    await turn.until(lambda seen: "execution_metadata" in json.dumps(seen.statuses))
-
-    assert len(chat_bodies(simulator)) == 1
-    assert turn.error is None
-    metadata = turn.statuses[-1]["execution_metadata"]
-    assert (metadata["ending"], metadata["rounds"]) == ("cancelled", 1)
-    after = await tab.send(AGENT_MODEL, "sim:chat go on", chat_id=turn.chat_id)
-    assert after.error is None
-    assert len(chat_bodies(simulator)) == 2
-
-
-@pytest.mark.asyncio
-async def test_two_people_at_once(tab: Tab, admin: User, simulator: Simulator) -> None:
-    """Each has rounds, failures and figures of their own."""
-    async with Tab(admin) as other:
-        both: list[Turn] = await asyncio.gather(
-            *(
-                page_tab.send(AGENT_MODEL, "sim:agent-work hi", body=USED)
-                for page_tab in (tab, other)
-            )
-        )
-        messages = [await tab.message(both[0]), await other.message(both[1])]
-
-    for message in messages:
-        assert (metadata_of(message)["rounds"], message.get("error")) == (4, None)
-    assert len(chat_bodies(simulator)) == 8
+CONTEXT = [{"title": "Office", "content": "Open 9 to 17."}, "It froze in 1963."]
 
 
 @pytest.mark.asyncio
 async def test_a_workspace_model_is_an_agent_of_its_own(
     tab: Tab, admin: User, simulator: Simulator
 ) -> None:
-    """Its system prompt is the instruction; its parameters hold."""
+    """Its system prompt is the instruction; its parameters hold.
+
+    Its context, which no request replaces (R8), is read and stored as sources.
+    """
     params = {
         "system": "You are the harbor master.",
         "reasoning_effort": "low",
-        "custom_params": {"maximum_iterations": "7"},
+        "custom_params": {
+            "maximum_iterations": "5",
+            "context": json.dumps(CONTEXT),
+        },
     }
     async with workspace_model(admin, AGENT_MODEL, params) as model:
-        turn = await tab.send(model, "sim:agent-steps weather?", body=USED)
+        worked = await tab.send(model, "sim:agent-steps weather?", body=USED)
+        rounds = len(chat_bodies(simulator))
+        cited = await tab.send(model, "sim:annotations hello")
+        message = await tab.message(cited)
+        own: Json = {"context": "Closed."}
+        replaced = await tab.send(model, "sim:short hello", body=own)
 
-    assert turn.error is None
-    *_, last = bodies = chat_bodies(simulator)
-    assert len(bodies) == 8
-    assert last["model"] == "gpt-6.1-sol"
-    assert last["reasoning"]["effort"] == "low"
-    text = instructions_of(last)
-    assert text.index("harbor master") < text.index("<persistence>")
+    assert worked.error is cited.error is replaced.error is None
+    assert rounds == 6
+    for body in chat_bodies(simulator):
+        assert body["model"] == "gpt-6.1-sol"
+        assert body["reasoning"]["effort"] == "low"
+        text = instructions_of(body)
+        assert text.index("harbor master") < text.index("<persistence>")
+        assert '<entry name="Office">\nOpen 9 to 17.\n</entry>' in text
+        assert "It froze in 1963." in text
+        assert "Closed." not in str(body)
+    names = [source["source"]["name"] for source in message["sources"]]
+    assert names == ["Office", "Context 2", "The chronicle"]
+    assert "the town's chronicle[3]" in message["content"]
 
 
 @pytest.mark.asyncio
@@ -267,27 +336,6 @@ async def test_the_switch_makes_an_agent_of_a_model(
     assert kinds(worked["input"])[-1] == "function_call_output"
     assert "<persistence>" not in str(after["input"][0])
     assert metadata_of(await tab.message(on))["model"] == "gpt-5.2"
-
-
-@pytest.mark.asyncio
-async def test_the_switch_keeps_the_beginning_of_a_chat(
-    tab: Tab, admin: User, simulator: Simulator
-) -> None:
-    """With models that append: the policies come after what was sent before."""
-    async with switches(admin, NEWER) as model:
-        off = await tab.send(model, "sim:short hello", body=USED)
-        more: Json = {"chat_id": off.chat_id}
-        body = {**USED, "filter_ids": [AGENT]}
-        await tab.send(model, "sim:agent-work weather?", body=body, **more)
-        await tab.send(model, "sim:short thanks", body=USED, **more)
-
-    bodies = chat_bodies(simulator)
-    inputs = [body["input"] for body in (bodies[0], bodies[-2], bodies[-1])]
-    assert "<persistence>" not in str(inputs[0])
-    assert "<persistence>" in str(inputs[1][len(inputs[0]) :])
-    assert inputs[1][: len(inputs[0])] == inputs[0]
-    assert inputs[2][: len(inputs[1])] == inputs[1]
-    assert_nothing_dropped(simulator)
 
 
 @pytest.mark.asyncio
@@ -340,42 +388,3 @@ async def test_older_mode_evades_neither_limits_nor_rules(
     assert counted == requests == 2
     assert len(answered(simulator)) == requests + 1
     assert "Sunny in" not in json.dumps(answered(simulator)[-1].body)
-
-
-@pytest.mark.asyncio
-@pytest.mark.usefixtures("sub_agents")
-async def test_sub_agents_are_those_of_the_host(tab: Tab, simulator: Simulator) -> None:
-    """The policy names them, and one that is called is an agent, too."""
-    turn = await tab.send(AGENT_MODEL, "sim:tool", body=calling("delegate_task"))
-
-    assert turn.error is None
-    first, *_, last = chat_bodies(simulator)
-    assert "`delegate_task`" in instructions_of(first)
-    assert tool_outputs(last)[0].startswith("This is turn 1.")
-    assert all("<persistence>" in str(body["input"]) for body in chat_bodies(simulator))
-
-
-CONTEXT = [{"title": "Office", "content": "Open 9 to 17."}, "It froze in 1963."]
-
-
-@pytest.mark.asyncio
-async def test_context_is_read_and_stored_as_sources(
-    tab: Tab, admin: User, simulator: Simulator
-) -> None:
-    """That of a workspace model, which no request replaces (R8)."""
-    params: Json = {"custom_params": {"context": json.dumps(CONTEXT)}}
-    async with workspace_model(admin, AGENT_MODEL, params) as model:
-        turn = await tab.send(model, "sim:annotations hello")
-        message = await tab.message(turn)
-        own: Json = {"context": "Closed."}
-        replaced = await tab.send(model, "sim:short hello", body=own)
-
-    assert turn.error is replaced.error is None
-    for body in chat_bodies(simulator):
-        text = instructions_of(body)
-        assert '<entry name="Office">\nOpen 9 to 17.\n</entry>' in text
-        assert "It froze in 1963." in text
-        assert "Closed." not in str(body)
-    names = [source["source"]["name"] for source in message["sources"]]
-    assert names == ["Office", "Context 2", "The chronicle"]
-    assert "the town's chronicle[3]" in message["content"]

@@ -10,7 +10,7 @@ from openai.types.chat import ChatCompletionMessageParam, ChatCompletionToolPara
 
 from hosts.people.client import Json
 from hosts.people.users import User
-from hosts.setup.pipes import PLUGINS, valves_changed
+from hosts.setup.pipes import PLUGINS
 from simulator import Simulator
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]
@@ -54,29 +54,29 @@ async def raw_stream(user: User, path: str, body: Json) -> tuple[int, list[str]]
 # ------------------------------------------------------------ one end
 
 
-@pytest.mark.asyncio
-@pytest.mark.parametrize(
-    ("word", "reason"),
-    [
-        pytest.param("sim:short", "stop", id="text"),
-        pytest.param("sim:tool", "tool_calls", id="a call"),
-        pytest.param("sim:incomplete", "length", id="a limit"),
-        pytest.param("sim:filtered", "content_filter", id="a filter"),
-    ],
-)
-async def test_a_stream_has_one_end(member: User, word: str, reason: str) -> None:
-    """Open WebUI puts a second one after what a generator yields."""
-    body = {"model": MODEL, "messages": asking(word), "tools": [LOOK], "stream": True}
-    _, lines = await raw_stream(member, COMPLETIONS, body)
+ENDS = {
+    "sim:short": "stop",
+    "sim:tool": "tool_calls",
+    "sim:incomplete": "length",
+    "sim:filtered": "content_filter",
+}
 
-    assert (
-        [line for line in lines if "[DONE]" in line] == [lines[-1]] == ["data: [DONE]"]
-    )
-    chunks = [json.loads(line.removeprefix("data:")) for line in lines[:-1]]
-    choices = [chunk["choices"][0] for chunk in chunks if chunk["choices"]]
-    reasons = [choice["finish_reason"] for choice in choices]
-    assert [each for each in reasons if each] == [reasons[-1]] == [reason]
-    assert len([chunk for chunk in chunks if chunk.get("usage")]) == 1
+
+@pytest.mark.asyncio
+async def test_a_stream_has_one_end(member: User) -> None:
+    """Open WebUI puts a second one after what a generator yields."""
+    asked = {"model": MODEL, "tools": [LOOK], "stream": True}
+    for word, reason in ENDS.items():
+        body = {**asked, "messages": asking(word)}
+        _, lines = await raw_stream(member, COMPLETIONS, body)
+
+        done = [line for line in lines if "[DONE]" in line]
+        assert done == [lines[-1]] == ["data: [DONE]"]
+        chunks = [json.loads(line.removeprefix("data:")) for line in lines[:-1]]
+        choices = [chunk["choices"][0] for chunk in chunks if chunk["choices"]]
+        reasons = [choice["finish_reason"] for choice in choices]
+        assert [each for each in reasons if each] == [reasons[-1]] == [reason]
+        assert len([chunk for chunk in chunks if chunk.get("usage")]) == 1
 
 
 @pytest.mark.asyncio
@@ -95,36 +95,32 @@ async def test_the_official_client_sees_that_a_tool_is_wanted(
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize("streams", [True, False], ids=["streamed", "whole"])
-@pytest.mark.parametrize(
-    ("word", "reason", "kind"),
-    [("sim:tool", "tool_use", "tool_use"), ("sim:short", "end_turn", "text")],
-)
-async def test_an_anthropic_client_gets_the_reason(
-    member: User, word: str, reason: str, kind: str, streams: bool
-) -> None:
-    """Open WebUI translates the end that it finds."""
-    body: Json = {
-        "model": MODEL,
-        "max_tokens": 1000,
-        "messages": asking(word),
-        "tools": [ANTHROPIC_LOOK],
-    }
-    if streams:
-        events = [
-            event async for event in member.stream(MESSAGES, {**body, "stream": True})
-        ]
-        begun = [
-            e["content_block"] for e in events if e["type"] == "content_block_start"
-        ]
-        [end] = [e["delta"] for e in events if e["type"] == "message_delta"]
-        assert [e["type"] for e in events].count("message_stop") == 1
-    else:
-        end = await member.call("POST", MESSAGES, body)
-        begun = end["content"]
+async def test_an_anthropic_client_gets_the_reason(member: User) -> None:
+    """Open WebUI translates the end that it finds; a failed stream has none.
 
-    assert end["stop_reason"] == reason
-    assert kind in [block["type"] for block in begun]
+    So no one takes what arrived for the whole answer.
+    """
+    asked: Json = {"model": MODEL, "max_tokens": 1000, "tools": [ANTHROPIC_LOOK]}
+    for word, reason, kind in (
+        ("sim:tool", "tool_use", "tool_use"),
+        ("sim:short", "end_turn", "text"),
+    ):
+        body = {**asked, "messages": asking(word)}
+        whole = await member.call("POST", MESSAGES, body)
+        body["stream"] = True
+        events = [event async for event in member.stream(MESSAGES, body)]
+        starts = [e for e in events if e["type"] == "content_block_start"]
+        [end] = [e["delta"] for e in events if e["type"] == "message_delta"]
+
+        assert [e["type"] for e in events].count("message_stop") == 1
+        assert whole["stop_reason"] == end["stop_reason"] == reason
+        assert kind in [block["type"] for block in whole["content"]]
+        assert kind in [start["content_block"]["type"] for start in starts]
+
+    body = {**asked, "messages": asking("sim:quota"), "stream": True}
+    events = [event async for event in member.stream(MESSAGES, body)]
+    assert [event["type"] for event in events] == ["message_start", "error"]
+    assert "no credit" in events[-1]["error"]["message"]
 
 
 @pytest.mark.asyncio
@@ -144,95 +140,65 @@ async def test_leaving_a_stream_closes_the_connection(
 # ------------------------------------------------------------ failures
 
 
+FAILURES: dict[str, tuple[type[openai.APIStatusError], str | None]] = {
+    "sim:leaky-error": (openai.BadRequestError, None),
+    "sim:quota": (openai.RateLimitError, "insufficient_quota"),
+    "sim:500,should-retry=false": (openai.InternalServerError, "server_error"),
+}
+"""The other statuses are in owui_manifold/test_pipe_clients.py."""
+
+
 @pytest.mark.asyncio
-@pytest.mark.parametrize(
-    ("word", "kind", "code"),
-    [
-        ("sim:leaky-error", openai.BadRequestError, None),
-        ("sim:cyber-403", openai.PermissionDeniedError, "cyber_policy"),
-        ("sim:quota", openai.RateLimitError, "insufficient_quota"),
-        ("sim:500,should-retry=false", openai.InternalServerError, "server_error"),
-        ("sim:failed", openai.InternalServerError, "server_error"),
-    ],
-)
-async def test_a_failure_has_its_status(
-    client: openai.AsyncOpenAI,
-    word: str,
-    kind: type[openai.APIStatusError],
-    code: str | None,
-) -> None:
+async def test_a_failure_has_its_status(client: openai.AsyncOpenAI) -> None:
     """The official client raises its own exception; of a stream one with the code."""
-    with pytest.raises(kind) as failed:
-        await client.chat.completions.create(model=MODEL, messages=asking(word))
-    with pytest.raises(openai.APIError) as broken:
-        async for _ in await client.chat.completions.create(
-            model=MODEL, messages=asking(word), stream=True
-        ):
-            pass
+    for word, (kind, code) in FAILURES.items():
+        with pytest.raises(kind) as failed:
+            await client.chat.completions.create(model=MODEL, messages=asking(word))
+        with pytest.raises(openai.APIError) as broken:
+            async for _ in await client.chat.completions.create(
+                model=MODEL, messages=asking(word), stream=True
+            ):
+                pass
 
-    for error in (failed.value, broken.value):
-        assert error.code == code
-        assert "Error id" in error.message
-    assert failed.value.type == broken.value.type
-    # Open WebUI sends its own 200 before it asks the pipe.
-    assert isinstance(broken.value.body, dict)
-    assert broken.value.body["status"] == failed.value.status_code
-
-
-@pytest.mark.asyncio
-async def test_the_text_before_a_failure_is_in_its_body(
-    admin: User, client: openai.AsyncOpenAI
-) -> None:
-    """What a background answer had said; the client would ask again by itself."""
-    async with valves_changed(admin, PIPE, BACKGROUND_MODELS="gpt-6.1-sol"):
-        with pytest.raises(openai.InternalServerError) as failed:
-            await client.chat.completions.create(
-                model=MODEL, messages=asking("sim:failed")
-            )
-
-    response = failed.value.response
-    [choice] = response.json()["choices"]
-    assert choice["message"]["content"].startswith("This is turn 1.")
-    assert choice["finish_reason"] == "length"
-    assert response.headers["x-should-retry"] == "false"
+        for error in (failed.value, broken.value):
+            assert error.code == code
+            assert "Error id" in error.message
+        assert failed.value.type == broken.value.type
+        # Open WebUI sends its own 200 before it asks the pipe.
+        assert isinstance(broken.value.body, dict)
+        assert broken.value.body["status"] == failed.value.status_code
 
 
 @pytest.mark.asyncio
-async def test_a_wrong_key_is_a_401(admin: User, client: openai.AsyncOpenAI) -> None:
-    """That of the administrator; the server takes the caller's own token."""
-    async with valves_changed(admin, PIPE, API_KEY="sk-wrong"):
-        with pytest.raises(openai.AuthenticationError):
-            await client.chat.completions.create(model=MODEL, messages=asking("Hi"))
-
-
-@pytest.mark.asyncio
-@pytest.mark.parametrize("path", [COMPLETIONS, MESSAGES])
-async def test_a_limit_tells_when_to_ask_again(member: User, path: str) -> None:
+async def test_a_limit_tells_when_to_ask_again(member: User) -> None:
     """Clients of both kinds read the header."""
     # Longer than the pipe itself waits.
     words = "sim:429,retry-after=4000"
     body = {"model": MODEL, "max_tokens": 100, "messages": asking(words)}
-    async with member.http.post(
-        member.url + path, json=body, headers=member.headers
-    ) as answer:
-        refused = await answer.json()
+    for path in (COMPLETIONS, MESSAGES):
+        async with member.http.post(
+            member.url + path, json=body, headers=member.headers
+        ) as answer:
+            refused = await answer.json()
 
-    assert answer.status == 429
-    assert answer.headers["Retry-After"] == "4000"
-    assert refused["error"]["code"] == "rate_limit_exceeded"
-
-
-@pytest.mark.asyncio
-async def test_an_anthropic_stream_says_that_it_failed(member: User) -> None:
-    """It has no end, so no one takes what arrived for the whole answer."""
-    body = {"model": MODEL, "max_tokens": 100, "messages": asking("sim:quota")}
-    events = [e async for e in member.stream(MESSAGES, {**body, "stream": True})]
-
-    assert [event["type"] for event in events] == ["message_start", "error"]
-    assert "no credit" in events[-1]["error"]["message"]
+        assert answer.status == 429
+        assert answer.headers["Retry-After"] == "4000"
+        assert refused["error"]["code"] == "rate_limit_exceeded"
 
 
 # ------------------------------------------------------------ what the host passes on
+
+
+PASSED_ON = [
+    ("dumped", COMPLETIONS, False, 429),
+    ("dumped", MESSAGES, False, 429),
+    ("streamed", COMPLETIONS, False, 429),
+    # Open WebUI translates it as if it were a stream.
+    ("streamed", MESSAGES, False, 200),
+    # Open WebUI asks the pipe when its own response has begun.
+    ("streamed", COMPLETIONS, True, 200),
+]
+"""The form of a response, where it is asked for, whether as a stream, the status."""
 
 
 @pytest_asyncio.fixture
@@ -246,29 +212,16 @@ async def responses(admin: User) -> AsyncIterator[None]:
 
 @pytest.mark.asyncio
 @pytest.mark.usefixtures("responses")
-@pytest.mark.parametrize(
-    ("form", "path", "streams", "status"),
-    [
-        pytest.param("dumped", COMPLETIONS, False, 429, id="what is dumped"),
-        pytest.param("dumped", MESSAGES, False, 429, id="what is dumped, as message"),
-        pytest.param("streamed", COMPLETIONS, False, 429, id="a streamed response"),
-        # Open WebUI translates it as if it were a stream.
-        pytest.param("streamed", MESSAGES, False, 200, id="streamed, as message"),
-        # Open WebUI asks the pipe when its own response has begun.
-        pytest.param("streamed", COMPLETIONS, True, 200, id="a stream"),
-    ],
-)
-async def test_status_that_the_host_passes_on(
-    admin: User, form: str, path: str, streams: bool, status: int
-) -> None:
+async def test_status_that_the_host_passes_on(admin: User) -> None:
     """If one of those with 200 changes, the pipe can do better."""
-    body = {"max_tokens": 100, "messages": asking("Hi"), "stream": streams}
-    async with admin.http.post(
-        admin.url + path,
-        json={**body, "model": f"responses.{form}"},
-        headers=admin.headers,
-    ) as answer:
-        await answer.read()
+    for form, path, streams, status in PASSED_ON:
+        body = {"max_tokens": 100, "messages": asking("Hi"), "stream": streams}
+        async with admin.http.post(
+            admin.url + path,
+            json={**body, "model": f"responses.{form}"},
+            headers=admin.headers,
+        ) as answer:
+            await answer.read()
 
-    assert answer.status == status
-    assert ("Retry-After" in answer.headers) is (status == 429)
+        assert answer.status == status, (form, path)
+        assert ("Retry-After" in answer.headers) is (status == 429)

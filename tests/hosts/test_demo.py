@@ -1,18 +1,14 @@
-"""The demo: the proof that the README names, and the words for its agent."""
+"""The demo: the proof that the README names."""
 
 import asyncio
 import os
-from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
 
-import demo
-import tour
-from hosts.people.tabs import Tab
+from hosts.people.users import User
 from hosts.servers.offline import host_python
-from hosts.servers.open_webui import OpenWebUI
-from simulator import Simulator
+from two_turns import check_two_turns
 
 pytestmark = [pytest.mark.host, pytest.mark.asyncio]
 
@@ -46,43 +42,15 @@ async def test_check_without_a_key_compares_the_bytes() -> None:
     assert status == 0
 
 
-async def test_check_with_a_key_reads_the_chat(running_simulator: Simulator) -> None:
-    """The server is another process's: what was sent to it cannot be seen."""
-    status, printed = await run_demo(
-        "--check",
-        OPENAI_API_KEY=running_simulator.api_key,
-        OPENAI_BASE_URL=running_simulator.base_url,
-    )
+@pytest.mark.usefixtures("pipe")
+async def test_check_reads_the_chat_where_requests_cannot_be_seen(
+    admin: User, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The server is another process's; which one a key leads to: test_demo_server.py."""
+    status = await check_two_turns(admin, "openai_responses.gpt-6.2-sol", None)
 
-    assert "OPENAI_API_KEY is set" in printed
+    printed = capsys.readouterr().out
     assert "the chat keeps 1 reasoning item(s) of turn 1" in printed
     assert "cannot be seen from here" in printed
     assert printed.endswith("Replayed.\n")
     assert status == 0
-
-
-async def test_words_for_the_agent_work() -> None:
-    """On the agent that people find first, in Open WebUI's own list of models."""
-    async with AsyncExitStack() as running:
-        upstream = await demo.choose_upstream(running)
-        server = await running.enter_async_context(OpenWebUI())
-        admin = server.admin
-        models = await demo.install_release(admin, upstream.valves)
-        names = {model["id"]: model["name"] for model in await admin.models()}
-        agent = next(model for model in models if names[model] == demo.AGENT_NAME)
-        tab = await running.enter_async_context(Tab(admin))
-        turns = {
-            word.word: await tab.send(
-                agent, f"{word.question} {word.typed}", body={"tool_ids": [tour.LAKE]}
-            )
-            for word in tour.AGENT_WORDS
-        }
-        chat = await admin.chat(turns["agent-crew"].chat_id)
-
-    output = chat["history"]["messages"][turns["agent-crew"].message_id]["output"]
-    called = {item.get("name") for item in output}
-    assert {"create_tasks", "delegate_task", "update_task"} <= called
-    assert "August" in turns["agent-crew"].text
-    for word, turn in turns.items():
-        assert bool(turn.error) is (word == "failed")
-        assert turn.statuses

@@ -75,44 +75,19 @@ def has_run(server: OpenWebUI) -> Callable[[], bool]:
 
 
 @pytest.mark.usefixtures("twin")
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 async def test_denied_tool_runs_nowhere(
-    case: Case,
-    tab: Tab,
-    admin: User,
-    simulator: Simulator,
-    has_run: Callable[[], bool],
+    tab: Tab, admin: User, simulator: Simulator, has_run: Callable[[], bool]
 ) -> None:
     """By no name and in no way; the answer goes on."""
     tab.answer_questions(False)
-    async with valves_changed(admin, PIPE, **(DENIED | case.valves)):
-        turn = await tab.send(MODEL, case.question, body=case.body)
+    for name, case in CASES.items():
+        async with valves_changed(admin, PIPE, **(DENIED | case.valves)):
+            turn = await tab.send(MODEL, case.question, body=case.body)
 
-    assert turn.error is None
-    assert not has_run()
-    assert case.words in " ".join(tool_outputs(chat_bodies(simulator)[-1]))
-
-
-@pytest.mark.asyncio
-@pytest.mark.usefixtures("toolkit")
-async def test_question_shows_what_will_be_done(
-    tab: Tab, admin: User, simulator: Simulator
-) -> None:
-    """In its message, too: the oldest host shows nothing else.
-
-    The person has as long as the host allows; the oldest host has no limit.
-    """
-    questions = tab.answer_questions(None)
-    async with valves_changed(admin, PIPE, TOOL_APPROVAL="get_weather=ask"):
-        turn = await tab.send(MODEL, "sim:tool", body=calling("get_weather", "toolkit"))
-
-    [asked] = questions
-    assert turn.error is None
-    given = json.dumps(asked["tool_call"]["arguments"], ensure_ascii=False, indent=1)
-    assert "Zürich" in given
-    assert f"```json\n{given}\n```" in asked["message"]
-    assert asked["timeout_ms"] == 240_000
-    assert "did not approve" in tool_outputs(chat_bodies(simulator)[-1])[0]
+        assert turn.error is None, name
+        assert not has_run(), name
+        told = " ".join(tool_outputs(chat_bodies(simulator)[-1]))
+        assert case.words in told, name
 
 
 @pytest_asyncio.fixture
@@ -169,17 +144,3 @@ async def test_call_tool_reaches_nothing_that_may_not_run(
     assert question["tool_call"]["arguments"] == {"city": "Bern"}
     ran = [event["data"] for event in asked if event.get("type") == "execute:tool"]
     assert [event["name"] for event in ran] == ["small"]
-
-
-async def test_administrator_reads_which_rule_to_correct(
-    admins_tab: Tab, admin: User, simulator: Simulator
-) -> None:
-    """Above the answer, where other people read nothing of it.
-
-    It is the last line, because the page shows no other.
-    """
-    async with valves_changed(admin, PIPE, TOOL_APPROVAL="get_*:deny"):
-        turn = await admins_tab.send(MODEL, "sim:short")
-
-    assert "'get_*:deny', which is not a rule" in turn.statuses[-1]["description"]
-    assert len(chat_bodies(simulator)) == 1

@@ -9,12 +9,10 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from calls.outcomes import RESPONDED
 from calls.valves import expert
-from hosts.people.questions import calling
 from hosts.people.tabs import Tab, Turn
 from hosts.people.users import User
-from hosts.sent import answered, chat_bodies, kinds
+from hosts.sent import chat_bodies
 from hosts.servers.open_webui import OpenWebUI
 from hosts.setup.pipes import PLUGINS, install_pipe, valves_changed
 from simulator import Simulator
@@ -25,14 +23,6 @@ PIPE = "openai_responses"
 MODEL = f"{PIPE}.gpt-6.1-sol"
 ERROR_ID = re.compile(r" \(Error id: ([0-9A-Z]{10})\)$")
 
-ENDINGS = {
-    # scenario: (words of the message, text that is kept)
-    "filtered": ("content filter interrupted", "This is turn 1."),
-    "failed": ("internal error", ""),
-    "quota": ("no credit left", ""),
-}
-"""The ways through the host; tests/owui_manifold/test_pipe_faults.py has each cause."""
-
 
 @pytest.fixture
 def now(admin: User) -> Any:
@@ -40,42 +30,10 @@ def now(admin: User) -> Any:
     return valves_changed(admin, PIPE, EXPERT_JSON=expert(max_retries=0))
 
 
-def sentence_of(stored: dict[str, Any]) -> str:
-    """The message under an answer, as it is stored."""
-    return str(stored["error"]["content"]["message"])
-
-
-@pytest.mark.asyncio
-@pytest.mark.parametrize("scenario", ENDINGS)
-async def test_every_ending_has_its_sentence(
-    tab: Tab, now: Any, server: OpenWebUI, simulator: Simulator, scenario: str
-) -> None:
-    """The text stays, the message is marked as failed, the log has the error id."""
-    words, text = ENDINGS[scenario]
-    async with now:
-        turn = await tab.send(MODEL, f"sim:{scenario} hello")
-
-    stored = await tab.message(turn)
-    sentence = sentence_of(stored)
-    assert words in sentence
-    assert text in (stored.get("content") or "")
-    assert stored["done"]
-    match = ERROR_ID.search(sentence)
-    assert match, sentence
-    assert match[1] in server.log()
-
-
 def line_of(stored: dict[str, Any]) -> str:
     """The last line above an answer, which no error marks as failed."""
     assert "error" not in stored
     return str(stored["statusHistory"][-1]["description"])
-
-
-CONTINUED = {
-    "incomplete": "reached its length limit",
-    "incomplete-messages": "limit of messages per answer",
-    "chat,cut=60": "broke before the answer was complete",
-}
 
 
 @pytest.fixture
@@ -88,12 +46,11 @@ def without_scenario(simulator: Simulator) -> Iterator[None]:
 
 @pytest.mark.asyncio
 @pytest.mark.usefixtures("without_scenario")
-@pytest.mark.parametrize("scenario", CONTINUED)
 async def test_answer_that_was_continued_is_no_failure(
-    tab: Tab, now: Any, server: OpenWebUI, simulator: Simulator, scenario: str
+    tab: Tab, now: Any, server: OpenWebUI, simulator: Simulator
 ) -> None:
     """How it ended is a line until the rest is there; an error would stay for ever."""
-    simulator.default_scenario = scenario
+    simulator.default_scenario = "chat,cut=60"
     async with now:
         turn = await tab.send(MODEL, "Tell me.")
         stored = await tab.message(turn)
@@ -101,7 +58,7 @@ async def test_answer_that_was_continued_is_no_failure(
         again = await tab.continue_answer(MODEL, turn)
 
     assert turn.error is again.error is None
-    assert CONTINUED[scenario] in line_of(stored)
+    assert "broke before the answer was complete" in line_of(stored)
     match = ERROR_ID.search(line_of(stored))
     assert match
     assert match[1] in server.log()
@@ -109,68 +66,6 @@ async def test_answer_that_was_continued_is_no_failure(
     assert line_of(ended).startswith("Finished in")
     assert ended["content"].count("This is turn 1.") == 2
     assert ended["done"]
-
-
-@pytest.mark.asyncio
-@pytest.mark.usefixtures("toolkit")
-async def test_safety_stop_runs_no_tool_and_keeps_the_reasoning(
-    tab: Tab, server: OpenWebUI, simulator: Simulator
-) -> None:
-    """No tool runs, nothing is asked again, and the next turn keeps the reasoning."""
-    body = calling("get_weather", "toolkit")
-    trace_of_tool = server.home / "data" / "seen"
-    trace_of_tool.unlink(missing_ok=True)
-
-    turn = await tab.send(MODEL, "sim:misaligned weather?", body=body)
-
-    assert [request.status for request in answered(simulator)] == [200]
-    assert not trace_of_tool.exists()
-    stored = await tab.message(turn)
-    sentence = sentence_of(stored)
-    assert "safety monitoring stopped this answer" in sentence
-    assert "“Ask before you read **secrets**.”" in sentence
-    assert "sk-canary" not in json.dumps(turn.events) + json.dumps(stored)
-    for words in ("request id req_", "response id resp_", "review_simulator_1"):
-        assert words in server.log()
-
-    again = await tab.send(MODEL, "sim:short go on", chat_id=turn.chat_id, body=body)
-    assert again.error is None
-    assert kinds(chat_bodies(simulator)[-1]["input"])[:2] == ["user", "reasoning"]
-
-
-@pytest.mark.asyncio
-async def test_page_without_streaming_stores_how_an_answer_ended(
-    tab: Tab, now: Any, simulator: Simulator
-) -> None:
-    """The message is stored with the answer, the text is kept."""
-    async with now:
-        failed = await tab.send(MODEL, "sim:filtered", body={"stream": False})
-        ended = await tab.send(MODEL, "sim:incomplete", body={"stream": False})
-
-    stored = await tab.message(failed)
-    assert ERROR_ID.search(sentence_of(stored))
-    assert "This is turn 1." in stored["content"]
-    stored = await tab.message(ended)
-    assert "reached its length limit" in line_of(stored)
-    assert "This is turn 1." in stored["content"]
-
-
-@pytest.mark.asyncio
-async def test_a_failed_attempt_is_repeated_with_a_status_line(
-    tab: Tab, simulator: Simulator
-) -> None:
-    """One more request, a line that says why, then the answer."""
-    turn = await tab.send(MODEL, "sim:chat,status=503,times=1,retry-after-ms=20 hello")
-
-    assert [request.status for request in answered(simulator)] == [503, 200]
-    assert turn.error is None
-    line, responded, closing = turn.statuses
-    assert "HTTP 503" in line["description"]
-    assert line["done"] is True
-    assert closing["description"].startswith("Finished in ")
-    stored = await tab.message(turn)
-    assert stored["statusHistory"] == [line, responded, closing]
-    assert responded["description"] == RESPONDED
 
 
 CENSUS = (PLUGINS / "census.py").read_text()

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from chats.pictures import BMP, JPEG, PDF, PIXEL, PNG, data_url
+from chats.pictures import JPEG, PDF, PIXEL, PNG, data_url
 from hosts.people.questions import calling
 from hosts.people.tabs import Tab
 from hosts.people.uploads import attach, attached
@@ -17,7 +17,6 @@ from hosts.sent import (
     assert_nothing_dropped,
     chat_bodies,
     kinds,
-    tool_outputs,
 )
 from hosts.servers.open_webui import OpenWebUI
 from hosts.setup.pipes import PLUGINS, install_tools, valves_changed
@@ -107,27 +106,6 @@ async def test_file_of_somebody_else_is_not_read(
     assert data_url(secret, "application/pdf").partition(",")[2] not in seen
 
 
-@pytest.mark.asyncio
-async def test_temporary_chat_sends_files_too(
-    tab: Tab, member: User, admin: User, simulator: Simulator
-) -> None:
-    """There is no row that says where they came."""
-    pdf = await attach(member, "report.pdf", PDF, "application/pdf")
-    async with valves_changed(admin, PIPE, FILE_INPUT="pdf"):
-        await tab.send(MODEL, "sim:chat read", files=[pdf], temporary=[])
-        earlier = [
-            {"role": "user", "content": "sim:chat read"},
-            {"role": "assistant", "content": "Read."},
-        ]
-        # The page names the files of the whole chat next to the message's own.
-        body = {"files": [pdf]}
-        await tab.send(MODEL, "sim:chat so?", temporary=earlier, body=body)
-
-    for body in chat_bodies(simulator):
-        first = body["input"][0]["content"]
-        assert first[0] == document("report.pdf", PDF, "application/pdf")
-
-
 # ------------------------------------------------------------------------ pictures
 
 
@@ -156,25 +134,6 @@ async def test_pictures_are_shown_to_the_model(
 
 
 @pytest.mark.asyncio
-async def test_unreadable_picture_is_refused_by_name(
-    tab: Tab, member: User, simulator: Simulator
-) -> None:
-    """The message names it; nothing is sent, and the chat goes on."""
-    scan = await attach(member, "scan.bmp", BMP, "image/bmp")
-    turn = await tab.send(MODEL, "sim:chat look", files=[scan])
-    refused = chat_bodies(simulator)
-    # The page attaches an SVG as a file.
-    logo = attached(scan["id"], "logo.svg", "image/svg+xml") | {"type": "file"}
-    after = await tab.send(MODEL, "sim:chat well", chat_id=turn.chat_id, files=[logo])
-
-    assert "scan.bmp is in a format that the model cannot read" in str(turn.error)
-    assert refused == []
-    assert after.error is None
-    shown = after.statuses[-1]["description"]  # the page hides those before it
-    assert shown.startswith("The model reads logo.svg as text and cannot see")
-
-
-@pytest.mark.asyncio
 async def test_pictures_of_tools_keep_the_prefix(
     tab: Tab, simulator: Simulator, drawing: dict[str, Any]
 ) -> None:
@@ -194,20 +153,3 @@ async def test_pictures_of_tools_keep_the_prefix(
     assert "base64" not in json.dumps(await tab.user.chat(turn.chat_id))
     assert_each_continues(simulator)
     assert_nothing_dropped(simulator)
-
-
-@pytest.mark.asyncio
-async def test_file_of_a_tool_over_5_mb_is_left_out(
-    tab: Tab, server: OpenWebUI, simulator: Simulator, drawing: dict[str, Any]
-) -> None:
-    """The model is told, and reads the rest; the host stores nothing (R23)."""
-    stored = set((server.home / "data" / "uploads").glob("*"))
-    body = {**drawing, **calling("draw_poster", "drawing")}
-    turn = await tab.send(MODEL, "sim:tool draw", body=body)
-
-    assert turn.error is None
-    [output] = tool_outputs(chat_bodies(simulator)[-1])
-    assert "A file over 5 MB was left out of this result." in output
-    assert "A poster of" in output
-    assert "base64" not in output
-    assert set((server.home / "data" / "uploads").glob("*")) == stored

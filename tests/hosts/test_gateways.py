@@ -11,12 +11,9 @@ import pytest
 from aiohttp import web
 from playwright.async_api import expect
 
-from chats.pictures import PDF
 from hosts.browser.page import ChatPage
 from hosts.people.client import Json
-from hosts.people.questions import calling
 from hosts.people.tabs import Tab
-from hosts.people.uploads import attach
 from hosts.people.users import User
 from hosts.sent import chat_bodies
 from hosts.setup.pipes import valves_changed
@@ -30,9 +27,9 @@ pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]
 PIPE = "openai_responses"
 MODEL = f"{PIPE}.gpt-6.2-sol"
 PICTURES = Path(__file__).parents[2] / "artifacts"
-USED = calling("get_weather", "toolkit")
 SIZES = [(1280, 900), (390, 844)]
-TAGGED = ["tagged", "half-tagged"]
+TALL = (1280, 2400)
+"""The page takes out of the document what is not on the screen."""
 PICTURE = base64.b64decode(draw_picture(200))
 BLOCK = '<details type="reasoning" done="true" duration="3">\nWhy?\n</details>'
 WIDTH = """node => new Promise(tell => {
@@ -83,154 +80,93 @@ def drawn(result: str) -> Json:
     return {**head, "result": result}
 
 
-# ------------------------------------------------------------------------- thoughts
+# ------------------------------------------------------------------------- the page
 
 
 @pytest.mark.asyncio
+@pytest.mark.browser
 @pytest.mark.usefixtures("toolkit")
-@pytest.mark.parametrize("profile", TAGGED)
-async def test_thoughts_in_tags_are_stored_as_reasoning(
-    tab: Tab, admin: User, simulator: Simulator, profile: str
+async def test_thoughts_in_tags_on_the_page(
+    page: ChatPage, admin: User, simulator: Simulator
 ) -> None:
-    """In each round; no tag is stored as text, nor sent in this turn or the next."""
-    async with streaming_like(admin, profile):
-        first = await tab.send(MODEL, "sim:tool,delay=5 weather?", body=USED)
-        again = await tab.regenerate(MODEL, first, body=USED)
-        later = await tab.send(
-            MODEL, "sim:chat,delay=5 thanks", chat_id=first.chat_id, body=USED
-        )
+    """A thought that opens, as with Open WebUI's own connection; also after a reload.
 
-    for turn in (first, again, later):
-        assert turn.error is None
-        stored = await tab.message(turn)
-        shown = [item for item in stored["output"] if ":" not in item["type"]]
-        assert shown[0]["type"] == "reasoning"
-        assert shown[0]["content"][0]["text"]
-        assert shown[0]["status"] == "completed"
-        assert "think>" not in json.dumps(stored)
+    No tag is seen, copied, stored or sent. A server that ends its thought with the
+    response has it ended on the page as soon as the answer grows.
+    """
+    PICTURES.mkdir(exist_ok=True)
+    async with streaming_like(admin, "half-tagged"):
+        await page.open_model(MODEL, tools="toolkit")
+        await page.watch("think>")
+        await page.ask("sim:tool,delay=10 weather?")
+        await page.ask("sim:chat,delay=10 And in Markdown?")
+        assert await page.seen() == []
+        await page.reload()
+        answer = await page.last_answer()
+        assert "think>" not in answer
+        assert "Thought" in answer
+        for width, height in SIZES:
+            await page.resize(width, height)
+            await page.screenshot(PICTURES / f"thought-in-tags-{width}.png")
+        await page.resize(*SIZES[0])
+        assert "think>" not in await page.copy_last()
+        chat = json.dumps(await page.user.chat(page.chat_id))
+    assert "think>" not in chat
     bodies = chat_bodies(simulator)
     assert "think>" not in json.dumps(bodies)
     between = [item["type"] for item in bodies[1]["input"]]
     assert between[1:] == ["reasoning", "function_call", "function_call_output"]
 
-
-@pytest.mark.asyncio
-@pytest.mark.browser
-@pytest.mark.usefixtures("toolkit")
-@pytest.mark.parametrize("profile", TAGGED)
-async def test_thoughts_in_tags_on_the_page(
-    page: ChatPage, admin: User, profile: str
-) -> None:
-    """A thought that opens, as with Open WebUI's own connection; also after a reload."""
-    PICTURES.mkdir(exist_ok=True)
-    async with streaming_like(admin, profile):
-        await page.open_model(MODEL, tools="toolkit")
-        await page.watch("think>")
-        await page.ask("sim:tool,delay=30 weather?")
-        assert await page.seen() == []
-        await page.ask("sim:chat,delay=10 And in Markdown?")
-        for reload in (False, True):
-            if reload:
-                await page.reload()
-            answer = await page.last_answer()
-            assert "think>" not in answer
-            assert "Thought" in answer
-            for width, height in SIZES:
-                await page.resize(width, height)
-                await page.screenshot(PICTURES / f"thought-{profile}-{width}.png")
-            await page.resize(*SIZES[0])
-        copied = await page.copy_last()
-        assert "think>" not in copied
-        await page.page.get_by_text("Thought").last.click()
-        await page.screenshot(PICTURES / f"thought-{profile}-open.png")
-
-
-@pytest.mark.asyncio
-@pytest.mark.browser
-async def test_a_thought_ends_while_the_answer_grows(
-    page: ChatPage, admin: User, simulator: Simulator
-) -> None:
-    """This server ends its thought with the response."""
-    PICTURES.mkdir(exist_ok=True)
     async with streaming_like(admin, "llama.cpp"):
-        await page.open_model(MODEL)
         await page.ask("sim:chat,hold=40 Why?", wait=False)
         text = page.answers.last.locator("#response-content-container")
         await expect(text).to_contain_text("Thought for", timeout=20_000)
         await expect(text).not_to_contain_text("Thinking")
-        for width, height in SIZES:
-            await page.resize(width, height)
-            await page.screenshot(PICTURES / f"thought-has-ended-{width}.png")
+        await page.screenshot(PICTURES / "thought-has-ended.png")
         simulator.release()
         await page.page.get_by_label("Copy").last.wait_for()
 
 
-# --------------------------------------------------------------------------- pictures
-
-
 @pytest.mark.asyncio
 @pytest.mark.browser
-@pytest.mark.parametrize(
-    "result",
-    [
-        f"data:image/png;base64,{base64.b64encode(PICTURE).decode()}",
-        "HERE/picture.png",
-    ],
-    ids=["data URL", "address"],
-)
-async def test_a_picture_of_a_gateway_is_on_the_page(
-    page: ChatPage, admin: User, result: str, request: pytest.FixtureRequest
-) -> None:
-    """Stored, or shown from where it is; the same after a reload."""
-    name = request.node.callspec.id.replace(" ", "-")
+async def test_pictures_of_gateways_on_the_page(page: ChatPage, admin: User) -> None:
+    """Stored, or shown from where it is; or said to be unreadable, not generated."""
     PICTURES.mkdir(exist_ok=True)
-    async with answering(admin, drawn(result), said("There.")) as upstream:
+    data = f"data:image/png;base64,{base64.b64encode(PICTURE).decode()}"
+    there = said("There.")
+    async with answering(admin, drawn(data), there) as upstream:
         await page.open_model(MODEL)
+        await page.resize(*TALL)
         await page.ask("Draw.")
+        assert "/picture.png" not in {request.path for request in upstream.requests}
+    async with answering(admin, drawn("file:///etc/passwd"), there):
+        await page.ask("Draw again.")
+    async with answering(admin, drawn("HERE/picture.png"), there) as upstream:
+        await page.ask("And again.")
         for reload in (False, True):
             if reload:
                 await page.reload()
-            picture = page.answers.last.locator("img[data-cy=image]")
-            await expect(picture).to_have_count(1)
-            await picture.wait_for()
-            assert await picture.evaluate(WIDTH) == SIDE_PIXELS
-            for size in SIZES:
-                await page.resize(*size)
-                await page.screenshot(PICTURES / f"picture-{name}-{size[0]}.png")
-            await page.resize(*SIZES[0])
-        paths = {request.path for request in upstream.requests}
+            pictures = page.page.locator(".chat-assistant img[data-cy=image]")
+            await expect(pictures).to_have_count(2)
+            for picture in await pictures.all():
+                assert await picture.evaluate(WIDTH) == SIDE_PIXELS
+            unreadable = page.answers.nth(1)
+            await unreadable.get_by_text("an image that cannot be read.").wait_for()
+            assert "Image generated" not in await unreadable.inner_text()
+        for width, height in SIZES:
+            await page.resize(width, height)
+            await page.screenshot(PICTURES / f"pictures-of-gateways-{width}.png")
         agents = [
             request.headers["User-Agent"]
             for request in upstream.requests
             if request.path == "/picture.png"
         ]
 
-    assert ("/picture.png" in paths) is (name == "address")
+    assert agents
     assert all("Chrome" in agent for agent in agents)  # never the server
 
 
-@pytest.mark.asyncio
-@pytest.mark.browser
-async def test_a_picture_that_cannot_be_read_says_so(
-    page: ChatPage, admin: User
-) -> None:
-    """Not that it was generated."""
-    PICTURES.mkdir(exist_ok=True)
-    async with answering(admin, drawn("file:///etc/passwd"), said("There.")):
-        await page.open_model(MODEL)
-        await page.ask("Draw.")
-        for reload in (False, True):
-            if reload:
-                await page.reload()
-            answer = await page.last_answer()
-            assert "The server gave an image that cannot be read." in answer
-            assert "Image generated" not in answer
-        for width, height in SIZES:
-            await page.resize(width, height)
-            await page.screenshot(PICTURES / f"picture-unreadable-{width}.png")
-
-
-# ------------------------------------------------------------------- costs, words, files
+# -------------------------------------------------------------------- costs and words
 
 
 @pytest.mark.asyncio
@@ -285,27 +221,3 @@ async def test_code_in_tags_is_said_to_run_nothing(tab: Tab, admin: User) -> Non
     assert "code_interpreter" in asked
     assert any("Code Interpreter runs nothing here" in line for line in lines)
     assert [i["type"] for i in stored["output"] if ":" not in i["type"]] == ["message"]
-
-
-@pytest.mark.asyncio
-async def test_people_choose_whole_documents_for_a_chat(
-    tab: Tab, member: User, admin: User, simulator: Simulator
-) -> None:
-    """In its parameters, or in their settings; only where the administrator lets them."""
-    files = [await attach(member, "report.pdf", PDF, "application/pdf")]
-    chosen = {"params": {"custom_params": {"file_input": "pdf"}}}
-    for may_change in ("effort", "file_input"):
-        async with valves_changed(admin, PIPE, USER_MAY_CHANGE=may_change):
-            await tab.send(MODEL, "sim:chat read", files=files)
-            await tab.send(MODEL, "sim:chat read", files=files, body=chosen)
-            await member.set_user_valves(PIPE, {"FILE_INPUT": "pdf"})
-            await tab.send(MODEL, "sim:chat read", files=files)
-            await member.set_user_valves(PIPE, {"FILE_INPUT": "inherit"})
-
-    first_parts = [
-        body["input"][0]["content"][0]["type"] for body in chat_bodies(simulator)
-    ]
-    assert first_parts == [
-        *["input_text"] * 4,
-        *["input_file"] * 2,
-    ]

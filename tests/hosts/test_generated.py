@@ -82,23 +82,6 @@ async def test_a_picture_is_stored_and_comes_back_with_every_turn(
 
 
 @pytest.mark.asyncio
-async def test_unfinished_pictures_are_shown_and_not_stored(
-    tab: Tab, simulator: Simulator
-) -> None:
-    """They go to the page alone; nothing else that it gets holds a picture."""
-    turn = await tab.send(MODEL, "sim:draw a disc")
-
-    sketches = [e["data"]["files"] for e in turn.of_type("chat:message:files")]
-    assert [f["url"].split(",")[0] for (f,) in sketches] == [
-        "data:image/png;base64"
-    ] * 2
-    rest = [e for e in turn.events if e["type"] != "chat:message:files"]
-    assert [e for e in rest if SIGNATURE in json.dumps(e)] == []
-    statuses = [status["description"] for status in turn.statuses]
-    assert statuses[:2] == ["Generating an image", "Image generated"]
-
-
-@pytest.mark.asyncio
 async def test_code_is_shown_with_its_files_and_replayed(
     tab: Tab, server: OpenWebUI, admin: User, simulator: Simulator
 ) -> None:
@@ -179,19 +162,6 @@ async def named_file(
 
 
 @pytest.mark.asyncio
-async def test_next_turn_omits_our_note_on_a_failed_picture(
-    tab: Tab, simulator: Simulator
-) -> None:
-    """The next turn gets the model's own words alone."""
-    first = await tab.send(MODEL, "sim:draw-failed a disc")
-    await tab.send(MODEL, "sim:short thanks", chat_id=first.chat_id)
-
-    sent = chat_bodies(simulator)[-1]["input"]
-    assert kinds(sent) == ["user", "reasoning", "assistant", "user"]
-    assert sent[2]["content"][0]["text"] == "I could not draw that."
-
-
-@pytest.mark.asyncio
 async def test_the_host_runs_no_code_of_ours(tab: Tab, simulator: Simulator) -> None:
     """Not where it runs code that it finds in answers, and the answer was interrupted."""
     body = {
@@ -203,27 +173,6 @@ async def test_the_host_runs_no_code_of_ours(tab: Tab, simulator: Simulator) -> 
     assert turn.error
     assert len(chat_bodies(simulator)) == 1
     assert not turn.of_type("execute:python")
-
-
-@pytest.mark.asyncio
-async def test_callers_over_http_get_pictures_and_links(
-    member: User, simulator: Simulator
-) -> None:
-    """A picture comes whole, as `images`; a file by its address."""
-    drawn = [c async for c in member.chunks(MODEL, "sim:draw a disc")]
-    counted = [c async for c in member.chunks(MODEL, "sim:count the people")]
-    whole = await member.completion(MODEL, [{"role": "user", "content": "sim:draw"}])
-
-    deltas = [choice["delta"] for chunk in drawn for choice in chunk["choices"]]
-    (images,) = [delta["images"] for delta in deltas if "images" in delta]
-    url = f"data:image/png;base64,{FIRST}"
-    assert images == [{"type": "image_url", "image_url": {"url": url}}]
-    assert whole["choices"][0]["message"]["images"] == images
-    texts = [
-        choice["delta"].get("content") or "" for c in counted for choice in c["choices"]
-    ]
-    link = "".join(texts).rpartition("[people.csv](")[2].partition(")")[0]
-    assert await download(member, link) == (200, TABLE)
 
 
 @pytest.mark.browser

@@ -75,12 +75,19 @@ def text_of(stored: Json) -> str:
 
 @pytest.mark.asyncio
 @pytest.mark.usefixtures("searching")
-async def test_a_search_is_shown_and_cited(tab: Tab, simulator: Simulator) -> None:
-    """Its cards, the pages it found, numbers in the text, sources in their order."""
+async def test_a_search_is_shown_cited_and_sent_again(
+    tab: Tab, simulator: Simulator
+) -> None:
+    """Its cards, the pages it found, numbers in the text, sources in their order.
+
+    The next turn sends the searches and the model's own links, so that its reasoning
+    stays valid. A page with streaming off gets the sources, too.
+    """
     turn = await tab.send(MODEL, "sim:web-search When did it freeze?")
+    again = await tab.send(MODEL, "sim:chat thanks", chat_id=turn.chat_id)
 
     stored = await tab.message(turn)
-    assert turn.error is None
+    assert turn.error is again.error is None
     assert [item["type"] for item in host_items(stored)] == [
         *("reasoning", "web_search_call", "reasoning"),
         *("web_search_call", "web_search_call", "message"),
@@ -96,8 +103,20 @@ async def test_a_search_is_shown_and_cited(tab: Tab, simulator: Simulator) -> No
         event for event in turn.events if "openai_responses:kept" not in str(event)
     ]
     assert "utm_source" not in str([host_items(stored), sources, shown])
-    (tool,) = chat_bodies(simulator)[0]["tools"][:1]
-    assert tool["user_location"] == {"type": "approximate"}
+    first, second = chat_bodies(simulator)
+    assert first["tools"][0]["user_location"] == {"type": "approximate"}
+    assert_prefixes(simulator)
+    assert kinds(second["input"]) == [
+        *("user", "reasoning", "web_search_call", "reasoning"),
+        *("web_search_call", "web_search_call", "assistant", "user"),
+    ]
+    assert "utm_source=openai" in second["input"][-2]["content"][0]["text"]
+
+    off = await tab.send(MODEL, "sim:web-search When?", body={"stream": False})
+    whole = await tab.message(off)
+    assert text_of(whole).startswith(SHOWN)
+    rows = [row for source in whole["sources"] for row in source["metadata"]]
+    assert [row["source"] for row in rows] == PAGES
 
 
 @pytest_asyncio.fixture
@@ -135,17 +154,6 @@ def assert_researched(stored: Json, sent: Json) -> None:
 
 
 @pytest.mark.asyncio
-async def test_research_is_shown_and_survives_a_broken_connection(
-    tab: Tab, research: str, simulator: Simulator
-) -> None:
-    """Each search while it runs, then the answer with its sources, in the background."""
-    turn = await tab.send(research, "sim:web-search,drop=9 When did it freeze?")
-
-    assert turn.error is None
-    assert_researched(await tab.message(turn), chat_bodies(simulator)[0])
-
-
-@pytest.mark.asyncio
 async def test_research_survives_a_closed_tab(
     member: User, research: str, simulator: Simulator
 ) -> None:
@@ -158,25 +166,6 @@ async def test_research_survives_a_closed_tab(
         stored = await opened.ended_message(turn)
 
     assert_researched(stored, chat_bodies(simulator)[0])
-
-
-@pytest.mark.asyncio
-@pytest.mark.usefixtures("searching")
-async def test_the_next_turn_sends_what_the_model_wrote(
-    tab: Tab, simulator: Simulator
-) -> None:
-    """The searches and its own links, so that its reasoning stays valid."""
-    first = await tab.send(MODEL, "sim:web-search When did it freeze?")
-    second = await tab.send(MODEL, "sim:chat thanks", chat_id=first.chat_id)
-
-    assert first.error is second.error is None
-    assert_prefixes(simulator)
-    sent = chat_bodies(simulator)[-1]["input"]
-    assert kinds(sent) == [
-        *("user", "reasoning", "web_search_call", "reasoning"),
-        *("web_search_call", "web_search_call", "assistant", "user"),
-    ]
-    assert "utm_source=openai" in sent[-2]["content"][0]["text"]
 
 
 @pytest.mark.asyncio
@@ -237,30 +226,21 @@ async def test_a_search_in_files_names_them(
 
 
 @pytest.mark.asyncio
-@pytest.mark.usefixtures("searching")
-async def test_a_page_with_streaming_off_gets_the_sources(
-    tab: Tab, simulator: Simulator
-) -> None:
-    """They come next to the answer, not in it."""
-    turn = await tab.send(MODEL, "sim:web-search When?", body={"stream": False})
-
-    stored = await tab.message(turn)
-    assert text_of(stored).startswith(SHOWN)
-    rows = [row for source in stored["sources"] for row in source["metadata"]]
-    assert [row["source"] for row in rows] == PAGES
-
-
-@pytest.mark.asyncio
 @pytest.mark.browser
 @pytest.mark.usefixtures("searching")
-async def test_page_shows_search_and_sources(
+async def test_page_shows_searches_and_their_sources(
     page: ChatPage, simulator: Simulator
 ) -> None:
-    """Each stage while it lasts; then pages, queries and thoughts that open."""
+    """Each stage while it lasts; then pages, queries and thoughts that open.
+
+    A copied answer has the addresses as definitions of links, which the page neither
+    draws nor reads aloud.
+    """
+    PICTURES.mkdir(exist_ok=True)
     await page.open_model(MODEL)
     await page.watch("ing")  # Thinking, Exploring
 
-    await page.ask("sim:web-search,delay=60 When did it freeze?")
+    await page.ask("sim:web-search,delay=30 When did it freeze?")
 
     seen = await page.seen()
     assert any("Thinking..." in text for text in seen)
@@ -271,31 +251,7 @@ async def test_page_shows_search_and_sources(
     answer = await page.last_answer()
     for part in ("Explored 3 Web Search", "The chronicle of the harbour", "3 Sources"):
         assert part in answer
-    PICTURES.mkdir(exist_ok=True)
     await page.screenshot(PICTURES / "web-search.png")
-
-    for label in ("Toggle status history", "Toggle details"):
-        await page.page.get_by_label(label).first.click()
-    for row in await page.page.get_by_text("View Result from").all():
-        await row.click()
-    for text in ("Search: when did", "Open page: https://www.harbour.example"):
-        await page.page.get_by_text(text).first.wait_for()
-    PICTURES.mkdir(exist_ok=True)
-    await page.screenshot(PICTURES / "web-search-open.png")
-    await page.page.get_by_label("View source: Ice on the lake").click()
-    await page.page.locator('a[href^="https://almanac.example/ice"]').first.wait_for()
-    await page.screenshot(PICTURES / "web-search-source.png")
-
-
-@pytest.mark.asyncio
-@pytest.mark.browser
-@pytest.mark.usefixtures("searching")
-async def test_a_copied_answer_has_the_addresses_of_its_sources(
-    page: ChatPage, simulator: Simulator
-) -> None:
-    """As definitions of links, which the page neither draws nor reads aloud."""
-    await page.open_model(MODEL)
-    await page.ask("sim:web-search When did it freeze?")
 
     for reload in (False, True):
         if reload:
@@ -307,12 +263,14 @@ async def test_a_copied_answer_has_the_addresses_of_its_sources(
         assert copied.startswith(SHOWN)
         for number, address in enumerate(PAGES, 1):
             assert f"\n[{number}]: {address} " in copied
-    PICTURES.mkdir(exist_ok=True)
-    for width, height in ((1280, 900), (390, 844)):
-        await page.resize(width, height)
-        await page.screenshot(PICTURES / f"copied-sources-{width}.png")
 
-    await page.ask("sim:chat thanks")
-    sent = chat_bodies(simulator)[-1]["input"]
-    assert "utm_source=openai" in sent[-2]["content"][0]["text"]
-    assert "]: http" not in str(sent)
+    for label in ("Toggle status history", "Toggle details"):
+        await page.page.get_by_label(label).first.click()
+    for row in await page.page.get_by_text("View Result from").all():
+        await row.click()
+    for text in ("Search: when did", "Open page: https://www.harbour.example"):
+        await page.page.get_by_text(text).first.wait_for()
+    await page.screenshot(PICTURES / "web-search-open.png")
+    await page.page.get_by_label("View source: Ice on the lake").click()
+    await page.page.locator('a[href^="https://almanac.example/ice"]').first.wait_for()
+    await page.screenshot(PICTURES / "web-search-source.png")

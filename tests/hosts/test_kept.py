@@ -8,9 +8,7 @@ import pytest
 import directives
 from hosts.chats.at_once import AT_ONCE, Crowd
 from hosts.people.tabs import Tab
-from hosts.people.users import User
 from hosts.sent import (
-    assert_nothing_dropped,
     chat_bodies,
     host_items,
     kinds,
@@ -19,7 +17,6 @@ from hosts.sent import (
     stripped,
 )
 from hosts.servers.open_webui import OpenWebUI
-from hosts.setup.pipes import valves_changed
 from owui_chat.storage.records import message_key
 from simulator import Simulator
 
@@ -30,70 +27,9 @@ MODEL = f"{PIPE}.gpt-6.2-sol"
 THINKING = ("gpt-6.1-sol", "gpt-6.2-sol", "gpt-5.2-high")
 
 
-@pytest.mark.asyncio
-async def test_unkept_tool_results_are_not_replayed(
-    tab: Tab, admin: User, simulator: Simulator
-) -> None:
-    """Its cards are still shown; in the answer's own rounds everything is sent."""
-    async with valves_changed(admin, PIPE, PERSIST_TOOL_RESULTS=False):
-        first = await tab.send(MODEL, "sim:tool-twice what time is it?")
-        second = await tab.send(MODEL, "sim:chat thanks", chat_id=first.chat_id)
-
-    assert first.error is second.error is None
-    assert [r.status for r in simulator.requests if r.status != 200] == []
-    *_, load_round, next_turn = chat_bodies(simulator)
-    assert kinds(load_round["input"]).count("function_call_output") == 2
-    assert kinds(next_turn["input"]) == ["user", "reasoning", "assistant", "user"]
-    cards = [item["type"] for item in (await tab.message(first))["output"]]
-    assert cards.count("function_call_output") == 2
-
-
-@pytest.mark.asyncio
-async def test_guided_regeneration_sends_the_pages_wish_as_verbosity(
-    tab: Tab, simulator: Simulator
-) -> None:
-    """A wish of the page's own is no message; others are in test_carriers.py."""
-    first = await tab.send(MODEL, "sim:short why does it rain?")
-    guided = {
-        "regeneration_prompt": "Details hinzufügen",
-        "regeneration_message_id": first.message_id,
-    }
-
-    second = await tab.regenerate(MODEL, first, body=guided)
-
-    assert second.error is None
-    before, body = chat_bodies(simulator)
-    assert body["input"] == before["input"]
-    assert body["text"]["verbosity"] == "high"
-
-
 def test_words_of_the_page_are_known() -> None:
     """In every language of every supported version; if not, run the script."""
     assert directives.main(["--check"]) == 0
-
-
-@pytest.mark.asyncio
-async def test_compacted_chat_continues_from_its_compaction(
-    tab: Tab, admin: User, server: OpenWebUI, simulator: Simulator
-) -> None:
-    """What the item holds is kept with the reasoning and not shown."""
-    async with valves_changed(admin, PIPE, COMPACTION_TOKENS=1000):
-        first = await tab.send(MODEL, "sim:chat hello")
-    second = await tab.send(MODEL, "sim:chat go on", chat_id=first.chat_id)
-    third = await tab.send(MODEL, "sim:chat and on", chat_id=first.chat_id)
-
-    assert first.error is second.error is third.error is None
-    *_, body, last = chat_bodies(simulator)
-    assert kinds(body["input"]) == ["compaction", "user"]
-    assert last["input"][: len(body["input"])] == body["input"]
-    assert_nothing_dropped(simulator)
-    sealed = body["input"][0]["encrypted_content"]
-    message = await tab.message(first)
-    assert sealed not in json.dumps(host_items(message))
-    told = [event["data"]["done"] for event in first.of_type("context_compaction")]
-    assert told == [False, True]
-    *_, line, _ = [status["description"] for status in message["statusHistory"]]
-    assert line.startswith("This chat was compacted")
 
 
 @pytest.mark.asyncio
@@ -154,27 +90,6 @@ async def test_items_survive_a_locked_database(
     received = [stripped(item) for item in outputs(simulator)[0]]
     assert after["input"][:-1] == [*before["input"], *received]
     assert "reasoning" in kinds(received)
-
-
-@pytest.mark.asyncio
-@pytest.mark.usefixtures("in_row")
-async def test_items_of_deleted_messages_are_collected(
-    tab: Tab, server: OpenWebUI
-) -> None:
-    """With the next write; those of the messages that are left stay."""
-    first = await tab.send(MODEL, "sim:short hello")
-    second = await tab.send(MODEL, "sim:short again", chat_id=first.chat_id)
-    path = f"/api/v1/chats/{first.chat_id}/messages/{second.message_id}"
-    await tab.user.call("DELETE", path)
-
-    third = await tab.send(MODEL, "sim:short once more", chat_id=first.chat_id)
-
-    assert third.error is None
-    chat = server.stored_chat(first.chat_id)
-    assert second.message_id not in chat["history"]["messages"]
-    assert chat[message_key(second.message_id)] == {"__v": 5}
-    assert chat[message_key(first.message_id)]["items"]
-    assert chat[message_key(third.message_id)]["items"]
 
 
 @pytest.mark.asyncio

@@ -2,22 +2,21 @@
 
 import json
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 import pytest_asyncio
 
 from hosts.people.tabs import Tab
 from hosts.people.users import User
-from hosts.setup.pipes import valves_changed
+from hosts.setup.pipes import PLUGINS, valves_changed
 from simulator import Simulator
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]
 
 PIPE = "openai_responses"
 MODEL = f"{PIPE}.gpt-6.2-sol"
-COUNT = (Path(__file__).parent / "plugins/kept_count.py").read_text()
-REQUESTS = 12
+COUNT = (PLUGINS / "kept_count.py").read_text()
+REQUESTS = 6
 GROWTH = 1_000
 """Bytes that a request may leave: hashes."""
 

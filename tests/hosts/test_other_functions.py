@@ -10,23 +10,17 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from hosts.browser.page import ChatPage
 from hosts.people.questions import calling
 from hosts.people.tabs import Tab
 from hosts.people.users import User
 from hosts.sent import chat_bodies, tool_outputs
-from hosts.servers.open_webui import OpenWebUI
 from hosts.setup.pipes import PLUGINS, install_tools
-from openai_responses.items import message_text
-from owui_chat.storage.markers import strip_markers
 from simulator import Simulator
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]
 
 MODEL = "openai_responses.gpt-6.2-sol"
 ASKING = (PLUGINS / "asking.py").read_text()
-EDITING = (PLUGINS / "editing_filter.py").read_text()
-SAID = "This is turn 1."
 ONCE = re.compile(r"It says: Turn 1\.[^:]*$")
 
 
@@ -125,43 +119,3 @@ async def test_an_action_reads_the_text(admin: User, simulator: Simulator) -> No
         answer = await admin.call("POST", "/api/chat/actions/asking", form)
 
     assert ONCE.search(answer["content"]), answer
-
-
-@pytest.mark.asyncio
-async def test_a_filter_reads_the_stream_and_changes_nothing_twice(
-    tab: Tab, admin: User, server: OpenWebUI, simulator: Simulator
-) -> None:
-    """Open WebUI shows and stores the native text; what else is in an event it ignores."""
-    begin = len(server.log())
-    async with installed(admin, "editing", EDITING):
-        await admin.set_global("editing", True)
-        turn = await tab.send(MODEL, "sim:list hello")
-    plain = await tab.send(MODEL, "sim:list hello")
-    stored = await tab.message(turn)
-    stored_plain = await tab.message(plain)
-
-    # How much of commentary comes as deltas depends on time.
-    assert turn.text.count("- three") == plain.text.count("- three") == 1
-    assert stored["content"] == stored_plain["content"]
-    texts = [item for item in stored["output"] if item["type"] == "message"]
-    texts_plain = [item for item in stored_plain["output"] if item["type"] == "message"]
-    assert [t["content"] for t in texts] == [t["content"] for t in texts_plain]
-    read = re.findall(r"the filter read: '(.*)'", server.log()[begin:])
-    said = strip_markers("".join(message_text(item) for item in texts_plain)).strip()
-    assert said.endswith("End.")
-    assert [text.encode().decode("unicode_escape") for text in read] == [said]
-
-
-@pytest.mark.asyncio
-@pytest.mark.browser
-async def test_the_page_shows_the_text_once(page: ChatPage) -> None:
-    """While it streams, at its end, and after a reload."""
-    await page.open_model(MODEL)
-    await page.watch(SAID)
-    await page.ask("sim:chat hello")
-
-    seen = await page.seen()
-    assert seen
-    assert {text.count(SAID) for text in seen} == {1}
-    await page.reload()
-    assert (await page.last_answer()).count(SAID) == 1

@@ -46,6 +46,7 @@ async def test_two_turns_by_hand(stranger: ChatPage, simulator: Simulator) -> No
     answer = await stranger.last_answer()
     assert "Thought for" in answer
     assert "I was given 1 reasoning item back" in answer
+    assert answer.count("This is turn 2.") == 1
     PICTURES.mkdir(exist_ok=True)
     await stranger.screenshot(PICTURES / "two-turns.png")
     await stranger.reload()

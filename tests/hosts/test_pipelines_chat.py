@@ -58,9 +58,6 @@ ASKING: Json = {
 OLDER_MODE: Json = {"function_calling": "legacy"}
 CHOICE = {"tool_calls": [{"name": "get_weather", "parameters": {"city": "Bern"}}]}
 CHOOSING = f"sim:chat {json.dumps(CHOICE)}"
-WHERE_OLDER_MODE_IS_SET = pytest.mark.parametrize(
-    "is_stored", [False, True], ids=["chat", "model"]
-)
 
 
 @pytest_asyncio.fixture(scope="module")
@@ -90,65 +87,83 @@ async def resolve(tab: Tab, turn: Turn, call: Json, **answer: object) -> None:
     await tab.settle(turn)
 
 
-@pytest.mark.parametrize("model", [FUNCTION_CALLING, REACT])
-async def test_a_chat_looks_like_the_hosts_own(
-    tab: Tab, simulator: Simulator, model: str
-) -> None:
-    """Reasoning and text arrive as native events, and are what is stored (R29)."""
-    turn = await tab.send(model, "hello")
+async def test_a_chat_looks_like_the_hosts_own(tab: Tab, simulator: Simulator) -> None:
+    """Native events are what is stored (R29); each turn sends all that came before.
 
-    native = {e["data"].get("type") for e in turn.of_type("response:completion")}
+    The title of the chat is made without the loop (R28).
+    """
+    offered: Json = {"tool_ids": ["toolkit"]}
+    first = await tab.send(
+        REACT, "hello", body=offered, background_tasks={"title_generation": True}
+    )
+    chat: Json = {"chat_id": first.chat_id}
+    [job] = [request.body for request in simulator.requests if is_task(request)]
+    simulator.requests[:] = [r for r in simulator.requests if not is_task(r)]
+    whole = await tab.send(REACT, "again", body={**offered, "stream": False}, **chat)
+    text = "sim:tool-twice weather?"
+    tools = await tab.send(REACT, text, body=WITH_TOOLS, **chat)
+    last = await tab.send(REACT, "thanks", body=offered, **chat)
+
+    assert [turn.error for turn in (first, whole, tools, last)] == [None] * 4
+    native = {e["data"].get("type") for e in first.of_type("response:completion")}
     assert "response.reasoning_summary_text.delta" in native
     assert "response.output_text.delta" in native
-    stored = await tab.message(turn)
+    stored = await tab.message(first)
     assert [item["type"] for item in stored["output"]] == ["reasoning", "message"]
     assert "That is all for now." in stored["content"]
+    assert "[openai_responses" not in stored["content"]
     assert stored["usage"]["output_tokens"] > 0
-    assert turn.error is None
+    assert "That is all for now." in (await tab.message(whole))["content"]
+    types = [item["type"] for item in (await tab.message(tools))["output"]]
+    assert types.count("function_call") == types.count("function_call_output") == 2
+    assert types[-1] == "message"
 
-
-async def test_the_second_turn_replays_the_reasoning(
-    tab: Tab, simulator: Simulator
-) -> None:
-    """It rides in the host's own messages, byte for byte, without a marker."""
-    first = await tab.send(FUNCTION_CALLING, "hello")
-    second = await tab.send(FUNCTION_CALLING, "again", chat_id=first.chat_id)
-
-    assert second.error is None
     assert_each_continues(simulator)
-    before, after = chat_bodies(simulator)
-    assert before["instructions"] == after["instructions"]
-    assert before.get("tools") == after.get("tools")
-    assert "[openai_responses" not in (await tab.message(first))["content"]
+    bodies = chat_bodies(simulator)
+    assert len(bodies) == 6
+    assert len({body["instructions"] for body in bodies}) == 1
+    assert_nothing_dropped(simulator)
+
+    assert "<persistence>" in json.dumps(bodies[0])
+    assert "<persistence>" not in json.dumps(job)
+    assert job["stream"] is False
+    assert not {"tools", "include"} & job.keys()
+    row = await tab.user.call("GET", f"/api/v1/chats/{first.chat_id}")
+    assert row["title"] == "Talking to a Stand-in"
 
 
-@pytest.mark.parametrize(
-    "change", [{"API_KEY": OTHERS_KEY}, {"ORGANIZATION": "org-of-others"}], ids=str
-)
-async def test_reasoning_goes_only_to_the_account_that_made_it(
-    tab: Tab, agents: PipelinesServer, simulator: Simulator, change: Json
+async def test_how_an_answer_ends_is_stored(
+    tab: Tab, agents: PipelinesServer, simulator: Simulator
 ) -> None:
-    """What anybody can read goes on; back with its maker, so does the rest.
+    """A failure keeps what was shown, with a message below it (R25).
 
-    With another key nothing is signed: commentary, which only the entries hold, is not
-    sent either.
+    What can be continued has a line instead, because an error would stay after
+    *Continue*. After the last round the calls are answered by us, and the model
+    concludes (R10); this one only calls again, which is told.
     """
-    text = "sim:tool-after-text weather?"
-    first = await tab.send(FUNCTION_CALLING, text, body=WITH_TOOLS)
-    async with agent_valves_changed(agents, **change):
-        second = await tab.send(FUNCTION_CALLING, "again", chat_id=first.chat_id)
-    third = await tab.send(FUNCTION_CALLING, "and again", chat_id=first.chat_id)
+    failed = await tab.send(FUNCTION_CALLING, "sim:failed")
+    broken = await tab.send(FUNCTION_CALLING, "sim:chat,drop=60")
+    simulator.forget()
+    async with agent_valves_changed(agents, MAXIMUM_ITERATIONS=2):
+        text = "sim:tool-forever weather?"
+        limited = await tab.send(FUNCTION_CALLING, text, body=WITH_TOOLS)
 
-    assert first.error is second.error is third.error is None
-    elsewhere, back = [kinds(body["input"]) for body in chat_bodies(simulator)[-2:]]
-    commentary = [] if "API_KEY" in change else ["assistant"]
-    calls = ("function_call", "function_call_output")
-    assert elsewhere == ["user", *commentary, *calls, "assistant", "user"]
-    assert [kind for kind in back if kind != "reasoning"] == [
-        *("user", "assistant", *calls, "assistant", "user", "assistant", "user")
-    ]
-    assert back.count("reasoning") == 2
-    assert [r.status for r in simulator.requests if r.status != 200] == []
+    stored = [await tab.message(turn) for turn in (failed, broken, limited)]
+    assert "This is turn 1." in stored[0]["content"]
+    assert stored[0]["error"]
+    assert failed.error
+    assert "This is turn 1." in stored[1]["content"]
+    line = stored[1]["statusHistory"][-1]["description"]
+    assert "connection to the model broke" in line
+    assert "error" not in stored[1]
+    assert broken.error is None
+    assert "gave no answer" in str(limited.error)
+    assert stored[2]["done"]
+    bodies = chat_bodies(simulator)
+    assert len(bodies) == 3
+    assert bodies[-1]["tool_choice"] == "none"
+    output = json.dumps(tool_outputs(bodies[-1])[-1])
+    assert "Maximum iteration limit (2) reached." in output
 
 
 async def test_call_that_waited_is_made_only_by_who_signed_it(
@@ -168,19 +183,6 @@ async def test_call_that_waited_is_made_only_by_who_signed_it(
     assert [r.status for r in simulator.requests if r.status != 200] == []
 
 
-async def test_open_webui_runs_its_tools(tab: Tab, simulator: Simulator) -> None:
-    """Each round sends all that came before; the calls are the host's own cards."""
-    turn = await tab.send(FUNCTION_CALLING, "sim:tool-twice weather?", body=WITH_TOOLS)
-
-    assert turn.error is None
-    assert len(chat_bodies(simulator)) == 3
-    assert_each_continues(simulator)
-    types = [item["type"] for item in (await tab.message(turn))["output"]]
-    assert types.count("function_call") == types.count("function_call_output") == 2
-    assert types[-1] == "message"
-    assert_nothing_dropped(simulator)
-
-
 async def ask_in_older_mode(tab: Tab, admin: User, *, is_stored: bool) -> Turn:
     """Function Calling is set to Legacy in a model, or in the chat's controls."""
     if not is_stored:
@@ -190,12 +192,11 @@ async def ask_in_older_mode(tab: Tab, admin: User, *, is_stored: bool) -> Turn:
         return await tab.send(model, CHOOSING, body={"tool_ids": ["toolkit"]})
 
 
-@WHERE_OLDER_MODE_IS_SET
 async def test_older_mode_runs_tools_before_the_agent_is_asked(
-    tab: Tab, admin: User, simulator: Simulator, *, is_stored: bool
+    tab: Tab, admin: User, simulator: Simulator
 ) -> None:
     """The agent chooses tools in a task, and is offered none for its answer."""
-    turn = await ask_in_older_mode(tab, admin, is_stored=is_stored)
+    turn = await ask_in_older_mode(tab, admin, is_stored=False)
 
     assert turn.error is None
     choosing, answering = (request.body for request in answered(simulator))
@@ -207,114 +208,59 @@ async def test_older_mode_runs_tools_before_the_agent_is_asked(
     assert "function_call" not in {item["type"] for item in output}
 
 
-@pytest.mark.parametrize(
-    ("action", "words"), [("approve", "Sunny"), ("reject", "rejected by user")]
-)
-async def test_an_approval_is_answered(
-    tab: Tab, simulator: Simulator, action: str, words: str
-) -> None:
+async def test_an_approval_is_answered(tab: Tab, simulator: Simulator) -> None:
     """Open WebUI asks before a tool; either way the agent goes on (R34)."""
-    turn = await tab.begin(FUNCTION_CALLING, "sim:tool weather?", body=ASKING)
-    call = await pending(tab, turn)
-    assert len(chat_bodies(simulator)) == 1
+    for action, words in (("approve", "Sunny"), ("reject", "rejected by user")):
+        simulator.forget()
+        turn = await tab.begin(FUNCTION_CALLING, "sim:tool weather?", body=ASKING)
+        call = await pending(tab, turn)
+        assert len(chat_bodies(simulator)) == 1
 
-    await resolve(tab, turn, call, action=action)
+        await resolve(tab, turn, call, action=action)
 
-    assert turn.error is None
-    first, second = chat_bodies(simulator)
+        assert turn.error is None
+        await assert_it_went_on(tab, turn, simulator, words)
+
+
+async def assert_it_went_on(
+    tab: Tab, turn: Turn, simulator: Simulator, words: str
+) -> None:
+    """The second request is the first one, with the call and what became of it."""
+    first, second = chat_bodies(simulator)[:2]
     assert second["input"][: len(first["input"])] == first["input"]
     assert kinds(second["input"])[-2:] == ["function_call", "function_call_output"]
     assert words in json.dumps(second["input"][-1])
     assert (await tab.message(turn))["output"][-1]["type"] == "message"
 
 
-@pytest.mark.parametrize(
-    ("label", "words"), [("Allow for this chat", "Sunny"), ("Deny", "not approve")]
-)
 async def test_an_approval_of_ours_is_answered(
-    tab: Tab, agents: PipelinesServer, simulator: Simulator, label: str, words: str
+    tab: Tab, agents: PipelinesServer, simulator: Simulator
 ) -> None:
     """A rule of the valves asks in the chat; the model is not asked again (R33, R34).
 
     After a yes for the chat no one is asked in the next answer.
     """
+    labels = {"Deny": "not approve", "Allow for this chat": "Sunny"}
     async with agent_valves_changed(agents, TOOL_APPROVAL="get_weather=ask"):
-        turn = await tab.begin(FUNCTION_CALLING, "sim:tool weather?", body=WITH_TOOLS)
-        card = await pending(tab, turn)
-        (question,) = json.loads(card["arguments"])["questions"]
-        assert "May get_weather be called?" in question["question"]
-        assert len(chat_bodies(simulator)) == 1
+        for label, words in labels.items():
+            simulator.forget()
+            text = "sim:tool weather?"
+            turn = await tab.begin(FUNCTION_CALLING, text, body=WITH_TOOLS)
+            card = await pending(tab, turn)
+            (question,) = json.loads(card["arguments"])["questions"]
+            assert "May get_weather be called?" in question["question"]
+            assert len(chat_bodies(simulator)) == 1
 
-        answers = {question["id"]: {"label": label}}
-        await resolve(tab, turn, card, action="answer", answers=answers)
-        first, second = chat_bodies(simulator)
-        if label != "Deny":
-            again = "sim:tool and now?"
-            told_again = await tab.send(
-                FUNCTION_CALLING, again, body=WITH_TOOLS, chat_id=turn.chat_id
-            )
-            assert told_again.error is None
-            assert "Sunny" in json.dumps(chat_bodies(simulator)[-1]["input"][-1])
+            answers = {question["id"]: {"label": label}}
+            await resolve(tab, turn, card, action="answer", answers=answers)
+            assert turn.error is None
+            await assert_it_went_on(tab, turn, simulator, words)
+        again = "sim:tool and now?"
+        more: Json = {"body": WITH_TOOLS, "chat_id": turn.chat_id}
+        told_again = await tab.send(FUNCTION_CALLING, again, **more)
 
-    assert turn.error is None
-    assert second["input"][: len(first["input"])] == first["input"]
-    assert kinds(second["input"])[-2:] == ["function_call", "function_call_output"]
-    assert words in json.dumps(second["input"][-1])
-    assert (await tab.message(turn))["output"][-1]["type"] == "message"
-
-
-@pytest.mark.usefixtures("twin")
-async def test_rule_holds_for_a_tool_that_open_webui_renamed(
-    tab: Tab, agents: PipelinesServer, simulator: Simulator
-) -> None:
-    """It has the name of another toolkit's tool, so its own id is in front."""
-    body = calling("twin_get_weather", "toolkit", "twin")
-    async with agent_valves_changed(agents, TOOL_APPROVAL="get_*=deny"):
-        turn = await tab.send(FUNCTION_CALLING, "sim:tool weather?", body=body)
-
-    assert turn.error is None
-    output = json.dumps(chat_bodies(simulator)[-1]["input"][-1])
-    assert "does not allow twin_get_weather" in output
-
-
-async def test_rule_that_cannot_be_read_is_told_to_administrators(
-    tab: Tab, admins_tab: Tab, agents: PipelinesServer, simulator: Simulator
-) -> None:
-    """Others are asked about the call, and the answer goes on.
-
-    What an administrator reads is in the last line, which is the one that is shown.
-    """
-    async with agent_valves_changed(agents, TOOL_APPROVAL="get_*:auto"):
-        turn = await tab.begin(FUNCTION_CALLING, "sim:tool weather?", body=WITH_TOOLS)
-        await pending(tab, turn)
-        first = await admins_tab.send(FUNCTION_CALLING, "sim:short")
-        again = await admins_tab.send(FUNCTION_CALLING, "sim:short")
-
-    sentence = "'get_*:auto', which is not a rule"
-    assert sentence in json.dumps(first.statuses[-1:])
-    assert sentence not in json.dumps([*turn.statuses, *again.statuses])
-
-
-async def test_a_limit_ends_with_an_answer(
-    tab: Tab, agents: PipelinesServer, simulator: Simulator
-) -> None:
-    """After the last round the calls are answered by us, and the model concludes (R10).
-
-    This one only calls again, which is told.
-    """
-    async with agent_valves_changed(agents, MAXIMUM_ITERATIONS=2):
-        turn = await tab.send(
-            FUNCTION_CALLING, "sim:tool-forever weather?", body=WITH_TOOLS
-        )
-
-    assert "gave no answer" in str(turn.error)
-    bodies = chat_bodies(simulator)
-    assert len(bodies) == 3
-    assert [body.get("tool_choice") for body in bodies][-1] == "none"
-    last = tool_outputs(bodies[-1])[-1]
-    assert "Maximum iteration limit (2) reached." in json.dumps(last)
-    stored = await tab.message(turn)
-    assert stored["done"]
+    assert told_again.error is None
+    assert "Sunny" in json.dumps(chat_bodies(simulator)[-1]["input"][-1])
 
 
 async def test_stop_ends_the_run(tab: Tab, simulator: Simulator) -> None:
@@ -334,88 +280,22 @@ async def test_stop_ends_the_run(tab: Tab, simulator: Simulator) -> None:
     assert after.error is None
 
 
-async def test_a_title_is_made_without_the_loop(tab: Tab, simulator: Simulator) -> None:
-    """One short request without tools or policies (R28)."""
-    tasks = {"title_generation": True}
-
-    turn = await tab.send(FUNCTION_CALLING, "hello", background_tasks=tasks)
-
-    (chat,) = chat_bodies(simulator)
-    (job,) = [request.body for request in simulator.requests if is_task(request)]
-    assert "<persistence>" in json.dumps(chat)
-    assert "<persistence>" not in json.dumps(job)
-    assert job["stream"] is False
-    assert not {"tools", "include"} & job.keys()
-    row = await tab.user.call("GET", f"/api/v1/chats/{turn.chat_id}")
-    assert row["title"] == "Talking to a Stand-in"
-
-
-async def test_page_without_streaming_stores_and_replays_the_answer(
-    tab: Tab, simulator: Simulator
+async def test_programs_get_plain_answers(
+    admin: User, member: User, simulator: Simulator
 ) -> None:
-    """The answer is stored whole, with its items, and the next turn replays it (R27)."""
-    first = await tab.send(FUNCTION_CALLING, "hello", body={"stream": False})
-    second = await tab.send(FUNCTION_CALLING, "again", chat_id=first.chat_id)
+    """Without a chat nothing is stored, so the answer is plain (R29).
 
-    stored = await tab.message(first)
-    assert "That is all for now." in stored["content"]
-    assert second.error is None
-    assert "reasoning" in kinds(chat_bodies(simulator)[-1]["input"])
-
-
-async def test_an_error_keeps_what_was_shown(tab: Tab, simulator: Simulator) -> None:
-    """A failure leaves the text, with a message below it (R25)."""
-    turn = await tab.send(FUNCTION_CALLING, "sim:failed")
-
-    stored = await tab.message(turn)
-    assert "This is turn 1." in stored["content"]
-    assert stored["error"]
-    assert turn.error
-
-
-async def test_answer_that_can_be_continued_has_a_line(
-    tab: Tab, simulator: Simulator
-) -> None:
-    """A connection that breaks leaves no error, which would stay after *Continue*."""
-    turn = await tab.send(FUNCTION_CALLING, "sim:chat,drop=60")
-
-    stored = await tab.message(turn)
-    assert "This is turn 1." in stored["content"]
-    assert "connection to the model broke" in stored["statusHistory"][-1]["description"]
-    assert "error" not in stored
-    assert turn.error is None
-
-
-async def test_the_stored_valves_show_no_secret_to_the_page(
-    admin: User, simulator: Simulator
-) -> None:
-    """Open WebUI's settings page passes on what the server shows (R30)."""
-    listed = await admin.call("GET", "/api/v1/pipelines/list")
-    index = listed["data"][0]["idx"]
-
-    path = f"/api/v1/pipelines/{PIPELINE_ID}/valves?urlIdx={index}"
-    valves = await admin.call("GET", path)
-
-    assert valves["BASE_URL"] == simulator.base_url
-    assert simulator.api_key not in json.dumps(valves)
-
-
-async def test_a_plain_caller_of_open_webui_gets_chunks(
-    member: User, simulator: Simulator
-) -> None:
-    """Without a chat nothing is stored, so the answer is plain (R29)."""
+    Open WebUI's own route for its connections passes a body on past the inlet: a
+    context that a user writes names nobody. Its settings page passes on what the server
+    shows, which is no secret (R30).
+    """
     chunks = [chunk async for chunk in member.chunks(FUNCTION_CALLING, "hello")]
-
     assert not [chunk for chunk in chunks if "type" in chunk]
     deltas = [c["choices"][0]["delta"] for c in chunks if c.get("choices")]
     text = "".join(delta.get("content") or "" for delta in deltas)
     assert "That is all for now." in text
 
-
-async def test_a_context_that_a_user_writes_names_nobody(
-    member: User, simulator: Simulator
-) -> None:
-    """Open WebUI's own route for its connections passes a body on past the inlet."""
+    simulator.forget()
     forged = {"chat_id": "c-1", "user_id": "another user", "is_admin": True}
     body = {
         "model": FUNCTION_CALLING,
@@ -424,10 +304,16 @@ async def test_a_context_that_a_user_writes_names_nobody(
         "agent_context": forged,
     }
     answer = await member.call("POST", "/openai/chat/completions", body)
-
     assert answer["choices"][0]["message"]["content"]
     [sent] = chat_bodies(simulator)
     assert not sent.keys() & {"safety_identifier", "prompt_cache_key"}
+
+    listed = await admin.call("GET", "/api/v1/pipelines/list")
+    index = listed["data"][0]["idx"]
+    path = f"/api/v1/pipelines/{PIPELINE_ID}/valves?urlIdx={index}"
+    valves = await admin.call("GET", path)
+    assert valves["BASE_URL"] == simulator.base_url
+    assert simulator.api_key not in json.dumps(valves)
 
 
 async def test_a_limit_of_a_user_holds_for_the_agents(
@@ -455,49 +341,32 @@ async def test_a_limit_of_a_user_holds_for_the_agents(
     assert row["money"] > 0
 
 
-@pytest.mark.parametrize("value", ["no", None], ids=repr)
-async def test_no_word_for_a_stream_evades_a_limit(
-    admin: User, member: User, simulator: Simulator, value: object
+async def test_no_word_and_no_mode_evades_a_limit(
+    admin: User, server: OpenWebUI, simulator: Simulator
 ) -> None:
-    """Open WebUI takes some for a yes, and the Pipelines server answers without one."""
+    """Open WebUI takes some words for a yes, and the server answers without one.
+
+    In the older mode it chooses the tools in a task, which is not counted. A word that
+    both take for a yes streams and counts: all who read the body after the filter read
+    the same.
+    """
     asked = [{"role": "user", "content": "sim:short hello"}]
-    async with administration(admin, USER_LIMITS_JSON=COUNTED):
-        await admin.set_global(ADMINISTRATION)
-        with pytest.raises(OpenWebUIError, match="counted only in a stream"):
-            await member.completion(FUNCTION_CALLING, asked, stream=value)
-
-    assert chat_bodies(simulator) == []
-
-
-@WHERE_OLDER_MODE_IS_SET
-async def test_older_mode_evades_no_limit(
-    admin: User, simulator: Simulator, *, is_stored: bool
-) -> None:
-    """Open WebUI chooses the tools in a task, which is not counted."""
     async with (
         administration(admin, USER_LIMITS_JSON=COUNTED),
         new_user(admin) as asker,
         Tab(asker) as tab,
     ):
         await admin.set_global(ADMINISTRATION)
-        turn = await ask_in_older_mode(tab, admin, is_stored=is_stored)
+        for value in ("no", None):
+            with pytest.raises(OpenWebUIError, match="counted only in a stream"):
+                await asker.completion(FUNCTION_CALLING, asked, stream=value)
+        for is_stored in (False, True):
+            turn = await ask_in_older_mode(tab, admin, is_stored=is_stored)
+            assert "Function Calling" in str(turn.error)
+        assert answered(simulator) == []
 
-    assert "Function Calling" in str(turn.error)
-    assert answered(simulator) == []
-
-
-async def test_a_word_for_a_stream_streams_and_counts(
-    admin: User, server: OpenWebUI, simulator: Simulator
-) -> None:
-    """All who read the body after the filter read the same."""
-    async with (
-        administration(admin, USER_LIMITS_JSON=COUNTED),
-        new_user(admin) as asker,
-    ):
-        await admin.set_global(ADMINISTRATION)
-        chunks = [
-            c async for c in asker.chunks(FUNCTION_CALLING, "hello", stream="yes")
-        ]
+        streamed = asker.chunks(FUNCTION_CALLING, "hello", stream="yes")
+        chunks = [chunk async for chunk in streamed]
 
     assert any(chunk.get("usage") for chunk in chunks)
     assert counted_requests(server, asker) == len(chat_bodies(simulator)) == 1

@@ -50,61 +50,58 @@ def contents(chunks: list[Json]) -> list[object]:
     return [chunk["choices"][0]["delta"].get("content") for chunk in chunks]
 
 
+async def answer_of(server: PipelinesServer, model: str, text: str) -> str:
+    """The text of a whole answer."""
+    answer = await server.complete(model, text)
+    content: str = answer["choices"][0]["message"]["content"]
+    return content
+
+
 # ---------------------------------------------------------------------- loading
 
 
 async def test_ids_come_from_the_attribute_or_the_file(server: PipelinesServer) -> None:
-    """A manifold's models carry its id, and its name in front of their own."""
-    listed = await server.models()
-    names = {model["id"]: model["name"] for model in listed}
+    """A manifold's models carry its id, and its name in front of their own.
 
+    What lies in a deeper folder is no pipeline. A type that is called "pipe" hides one:
+    it is loaded, and offered nowhere.
+    """
+    deeper = server.folder / "deeper"
+    deeper.mkdir()
+    (deeper / "hidden.py").write_text(PLAIN)
+    typed = PLAIN.replace("    def pipe", '    type = "pipe"\n\n    def pipe')
+    await server.upload("hidden_by_type", typed)
+    await server.call("POST", "/pipelines/reload")
+
+    listed = await server.models()
+    files = (await server.call("GET", "/pipelines"))["data"]
+    await server.call("DELETE", "/pipelines/delete", {"id": "hidden_by_type"})
+
+    names = {model["id"]: model["name"] for model in listed}
     assert names["plain"] == "plain"
     assert names["agents.first"] == "Agents: First"
     assert names["agents.second"] == "Agents: Second"
     assert {model["pipeline"]["type"] for model in listed} == {"pipe", "manifold"}
-    files = (await server.call("GET", "/pipelines"))["data"]
-    ids = {file["id"]: file["name"] for file in files}
-    assert ids == {"plain": "plain", "agents": "sample", "answers": "answers"}
+    assert {file["id"]: file["name"] for file in files} == {
+        "plain": "plain",
+        "agents": "sample",
+        "answers": "answers",
+        "hidden_by_type": "hidden_by_type",
+    }
+    assert not {"hidden", "hidden_by_type"} & names.keys()
 
 
-async def test_only_the_folder_itself_is_read(server: PipelinesServer) -> None:
-    """What lies deeper is no pipeline."""
-    deeper = server.folder / "deeper"
-    deeper.mkdir()
-    (deeper / "hidden.py").write_text(PLAIN)
-
-    await server.call("POST", "/pipelines/reload")
-
-    assert "hidden" not in {model["id"] for model in await server.models()}
-
-
-async def test_a_type_called_pipe_hides_a_pipeline(server: PipelinesServer) -> None:
-    """It is loaded, and offered nowhere."""
-    source = PLAIN.replace("    def pipe", '    type = "pipe"\n\n    def pipe')
-
-    await server.upload("hidden_by_type", source)
-    offered = {model["id"] for model in await server.models()}
-    loaded = {file["id"] for file in (await server.call("GET", "/pipelines"))["data"]}
-    await server.call("DELETE", "/pipelines/delete", {"id": "hidden_by_type"})
-
-    assert "hidden_by_type" in loaded - offered
-
-
-@pytest.mark.parametrize("name", UNLOADABLE)
-async def test_a_failed_load_is_called_a_success(
-    server: PipelinesServer, name: str
-) -> None:
+async def test_a_failed_load_is_called_a_success(server: PipelinesServer) -> None:
     """The upload answers true, the file is moved away, the log alone says why."""
-    source, words = UNLOADABLE[name]
-    before = len(server.log())
+    for name, (source, words) in UNLOADABLE.items():
+        before = len(server.log())
+        answer = await server.upload(name, source)
 
-    answer = await server.upload(name, source)
-
-    assert answer["status"] is True
-    assert not (server.folder / f"{name}.py").exists()
-    assert (server.folder / "failed" / f"{name}.py").exists()
-    assert name not in {model["id"] for model in await server.models()}
-    assert words in server.log()[before:]
+        assert answer["status"] is True, name
+        assert not (server.folder / f"{name}.py").exists(), name
+        assert (server.folder / "failed" / f"{name}.py").exists(), name
+        assert name not in {model["id"] for model in await server.models()}
+        assert words in server.log()[before:], name
 
 
 async def test_a_reload_stops_the_old_and_starts_the_new(
@@ -112,72 +109,53 @@ async def test_a_reload_stops_the_old_and_starts_the_new(
 ) -> None:
     """An upload of one file makes every pipeline anew."""
     await server.set_valves("agents", {"WORD": "two"})
-    text = (await server.complete(FIRST, "x"))["choices"][0]["message"]["content"]
+    text = await answer_of(server, FIRST, "x")
 
     await server.upload("plain", PLAIN)
 
-    again = (await server.complete(FIRST, "x"))["choices"][0]["message"]["content"]
     assert text == "first two 1 ['started', 'valves two 1']"
-    assert again == "first two 1 ['started']"
+    assert await answer_of(server, FIRST, "x") == "first two 1 ['started']"
 
 
-async def test_a_failing_startup_ends_the_server() -> None:
-    """Neither it nor unreadable valves are forgiven: nothing else is served either."""
+async def test_a_failing_startup_or_valve_ends_the_server() -> None:
+    """Nothing else is served either: a start that raises, a value that is refused."""
     async with PipelinesServer() as server:
-        await server.upload("plain", PLAIN)
+        await server.upload("sample", MANIFOLD)
         with pytest.raises(OpenWebUIError, match="no start today"):
             await server.upload("broken", STARTUP_FAILS)
         await server.stop()
-
         server.launch()
         with pytest.raises(BootError, match="no start today"):
             await server.ready()
 
-
-async def test_unreadable_valves_end_the_server() -> None:
-    """A stored value that the model refuses keeps the whole server from booting."""
-    async with PipelinesServer() as server:
-        await server.upload("sample", MANIFOLD)
-        await server.stop()
-        for stored in ('{"NUMBER": "no number"}', "no json", "[1]"):
-            (server.folder / "sample/valves.json").write_text(stored)
-
-            server.launch()
-            with pytest.raises(BootError, match="startup failed"):
-                await server.ready()
+        (server.folder / "broken.py").unlink()
+        (server.folder / "sample/valves.json").write_text('{"NUMBER": "no number"}')
+        server.launch()
+        with pytest.raises(BootError, match="startup failed"):
+            await server.ready()
 
 
 # ----------------------------------------------------------------------- valves
 
 
-async def test_stored_valves_lie_over_the_defaults(server: PipelinesServer) -> None:
-    """The file has what was set; a reload puts it over the defaults."""
+async def test_an_update_replaces_all_valves(server: PipelinesServer) -> None:
+    """What an update leaves out goes back to its default, and is stored so.
+
+    A reload puts the file over the defaults. The error of a refused value quotes it.
+    """
     (server.folder / "sample/valves.json").write_text('{"NUMBER": 7, "OLD": 1}')
-
     await server.call("POST", "/pipelines/reload")
-
     assert await server.valves("agents") == {"WORD": "one", "NUMBER": 7, "KIND": "a"}
 
-
-async def test_an_update_replaces_all_valves(server: PipelinesServer) -> None:
-    """What an update leaves out goes back to its default, and is stored so."""
     await server.set_valves("agents", {"WORD": "two", "NUMBER": 2})
-
     await server.set_valves("agents", {"NUMBER": 3})
-
     wanted = {"WORD": "one", "NUMBER": 3, "KIND": "a"}
     assert await server.valves("agents") == wanted
     stored = (server.folder / "sample/valves.json").read_text()
     assert json.loads(stored) == wanted
 
-
-async def test_a_refused_valve_is_told_with_what_was_given(
-    server: PipelinesServer,
-) -> None:
-    """The error quotes the value: a model that raises shows what it was given."""
     with pytest.raises(OpenWebUIError, match="a canary") as refused:
         await server.set_valves("agents", {"NUMBER": "a canary"})
-
     assert refused.value.status == 500
 
 
@@ -205,9 +183,12 @@ async def test_the_valves_have_no_lock(server: PipelinesServer) -> None:
 
 
 async def test_keys_added_by_the_inlet_reach_the_pipe(server: PipelinesServer) -> None:
-    """The inlet sees metadata and user, without a key; its keys stay in the body."""
+    """The inlet sees metadata and user, without a key; its keys stay in the body.
+
+    The caller gets an exception's own text.
+    """
     body = {**completion_body(FIRST, "x"), "metadata": {"chat_id": "c"}}
-    form = {"body": body, "user": {"name": "Ann"}}
+    form: Json = {"body": body, "user": {"name": "Ann"}}
     async with Client(server.url) as stranger:
         seen = await stranger.call("POST", f"/{FIRST}/filter/inlet", form)
         out = await stranger.call("POST", f"/{FIRST}/filter/outlet", form)
@@ -218,12 +199,7 @@ async def test_keys_added_by_the_inlet_reach_the_pipe(server: PipelinesServer) -
     answer = await server.complete("plain", "x", **passed)
     content = answer["choices"][0]["message"]["content"]
     assert content == "plain: x, 1, ['Ann', 'c']"
-
-
-async def test_an_inlet_that_raises_is_an_error(server: PipelinesServer) -> None:
-    """The caller gets the exception's own text."""
-    form = {"body": completion_body(FIRST, "x"), "user": None}
-
+    form["user"] = None
     with pytest.raises(OpenWebUIError, match="NoneType") as refused:
         await server.call("POST", f"/{FIRST}/filter/inlet", form)
 
@@ -233,119 +209,80 @@ async def test_an_inlet_that_raises_is_an_error(server: PipelinesServer) -> None
 # --------------------------------------------------------------------- messages
 
 
-@pytest.mark.parametrize("stream", [True, False])
-async def test_a_message_without_content_is_refused(
-    server: PipelinesServer, stream: bool
-) -> None:
-    """A null, as other clients send with tool calls, never reaches the pipe."""
+async def test_what_never_reaches_the_pipe(server: PipelinesServer) -> None:
+    """A null, as other clients send with tool calls; a manifold's bare id."""
     messages: list[Json] = [{"role": "assistant", "content": None}]
-    body = {"model": "plain", "messages": messages, "stream": stream}
-
-    with pytest.raises(OpenWebUIError) as refused:
-        await server.call("POST", "/chat/completions", body)
-
-    assert refused.value.status == 422
-
-
-async def test_an_unknown_model_is_refused(server: PipelinesServer) -> None:
-    """A manifold's bare id is no model."""
+    statuses: list[int] = []
+    for stream in (True, False):
+        body = {"model": "plain", "messages": messages, "stream": stream}
+        with pytest.raises(OpenWebUIError) as refused:
+            await server.call("POST", "/chat/completions", body)
+        statuses.append(refused.value.status)
     for model in ("agents", "no such"):
         with pytest.raises(OpenWebUIError) as refused:
             await server.complete(model, "x")
-        assert refused.value.status == 404
+        statuses.append(refused.value.status)
+
+    assert statuses == [422, 422, 404, 404]
 
 
 # ---------------------------------------------------------------------- streams
 
 
-async def test_a_streamed_text_is_one_chunk_with_an_end(
-    server: PipelinesServer,
-) -> None:
-    """A string becomes content, then comes the finish."""
-    raw = await server.raw_stream("answers", "text")
+async def test_what_becomes_of_a_streamed_answer(server: PipelinesServer) -> None:
+    """Texts and bytes are content; a dict, a model or a line is sent as it is.
 
+    Only generators and strings are finished by the server. An exception breaks the
+    body: the status was sent long before.
+    """
+    raw = await server.raw_stream("answers", "text")
     chunks = await server.chunks("answers", "text")
     assert contents(chunks) == ["said", None]
     assert chunks[-1]["choices"][0]["finish_reason"] == "stop"
     assert raw.endswith(b"data: [DONE]")
+    by_default = await server.raw_stream("plain", "x")
+    assert by_default.startswith(b"data: ")
 
-
-async def test_streaming_is_the_default(server: PipelinesServer) -> None:
-    """A body that does not say gets a stream."""
-    assert (await server.raw_stream("plain", "x")).startswith(b"data: ")
-
-
-async def test_a_generator_yields_texts_dicts_or_lines(server: PipelinesServer) -> None:
-    """Texts and bytes are content; a dict, a model or a line is sent as it is."""
-    texts = await server.chunks("answers", "texts")
+    assert contents(await server.chunks("answers", "texts")) == ["one", "two", None]
     dicts = await server.raw_stream("answers", "dicts")
-    lines = await server.raw_stream("answers", "lines")
-
-    assert contents(texts) == ["one", "two", None]
     assert dicts.startswith(b'data: {"event": 1}\n\ndata: {"word":"w"}\n\n')
+    lines = await server.raw_stream("answers", "lines")
     assert lines.startswith(b"data: {}\n\ndata: 1\n\n")
 
+    own = await server.raw_stream("answers", "own")
+    assert b"one" in own
+    assert b"[DONE]" not in own
+    assert b'"stop"' not in own
 
-async def test_an_iterator_of_a_class_gets_no_end(server: PipelinesServer) -> None:
-    """Only generators and strings are finished by the server."""
-    raw = await server.raw_stream("answers", "own")
-
-    assert b"one" in raw
-    assert b"[DONE]" not in raw
-    assert b'"stop"' not in raw
-
-
-@pytest.mark.parametrize("name", ["coroutine", "async_generator"])
-async def test_an_async_pipe_is_silently_empty(
-    server: PipelinesServer, name: str
-) -> None:
-    """Neither is awaited: no bytes in a stream, no text in a whole answer."""
-    source = COROUTINES if name == "coroutine" else ASYNC_GENERATOR
-    await server.upload(name, source)
-
-    streamed = await server.raw_stream(name, "x")
-    whole = await server.complete(name, "x")
-
-    await server.call("DELETE", "/pipelines/delete", {"id": name})
-    assert streamed == b""
-    assert whole["choices"][0]["message"]["content"] == ""
-
-
-async def test_an_exception_breaks_the_stream(server: PipelinesServer) -> None:
-    """The status was sent long before; the body ends without its end."""
     with pytest.raises(aiohttp.ClientPayloadError):
         await server.raw_stream("answers", "breaks")
 
 
-async def test_a_whole_dict_is_returned_as_it_is(server: PipelinesServer) -> None:
-    """A dict or a model is the whole answer."""
+async def test_what_becomes_of_a_whole_answer(server: PipelinesServer) -> None:
+    """A dict or a model is the answer; all that a generator yields is joined as text.
+
+    The server writes what was said into its log. An error has a status, and no words.
+    """
     assert await server.complete("answers", "dict") == {"whole": True}
     assert await server.complete("answers", "model") == {"word": "w"}
-
-
-async def test_a_whole_answer_stands_in_the_log(server: PipelinesServer) -> None:
-    """The server writes what was said, at its usual level."""
+    assert (await answer_of(server, "answers", "dicts")).startswith("{'event': 1}")
     before = len(server.log())
-
     await server.complete("answers", "text")
-
     assert "stream:false:said" in server.log()[before:]
-
-
-async def test_a_whole_generator_becomes_garbage(server: PipelinesServer) -> None:
-    """Everything it yields is joined as text, dicts included."""
-    answer = await server.complete("answers", "dicts")
-
-    content = answer["choices"][0]["message"]["content"]
-    assert content.startswith("{'event': 1}")
-
-
-async def test_a_whole_exception_is_a_plain_500(server: PipelinesServer) -> None:
-    """Without a stream the error has a status, and no words."""
     with pytest.raises(OpenWebUIError) as refused:
         await server.complete("answers", "raises")
-
     assert (refused.value.status, refused.value.body) == (500, "Internal Server Error")
+
+
+async def test_an_async_pipe_is_silently_empty(server: PipelinesServer) -> None:
+    """Neither kind is awaited: no bytes in a stream, no text in a whole answer."""
+    samples = {"coroutine": COROUTINES, "async_generator": ASYNC_GENERATOR}
+    for name, source in samples.items():
+        await server.upload(name, source)
+        streamed = await server.raw_stream(name, "x")
+        whole = await answer_of(server, name, "x")
+        await server.call("DELETE", "/pipelines/delete", {"id": name})
+        assert (streamed, whole) == (b"", ""), name
 
 
 async def test_a_reader_who_leaves_is_not_noticed(server: PipelinesServer) -> None:

@@ -1,6 +1,5 @@
 """The agent's tools and its thoughts, as the real Open WebUI stores and shows them."""
 
-import asyncio
 import base64
 import json
 import re
@@ -21,7 +20,7 @@ from hosts.people.users import User, download, new_user
 from hosts.sent import assert_each_continues, chat_bodies
 from hosts.servers.open_webui import OpenWebUI
 from hosts.servers.pipelines_server import PipelinesServer
-from hosts.servers.tool_servers import PICTURE, ToolServers
+from hosts.servers.tool_servers import PICTURE
 from hosts.setup.agent import (
     FUNCTION_CALLING,
     PATIENCE,
@@ -32,15 +31,10 @@ from hosts.setup.agent import (
     pending,
 )
 from simulator import Simulator
-from strategies.parameters import RANGES
 
 pytestmark = [pytest.mark.host, pytest.mark.pipelines, pytest.mark.asyncio]
 
 PICTURES = Path(__file__).parents[2] / "artifacts"
-TASK_STEPS = [
-    *("gpt-6.2-sol Thought", "CALL python_execute", "ROUND 1"),
-    *("gpt-6.2-sol Thought", "ROUND 2"),
-]
 DRAWING = f"_ = open('dot.png', 'wb').write(bytes.fromhex('{PICTURE.hex()}'))"
 TELLING_TIME = "print('12:00 in Bern')"
 LONG_CODE = "\n".join(
@@ -52,13 +46,6 @@ LONG_CODE = "\n".join(
     ]
 )
 """Longer than a card; what matters is at the end."""
-
-
-@pytest_asyncio.fixture(scope="module")
-async def servers(admin: User) -> AsyncIterator[ToolServers]:
-    """The servers of tools, to which Open WebUI connects."""
-    async with ToolServers() as running, running.registered(admin):
-        yield running
 
 
 @pytest_asyncio.fixture(scope="module")
@@ -104,63 +91,7 @@ async def pictures(tab: Tab, turn: Turn) -> list[bytes]:
     return contents
 
 
-# ----------------------------------------------------------- tools that Open WebUI runs
-
-SERVER_TOOLS = {
-    "MCP": ("clocks_now", {"zone": "Bern"}, "server:mcp:clocks"),
-    "OpenAPI": ("forecast", {"city": "Bern"}, "server:weather"),
-}
-CALLED = {"MCP": "now Bern", "OpenAPI": "POST /forecast"}
-TOLD = {"MCP": "12:00 in Bern", "OpenAPI": "clear"}
-
-
-@pytest.mark.usefixtures("agents")
-@pytest.mark.parametrize("kind", SERVER_TOOLS)
-async def test_a_tool_of_a_server_that_open_webui_connects_to(
-    kind: str, tab: Tab, servers: ToolServers, simulator: Simulator
-) -> None:
-    """Called once, shown as the host's own card; the next turn sends it as it was."""
-    name, arguments, tool_id = SERVER_TOOLS[kind]
-    servers.called.clear()
-
-    question = f"sim:tool {json.dumps(arguments)}"
-    body = calling(name, tool_id)
-    turn = await tab.send(FUNCTION_CALLING, question, body=body)
-    later = await tab.send(
-        FUNCTION_CALLING,
-        "sim:short thanks",
-        chat_id=turn.chat_id,
-        body={"tool_ids": [tool_id]},
-    )
-
-    assert turn.error is later.error is None
-    assert servers.called == [CALLED[kind]]
-    output = await stored_output(tab, turn)
-    types = [item["type"] for item in output]
-    assert types == [
-        *("reasoning", "function_call", "function_call_output"),
-        *("reasoning", "message"),
-    ]
-    assert output[1]["name"] == name
-    first, second, third = chat_bodies(simulator)
-    assert TOLD[kind] in json.dumps(second["input"][-1]["output"])
-    assert second["input"][: len(first["input"])] == first["input"]
-    assert third["input"][: len(second["input"])] == second["input"]
-    assert name in {tool["name"] for tool in first["tools"]}
-
-
 # --------------------------------------------------------------------------- its own tools
-
-
-@pytest.mark.usefixtures("agents")
-async def test_a_picture_of_a_tool_is_kept(tab: Tab, simulator: Simulator) -> None:
-    """As a file of the host, which a reload shows again (R24)."""
-    turn = await used(tab, "python_execute", {"code": DRAWING})
-
-    assert turn.error is None
-    assert await pictures(tab, turn) == [PICTURE]
-    output = chat_bodies(simulator)[-1]["input"][-1]["output"]
-    assert "Tell user to review it now." in json.dumps(output)
 
 
 CSV = b"city,rain\nBern,3\n"
@@ -277,103 +208,6 @@ async def test_file_of_a_user_is_not_stored_in_an_administrators_account(
     assert "lake.html.gz" not in json.dumps(stored)
 
 
-async def test_stop_ends_the_rounds_of_own_tools(
-    tab: Tab, agents: PipelinesServer, simulator: Simulator
-) -> None:
-    """No host is between the rounds, yet at most one more request comes after it."""
-    code = json.dumps({"code": TELLING_TIME})
-    question = f"sim:tool-forever python_execute {code}"
-    async with agent_valves_changed(
-        agents, MAXIMUM_ITERATIONS=RANGES["maximum_iterations"][1]
-    ):
-        body = calling("python_execute")
-        turn = await tab.begin(FUNCTION_CALLING, question, body=body)
-        await simulator.requested(4, timeout=PATIENCE)
-
-        await tab.stop(turn)
-        seen = len(simulator.requests)
-        await until_cancelled(agents)
-        await tab.settle(turn)
-
-    assert len(simulator.requests) <= seen + 1
-    assert simulator.open_streams == 0
-    assert not (await tab.message(turn)).get("error")
-
-
-async def until_cancelled(server: PipelinesServer) -> None:
-    """Wait until the log says that an answer was cancelled, after seconds unread."""
-    async with asyncio.timeout(PATIENCE):
-        while '"ending": "cancelled"' not in server.log():  # noqa: ASYNC110
-            await asyncio.sleep(0.05)  # no event says so
-
-
-async def test_two_tasks_run_at_once_with_their_steps_and_one_sum(
-    tab: Tab, agents: PipelinesServer, simulator: Simulator
-) -> None:
-    """Each task waits for the other one's request; steps are below their round."""
-    code = json.dumps({"code": "print('example')"})
-    task = {"task": f"python_execute {code}"}
-    usual = simulator.default_scenario
-    simulator.default_scenario = "tool,together=2"
-    try:
-        async with agent_valves_changed(agents, DELEGATION=True):
-            turn = await used(tab, "delegate", task, "parallel delegate")
-    finally:
-        simulator.default_scenario = usual
-
-    assert turn.error is None
-    stored = await tab.message(turn)
-    outputs = [i for i in stored["output"] if i["type"] == "function_call_output"]
-    for word, item in zip(("example", "another"), outputs, strict=True):
-        assert word in item["output"][0]["text"].partition("It said:")[2]
-    steps = [s for s in stored["statusHistory"] if s["action"] == "agent_log"]
-    labels = [step["label"] for step in steps]
-    for number in (1, 2):
-        prefix = f"TASK {number} > "
-        own = [
-            label.removeprefix(prefix) for label in labels if label.startswith(prefix)
-        ]
-        assert own == TASK_STEPS
-    began = (event["data"] for event in turn.of_type("agent:log"))
-    parents = {step["label"]: step["parent"] for step in began}
-    assert parents["TASK 1 > ROUND 1"] == parents["TASK 2 > ROUND 1"] == "ROUND 1"
-    [summed] = [s for s in stored["statusHistory"] if "execution_metadata" in s]
-    metadata = summed["execution_metadata"]
-    usages = [(r.response or {})["usage"]["total_tokens"] for r in simulator.requests]
-    assert len(usages) == 6
-    assert metadata["total_tokens"] == sum(usages) == stored["usage"]["total_tokens"]
-    assert metadata["rounds"] == metadata["tool_calls"] == 2
-    # No price of OpenAI's is shown for another server; limits in money count it.
-    assert metadata["total_price"] == 0
-    assert stored["usage"]["cost"] > 0
-
-
-# -------------------------------------------------------------------------------- thoughts
-
-
-@pytest.mark.parametrize("emits", [True, False])
-async def test_thoughts_between_the_rounds_are_stored_or_not(
-    tab: Tab, agents: PipelinesServer, simulator: Simulator, emits: bool
-) -> None:
-    """What the model says before a call is a thought once, or nowhere (R6, R14)."""
-    async with agent_valves_changed(agents, EMIT_INTERMEDIATE_THOUGHTS=emits):
-        code = {"code": TELLING_TIME}
-        turn = await used(tab, "python_execute", code, "tool-after-text")
-
-    assert turn.error is None
-    output = await stored_output(tab, turn)
-    shown = [
-        json.dumps([item.get("summary"), item.get("content")])
-        for item in output
-        if item["type"] == "reasoning"
-    ]
-    assert sum("look it up" in text for text in shown) == int(emits)
-    messages = [item for item in output if item["type"] == "message"]
-    assert "look it up" not in json.dumps(messages)
-    assert "12:00 in Bern" in json.dumps(messages)
-    assert_each_continues(simulator)
-
-
 # ---------------------------------------------------------------------------- in the page
 
 
@@ -414,6 +248,7 @@ async def test_a_person_sees_thoughts_and_cards_and_allows_a_call(
     await page.screenshot(PICTURES / "agent-answer.png")
     assert "Choosing a tool" in await page.last_answer()
     assert page.errors == []
+    assert_each_continues(simulator)
 
 
 @pytest.mark.browser

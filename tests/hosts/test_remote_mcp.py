@@ -81,11 +81,17 @@ async def test_a_call_is_shown_stored_and_remembered(
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize("answer", [True, None])
-async def test_call_runs_only_after_consent(
+async def test_call_runs_only_after_consent(tab: Tab, simulator: Simulator) -> None:
+    """The host's card asks; only a clear yes lets the call be made."""
+    for answer in (True, None):
+        simulator.forget()
+        await assert_consent_decides(tab, simulator, answer)
+
+
+async def assert_consent_decides(
     tab: Tab, simulator: Simulator, answer: bool | None
 ) -> None:
-    """The host's card asks; only a clear yes lets the call be made."""
+    """What is asked, made, shown and sent again, after one answer of the person."""
     asked = tab.answer_questions(answer)
     first = await tab.send(MODEL, "sim:mcp-approval what time is it?")
     second = await tab.send(MODEL, "sim:mcp and now?", chat_id=first.chat_id)
@@ -109,22 +115,6 @@ async def test_call_runs_only_after_consent(
 
 
 @pytest.mark.asyncio
-async def test_consent_is_asked_beside_a_tool_of_the_host(
-    tab: Tab, simulator: Simulator
-) -> None:
-    """Both are answered before the model goes on."""
-    tab.answer_questions(True)
-    body = {"tool_ids": ["toolkit"], "tool_choice": "auto"}
-    turn = await tab.send(MODEL, "sim:mcp-approvals", body=body)
-
-    assert turn.error is None
-    kinds = [item["type"] for item in inputs(simulator)[1]]
-    assert kinds[-3:] == [*["mcp_approval_response"] * 2, "function_call_output"]
-    names = [c["name"] for c in cards(await tab.message(turn)) if "name" in c]
-    assert {"clocks_now", "clocks_zones"} < set(names)
-
-
-@pytest.mark.asyncio
 async def test_stop_leaves_no_open_call(tab: Tab, simulator: Simulator) -> None:
     """The host runs nothing of it, and the chat goes on."""
     turn = await tab.begin(MODEL, "sim:mcp,stall=23")
@@ -136,23 +126,6 @@ async def test_stop_leaves_no_open_call(tab: Tab, simulator: Simulator) -> None:
     assert after.error is None
     assert not [i for i in inputs(simulator)[-1] if "call_id" in i]
     assert {request.status for request in simulator.requests} == {200}
-
-
-@pytest.mark.asyncio
-async def test_a_broken_valve_is_told_to_administrators(
-    admin: User, tab: Tab, admins_tab: Tab, simulator: Simulator
-) -> None:
-    """In their chats; others notice nothing, and everybody gets an answer."""
-    async with valves_changed(admin, PIPE, REMOTE_MCP_SERVERS_JSON="[{"):
-        turn = await admins_tab.send(MODEL, "sim:short hello")
-        silent = await tab.send(MODEL, "sim:short hello")
-
-    assert turn.error is silent.error is None
-    [line] = lines(await admins_tab.message(turn))
-    assert "it is not JSON (line 1, column 3)" in line
-    assert lines(await tab.message(silent)) == []
-    offered = [tool for body in chat_bodies(simulator) for tool in body["tools"]]
-    assert "mcp" not in [tool["type"] for tool in offered]
 
 
 @pytest.mark.asyncio

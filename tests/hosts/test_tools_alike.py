@@ -166,28 +166,28 @@ async def test_both_runners_tell_the_model_what_a_tool_raised(
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize("kind", USES)
 async def test_both_runners_store_the_same(
-    tab: Tab, servers: ToolServers, file_id: str, kind: str
+    tab: Tab, servers: ToolServers, file_id: str
 ) -> None:
     """The items of the answer, its files, its embeds, its sources."""
-    given = USES[kind].arguments
-    arguments = {k: file_id if v == "FILE" else v for k, v in given.items()}
-    use = replace(USES[kind], arguments=arguments)
-    servers.called.clear()
-    ours = await used(tab, OURS, use)
-    called_by_us = list(servers.called)
-    theirs = await used(tab, THEIRS, use)
+    for kind, given in USES.items():
+        pairs = given.arguments.items()
+        arguments = {k: file_id if v == "FILE" else v for k, v in pairs}
+        use = replace(given, arguments=arguments)
+        servers.called.clear()
+        ours = await used(tab, OURS, use)
+        called_by_us = list(servers.called)
+        theirs = await used(tab, THEIRS, use)
 
-    assert ours.error is theirs.error is None
-    our_message, their_message = [await plain(tab, turn) for turn in (ours, theirs)]
-    assert our_message == their_message
-    assert bool(our_message["sources"]) is (kind == "builtin")
-    types = [item["type"] for item in our_message["output"]]
-    assert types == ["function_call", "function_call_output"]
-    assert our_message["output"][0]["arguments"] == use.arguments
-    assert servers.called == called_by_us * 2
-    assert [use.called] * (use.called is not None) == called_by_us
+        assert ours.error is theirs.error is None, kind
+        our_message, their_message = [await plain(tab, turn) for turn in (ours, theirs)]
+        assert our_message == their_message, kind
+        assert bool(our_message["sources"]) is (kind == "builtin")
+        types = [item["type"] for item in our_message["output"]]
+        assert types == ["function_call", "function_call_output"], kind
+        assert our_message["output"][0]["arguments"] == use.arguments
+        assert servers.called == called_by_us * 2, kind
+        assert [use.called] * (use.called is not None) == called_by_us, kind
 
 
 @pytest.mark.asyncio

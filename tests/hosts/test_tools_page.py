@@ -10,7 +10,7 @@ from playwright.async_api import Locator, expect
 from hosts.browser.chromium import Chromium
 from hosts.browser.page import ChatPage
 from hosts.people.users import User
-from hosts.setup.pipes import install_tools, valves_changed
+from hosts.setup.pipes import valves_changed
 
 pytestmark = [
     pytest.mark.host,
@@ -23,97 +23,63 @@ MODEL = f"{PIPE}.gpt-6.2-sol"
 TOOL = "blocking_weather"  # the first one that the toolkit offers
 ASK = "sim:tool How is the weather in Zürich?"
 CARD = ["INPUT", "city", "Zürich", "OUTPUT", "Heavy sun in Zürich."]
-ANSWERS = {"Deny": "did not approve", "Allow": "Heavy sun in Zürich."}
+ASKED = (
+    (ASK, "Deny", "did not approve", [TOOL, '"city": "Zürich"']),
+    (
+        "sim:parallel How is the weather?",
+        "Allow",
+        "Heavy sun in Zürich. |",
+        [f"1. {TOOL}", f"2. {TOOL}"],
+    ),
+    (
+        "sim:hidden-arguments",
+        "Deny",
+        "did not approve",
+        [r'"city": "Bern\\u202egpj.exe\\u200b\\udb40\\udc41"'],
+    ),
+)
+"""What is asked, the button, words of the answer, and what the dialog shows."""
 PICTURES = Path(__file__).parents[2] / "artifacts"
 
 
-@pytest_asyncio.fixture
-async def chat(page: ChatPage) -> AsyncIterator[ChatPage]:
-    """A new chat in which the toolkit is switched on."""
+@pytest.mark.asyncio
+async def test_calls_are_shown_and_asked_about(page: ChatPage, admin: User) -> None:
+    """A card opens to its arguments and its result, also after a reload.
+
+    Where a rule asks, tools and arguments can be read before anybody answers: of
+    several calls, and of one whose characters the page would turn around or not draw.
+    """
     PICTURES.mkdir(exist_ok=True)
     await page.open_model(MODEL, tools="toolkit")
-    yield page
+    async with valves_changed(admin, PIPE, TOOL_APPROVAL=f"{TOOL}=ask"):
+        for number, (text, button, words, shown) in enumerate(ASKED):
+            await page.ask(text, wait=False)
+            dialog = page.page.get_by_role("dialog")
+            question = dialog.filter(has_text="Tool Permissions")
+            answer = question.get_by_role("button", name=button)
+            await answer.wait_for()
+            await take_pictures(page, f"approval-{number}", answer)
+            asked = await question.inner_text()
+            await answer.click()
+            await page.answers.last.get_by_text(words).first.wait_for()
+            assert [part for part in shown if part not in asked] == [], text
+    await page.ask(ASK)
+    await assert_card_opens(page, "tool-card")
+    await page.reload()
+    await assert_card_opens(page, "tool-card-after-reload")
     assert page.errors == []
-
-
-@pytest.mark.asyncio
-async def test_a_card_opens_to_its_arguments_and_its_result(chat: ChatPage) -> None:
-    """And it is the same after a reload."""
-    await chat.ask(ASK)
-
-    await assert_card_opens(chat, "tool-card")
-    await chat.reload()
-    await assert_card_opens(chat, "tool-card-after-reload")
 
 
 async def assert_card_opens(chat: ChatPage, picture: str) -> None:
     """To what was asked and what came of it."""
-    await chat.page.get_by_text("Explored").click()
-    await chat.page.get_by_text(f"View Result from {TOOL}").click()
+    await chat.answers.last.get_by_text("Explored").click()
+    await chat.answers.last.get_by_text(f"View Result from {TOOL}").click()
     output = chat.answers.last.get_by_text("Output", exact=True)
     await (await output.element_handle()).wait_for_element_state("stable")
     await chat.screenshot(PICTURES / f"{picture}.png")
     words = [word for word in (await chat.last_answer()).split("\n") if word]
     begin = words.index("INPUT")
     assert words[begin : begin + len(CARD)] == CARD
-
-
-@pytest.mark.asyncio
-async def test_an_approval_is_asked_for_on_the_page(
-    chat: ChatPage, admin: User
-) -> None:
-    """Tool and arguments are there to be read before anybody answers."""
-    async with valves_changed(admin, PIPE, TOOL_APPROVAL=f"{TOOL}=ask"):
-        for answer, words in ANSWERS.items():
-            await chat.ask(ASK, wait=False)
-            question = chat.page.get_by_role("dialog").filter(
-                has_text="Tool Permissions"
-            )
-            button = question.get_by_role("button", name=answer)
-            await button.wait_for()
-            await chat.screenshot(PICTURES / f"approval-{answer.lower()}.png")
-            asked = await question.inner_text()
-            await button.click()
-            await chat.answers.last.get_by_text(words).first.wait_for()
-            await chat.screenshot(PICTURES / f"approval-{answer.lower()}-answered.png")
-
-            assert TOOL in asked
-            assert '"city": "Zürich"' in asked
-
-
-BOOKING = """
-class Tools:
-    def book(self, day: str) -> str:
-        \"\"\"
-        Book a table.
-        :param day: the day
-        \"\"\"
-        raise ValueError(f"day must look like 2026-12-31, not {day}")
-"""
-
-
-@pytest.mark.asyncio
-@pytest.mark.browser
-async def test_the_model_reads_what_a_tool_raised(page: ChatPage, admin: User) -> None:
-    """It can correct its call; the card shows it to the person, too."""
-    await install_tools(admin, "booking", BOOKING)
-    try:
-        await page.open_model(MODEL, tools="booking")
-        await page.ask("sim:tool A table for two?")
-        await page.page.get_by_text("Explored").click()
-        await page.page.get_by_text("View Result from book").click()
-        output = page.answers.last.get_by_text("Output", exact=True)
-        await (await output.element_handle()).wait_for_element_state("stable")
-        for size in ((1280, 900), (390, 844)):
-            await page.resize(*size)
-            await page.screenshot(PICTURES / f"tool-raised-{size[0]}.png")
-        shown = await page.last_answer()
-    finally:
-        await admin.call("DELETE", "/api/v1/tools/id/booking/delete")
-
-    raised = "book failed: ValueError: day must look like 2026-12-31, not example"
-    assert shown.count(raised) == 2  # the card, and what the model made of it
-    assert page.errors == []
 
 
 ALLOW = ".tool-call-allow-button"
@@ -129,20 +95,30 @@ async def take_pictures(chat: ChatPage, name: str, shown: Locator) -> None:
     await chat.resize(*SCREENS["wide"])
 
 
+@pytest_asyncio.fixture
+async def asking(member: User) -> AsyncIterator[None]:
+    """The person's chats ask before a tool runs; the host keeps that until it is null."""
+    path = "/api/v1/users/user/settings/update"
+    mode = {"tool_approval_mode": "ask"}
+    await member.call("POST", path, {"ui": {"params": mode}})
+    yield
+    await member.call("POST", path, {"ui": {"params": None}})
+
+
 @pytest.mark.asyncio
+@pytest.mark.usefixtures("asking")
 async def test_buttons_at_the_card_outlive_the_page(
-    chat: ChatPage, member: User, chromium: Chromium
+    page: ChatPage, member: User, chromium: Chromium
 ) -> None:
     """Whoever closes it decides later, in another page: first yes, then no."""
-    ui = {"params": {"tool_approval_mode": "ask"}}
-    await member.call("POST", "/api/v1/users/user/settings/update", {"ui": ui})
-    await chat.open_model(MODEL, tools="toolkit")
-    await chat.ask("sim:parallel How is the weather?", wait=False)
-    allow = chat.answers.last.locator(ALLOW).last
+    PICTURES.mkdir(exist_ok=True)
+    await page.open_model(MODEL, tools="toolkit")
+    await page.ask("sim:parallel How is the weather?", wait=False)
+    allow = page.answers.last.locator(ALLOW).last
     await allow.wait_for()
-    await take_pictures(chat, "approval-at-card", allow)
-    address = chat.page.url
-    await chat.page.goto(f"{member.url}/api/version")  # no chat is open
+    await take_pictures(page, "approval-at-card", allow)
+    address = page.page.url
+    await page.page.goto(f"{member.url}/api/version")  # no chat is open
 
     async with ChatPage(member, chromium) as other:
         await other.page.goto(address)
@@ -158,38 +134,3 @@ async def test_buttons_at_the_card_outlive_the_page(
         await answer.wait_for()
         await take_pictures(other, "approval-at-card-answered", answer)
         assert other.errors == []
-
-
-@pytest.mark.asyncio
-async def test_one_dialog_asks_about_several_calls(chat: ChatPage, admin: User) -> None:
-    """A rule of the administrator wants it; all of them can be read."""
-    async with valves_changed(admin, PIPE, TOOL_APPROVAL=f"{TOOL}=ask"):
-        await chat.ask("sim:parallel How is the weather?", wait=False)
-        question = chat.page.get_by_role("dialog").filter(has_text="Tool Permissions")
-        allow = question.get_by_role("button", name="Allow")
-        await allow.wait_for()
-        await take_pictures(chat, "approval-of-two", allow)
-        asked = await question.inner_text()
-        await allow.click()
-        await chat.answers.last.get_by_text("Heavy sun in Zürich. |").first.wait_for()
-
-    assert f"1. {TOOL}" in asked
-    assert f"2. {TOOL}" in asked
-
-
-@pytest.mark.asyncio
-async def test_hidden_characters_are_seen_before_a_call_is_approved(
-    chat: ChatPage, admin: User
-) -> None:
-    """The page would turn the line around, and draw nothing for the others."""
-    async with valves_changed(admin, PIPE, TOOL_APPROVAL=f"{TOOL}=ask"):
-        await chat.ask("sim:hidden-arguments", wait=False)
-        question = chat.page.get_by_role("dialog").filter(has_text="Tool Permissions")
-        deny = question.get_by_role("button", name="Deny")
-        await deny.wait_for()
-        await take_pictures(chat, "approval-hidden", deny)
-        asked = await question.inner_text()
-        await deny.click()
-        await chat.answers.last.get_by_text("did not approve").first.wait_for()
-
-    assert r'"city": "Bern\\u202egpj.exe\\u200b\\udb40\\udc41"' in asked

@@ -1,17 +1,20 @@
 """From the files of the last release to the next pipe, by the act that install.md names.
 
 Only the pipe is replaced. The switches and the filter for administrators stay those of
-the release, and work.
+the release, and work. The words of the demo are tried on the files of the next release.
 """
 
 import json
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 from hashlib import sha256
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
 
+import demo
+import tour
 from hosts.people.client import Json
 from hosts.people.tabs import Tab
 from hosts.people.users import User
@@ -84,3 +87,28 @@ async def test_the_pipe_alone_is_updated(
     [body] = chat_bodies(simulator)
     assert body["reasoning"]["effort"] == "high"
     assert counted_requests(server, admin) == 1
+
+
+async def test_words_for_the_agent_work(admin: User) -> None:
+    """On the agent that people find first, in Open WebUI's own list of models."""
+    async with AsyncExitStack() as running:
+        upstream = await demo.choose_upstream(running)
+        models = await demo.install_release(admin, upstream.valves)
+        names = {model["id"]: model["name"] for model in await admin.models()}
+        agent = next(model for model in models if names[model] == demo.AGENT_NAME)
+        tab = await running.enter_async_context(Tab(admin))
+        turns = {
+            word.word: await tab.send(
+                agent, f"{word.question} {word.typed}", body={"tool_ids": [tour.LAKE]}
+            )
+            for word in tour.AGENT_WORDS
+        }
+        chat = await admin.chat(turns["agent-crew"].chat_id)
+
+    output = chat["history"]["messages"][turns["agent-crew"].message_id]["output"]
+    called = {item.get("name") for item in output}
+    assert {"create_tasks", "delegate_task", "update_task"} <= called
+    assert "August" in turns["agent-crew"].text
+    for word, turn in turns.items():
+        assert bool(turn.error) is (word == "failed")
+        assert turn.statuses

@@ -16,12 +16,15 @@ from hosts.people.users import User
 from hosts.sent import answered, assert_each_continues, chat_bodies
 from hosts.servers.open_webui import OpenWebUI
 from hosts.setup.administration import administration, usage_rows
-from hosts.setup.own_server import PIPE, admin, member, pipe
-from hosts.setup.usage import MODELS, add_made_up_use, made_up_people
+from hosts.setup.own_server import PIPE
+from hosts.setup.usage import (
+    MODELS,
+    add_made_up_use,
+    forget_use,
+    made_up_people,
+)
 from openai_responses.clock import utc_today
 from simulator import Simulator
-
-__all__ = ["admin", "member", "pipe"]
 
 pytestmark = [
     pytest.mark.host,
@@ -45,31 +48,68 @@ PLACES = """() => [...document.querySelectorAll('.chat-assistant svg.marks')].ma
 
 
 @pytest_asyncio.fixture(scope="module")
-async def server() -> AsyncIterator[OpenWebUI]:
-    """A server on which nothing was counted before."""
-    async with OpenWebUI() as running:
-        yield running
-
-
-@pytest_asyncio.fixture(scope="module")
-async def counting(admin: User, pipe: list[str]) -> AsyncIterator[None]:
-    """The filter, which counts."""
+async def counting(
+    admin: User, server: OpenWebUI, pipe: list[str]
+) -> AsyncIterator[None]:
+    """The filter, which counts, on a server that has counted nothing."""
     assert pipe
+    forget_use(server)
     async with administration(admin, USER_LIMITS_JSON="[]"):
         yield
+    forget_use(server)
 
 
-async def test_nothing_is_drawn_on_an_empty_server(
-    admin: User, chromium: Chromium
+async def test_use_is_drawn_and_is_a_file(
+    admin: User, server: OpenWebUI, chromium: Chromium, tmp_path: Path
 ) -> None:
-    """The text says that nothing was counted; an empty picture would say less."""
-    async with ChatPage(admin, chromium) as page:
+    """Nothing of nothing; of a month of forty users two pictures, on a phone as well.
+
+    Their names can be read, and there is no block of JSON. The file is a link in the
+    chat, which a click downloads.
+    """
+    async with ChatPage(admin, chromium, signed_in=False) as page:
+        await page.log_in()
         await page.open_model(MODEL)
         await page.ask("/usage")
-        text = await page.last_answer()
-
-        assert "Nothing was counted in these days." in text
+        assert "Nothing was counted in these days." in await page.last_answer()
         assert await page.page.locator(PICTURES).count() == 0
+
+        people = made_up_people(server, 40)
+        month = add_made_up_use(server, people, MODELS, utc_today()) / 1e6
+        await page.ask("/usage")
+        await page.page.wait_for_function(HAS_PICTURES, arg=2)
+        text = await page.last_answer()
+        drawn = await page.page.locator(PICTURES).all_text_contents()
+        for width in (1280, 390):
+            await page.resize(width, 900)
+            for left, right, height in await page.page.evaluate(PLACES):
+                assert min(left, right) >= 0, width
+                assert height > 200, width
+        await page.resize(1280, 900)
+
+        await page.ask("/usage csv")
+        link = page.answers.last.get_by_role("link", name=".csv")
+        address = await link.get_attribute("href")
+        async with page.page.expect_download() as download:
+            await link.click()
+        await (await download.value).save_as(tmp_path / "usage.csv")
+        assert (page.errors, page.blocked) == ([], [])
+
+    assert '"data"' not in text
+    assert "In the week from" in text
+    assert "The line: without the prompt cache" in drawn[0]
+    for name in (*MODELS[:4], "other models"):
+        assert name in drawn[0]
+    assert "All others: $" in drawn[1]
+    shown = re.search(r"\$([\d,.]+) for [\d,]+ requests", text)
+    assert shown
+    assert float(shown[1].replace(",", "")) == pytest.approx(month, abs=0.5)
+    head, *lines = (tmp_path / "usage.csv").read_text().splitlines()
+    assert head.startswith('"user","model","US dollars","requests"')
+    money = sum(float(line.split('","')[2]) for line in lines)
+    assert money == pytest.approx(month, abs=0.5)
+    assert "/api/v1/files/" in str(address)
+    forget_use(server)
 
 
 async def test_money_is_that_of_the_price_list(
@@ -137,89 +177,3 @@ async def test_commands_are_told_to_no_model(admin: User, simulator: Simulator) 
         if request.body in (bodies[0], bodies[-1])
     ]
     assert_each_continues(simulator)
-
-
-@pytest.mark.parametrize("width", [1280, 390])
-async def test_one_model(member: User, chromium: Chromium, width: int) -> None:
-    """A user's own picture, on a screen and on a phone."""
-    async with ChatPage(member, chromium) as page:
-        await page.open_model(MODEL)
-        await page.resize(width, 900)
-        await page.ask("/usage")
-        await page.page.wait_for_function(HAS_PICTURES, arg=1)
-        [drawn] = await page.page.locator(PICTURES).all_text_contents()
-        [(left, right, height)] = await page.page.evaluate(PLACES)
-
-        assert "gpt-5.2" in drawn
-        assert "US dollars a day" in drawn
-        assert min(left, right) >= 0
-        assert height > 200
-        assert page.errors == []
-        assert page.blocked == []
-
-
-@pytest_asyncio.fixture(scope="module")
-async def month(admin: User, server: OpenWebUI, counting: None) -> int:
-    """Made-up use of 30 days: the millionths of a dollar."""
-    people = await made_up_people(admin, 40)
-    return add_made_up_use(server, people, MODELS, utc_today())
-
-
-@pytest.mark.parametrize("width", [1280, 390])
-async def test_a_month_of_forty_users(
-    admin: User, chromium: Chromium, month: int, width: int
-) -> None:
-    """Two pictures, whose names can be read, and no block of JSON."""
-    async with ChatPage(admin, chromium) as page:
-        await page.open_model(MODEL)
-        await page.resize(width, 900)
-        await page.ask("/usage")
-        await page.page.wait_for_function(HAS_PICTURES, arg=2)
-        places = await page.page.evaluate(PLACES)
-        drawn = await page.page.locator(PICTURES).all_text_contents()
-        text = await page.last_answer()
-
-        assert '"data"' not in text
-        assert "The line: without the prompt cache" in drawn[0]
-        for name in (*MODELS[:4], "other models"):
-            assert name in drawn[0]
-        assert "All others: $" in drawn[1]
-        for left, right, _ in places:
-            assert min(left, right) >= 0
-        shown = re.search(r"\$([\d,.]+) for [\d,]+ requests", text)
-        assert shown
-        total = float(shown[1].replace(",", ""))
-        assert total == pytest.approx(month / 1e6, abs=0.5)  # with the other tests'
-        assert "In the week from" in text
-        assert page.errors == []
-        assert page.blocked == []
-
-
-async def test_csv_is_a_file(
-    admin: User, chromium: Chromium, month: int, tmp_path: Path
-) -> None:
-    """A link in the chat, which a click downloads; no one else may."""
-    assert month
-    async with ChatPage(admin, chromium, signed_in=False) as page:
-        await page.log_in()
-        await page.open_model(MODEL)
-        await page.ask("/usage csv")
-        link = page.answers.last.get_by_role("link", name=".csv")
-        address = await link.get_attribute("href")
-        async with page.page.expect_download() as download:
-            await link.click()
-        await (await download.value).save_as(tmp_path / "usage.csv")
-
-    head, *lines = (tmp_path / "usage.csv").read_text().splitlines()
-    assert head.startswith('"user","model","US dollars","requests"')
-    money = sum(float(line.split('","')[2]) for line in lines)
-    assert money == pytest.approx(month / 1e6, abs=0.5)
-    assert "/api/v1/files/" in str(address)
-
-
-async def test_csv_for_programs_is_a_text(admin: User, month: int) -> None:
-    """A client over HTTP gets the rows as text, without a picture."""
-    assert month
-    text = await admin.complete(MODEL, "/usage 30d csv")
-    assert "vega" not in text
-    assert '```csv\n"All users since' in text

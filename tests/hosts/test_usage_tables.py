@@ -1,22 +1,20 @@
 """The filter's tables, with the real Open WebUI's database layer.
 
-Two servers count at once: one with this version of the filter, one with the statements
-of version 1.0.0, which reads and writes all columns without naming them.
+Two processes count at once in one SQLite: one with this version of the filter, one with
+the statements of version 1.0.0, which reads and writes all columns without naming them.
+Two servers on one PostgreSQL count in test_two_servers.py.
 """
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-import pytest_asyncio
 
-from hosts.servers.databases import lent_postgres
 from hosts.servers.offline import NEWEST, host_environment, host_python
 
-pytestmark = [pytest.mark.host, pytest.mark.databases, pytest.mark.asyncio]
+pytestmark = [pytest.mark.host, pytest.mark.asyncio]
 
 PIPES = Path(__file__).parents[2] / "pipes"
 LATER = """
@@ -89,26 +87,14 @@ asyncio.run(main())
 """
 
 
-@pytest_asyncio.fixture(params=["sqlite", "postgresql"])
-async def variables(request: pytest.FixtureRequest) -> AsyncIterator[dict[str, str]]:
-    """What tells the host its database."""
-    if request.param == "sqlite":
-        yield {}
-        return
-    async with lent_postgres() as address:
-        yield {"DATABASE_URL": address}
-
-
-async def test_both_versions_count_at_once(
-    variables: dict[str, str], tmp_path: Path
-) -> None:
+async def test_both_versions_count_at_once(tmp_path: Path) -> None:
     """Nothing is lost in the table of both; the later one itemizes its own half."""
     python = host_python(NEWEST)
     (tmp_path / "data").mkdir()
     processes = [
         await asyncio.create_subprocess_exec(
             *(str(python), "-P", "-c", code, str(PIPES)),
-            env=host_environment(python, tmp_path) | variables,
+            env=host_environment(python, tmp_path),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,

@@ -5,12 +5,7 @@ import time
 import pytest
 
 from openai_responses.items import text_message
-from owui_chat.commands import (
-    CHECK_HEADING,
-    USAGE_HEADING,
-    without_commands,
-    without_quoted_commands,
-)
+from owui_chat.commands import without_commands, without_quoted_commands
 from owui_chat.messages import (
     AssistantText,
     ChatPart,
@@ -18,6 +13,7 @@ from owui_chat.messages import (
     UserMessage,
     parse_messages,
 )
+from owui_chat.wording import CHECK_HEADING, USAGE_HEADING
 
 CHECKED = f"{CHECK_HEADING} gpt-5.2 at api.openai.com:\n\n- fine"
 USED = f"{USAGE_HEADING}\n\n| ann@school.example | 5 |"

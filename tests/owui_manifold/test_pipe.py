@@ -888,6 +888,17 @@ async def test_end_waits_for_a_database_that_is_away(
     assert loop.time() - began == pytest.approx(0.25 + 0.5 + 1.0, abs=0.5)
 
 
+async def test_end_of_a_stream_asks_the_database_once(
+    pipe: Pipe, sim: Simulator, host: StandInHost
+) -> None:
+    """Before the last line; Open WebUI stores the answer in the same moment."""
+    vars(sys.modules["open_webui.env"])["DATABASE_URL"] = "postgresql://db/webui"
+
+    await chunks_of(pipe, chat("sim:chat hello"), **NATIVE)
+
+    assert host.chats.asked == 1
+
+
 async def test_end_waits_half_a_minute_at_most(
     pipe: Pipe, sim: Simulator, host: StandInHost
 ) -> None:

@@ -93,7 +93,7 @@ async def test_a_thought_is_shown_as_one(
 ) -> None:
     """As any other server's: the text is the answer alone."""
     behind(pipe, profile, HISTORY_CARRIER=carrier)
-    chunks = await chunks_of(pipe, chat("sim:chat,delay=5"), **given)
+    chunks = await chunks_of(pipe, chat("sim:chat,delay=1"), **given)
 
     assert errors(chunks) == []
     thought, answer = shown_items(chunks)
@@ -118,7 +118,7 @@ async def test_a_tool_round_and_the_next_turn_send_no_tags(
     What was sent stays at its place, and a call keeps its bytes.
     """
     behind(pipe, profile, HISTORY_CARRIER=carrier)
-    first = await chunks_of(pipe, asked("sim:tool,delay=2 weather?"), **with_tool())
+    first = await chunks_of(pipe, asked("sim:tool,delay=1 weather?"), **with_tool())
     assert kinds(shown_items(first)) == [
         *["reasoning", "function_call", "function_call_output"],
         *["reasoning", "message"],
@@ -128,7 +128,7 @@ async def test_a_tool_round_and_the_next_turn_send_no_tags(
     assert thought["content"][0]["text"] == shown_items(first)[0][1]
     assert "think>" not in json.dumps(second.body)
 
-    body = chat("sim:tool,delay=2 weather?", stored(first), "sim:chat", tools=[TOOL])
+    body = chat("sim:tool,delay=1 weather?", stored(first), "sim:chat", tools=[TOOL])
     await chunks_of(pipe, body, **with_tool(message_id="m-2"))
 
     assert "think>" not in json.dumps(sim.requests[-1].body)
@@ -139,7 +139,7 @@ async def test_a_tool_round_and_the_next_turn_send_no_tags(
 async def test_a_client_gets_the_thought_as_reasoning(pipe: Pipe, profile: str) -> None:
     """A stream cannot take back the words before a closing tag that comes alone."""
     behind(pipe, profile)
-    chunks = await chunks_of(pipe, chat("sim:chat,delay=5"), **PLAIN)
+    chunks = await chunks_of(pipe, chat("sim:chat,delay=1"), **PLAIN)
 
     assert "think>" not in json.dumps(chunks)
     deltas = [chunk["choices"][0]["delta"] for chunk in chunks if chunk["choices"]]
@@ -217,7 +217,7 @@ async def test_an_agent_shows_thoughts_or_hides_them(
     parameters = json.dumps({"emit_intermediate_thoughts": shows})
     behind(pipe, profile, AGENT_JSON=parameters, HISTORY_CARRIER=carrier)
     chunks = await chunks_of(
-        pipe, asked("sim:tool,delay=2 weather?", model=AGENT), **with_tool()
+        pipe, asked("sim:tool,delay=1 weather?", model=AGENT), **with_tool()
     )
 
     assert errors(chunks) == []
@@ -237,7 +237,7 @@ async def test_an_agent_shows_thoughts_or_hides_them(
         ["function_call"] if carrier == "output" else []
     )
 
-    body = chat("sim:tool,delay=2 weather?", stored(chunks), "sim:chat", model=AGENT)
+    body = chat("sim:tool,delay=1 weather?", stored(chunks), "sim:chat", model=AGENT)
     last = await chunks_of(pipe, body, **with_tool(message_id="m-2"))
 
     assert errors(last) == []

@@ -9,7 +9,7 @@ from gpt5_agent.shell.valves import Valves as AgentValves
 from owui_manifold.call.valves import UserValves, Valves
 from settings.shared_valves import SHARED, SharedValves
 from settings.table import (
-    BoundedValves,
+    StoredValves,
     page_order,
     page_schema,
     page_texts,
@@ -18,7 +18,7 @@ from settings.table import (
 )
 
 
-class Shared(BoundedValves):
+class Shared(StoredValves):
     """What two doors have."""
 
     KEY: str = valve("", "The key.", pipelines="A sealed key.", example="env:KEY")

@@ -5,9 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from openai_responses.endings import COMPLETED
 from openai_responses.errors import InvalidRequest
+from openai_responses.loop.events import RunDone, Trace
 from shells.answer_log import AnswerLog, LogLevel
-from shells.failures import report_exception, server_message
+from shells.failures import report_exception, report_run, server_message
 from shells.shell import PIPE_SHELL, PIPELINE_SHELL, Shell
 
 
@@ -131,3 +133,17 @@ def test_words_of_a_server_are_one_line_that_people_can_read(
 ) -> None:
     """A line ends with a space: it is not shown as two letters. Secrets are gone."""
     assert server_message(Lines(), text) == shown
+
+
+@pytest.mark.parametrize(
+    ("reason", "level"), [("turn_boundary", "DEBUG"), ("cannot_decrypt", "WARNING")]
+)
+def test_reasoning_that_the_api_left_out_is_counted(reason: str, level: str) -> None:
+    """That of past turns it only drops, as documented."""
+    log = Lines()
+    ended = RunDone(COMPLETED, trace=Trace(removed={reason: 2}))
+
+    assert report_run(log, ended, PIPELINE_SHELL, is_admin=False) == ended
+
+    line = f"the API left out earlier reasoning of the input: 2 {reason}"
+    assert (level, line) in log.written

@@ -49,7 +49,6 @@ from openai_responses.loop.run import (
 )
 from openai_responses.loop.spending import Spending
 from openai_responses.loop.tools import ToolResult, tool_error
-from openai_responses.models.resolve import resolve_model
 from openai_responses.models.usage import (
     Cost,
     Usage,
@@ -109,10 +108,9 @@ class _Agent:
     def take_notes(self) -> list[str]:
         """Return what people should know of this answer."""
         request = self._request
-        notes = [notice for notice in request.notices if request.is_new(notice)]
-        if self._prepared.note:
-            notes.append(self._prepared.note)
-        return notes
+        notices = request.notices.items()
+        new = [text for name, text in notices if request.is_new(name)]
+        return [*self._prepared.notes, *new]
 
     def build_run_end(self) -> RunDone:
         """Return how the run ended, with all its output, and what this call cost.
@@ -122,9 +120,9 @@ class _Agent:
         spending = self._spending
         cost = None
         if spending.own_usages:
-            model = resolve_model(self._request.parameters.model)
+            facts = self._request.model.facts
             # Also where another server has other prices: limits in money count it.
-            cost = cost_of_run(spending.own_usages, model.facts, (), utc_today())
+            cost = cost_of_run(spending.own_usages, facts, (), utc_today())
         earlier = self._prepared.request.input[-1:]
         return RunDone(
             ending=explain_ending(self._run_end, earlier),
@@ -346,6 +344,7 @@ async def run_agent(
         text = read_answer_text(agent.answer) if agent else ""
         notes = agent.take_notes() if agent else []
         metadata = _build_metadata(request, spending, kind)
+        ended = ended._replace(metadata=metadata.wire())
         for event in _final_events(ended, text, metadata, notes):
             yield event
     finally:
@@ -416,8 +415,7 @@ def _build_metadata(
     request: AgentRequest, spending: Spending, ending: str
 ) -> RunMetadata:
     """Return what an answer took."""
-    model = resolve_model(request.parameters.model)
-    facts = model.facts._replace(context_window=request.limits.context_window)
+    model = request.model
     cost = _shown_cost(request, spending.usages)
     return RunMetadata(
         strategy=request.strategy,
@@ -428,13 +426,13 @@ def _build_metadata(
         latency=spending.seconds,
         cost=cost,
         usage=spending.total_usage,
-        window_share=window_share(spending.last_usage, facts),
+        window_share=window_share(spending.last_usage, model.facts),
     )
 
 
 def _shown_cost(request: AgentRequest, usages: Sequence[Usage]) -> Cost | None:
     """Return what responses cost, as their server says, or by OpenAI's own prices."""
-    facts = resolve_model(request.parameters.model).facts
+    facts = request.model.facts
     if not request.endpoint.serves_openai:
         facts = facts._replace(prices=None)
     return cost_of_run(usages, facts, (), utc_today())

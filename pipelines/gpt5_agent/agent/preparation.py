@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from core.history import fit_history
 from core.learning import is_built_of
 from gpt5_agent.agent.earlier_rounds import (
     EarlierRounds,
@@ -13,10 +14,9 @@ from gpt5_agent.request import AgentRequest
 from gpt5_agent.tools.confirmations import drop_question_calls
 from gpt5_agent.tools.execution import OwnTools, describe_tool
 from openai_responses.errors import InvalidRequest
-from openai_responses.items import Item, is_call_output
+from openai_responses.items import Item
 from openai_responses.json_input import as_list, as_mapping
-from openai_responses.loop.tools import cap_output
-from openai_responses.models.resolve import ResolvedModel, resolve_model
+from openai_responses.models.resolve import ResolvedModel
 from openai_responses.repairs.memory import RepairScope
 from openai_responses.requests.build import ResponsesRequest, build_request
 from openai_responses.requests.replay import Origin, origin_at, replay_output
@@ -27,6 +27,7 @@ from openai_responses.requests.tools import (
     responses_tools,
 )
 from owui_chat.commands import without_commands
+from owui_chat.input.attachments import resolve_images
 from owui_chat.input.history import build_input
 from owui_chat.messages import DETAILS_FIELD, cut_notice, parse_messages
 from owui_chat.storage.details_carrier import read_details, restore_from_details
@@ -60,7 +61,8 @@ class PreparedRun(NamedTuple):
     earlier_rounds: EarlierRounds
     style: ChosenStyle
     sources: Sequence[ContextSource]
-    note: str
+    notes: Sequence[str]
+    """What the person who asked should know of how the chat was read."""
     permissions: frozenset[str]
 
     def with_own_name(self, call: Item) -> Item:
@@ -78,7 +80,12 @@ class _ChatHistory(NamedTuple):
 
 def prepare_run(request: AgentRequest) -> PreparedRun:
     """Return what the agent begins with; raises InvalidRequest."""
-    model = _resolve_calling_model(request.parameters.model)
+    model = request.model
+    if not model.facts.functions:
+        raise InvalidRequest(
+            f"The model {model.id} cannot call functions, and an agent needs them. An "
+            "administrator has to choose another one in MODEL, for example gpt-5.2."
+        )
     if not all(isinstance(message, Mapping) for message in request.messages):
         raise InvalidRequest("A message of this chat is not an object with a role.")
     parameters = request.parameters
@@ -89,18 +96,10 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
     messages = _replace_query(memory.messages, request.query)
     origin = origin_at(model.family, request.endpoint)
     history = _build_history(messages, origin, earlier, request.sign)
-    # Outputs of tools that the host ran come as messages; those of ours were cut before.
-    characters = request.own_tools.limits.characters
-    items = [
-        (
-            {**item, "output": cap_output(item["output"], characters)}
-            if is_call_output(item)
-            else item
-        )
-        for item in history.items
-    ]
+    items = history.items
     if request.pictures:
         items = request.pictures.restore(request.chat, items)
+    items = fit_history(items, request.own_tools.limits.characters)
     sources = read_context(parameters.context)
     tools, names = _offer_functions(request)
     first_request = build_request(
@@ -128,7 +127,7 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
         earlier_rounds=earlier,
         style=style,
         sources=() if earlier.is_continuation else sources,
-        note=history.notice or memory.note,
+        notes=[note for note in (memory.note, history.notice) if note],
         permissions=permissions,
     )
 
@@ -151,17 +150,6 @@ def repair_scope(request: AgentRequest, model: str) -> RepairScope:
     return RepairScope(request.endpoint.account(), model, request.user_id)
 
 
-def _resolve_calling_model(name: str) -> ResolvedModel:
-    """Return a model that can call functions; raises InvalidRequest."""
-    model = resolve_model(name)
-    if not model.facts.functions:
-        raise InvalidRequest(
-            f"The model {model.id} cannot call functions, and an agent needs them. An "
-            "administrator has to choose another one in MODEL, for example gpt-5.2."
-        )
-    return model
-
-
 def _build_history(
     messages: Sequence[Message], reader: Origin, earlier: EarlierRounds, sign: Sign
 ) -> _ChatHistory:
@@ -173,11 +161,17 @@ def _build_history(
         messages = _drop_last_turn_details(messages, sign)
     system_text, parts = parse_messages(drop_question_calls(messages))
     parts, records = restore_from_details(without_commands(parts), sign)
+    parts = resolve_images(parts, _leave_large_image)
     items = build_input(parts, records, reader)
     maker = earlier.open_origin
     is_readable = maker is not None and reader.can_decrypt(maker)
     open_items = replay_output(earlier.open_turn, with_reasoning=is_readable)
     return _ChatHistory(system_text, [*items, *open_items], cut_notice(parts))
+
+
+def _leave_large_image(_encoded: str) -> bytes:
+    """Return nothing: the Pipelines server has no library that makes images smaller."""
+    return b""
 
 
 def _drop_last_turn_details(messages: Sequence[Message], sign: Sign) -> list[Message]:

@@ -8,6 +8,7 @@ from contextlib import aclosing, asynccontextmanager
 from typing import Any, NamedTuple
 
 from core.learning import RepairLearning
+from core.views import client_view, failure_chunk, readable_chunk
 from gpt5_agent.agent.answer import run_agent
 from gpt5_agent.agent.preparation import repair_scope
 from gpt5_agent.events import AgentEvent
@@ -22,15 +23,12 @@ from gpt5_agent.shell.settings import (
     build_endpoint,
 )
 from gpt5_agent.shell.views import ClientRenderer, HostRenderer
-from openai_responses.clock import unix_seconds
 from openai_responses.loop.events import RunDone, RunEvents
 from openai_responses.loop.run import run
-from openai_responses.models.resolve import resolve_model
 from openai_responses.repairs.memory import RepairMemory
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.requests.replay import origin_at
 from openai_responses.transport.connections import Connections
-from openai_responses.ulid import new_ulid
 from owui_chat.input.tasks import (
     SMALL_TASKS,
     is_usable_text,
@@ -38,16 +36,10 @@ from owui_chat.input.tasks import (
     task_result,
     without_hosts_limit,
 )
-from owui_chat.render.chunks import (
-    Chunk,
-    error_as_text,
-    error_chunk,
-    whole_characters,
-)
-from owui_chat.render.client_errors import exception_error
-from owui_chat.render.completions import ChunkRenderer, completion_text
+from owui_chat.render.chunks import Chunk, whole_characters
+from owui_chat.render.completions import completion_text
 from shells.audit_log import AuditLog, open_audit_log
-from shells.failures import report_exception, report_failure, report_skipped
+from shells.failures import report_exception, report_run
 from shells.shell import PIPELINE_SHELL
 from toolbox.sandbox.workspaces import WorkspaceKey
 
@@ -84,7 +76,7 @@ async def stream_answer(call: PipelineCall) -> AsyncGenerator[AnswerPiece, None]
                     for chunk in renderer.show(event):
                         yield chunk
     except Exception as error:  # raised, it would take away what has been shown
-        yield _readable_chunk(_failure_chunk(call, error), call.caller)
+        yield readable_chunk(_failure_chunk(call, error), call.caller)
     yield DONE_LINE
 
 
@@ -100,9 +92,7 @@ async def answer_once(call: PipelineCall) -> Chunk:
 def _failure_chunk(call: PipelineCall, error: Exception) -> Chunk:
     """Log what stopped an answer; return it in the form of its reader."""
     message = report_exception(call.log, error, PIPELINE_SHELL)
-    if call.caller.host_reads:
-        return error_chunk(message)
-    return exception_error(message, error)
+    return failure_chunk(call.caller, message, error)
 
 
 async def _run_agent(call: PipelineCall) -> Chunk:
@@ -110,7 +100,7 @@ async def _run_agent(call: PipelineCall) -> Chunk:
         async for event in events:
             for _ in renderer.show(event):
                 pass
-    return renderer.result(_new_completion_id(), unix_seconds(), call.caller.host_model)
+    return renderer.result(call.caller.host_model)
 
 
 @asynccontextmanager
@@ -144,12 +134,12 @@ async def _open_run(
         renderer = _choose_renderer(request, caller)
         async with (
             aclosing(run_agent(request)) as events,
-            aclosing(_report_end(call, events, audit)) as reported_events,
+            aclosing(_report_run(call, events, audit)) as reported_events,
         ):
             yield reported_events, renderer
 
 
-async def _report_end(
+async def _report_run(
     call: PipelineCall, events: _Events, audit: AuditLog | None
 ) -> _Events:
     """Yield the events, the last one as it is reported."""
@@ -161,41 +151,25 @@ def _reported(call: PipelineCall, ended: RunDone, audit: AuditLog | None) -> Run
     """Log an end, and return it; a failure gets the error id of the log."""
     if audit:
         audit.note_end(ended)
-    report_skipped(call.log, ended.trace)
-    if not ended.ending.is_failure:
-        return ended
-    ending = report_failure(
-        call.log, ended, PIPELINE_SHELL, is_admin=call.caller.is_admin
-    )
-    return ended._replace(ending=ending)
+    return report_run(call.log, ended, PIPELINE_SHELL, is_admin=call.caller.is_admin)
 
 
 def _choose_renderer(request: AgentRequest, caller: PipelineCaller) -> _Renderer:
     """Return the renderer of the reader: Open WebUI or a plain client."""
     emits_thoughts = request.parameters.emit_intermediate_thoughts
     if not caller.host_reads:
-        return ClientRenderer(
-            emits_thoughts, _new_completion_id(), unix_seconds(), caller.host_model
-        )
-    family = resolve_model(request.parameters.model).family
-    origin = origin_at(family, request.endpoint)
+        return ClientRenderer(emits_thoughts, caller.host_model)
+    origin = origin_at(request.model.family, request.endpoint)
     return HostRenderer(emits_thoughts, origin, request.sign)
 
 
 async def _stream_task(call: PipelineCall) -> AsyncGenerator[Chunk, None]:
     """Yield the text of a task as it grows."""
-    renderer = ChunkRenderer(
-        _new_completion_id(), unix_seconds(), call.caller.host_model
-    )
+    renderer = client_view(call.caller.host_model)
     async with aclosing(_task_events(call)) as events:
         async for event in events:
             for chunk in renderer.render(event):
-                yield _readable_chunk(chunk, call.caller)
-
-
-def _readable_chunk(chunk: Chunk, caller: PipelineCaller) -> Chunk:
-    """Return a chunk in a form that its reader shows."""
-    return error_as_text(chunk) if caller.drops_errors else chunk
+                yield readable_chunk(chunk, call.caller)
 
 
 async def _run_task(call: PipelineCall) -> Chunk:
@@ -248,21 +222,16 @@ def _build_task(
     Titles and the like are done at the lowest effort of the agent's model, other tasks
     at its own, without a limit that no one has chosen.
     """
-    model = resolve_model(settings.parameters.model)
     at_own_effort = task not in SMALL_TASKS
     if at_own_effort:
         body = without_hosts_limit(body, task)
         if settings.settings.effort:
             body = {"reasoning_effort": settings.settings.effort, **body}
     return task_request(
-        model,
+        settings.model,
         settings.messages,
         body,
         task,
         at_own_effort=at_own_effort,
         stream=settings.settings.stream,
     )
-
-
-def _new_completion_id() -> str:
-    return f"chatcmpl-{new_ulid()}"

@@ -11,6 +11,7 @@ from gpt5_agent.shell.inlet import CONTEXT_KEY
 from openai_responses.requests.build import ResponsesRequest
 from shells.caller_settings import unknown_permissions
 from shells.valve_words import comma_list
+from strategies.parameters import PARAMETERS
 
 _CHAT_KEYS = frozenset(
     {
@@ -43,13 +44,8 @@ _FIELD_KEYS: Mapping[str, Mapping[str, str]] = {
 
 _SETTINGS = frozenset(
     {
-        "agent_model",
-        "instruction",
-        "prompt_policy_overrides",
-        "maximum_iterations",
-        "context",
+        *(row.request_key for row in PARAMETERS.values() if row.request_key),
         "query",
-        "emit_intermediate_thoughts",
         "reasoning_effort",
         "reasoning_summary",
         "verbosity",

@@ -6,6 +6,8 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from core.models import answering_model, model_at, retirement
+from core.request_settings import call_limits, settings_of_valves
 from gpt5_agent.agent.delegation import DELEGATE
 from gpt5_agent.pictures import PictureMemory
 from gpt5_agent.ports import StoreFile, Tool
@@ -22,14 +24,13 @@ from openai_responses.endpoint import Endpoint
 from openai_responses.errors import InvalidRequest
 from openai_responses.json_input import clamp_number
 from openai_responses.loop.attempt import Limits
-from openai_responses.loop.tools import ApprovalRules, Approver, CallLimits
+from openai_responses.loop.tools import ApprovalRules, Approver
 from openai_responses.models.resolve import ResolvedModel, resolve_model
 from openai_responses.repairs.memory import RepairMemory
 from openai_responses.requests.build import Settings
 from openai_responses.requests.parameters import hash_ids, read_bool
 from openai_responses.retries import RetryPolicy
 from openai_responses.transport.connections import Connections
-from shells.compaction import compaction_settings
 from shells.endpoint_valves import (
     endpoint_of_valves,
     environment_key,
@@ -40,7 +41,7 @@ from shells.model_list import ModelList
 from shells.shell import PIPELINE_SHELL
 from shells.tool_valves import read_rules
 from strategies.metadata import RunMetadata
-from strategies.parameters import DEFAULTS, RANGES, StrategyParameters
+from strategies.parameters import DEFAULTS, PARAMETERS, StrategyParameters
 
 
 class AgentInput(NamedTuple):
@@ -92,20 +93,27 @@ def build_agent_request(
     expert = question.settings.expert
     parameters = _build_parameters(question)
     rules = read_rules(valves.TOOL_APPROVAL, PIPELINE_SHELL)
-    notices = (*question.notices, *offer.problems)
     if rules.problem:
         log.warn(rules.problem)
-        notices = (*notices, rules.problem)
+    listed = question.listed or ModelList()
+    asked = model_at(resolve_model(parameters.model), endpoint, listed)
+    model = answering_model(asked, endpoint)
 
-    model = resolve_model(parameters.model)
-    if question.listed:
-        model = question.listed.with_context(model, endpoint)
+    # The page shows the last one, so the most serious one comes last.
+    notices: dict[str, str] = {}
+    end_of_model = retirement(asked, endpoint)
+    if end_of_model:
+        notices[f"chat {question.caller.workspace}: {end_of_model}"] = end_of_model
+    if question.caller.is_admin:
+        problems = (*question.notices, *offer.problems, rules.problem)
+        notices |= {problem: problem for problem in problems if problem}
 
     def log_metadata(metadata: RunMetadata) -> None:
         log.note(json.dumps(metadata.wire()))
 
     return AgentRequest(
         strategy=question.strategy,
+        model=model,
         parameters=parameters,
         messages=question.messages,
         body=question.body,
@@ -115,13 +123,13 @@ def build_agent_request(
         limits=Limits(
             timeouts=expert.timeouts(model),
             retries=RetryPolicy(expert.max_retries),
-            keeps_tagged_thoughts=_shows_thoughts(question),
+            keeps_tagged_thoughts=parameters.emit_intermediate_thoughts,
             context_window=model.facts.context_window,
         ),
         settings=_build_request_settings(question, endpoint, model),
         own_tools=_build_tool_settings(question, rules.rules, offer.tools, store_file),
         query=question.choose_text("query", ""),
-        notices=notices if question.caller.is_admin else (),
+        notices=notices,
         is_new=question.is_new,
         chat=question.caller.workspace,
         log=log.note,
@@ -140,24 +148,23 @@ def _build_parameters(question: AgentInput) -> StrategyParameters:
     Raises InvalidRequest.
     """
     valves = question.valves
-    context = question.body.get("context") or valves.CONTEXT
-    rounds = question.body.get("maximum_iterations")
-    return StrategyParameters(
-        model=question.choose_text("agent_model", valves.MODEL) or DEFAULTS.model,
-        instruction=question.choose_text("instruction", valves.INSTRUCTION),
-        prompt_policy_overrides=question.choose_text(
-            "prompt_policy_overrides", valves.PROMPT_POLICY_OVERRIDES
-        ),
-        context=context if isinstance(context, str | dict | list) else None,
-        policy_style=valves.POLICY_STYLE,
-        guide=find_preset(valves.PRESET, valves.PRESETS_DIR),
-        maximum_iterations=clamp_number(
-            rounds, *RANGES["maximum_iterations"], valves.MAXIMUM_ITERATIONS
-        ),
-        maximum_seconds=valves.MAXIMUM_SECONDS,
-        maximum_tokens=valves.MAXIMUM_TOKENS,
-        emit_intermediate_thoughts=_shows_thoughts(question),
-    )
+    values = valves.parameters()
+    values["model"] = values["model"] or DEFAULTS.model
+    values["guide"] = find_preset(valves.PRESET, valves.PRESETS_DIR)
+    for name, row in PARAMETERS.items():
+        if not row.request_key:
+            continue
+        given = question.body.get(row.request_key)
+        own = values[name]
+        if row.bounds:
+            values[name] = clamp_number(given, *row.bounds, own)
+        elif isinstance(own, bool) and given is not None:
+            values[name] = read_bool(row.request_key, given)
+        elif name == "context" and isinstance(given, dict | list):
+            values[name] = given or own  # several sources, each with its title
+        elif isinstance(own, str):
+            values[name] = question.choose_text(row.request_key, own)
+    return StrategyParameters(**values)
 
 
 def _build_tool_settings(
@@ -176,24 +183,11 @@ def _build_tool_settings(
         approver=Approver(
             rules, other_names=names.other_names, may_match=names.may_match
         ),
-        limits=CallLimits(
-            seconds=timeouts.default,
-            characters=valves.TOOL_OUTPUT_CHARACTERS,
-            own=timeouts.by_pattern,
-        ),
+        limits=call_limits(valves, timeouts.default, timeouts.by_pattern),
         asks_in_chat=question.caller.can_ask,
         delegates=valves.DELEGATION,
         store_file=store_file,
     )
-
-
-def _shows_thoughts(question: AgentInput) -> bool:
-    """Say whether thoughts between the rounds are shown; raises InvalidRequest."""
-    name = "emit_intermediate_thoughts"
-    chosen = question.body.get(name)
-    if chosen is None:
-        return question.valves.EMIT_INTERMEDIATE_THOUGHTS
-    return read_bool(name, chosen)
 
 
 def read_api_key(valves: Valves) -> str:
@@ -240,21 +234,19 @@ def _build_request_settings(
 ) -> Settings:
     """Return the fields of a request that the valves decide."""
     valves = question.valves
-    caller = question.caller
-    summary = valves.REASONING_SUMMARY
     # OpenAI compacts a chat at this size, or at half of the model's window.
     most_tokens = valves.COMPACTION_TOKENS
     window = model.facts.context_window
     if window:
         most_tokens = min(most_tokens, window // 2)
-    return Settings(
-        effort=valves.REASONING_EFFORT or None,
-        summary=None if summary == "disabled" else summary,
-        verbosity=valves.VERBOSITY or None,
-        stream=bool(question.body.get("stream")) and valves.ENABLE_STREAM,
-        parallel_tool_calls=None if valves.PARALLEL_TOOL_CALLS else False,
-        defaults={
-            **hash_ids("chat", caller.user_id, caller.chat_id),
-            "context_management": compaction_settings(most_tokens, endpoint),
-        },
+    shared = settings_of_valves(
+        valves,
+        endpoint,
+        hash_ids("chat", question.caller.user_id, question.caller.chat_id),
+        streams=bool(question.body.get("stream")),
+        summary=valves.REASONING_SUMMARY,
+        compaction_tokens=most_tokens,
+    )
+    return shared._replace(
+        effort=valves.REASONING_EFFORT or None, verbosity=valves.VERBOSITY or None
     )

@@ -1,4 +1,4 @@
-"""The administrator's valves; any stored value loads.
+"""The administrator's valves, and the keys of EXPERT_JSON; any stored value loads.
 
 A stored value that pydantic refuses would stop the whole Pipelines server from
 starting, and the error message would quote the value. So numbers are moved into their
@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from pydantic import (
     ConfigDict,
+    Field,
     SerializerFunctionWrapHandler,
     ValidationError,
     ValidationInfo,
@@ -20,9 +21,11 @@ from pydantic import (
 )
 
 from gpt5_agent.shell.sealing import seal_secret, seal_values
+from settings.old_valves import old_names
 from settings.shared_valves import SHARED, SharedValves
-from settings.table import page_schema, valve
-from strategies.parameters import DEFAULTS, RANGES
+from settings.table import page_schema, row_field, rows_of, valve
+from shells.expert_keys import ExpertKeys
+from strategies.parameters import ParameterValves
 
 _PAGE_QUOTES = "\N{LEFT DOUBLE QUOTATION MARK}\\1\N{RIGHT DOUBLE QUOTATION MARK}"
 _MARKDOWN_CODE = re.compile("`([^`]*)`")
@@ -33,20 +36,39 @@ def _plain_quotes(text: str) -> str:
     return _MARKDOWN_CODE.sub(_PAGE_QUOTES, text)
 
 
-class Valves(SharedValves):
-    """Settings of the administrator; the page begins with the shared ones."""
+class AgentExpertSettings(ExpertKeys):
+    """What EXPERT_JSON can hold: settings that hardly any server needs to change."""
+
+    max_retries: int = Field(
+        default=1,
+        ge=0,
+        le=5,
+        description="How often a request that failed before any text is retried, "
+        "0 to 5.",
+    )
+    caller_may_set: str = Field(
+        default="context, query, emit_intermediate_thoughts",
+        description="What a request may set besides its chat, tools, sampling and "
+        "format, separated by commas; also possible: `agent_model`, `instruction`, "
+        "`prompt_policy_overrides`, `maximum_iterations`, `reasoning_effort`, "
+        "`reasoning_summary`, `verbosity` and the API's parameters. Anyone who may "
+        "chat can then spend more, or change the rules.",
+    )
+
+
+class Valves(SharedValves, ParameterValves):
+    """Settings of the administrator.
+
+    The page begins with the shared ones, then come the agent's parameters.
+    """
 
     model_config = ConfigDict(
         json_schema_extra=page_schema("pipelines", SHARED, _plain_quotes)
     )
+    old_names = old_names("pipelines", AgentExpertSettings)
 
-    # The model, its reasoning and its answers
+    # Reasoning and answers
 
-    MODEL: str = valve(
-        DEFAULTS.model,
-        "Model of both agents; the name can include an effort.",
-        example="gpt-5.2-high",
-    )
     REASONING_EFFORT: Literal[
         "", "none", "minimal", "low", "medium", "high", "xhigh", "max"
     ] = valve(
@@ -57,51 +79,12 @@ class Valves(SharedValves):
     VERBOSITY: Literal["", "low", "medium", "high"] = valve(
         "",
         "How long answers are; if empty, the model decides.",
-        then=("ENABLE_STREAM",),
+        then=("ENABLE_STREAM", "COMPACTION_TOKENS"),
     )
-
-    # The agent
-
-    INSTRUCTION: str = valve(
-        "",
-        "What the agent is and does; it precedes the policies.",
-        example="You help the support team of an online shop.",
-    )
-    POLICY_STYLE: Literal["full", "lean", "auto"] = valve(
-        DEFAULTS.policy_style,
-        "Wording of the policies: `full` is detailed, `lean` is short and for newer "
-        "models, `auto` depends on the model.",
-    )
-    PROMPT_POLICY_OVERRIDES: str = valve(
-        "",
-        "Changes to the policies. Plain text is added after them. Example: `Answer "
-        "in French.` A JSON object replaces individual ones, by the keys "
-        "`persistence_policy`, `context_gathering_policy`, `uncertainty_policy`, "
-        "`tool_preamble_policy` or `extra_policy`. Example: "
-        '`{"tool_preamble_policy": "Say nothing before a call."}`.',
-    )
-    CONTEXT: str = valve(
-        "",
-        "Facts that accompany every question, shown as a source; "
-        "`context_gathering_policy` says how the agent finds more.",
-        example="Our office hours are 9 to 17.",
-    )
-    PRESET: str = valve(
-        "",
-        "A guide: who the agent is and how much of a chat it remembers: "
-        "`researcher`, `engineer`, `companion`, or the name of a file in PRESETS_DIR "
-        "without `.json`.",
-        example="researcher",
-    )
-    PRESETS_DIR: str = valve(
-        "",
-        "Folder with your own guides, as JSON files.",
-        example="/app/presets",
-    )
-    EMIT_INTERMEDIATE_THOUGHTS: bool = valve(
-        DEFAULTS.emit_intermediate_thoughts,
-        "Show what the model says before tool calls, as a thought. If off, only the "
-        "answer is shown.",
+    # The rounds of an agent make a chat long without anybody writing in it, so it is
+    # compacted unless an administrator says otherwise.
+    COMPACTION_TOKENS: int = row_field(
+        200_000, rows_of(SharedValves)["COMPACTION_TOKENS"]
     )
 
     # Tools that run in this pipeline
@@ -142,41 +125,10 @@ class Valves(SharedValves):
             "TOOL_TIMEOUTS",
             "TOOL_OUTPUT_CHARACTERS",
             "TOOL_APPROVAL",
-        ),
-    )
-
-    # Cost
-
-    MAXIMUM_ITERATIONS: int = valve(
-        DEFAULTS.maximum_iterations,
-        "Maximum number of tool rounds in one answer, 1 to 30; then the model "
-        "answers with what it has.",
-        bounds=RANGES["maximum_iterations"],
-    )
-    MAXIMUM_SECONDS: int = valve(
-        DEFAULTS.maximum_seconds,
-        "Time limit of one answer in seconds, excluding Open WebUI's tools and "
-        "approvals. 0: none.",
-        bounds=RANGES["maximum_seconds"],
-    )
-    MAXIMUM_TOKENS: int = valve(
-        DEFAULTS.maximum_tokens,
-        "Token limit for all rounds of one answer. 0: none.",
-        bounds=RANGES["maximum_tokens"],
-        then=(
-            "COMPACTION_TOKENS",
             "VERIFY_SSL",
             "CA_BUNDLE",
             "PROXY",
         ),
-    )
-
-    COMPACTION_TOKENS: int = valve(
-        200_000,
-        "Let OpenAI compact the chat, also between two rounds, when its input has "
-        "more tokens than this, or than half of the model's context window. 0: "
-        "never.",
-        bounds=(0, 10_000_000),
     )
 
     # Log and the rest

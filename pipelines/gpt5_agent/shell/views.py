@@ -7,6 +7,7 @@ events to its listeners.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from core.views import client_view, page_result, whole_completion
 from gpt5_agent.agent.steps import describe_step
 from gpt5_agent.events import (
     AgentEvent,
@@ -28,19 +29,11 @@ from openai_responses.loop.events import RunDone, RunEvent, Status, ToolOutput
 from openai_responses.requests.replay import Origin
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
 from owui_chat.citations import Citations
-from owui_chat.render.chunks import (
-    Chunk,
-    error_chunk,
-    host_event,
-    host_usage,
-    source_chunk,
-)
-from owui_chat.render.completions import ChunkRenderer, completion
+from owui_chat.render.chunks import Chunk, closing_chunk, host_event, source_chunk
 from owui_chat.render.native import NativeRenderer
 from owui_chat.storage.details_carrier import write_details
 from owui_chat.storage.signature import Sign
 from strategies.context import ContextSource
-from strategies.metadata import RunMetadata
 from strategies.thoughts import RunTexts
 
 _LISTENER_EVENTS: Mapping[type, str] = {
@@ -56,13 +49,6 @@ def _build_listener_chunk(
 ) -> Chunk:
     """Return an event for the host's listeners."""
     return host_event(f"agent:{_LISTENER_EVENTS[type(event)]}", event._asdict())
-
-
-def _metadata_fields(metadata: RunMetadata | None) -> dict[str, Any]:
-    """Return the field of a result that holds the metadata; empty without any."""
-    if metadata is None:
-        return {}
-    return {"execution_metadata": metadata.wire()}
 
 
 def _build_image_chunks(event: RunEvent) -> Iterator[Chunk]:
@@ -82,12 +68,6 @@ def _read_note(event: RunEvent) -> str:
     if not isinstance(event, ToolOutput):
         return ""
     return "\n\n".join(event.card.get("notes", ()))
-
-
-def _build_metadata_chunk(metadata: RunMetadata, note_count: int) -> Chunk:
-    """Return the last line above the answer: what it took, how many notes there are."""
-    line = metadata.describe(note_count)
-    return _build_status_chunk(line, "execution_metadata", _metadata_fields(metadata))
 
 
 def _build_status_chunk(line: str, action: str, fields: Mapping[str, Any]) -> Chunk:
@@ -156,7 +136,6 @@ class HostRenderer:
         """Whether a person is asked about a call."""
         self._note_count = 0
         self._run_end = RunDone(CUT)
-        self._metadata: RunMetadata | None = None
 
     def show(self, event: AgentEvent) -> Iterator[Chunk]:
         """Yield the chunks to send."""
@@ -172,8 +151,8 @@ class HostRenderer:
             case ContextSource():
                 yield source_chunk(event.name, event.text, event.url)
             case ExecutionEnded():
-                self._metadata = event.metadata
-                yield _build_metadata_chunk(event.metadata, self._note_count)
+                line = event.metadata.describe(self._note_count)
+                yield closing_chunk(line, event.metadata.wire())
             case ToolCallRequested():
                 yield _build_listener_chunk(event)
                 yield from self._render_note(call_above_card(event))
@@ -184,22 +163,11 @@ class HostRenderer:
             case _:
                 yield from self._render_run_event(event)
 
-    def result(self, completion_id: str, created: int, model: str) -> Chunk:
-        """Return the complete answer, with the output that the host stores.
-
-        The page shows no finish_reason: an answer that ended early needs its message.
-        """
+    def result(self, model: str) -> Chunk:
+        """Return the complete answer, with the output that the host stores."""
         items = self._native.shown.items
-        ending = self._run_end.ending
         shown = self._run_end._replace(output=tuple(items))
-        result = completion(shown, completion_id, created, model)
-        if "usage" in result:
-            result |= host_usage(shown)
-        if ending.is_failure:
-            result |= error_chunk(ending.sentence)
-        if items:
-            result["output"] = items
-        return result | _metadata_fields(self._metadata)
+        return page_result(shown, model, items)
 
     def _render_run_event(self, event: RunEvent) -> Iterator[Chunk]:
         """Yield an event of the API's run, then the files of a tool."""
@@ -266,25 +234,18 @@ class HostRenderer:
 class ClientRenderer:
     """Shows a run as chunks of a chat completion."""
 
-    def __init__(
-        self, emits_thoughts: bool, completion_id: str, created: int, model: str
-    ) -> None:
-        """Take the fields that every chunk repeats."""
-        self._chunks = ChunkRenderer(completion_id, created, model)
+    def __init__(self, emits_thoughts: bool, model: str) -> None:
+        """Take the name of the model, which every chunk repeats."""
+        self._chunks = client_view(model)
         self._texts = RunTexts(are_shown=emits_thoughts)
         self._items: dict[int, Item] = {}
         self._run_end = RunDone(CUT)
-        self._metadata: RunMetadata | None = None
 
     def show(self, event: AgentEvent) -> Iterator[Chunk]:
         """Yield the chunks to send."""
         match event:
             case StepStarted(kind="round", parent=""):
                 self._texts.begin_round(may_call=event.may_call)
-            case ExecutionEnded():
-                self._metadata = event.metadata
-                fields = _metadata_fields(event.metadata)
-                yield {**self._chunks.head, "choices": [], **fields}
             case _ if not isinstance(event, AgentOnlyEvent):
                 for shown in self._texts.feed(event):
                     self._store_item(shown)
@@ -297,11 +258,10 @@ class ClientRenderer:
                 for chunk in _build_image_chunks(event):
                     yield {**self._chunks.head, **chunk}
 
-    def result(self, completion_id: str, created: int, model: str) -> Chunk:
+    def result(self, model: str) -> Chunk:
         """Return the whole answer at once."""
         shown = self._run_end._replace(output=tuple(self._items.values()))
-        result = completion(shown, completion_id, created, model)
-        return {**result, **_metadata_fields(self._metadata)}
+        return whole_completion(shown, model)
 
     def _store_item(self, shown: RunEvent) -> None:
         """Keep what a result consists of."""

@@ -22,7 +22,6 @@ from openai_responses.callbacks import ignore_report
 from openai_responses.items import is_call, item_type, message_text
 from openai_responses.loop.events import ToolOutput
 from openai_responses.loop.tools import AskedCall
-from openai_responses.models.resolve import resolve_model
 from openai_responses.requests.replay import origin_at
 from owui_chat.render.completions import chat_tool_call
 from owui_chat.storage.details_carrier import write_details
@@ -122,8 +121,7 @@ class Session:
         """Return an answer of the model as Open WebUI would send it back."""
         items = [item for _, item in ended.items]
         texts = [message_text(item) for item in items if item_type(item) == "message"]
-        family = resolve_model(self._request.parameters.model).family
-        origin = origin_at(family, self._request.endpoint)
+        origin = origin_at(self._request.model.family, self._request.endpoint)
         items_and_texts = [(item, message_text(item)) for item in items]
         message: dict[str, Any] = {
             "role": "assistant",

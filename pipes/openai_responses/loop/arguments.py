@@ -153,20 +153,18 @@ def _find_own_error(value: Any, node: JsonObject, path: str) -> str:
         return f"{shown_path} must be {_join_with_or(kinds)}"
     allowed = [node["const"]] if "const" in node else node.get("enum")
     if isinstance(allowed, Sequence) and not _is_one_of(value, allowed):
+        words: list[str] = []
         # One more than is shown: the list then says that there are others.
-        first_choices = allowed[: _MAX_SHOWN_CHOICES + 1]
-        words = _join_with_or([_quote(choice) for choice in first_choices])
-        return f"{shown_path} must be one of {words}"
-    if not isinstance(value, Mapping):
-        return ""
-    return _find_missing_key(value, node.get("required") or (), path)
-
-
-def _find_missing_key(value: JsonObject, required: Sequence[object], path: str) -> str:
-    """Return the error of the first required key that is missing, if any."""
-    for name in required:
-        if name not in value:
-            return f"{_join_path(path, str(name))} is missing"
+        for choice in allowed[: _MAX_SHOWN_CHOICES + 1]:
+            if isinstance(choice, str):
+                words.append(repr(choice[:_MAX_SHOWN_CHARACTERS]))
+            else:
+                words.append(short_repr(choice))
+        return f"{shown_path} must be one of {_join_with_or(words)}"
+    if isinstance(value, Mapping):
+        for name in node.get("required") or ():
+            if name not in value:
+                return f"{_join_path(path, str(name))} is missing"
     return ""
 
 
@@ -185,22 +183,12 @@ def _join_path(path: str, name: str) -> str:
 
 def _join_with_or(words: Sequence[str]) -> str:
     """Return words as a list with "or"; long ones and long lists end in dots."""
-    shown = [_shorten(word) for word in words[:_MAX_SHOWN_CHOICES]]
+    shown: list[str] = []
+    for word in words[:_MAX_SHOWN_CHOICES]:
+        is_long = len(word) > _MAX_SHOWN_CHARACTERS
+        shown.append(word[: _MAX_SHOWN_CHARACTERS - 3] + "..." if is_long else word)
     listed = " or ".join(shown)
     return f"{listed} ..." if len(words) > _MAX_SHOWN_CHOICES else listed
-
-
-def _shorten(word: str) -> str:
-    if len(word) <= _MAX_SHOWN_CHARACTERS:
-        return word
-    return word[: _MAX_SHOWN_CHARACTERS - 3] + "..."
-
-
-def _quote(value: object) -> str:
-    """Return a value as a model reads it, with the beginning of a long text."""
-    if isinstance(value, str):
-        return repr(value[:_MAX_SHOWN_CHARACTERS])
-    return short_repr(value)
 
 
 def check_arguments(

@@ -11,6 +11,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import aclosing
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from openai_responses.callbacks import ignore_report
@@ -132,43 +133,42 @@ class PageThought:
         self.part_count = 0
 
 
+@dataclass(eq=False)
 class Attempt:
-    """One request and one answer."""
+    """One request and one answer.
 
-    def __init__(
-        self,
-        server: Server,
-        request: ResponsesRequest,
-        page_thought: PageThought,
-        first_index: int = 0,
-        call_ids: Collection[str] = (),
-    ) -> None:
-        """Send nothing yet.
+    The items of the response are numbered from `first_index`; its calls get none of
+    the `call_ids`.
+    """
 
-        The items of the response are numbered from `first_index`; its calls get none of
-        the `call_ids`.
-        """
-        self.server = server
-        self.request = request
-        tool_names = added_tool_names(request.input)
-        tool_names.update(as_text(tool.get("name")) for tool in request.tools or ())
-        self._first_index = first_index
-        self.response = ResponseState(first_index, call_ids, tool_names)
-        self.error: ResponsesError | None = None
-        """Why there is no answer, or only a part of it."""
-        self.skipped = Counter[str]()
-        """The events that cannot be read, by what they are."""
-        self.has_shown = False
-        """Whether more than a thought is on the page."""
-        self.thinks = False
-        """Whether the thought on the page is also that of this attempt."""
-        self._page_thought = page_thought
-        self._earlier_parts = page_thought.part_count
-        """How many parts of it earlier attempts have shown."""
-        self._held: list[RunEvent] = []
-        """The events that are not shown yet."""
-        self._tagged: TaggedThoughts | None = None
-        """What makes reasoning of tags; None at OpenAI and Azure."""
+    server: Server
+    request: ResponsesRequest
+    page_thought: PageThought
+    first_index: int = 0
+    call_ids: Collection[str] = ()
+
+    response: ResponseState = field(init=False)
+    error: ResponsesError | None = field(default=None, init=False)
+    """Why there is no answer, or only a part of it."""
+    skipped: Counter[str] = field(default_factory=Counter, init=False)
+    """The events that cannot be read, by what they are."""
+    has_shown: bool = field(default=False, init=False)
+    """Whether more than a thought is on the page."""
+    thinks: bool = field(default=False, init=False)
+    """Whether the thought on the page is also that of this attempt."""
+    _earlier_parts: int = field(init=False)
+    """How many parts of it earlier attempts have shown."""
+    _held: list[RunEvent] = field(default_factory=list, init=False)
+    """The events that are not shown yet."""
+    _tagged: TaggedThoughts | None = field(default=None, init=False)
+    """What makes reasoning of tags; None at OpenAI and Azure."""
+
+    def __post_init__(self) -> None:
+        tool_names = added_tool_names(self.request.input)
+        tools = self.request.tools or ()
+        tool_names.update(as_text(tool.get("name")) for tool in tools)
+        self.response = ResponseState(self.first_index, self.call_ids, tool_names)
+        self._earlier_parts = self.page_thought.part_count
 
     async def events(self) -> RunEvents:
         """Send the request; yield what is shown of its answer.
@@ -180,11 +180,14 @@ class Attempt:
             # Raises InvalidSetting if the endpoint has no address that can be used.
             if limits.thought_tags and not self.server.endpoint.serves_openai:
                 self._tagged = TaggedThoughts(
-                    self._first_index,
+                    self.first_index,
                     limits.thought_tags,
                     keeps_thoughts=limits.keeps_tagged_thoughts,
                 )
-            async with aclosing(self._answer(self._payload())) as events:
+            payload = self.request.payload()
+            if self.server.endpoint.is_strict:
+                payload = strict_payload(payload)
+            async with aclosing(self._answer(payload)) as events:
                 async for event in events:
                     split = self._tagged.feed(event) if self._tagged else [event]
                     for each in split:
@@ -199,11 +202,6 @@ class Attempt:
         """The finished items of the response with their indexes."""
         items = self.response.items
         return self._tagged.items(items) if self._tagged else items
-
-    def _payload(self) -> dict[str, Any]:
-        """Return the body of the request, in the form that the server takes."""
-        payload = self.request.payload()
-        return strict_payload(payload) if self.server.endpoint.is_strict else payload
 
     def _answer(self, payload: dict[str, Any]) -> RunEvents:
         """Yield the run events of the whole answer."""
@@ -272,7 +270,7 @@ class Attempt:
         """
         if self.has_shown or isinstance(event, Status):
             return [event]
-        thought = self._page_thought
+        thought = self.page_thought
         if not self._held:
             if isinstance(event, ItemAdded) and is_reasoning(event.item):
                 if thought.output_index is None:
@@ -298,13 +296,13 @@ class Attempt:
         """Say whether an event grows or ends the thought on the page."""
         if not self.thinks or not isinstance(event, TextDelta | ItemDone):
             return False
-        return event.output_index == self._page_thought.output_index
+        return event.output_index == self.page_thought.output_index
 
     def release(self) -> list[RunEvent]:
         """Return the events that are held, after the end of an earlier thought."""
         events = self._held
         self._held = []
-        thought_index = self._page_thought.output_index
+        thought_index = self.page_thought.output_index
         if thought_index is not None and not self.thinks:
             events = [ItemDone(thought_index, NO_THOUGHT), *events]
         return events

@@ -9,8 +9,8 @@ response, and if the API refuses to resume, five minutes after the beginning.
 import asyncio
 import json
 import re
-from collections.abc import Collection
 from contextlib import aclosing
+from dataclasses import dataclass, field
 from typing import Any
 
 from openai_responses.clock import random_fraction
@@ -23,9 +23,8 @@ from openai_responses.errors import (
     TimedOut,
 )
 from openai_responses.json_input import JsonObject, as_mapping, as_text
-from openai_responses.loop.attempt import IN_PROGRESS, Attempt, PageThought, Server
+from openai_responses.loop.attempt import IN_PROGRESS, Attempt
 from openai_responses.loop.events import RunEvent, RunEvents, Status
-from openai_responses.requests.build import ResponsesRequest
 from openai_responses.retries import retry_wait
 from openai_responses.transport.stream import END_OF_STREAM, ServerSentEvent
 
@@ -38,33 +37,26 @@ _FETCHING_REST = (
 )
 
 
+@dataclass(eq=False)
 class BackgroundAttempt(Attempt):
     """One background response, and how far it was read."""
 
-    def __init__(
-        self,
-        server: Server,
-        request: ResponsesRequest,
-        page_thought: PageThought,
-        first_index: int = 0,
-        call_ids: Collection[str] = (),
-    ) -> None:
-        super().__init__(server, request, page_thought, first_index, call_ids)
-        loop = asyncio.get_running_loop()
-        self._response_id: asyncio.Future[str] = loop.create_future()
-        """Done as soon as the server has named the response."""
-        self._last_sequence = -1
-        """The number of the last event; -1 before the first."""
-        self._failures = 0
-        """The requests in a row that brought nothing new."""
-        self._resumable = True
-        """Whether the API may still resume the stream."""
-        self._is_polling = False
-        """Whether the next request is for the response itself, not for its stream."""
-        self._is_cancelled = False
-        """Whether nothing is left to cancel, also of a response that is unknown now."""
-        self._is_ignored = False
-        """Whether the server answers as if it were asked for no background response."""
+    _response_id: asyncio.Future[str] = field(
+        default_factory=lambda: asyncio.get_running_loop().create_future(), init=False
+    )
+    """Done as soon as the server has named the response."""
+    _last_sequence: int = field(default=-1, init=False)
+    """The number of the last event; -1 before the first."""
+    _failures: int = field(default=0, init=False)
+    """The requests in a row that brought nothing new."""
+    _resumable: bool = field(default=True, init=False)
+    """Whether the API may still resume the stream."""
+    _is_polling: bool = field(default=False, init=False)
+    """Whether the next request is for the response itself, not for its stream."""
+    _is_cancelled: bool = field(default=False, init=False)
+    """Whether nothing is left to cancel, also of a response that is unknown now."""
+    _is_ignored: bool = field(default=False, init=False)
+    """Whether the server answers as if it were asked for no background response."""
 
     async def _answer(self, payload: dict[str, Any] | None) -> RunEvents:
         """Yield the run events of the whole answer, however often it has to be fetched.

@@ -173,7 +173,8 @@ class ResponseState:
             case TextDelta():
                 return self._grow(event) if event.text else []
             case AnnotationAdded() | PartialImage():
-                position = self._find(event.output_index, [event.item_id], _has_fields)
+                # They fit an item of any type.
+                position = self._find(event.output_index, [event.item_id], bool)
                 if position in self._open:
                     index = self._first + position
                     return [event._replace(output_index=index, item_id="")]
@@ -332,7 +333,11 @@ class ResponseState:
         rests, whole = self._open.pop(position).end_item(_telling_texts(item))
         missing = _missing_arguments(item, whole)
         rests += missing.items()
-        longer = _changed_texts(dict(item_texts(item)), {**whole, **missing})
+        stated = dict(item_texts(item))
+        longer: dict[TextPlace, str] = {}
+        for place, text in {**whole, **missing}.items():
+            if text != stated.get(place):
+                longer[place] = text
         if longer:
             item = with_texts(item, longer)
         return events + self._tell_end(position, rests, self._with_own_call_id(item))
@@ -358,7 +363,12 @@ class ResponseState:
                 longer[place] = text
         if not longer:
             return []
-        newer = {} if item is None else _text_fields(item, longer)
+        newer: Item = {}
+        if item is not None:  # its fields that hold the longer texts
+            grown_kinds = {"text" if kind == "refusal" else kind for kind, _ in longer}
+            for kind, field in kind_of(item).parts:
+                if kind in grown_kinds:
+                    newer[field] = item[field]
         longest = {**dict(item_texts(ended)), **longer}
         rests = [rest for rest in rests if rest[0] in longer]
         whole_item = with_texts({**ended, **newer}, longest)
@@ -404,9 +414,13 @@ class ResponseState:
             response.get("service_tier"),
             response.get("tool_usage"),
         )
+        removed = Counter[str]()  # what the API left out of the input, by its reasons
+        for row in content_parts(response.get("input_transformations")):
+            if row.get("action") == "removed":
+                removed[api_word(str(row.get("reason"))) or "unknown"] += 1
         self.trace = self.trace._replace(
             model=str(response.get("model") or ""),
-            removed=_removals(response.get("input_transformations")),
+            removed=removed,
             response_id=as_text(response.get("id")),
             cache=as_mapping(response.get("prompt_cache_diagnostics")),
         )
@@ -483,11 +497,6 @@ _OPENED_BY = {
 """Items that their texts alone open."""
 
 
-def _has_fields(item: Item) -> bool:
-    """Say whether there is an item: citations and sketches fit one of any type."""
-    return bool(item)
-
-
 _STATUS_OF_ITEMS = {"incomplete": "incomplete", "cancelled": "incomplete"}
 """The status of items that a response has not ended, by its own."""
 
@@ -556,20 +565,6 @@ def _missing_arguments(
     return {_ARGUMENTS: text} if text else {}
 
 
-def _changed_texts(
-    texts: Mapping[TextPlace, str], whole: Mapping[TextPlace, str]
-) -> dict[TextPlace, str]:
-    """Return the texts of `whole` that are others than in `texts`."""
-    return {place: text for place, text in whole.items() if text != texts.get(place)}
-
-
-def _text_fields(item: Item, places: Iterable[TextPlace]) -> Item:
-    """Return the fields of an item that hold the texts at these places."""
-    texts = kind_of(item).parts
-    kinds = {"text" if kind == "refusal" else kind for kind, _ in places}
-    return {field: item[field] for kind, field in texts if kind in kinds}
-
-
 def _can_grow(item: Item, kind: str) -> bool:
     """Say whether deltas of a kind belong to an item of this type."""
     if kind in _OPENED_BY:
@@ -587,15 +582,6 @@ def _ids(item: Item) -> list[str]:
 def _lacks_call_id(item: Item) -> bool:
     """Say whether `item` is a call that gets its `call_id` here, when it has ended."""
     return is_call(item) and not as_text(item.get("call_id"))
-
-
-def _removals(transformations: object) -> Mapping[str, int]:
-    """Return how many items the API left out of the input, by its reasons."""
-    return Counter(
-        api_word(str(row.get("reason"))) or "unknown"
-        for row in content_parts(transformations)
-        if row.get("action") == "removed"
-    )
 
 
 def _ending_of(status: str, response: JsonObject) -> Ending:

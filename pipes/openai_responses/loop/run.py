@@ -13,7 +13,7 @@ tools. A run that ends with calls for the host, or with a question to a person, 
 continued by another run, which begins with the open calls.
 """
 
-from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import AbstractContextManager, aclosing
 from typing import NamedTuple, Protocol
 
@@ -36,7 +36,6 @@ from openai_responses.loop.repeated_messages import without_repetitions
 from openai_responses.loop.spending import Budget, Spending
 from openai_responses.loop.tools import (
     AskedCall,
-    CallLimits,
     CallTexts,
     Judgment,
     ToolResult,
@@ -203,25 +202,20 @@ class _Rounds:
         may_call = bool(request.tools) and self._may_call
         yield RoundStarted(number, may_call)
         self._had_output = bool(self._output)
-        holds_calls = may_call and self._judge_sees_calls_first()
+        judge = self._toolset.judge if self._toolset else None
+        holds_calls = may_call and judge is not None and judge.holds_calls
         generated = self._provider.generate(request, self._next_index)
         async with aclosing(generated) as parts:
             async for part in parts:
                 if isinstance(part, ModelAnswer):
-                    self._take_answer(part)
-                elif holds_calls and (self._held or _begins_call(part)):
+                    self._answer = part
+                    continue
+                begins_call = isinstance(part, ItemAdded) and is_call(part.item)
+                if holds_calls and (self._held or begins_call):
                     self._held.append(part)
                 else:
                     yield part
-
-    def _judge_sees_calls_first(self) -> bool:
-        """Say whether calls are shown only after the judgment."""
-        judge = self._toolset.judge if self._toolset else None
-        return judge is not None and judge.holds_calls
-
-    def _take_answer(self, answer: ModelAnswer) -> None:
-        """Count a response, and add its items to the output."""
-        self._answer = answer
+        answer = self._answer
         self._inputs = []
         self._usages += answer.usages
         self._spending.add_response(answer.usages, answer.last_usage)
@@ -230,59 +224,45 @@ class _Rounds:
             self._next_index = max(self._next_index, index + 1)
 
     async def answer_calls(self) -> RoundEvents:
-        """Answer the calls of the last response; set the next request if there is one."""
+        """Answer the last response; set the next request if there is one.
+
+        Approval requests are answered, and the calls that are not left to the host.
+        """
         output = self._answer.output
         calls = [item for item in output if is_call(item)]
         approvals = [item for item in output if is_approval_request(item)]
-        has_questions = bool(calls or approvals)
+        toolset = self._toolset
         is_failure = self._answer.ending.is_failure
-        if self._toolset is None or is_failure or not has_questions:
-            for event in self._end_unanswered(calls):
+        if toolset is None or is_failure or not (calls or approvals):
+            for event in self._release(None):
                 yield event
+            if is_failure:
+                # No one runs the calls of an interrupted response, and the API refuses
+                # a call without an output in the next turn.
+                for call in calls:
+                    yield self._add_output(call, _refuse(call, _INTERRUPTED))
+            yield self._end_round(Judgment())
             return
         with self._provider.paused():
-            answers = self._answer_all(calls, approvals, self._toolset)
-            async with aclosing(answers) as events:
-                async for event in events:
-                    yield event
-
-    def _end_unanswered(self, calls: Sequence[Item]) -> Iterator[RunEvent | RoundEvent]:
-        """End a response to which the run gives no answer.
-
-        The calls of an interrupted one get outputs: no one runs them, and the API
-        refuses a call without an output in the next turn.
-        """
-        yield from self._release(None)
-        if self._answer.ending.is_failure:
-            for call in calls:
-                yield self._add_output(call, _refuse(call, _INTERRUPTED))
-        yield self._end_round(Judgment())
-
-    async def _answer_all(
-        self, calls: Sequence[Item], approvals: Sequence[Item], toolset: Toolset
-    ) -> RoundEvents:
-        """Answer approval requests, and the calls that are not left to the host.
-
-        The API accepts the answer to an approval request only with the reasoning before
-        that request, so it is sent again even where the toolset carries none.
-        """
-        limit = self._spending.limit_of_calls()
-        judgment = await self._judge(calls, limit, toolset)
-        for event in self._release(judgment.question):
-            yield event
-        yield self._end_round(judgment)
-        if judgment.question:
-            return
-        with self._spending.pause():
-            refusals = await _remote_refusals(approvals, toolset, limit)
-        for request, refusal in zip(approvals, refusals, strict=True):
-            for event in self._decide(request, refusal):
+            limit = self._spending.limit_of_calls()
+            judgment = await self._judge(calls, limit, toolset)
+            for event in self._release(judgment.question):
                 yield event
-        async with aclosing(self._make_calls(judgment, toolset)) as outputs:
-            async for output in outputs:
-                yield output
+            yield self._end_round(judgment)
+            if judgment.question:
+                return
+            with self._spending.pause():
+                refusals = await _remote_refusals(approvals, toolset, limit)
+            for request, refusal in zip(approvals, refusals, strict=True):
+                for event in self._decide(request, refusal):
+                    yield event
+            async with aclosing(self._make_calls(judgment, toolset)) as outputs:
+                async for made in outputs:
+                    yield made
+        # The API accepts the answer to an approval request only with the reasoning
+        # before that request, so it is sent again even where the toolset carries none.
         reasoning = toolset.carries_reasoning or bool(approvals)
-        received = replay_output(self._answer.output, with_reasoning=reasoning)
+        received = replay_output(output, with_reasoning=reasoning)
         self._continue(judgment, received)
 
     async def resume(self, calls: Sequence[Item], toolset: Toolset) -> RoundEvents:
@@ -318,7 +298,11 @@ class _Rounds:
             return Judgment(verdicts)
         with self._spending.pause():  # a judge takes time only if it asks a person
             judgment = await toolset.judge.judge(allowed)
-        return Judgment(_merge_verdicts(verdicts, judgment), judgment.question)
+        judged = {verdict.call["call_id"]: verdict for verdict in judgment.verdicts}
+        for number, verdict in enumerate(verdicts):
+            if verdict.is_made:
+                verdicts[number] = judged[verdict.call["call_id"]]
+        return Judgment(verdicts, judgment.question)
 
     def _apply_budget(
         self, calls: Sequence[Item], limit: SpentLimit | None, texts: CallTexts
@@ -378,7 +362,12 @@ class _Rounds:
             return
         self._spending.calls += len(judgment.verdicts)
         made = [verdict.call for verdict in judgment.verdicts if verdict.is_made]
-        timed = toolset._replace(limits=self._limit_seconds(toolset.limits))
+        limits = toolset.limits
+        seconds_left = self._spending.seconds_left
+        if seconds_left is not None:
+            seconds = min(limits.batch_seconds, seconds_left)
+            limits = limits._replace(batch_seconds=seconds)
+        timed = toolset._replace(limits=limits)
         calls = run_calls(made, timed, self._spending.pause)
         async with aclosing(calls) as results:
             for verdict in judgment.verdicts:
@@ -388,23 +377,19 @@ class _Rounds:
                     _, result = await anext(results)
                     yield self._add_output(verdict.call, result)
 
-    def _limit_seconds(self, limits: CallLimits) -> CallLimits:
-        """Return the limits of calls within the time that the budget leaves."""
-        seconds_left = self._spending.seconds_left
-        if seconds_left is None:
-            return limits
-        seconds = min(limits.batch_seconds, seconds_left)
-        return limits._replace(batch_seconds=seconds)
-
     def _continue(self, judgment: Judgment, received: Sequence[Item]) -> None:
         """Set the next request, unless the run ends here or the host continues it.
 
-        It is the last request with its output and the outputs of its calls.
+        It is the last request with its output and the outputs of its calls. A tool that
+        had to be called has been called, so it is not required again.
         """
         if judgment.is_open or not self._may_call or self._spending.stopped:
             return
-        items = [*received, *self._inputs]
-        self.request = _next_request(self._answer.request, items)
+        last = self._answer.request
+        whole = drop_settled_approvals([*last.input, *received, *self._inputs])
+        choice = next_tool_choice(last.tool_choice)
+        changed = {"input": since_compaction(whole), "tool_choice": choice}
+        self.request = last.model_copy(update=changed)
 
     def _show_call(self, call: Item) -> Iterator[RunEvent]:
         """Yield the events of a call that no response of this run contains."""
@@ -464,37 +449,9 @@ class _Rounds:
         )
 
 
-def _begins_call(event: RunEvent) -> bool:
-    """Say whether an event is the first one of a call."""
-    return isinstance(event, ItemAdded) and is_call(event.item)
-
-
-def _merge_verdicts(verdicts: Iterable[Verdict], judgment: Judgment) -> list[Verdict]:
-    """Return the verdicts of the budget, those of the judge for calls that it allows."""
-    judged = {verdict.call["call_id"]: verdict for verdict in judgment.verdicts}
-    merged: list[Verdict] = []
-    for verdict in verdicts:
-        if verdict.is_made:
-            merged.append(judged[verdict.call["call_id"]])
-        else:
-            merged.append(verdict)
-    return merged
-
-
 def _refuse(call: Item, why: str) -> ToolResult:
     """Return the result of a call that is not made."""
     return tool_error(f"{call.get('name')} {why}")
-
-
-def _next_request(request: ResponsesRequest, items: Iterable[Item]) -> ResponsesRequest:
-    """Return the request that follows `request`: it has the new `items` in its input.
-
-    A tool that had to be called has been called, so it is not required again.
-    """
-    whole = drop_settled_approvals([*request.input, *items])
-    choice = next_tool_choice(request.tool_choice)
-    changed = {"input": since_compaction(whole), "tool_choice": choice}
-    return request.model_copy(update=changed)
 
 
 async def _remote_refusals(

@@ -376,18 +376,16 @@ async def run_calls(
             await batch.wait(call)
             if not call.task.done():
                 _cancel(other for other in started if not other.has_own_time)
-            yield call.item, _result_of(call, toolset.limits)
+            if call.task.done() and not call.task.cancelled():
+                result = call.task.result()
+            else:
+                seconds = f"{toolset.limits.batch_seconds:g} s."
+                why = f"was stopped: the tools took over {seconds}"
+                result = tool_error(f"{_called_name(call.item)} {why}")
+            yield call.item, result
     finally:
         batch.close()
         _cancel(started)
-
-
-def _result_of(call: _StartedCall, limits: CallLimits) -> ToolResult:
-    """Return the result of a call; an error if the time of the batch is used up."""
-    if call.task.done() and not call.task.cancelled():
-        return call.task.result()
-    why = f"was stopped: the tools took over {limits.batch_seconds:g} s."
-    return tool_error(f"{_called_name(call.item)} {why}")
 
 
 def _cancel(calls: Iterable[_StartedCall]) -> None:

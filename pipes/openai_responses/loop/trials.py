@@ -22,19 +22,13 @@ class RunTrials:
             if event.trial:
                 self._open.append(event.trial)
             return []
-        if not self._open or not _is_of_an_answer(event):
+        # A thought may begin in an answer that ends as a refusal.
+        is_answered = not isinstance(event, ItemAdded)
+        if isinstance(event, RunDone):
+            is_answered = event.ending.kind in ("completed", "incomplete")
+        if not self._open or not is_answered:
             return []
         helped = trials_that_helped(self._open)
         self.confirmed += helped
         self._open = []
         return helped
-
-
-def _is_of_an_answer(event: RunEvent) -> bool:
-    """Say whether the server has accepted the request.
-
-    A thought may begin in an answer that ends as a refusal.
-    """
-    if isinstance(event, RunDone):
-        return event.ending.kind in ("completed", "incomplete")
-    return not isinstance(event, ItemAdded)

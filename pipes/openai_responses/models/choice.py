@@ -100,24 +100,18 @@ def newest_models(today: str, usable: Collection[str] | None = None) -> list[str
     versioned: list[re.Match[str]] = []
     for name in usable:
         match = _VERSIONED_ID.fullmatch(name)
-        if match and _is_offered(match, today):
+        if match is None or match["family"] in _CLOSED_CIRCLES:
+            continue
+        facts = CATALOG_FACTS.get(name)
+        is_replaced = facts is not None and bool(facts.successor)
+        last_day = facts.shutdown if facts else None
+        if not is_replaced and (last_day is None or today < last_day):
             versioned.append(match)
     newest: dict[str, re.Match[str]] = {}
     for match in sorted(versioned, key=_age_key):
         newest[match["family"]] = match  # replaces an older one
     newest_first = sorted(newest.values(), key=_age_key, reverse=True)
     return [match.string for match in newest_first]
-
-
-def _is_offered(match: re.Match[str], today: str) -> bool:
-    if match["family"] in _CLOSED_CIRCLES:
-        return False
-    facts = CATALOG_FACTS.get(match.string)
-    if facts is None:
-        return True
-    if facts.successor:
-        return False
-    return facts.shutdown is None or today < facts.shutdown
 
 
 def _age_key(match: re.Match[str]) -> tuple[tuple[int, ...], str]:

@@ -127,7 +127,8 @@ def _resolve_research_mode(
     The effort is high if the name has none (OpenAI's guide "Web search" recommends
     `high` or `xhigh`). Retired models and those of other vendors have such names, too.
     """
-    if not name.endswith(_RESEARCH) or _is_model_id(name):
+    is_own_model = name in CATALOG_FACTS or name in CATALOG_SUCCESSORS
+    if is_own_model or not name.endswith(_RESEARCH):
         return None
     model = resolve_model(name.removesuffix(_RESEARCH), overrides)
     if not model.facts.known_family:
@@ -136,11 +137,6 @@ def _resolve_research_mode(
     if effort not in _RESEARCH_EFFORTS and model.takes_effort("high"):
         effort = "high"
     return model._replace(effort=effort, name=f"{model.name} Research", research=True)
-
-
-def _is_model_id(name: str) -> bool:
-    """Say whether OpenAI has, or had, a model of that name."""
-    return name in CATALOG_FACTS or name in CATALOG_SUCCESSORS
 
 
 def takes_hosted_tool(model: ResolvedModel, kind: str) -> bool:
@@ -313,18 +309,11 @@ def _shown_name(model_id: str, effort: str | None) -> str:
         snapshot = _SNAPSHOT_DATE.search(model_id)
         if snapshot:
             notes.append(snapshot["date"])
-        name = _capitalized_id(_SNAPSHOT_DATE.sub("", model_id))
+        _, version, *words = _SNAPSHOT_DATE.sub("", model_id).split("-")
+        name = f"GPT-{version}"
+        for word in words:
+            if word != "latest":
+                name += f" {word if word in _SIZES else word.capitalize()}"
     if effort:
         notes.append(effort)
     return f"{name} ({', '.join(notes)})" if notes else name
-
-
-def _capitalized_id(model_id: str) -> str:
-    _, version, *words = model_id.split("-")
-    shown = [f"GPT-{version}"]
-    for word in words:
-        if word in _SIZES:
-            shown.append(word)
-        elif word != "latest":
-            shown.append(word.capitalize())
-    return " ".join(shown)

@@ -64,6 +64,9 @@ def add_usage(first: Usage | None, second: Usage | None) -> Usage | None:
     """Return the sum, field by field."""
     if first is None or second is None:
         return first or second
+    cost = None
+    if first.cost is not None and second.cost is not None:
+        cost = first.cost + second.cost
     return Usage(
         input=first.input + second.input,
         output=first.output + second.output,
@@ -72,13 +75,8 @@ def add_usage(first: Usage | None, second: Usage | None) -> Usage | None:
         cache_writes=first.cache_writes + second.cache_writes,
         reasoning=first.reasoning + second.reasoning,
         cache_writes_12h=first.cache_writes_12h + second.cache_writes_12h,
-        cost=_add_costs(first.cost, second.cost),
+        cost=cost,  # unknown if either is
     )
-
-
-def _add_costs(first: float | None, second: float | None) -> float | None:
-    """Return the sum, None if either is unknown."""
-    return None if first is None or second is None else first + second
 
 
 def sum_usages(usages: Iterable[Usage]) -> Usage | None:
@@ -103,6 +101,8 @@ def read_usage(
     writes = as_mapping(inputs.get("cache_write_tokens_details"))
     input_tokens = _read_count(wire.get("input_tokens"))
     output_tokens = _read_count(wire.get("output_tokens"))
+    searches = as_mapping(as_mapping(tool_usage).get("web_search")).get("num_requests")
+    is_count = type(searches) is int and 0 <= searches < _MAX_TOKENS
     return Usage(
         input=input_tokens,
         output=output_tokens,
@@ -112,18 +112,10 @@ def read_usage(
         reasoning=_read_count(outputs.get("reasoning_tokens")),
         tier=as_text(tier),
         cost=_read_cost(wire),
-        searches=_read_searches(as_mapping(tool_usage).get("web_search")),
+        searches=searches if is_count else None,  # not told
         images=_read_image_tokens(as_mapping(tool_usage).get("image_gen")),
         cache_writes_12h=_read_count(writes.get("ttl_12h_tokens")),
     )
-
-
-def _read_searches(wire: object) -> int | None:
-    """Return the searches that are billed, None if they are not told."""
-    count = as_mapping(wire).get("num_requests")
-    if isinstance(count, int) and not isinstance(count, bool):
-        return count if 0 <= count < _MAX_TOKENS else None
-    return None
 
 
 def _read_image_tokens(wire: object) -> ImageTokens | None:

@@ -383,7 +383,9 @@ def _apply_changes(
             sent.append(row._replace(item=_words_of_pair(row.item)))
         elif row.name in changes.left_out and not is_from_people(row.item):
             _drop_last_reasoning_rows(sent)
-        elif row.name in changes.plain and _has_plain_form(row.item):
+        elif row.name in changes.plain and (
+            is_paired(row.item) or item_type(row.item) == "message"
+        ):
             sent.append(row._replace(item=plain_item(row.item)))
         else:
             sent.append(row)
@@ -434,10 +436,6 @@ def _drop_last_reasoning_rows(rows: list[NamedItem]) -> None:
         rows.pop()
 
 
-def _has_plain_form(item: Item) -> bool:
-    return is_paired(item) or item_type(item) == "message"
-
-
 def is_from_people(item: Item) -> bool:
     """Say whether a person or the administrator wrote `item`, which always stays.
 
@@ -467,21 +465,16 @@ def has_media(item: Item, types: Collection[str] = _MEDIA) -> bool:
 
 def plain_item(item: Item) -> Item:
     """Return a message, a call or an output with its words alone."""
-    bare = _without_media(item)
+    bare = dict(item)
+    for key in ("content", "output"):
+        if isinstance(item.get(key), list):
+            bare[key] = [_part_without_media(part) for part in item[key]]
     if item_type(item) == "message":
         return text_message(item.get("role"), message_text(bare))
     if isinstance(bare.get("output"), list):
         texts = [part_text(part) for part in content_parts(bare["output"])]
         bare["output"] = "\n".join(texts)
     return {key: bare[key] for key in _PLAIN_FIELDS_OF_PAIR if key in bare}
-
-
-def _without_media(item: Item) -> Item:
-    changed = dict(item)
-    for key in ("content", "output"):
-        if isinstance(item.get(key), list):
-            changed[key] = [_part_without_media(part) for part in item[key]]
-    return changed
 
 
 def _part_without_media(part: object) -> object:

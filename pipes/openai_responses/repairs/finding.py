@@ -41,7 +41,7 @@ from openai_responses.repairs.chat_repairs import (
     is_from_people,
     plain_item,
 )
-from openai_responses.repairs.refusal import Place, Refusal, SentRequest
+from openai_responses.repairs.refusal import Refusal, SentRequest
 from openai_responses.repairs.request_repairs import (
     MAY_BE_LEFT_OUT,
     LeaveOutField,
@@ -75,20 +75,10 @@ _CAUSES_THAT_STAY = (
     NO_CREDIT_CODES | SENTENCES["failed"].keys() | SENTENCES["refused"].keys()
 ) - {*IMAGE_CODES, _UNREAD, "404"}
 """Codes of causes that no change of the request removes."""
-_UNREADABLE = re.compile(
-    # Reasoning without what it led to, or the other way round (continuedev/continue
-    # 8933, 11994; recorded, 986).
-    r"provided without its required"
-    # An id that would have to be looked up (anomalyco/opencode 7724).
-    r"|Items are not persisted when"
-    r"|encrypted content .{0,400} could not be verified"
-    # A model that does not reason (openai/openai-python 2364).
-    r"|reasoning input items can only be provided",
-    re.IGNORECASE | re.DOTALL,
-)
+_NO_REASONING = re.compile(r"reasoning input items can only be provided", re.IGNORECASE)
+"""What the API says of a model that does not reason (openai/openai-python 2364)."""
 _CONTAINER = re.compile(r"\bcontainer(?:_id|s? is expired)?", re.IGNORECASE)
 """What the API says of the container of earlier code."""
-_UNVERIFIED = re.compile(r"must be verified to stream", re.IGNORECASE)
 _TEXT_BEFORE_OUTPUT = re.compile(r"No tool output found for (tool|function) call\b")
 """What DeepSeek says of a text between a call and its output (recorded), and of nothing
 that a request lacks: calls and outputs are sent in pairs."""
@@ -196,17 +186,15 @@ def _candidates(refusal: Refusal) -> Iterator[Trial]:
     if "reasoning" in refusal.error.text.lower():
         is_named = "reasoning" in refusal.named_parameter
         yield Trial(LeaveOutPlainReasoning(), is_lasting=is_named)
-    for find in (
-        _by_unseen_images,
-        _by_code_or_words,
-        _by_place,
-        _by_image_code,
-        _by_id,
-        _by_unreadable_reasoning,
-        _by_parameter,
-        _by_tool,
-    ):
-        yield from find(refusal)
+    yield from _by_unseen_images(refusal)
+    yield from _by_code_or_words(refusal)
+    yield from _by_place(refusal)
+    yield from _by_image_code(refusal)
+    for number in refusal.numbers_of_ids:
+        yield from _without_item(refusal, number)
+    yield from _by_parameter(refusal)
+    for tool in refusal.tools:  # that the words name by its name, label or type
+        yield _without_tool(refusal, tool)
 
 
 def _by_code_or_words(refusal: Refusal) -> Iterator[Trial]:
@@ -236,15 +224,10 @@ def _by_code_or_words(refusal: Refusal) -> Iterator[Trial]:
     if "not found in 'tools'" in words:
         is_lasting = refusal.is_own_phrase("not found in 'tools'")
         yield Trial(LowerItems(ADDED_TOOLS), is_lasting=is_lasting)
-    # "Your organization must be verified to stream this model." (continuedev/continue
-    # 8209)
-    unverified = _UNVERIFIED.search(words)
-    if unverified:
-        yield Trial(
-            LeaveOutParameter("stream"),
-            is_named=refusal.named_parameter == "stream",
-            is_lasting=refusal.is_own_phrase(unverified[0]),
-        )
+    no_reasoning = _NO_REASONING.search(words)
+    if no_reasoning:
+        is_lasting = refusal.is_own_phrase(no_reasoning[0])
+        yield Trial(LeaveOutReasoning(last), is_lasting=is_lasting)
 
 
 def _by_place(refusal: Refusal) -> Iterator[Trial]:
@@ -260,7 +243,12 @@ def _by_place(refusal: Refusal) -> Iterator[Trial]:
             yield Trial(LeaveOutStrict(), is_named=is_named)
         yield _without_tool(refusal, tool, is_named=is_named)
         return
-    yield from _without_field(refusal, place)
+    kind = item_type(place.value)
+    if refusal.is_unknown and may_lose_field(kind, place.keys):
+        # What a person wrote may have the field by that person's choice.
+        is_the_models = not is_from_people(place.value)
+        repair = LeaveOutField(kind, place.keys)
+        yield Trial(repair, is_named=is_named and is_the_models)
     yield from _without_item(refusal, place.number, is_named=is_named)
 
 
@@ -269,17 +257,6 @@ def _without_tool(refusal: Refusal, tool: Item, *, is_named: bool = False) -> Tr
     is_lasting = _UNREACHED not in refusal.words
     repair = LeaveOutTool(json_digest(tool), tool_name(tool)[:_MAX_NAME])
     return Trial(repair, is_named=is_named, is_lasting=is_lasting)
-
-
-def _without_field(refusal: Refusal, place: Place) -> Iterator[Trial]:
-    """Yield the repair of a field that the server does not know.
-
-    What a person wrote may have it by that person's choice.
-    """
-    kind = item_type(place.value)
-    if refusal.is_unknown and may_lose_field(kind, place.keys):
-        is_named = refusal.has_named_place and not is_from_people(place.value)
-        yield Trial(LeaveOutField(kind, place.keys), is_named=is_named)
 
 
 def _without_item(
@@ -329,25 +306,14 @@ def _by_image_code(refusal: Refusal) -> Iterator[Trial]:
             yield trial._replace(is_lasting=len(numbers) == 1)
 
 
-def _by_id(refusal: Refusal) -> Iterator[Trial]:
-    """Yield the repairs of the items that have an id which the server names."""
-    for number in refusal.numbers_of_ids:
-        yield from _without_item(refusal, number)
-
-
-def _by_unreadable_reasoning(refusal: Refusal) -> Iterator[Trial]:
-    """Yield the repair for encrypted reasoning that the server's words are about."""
-    unreadable = _UNREADABLE.search(refusal.words)
-    if unreadable:
-        repair = LeaveOutReasoning(refusal.sent.last_name)
-        yield Trial(repair, is_lasting=refusal.is_own_phrase(unreadable[0]))
-
-
 def _by_parameter(refusal: Refusal) -> Iterator[Trial]:
     """Yield the repair of a parameter; one that guards stays."""
     payload = refusal.sent.payload
     is_named = refusal.named_parameter == refusal.parameter
-    path = _whole_parameter(refusal.parameter)
+    path = refusal.parameter
+    outer = re.split(r"[.\[]", path)[0]  # of a place inside, like `include[1]`
+    if outer not in ("reasoning", "text"):  # of which each field goes on its own
+        path = outer
     if path == "tool_choice":
         yield Trial(LeaveOutToolChoice(), is_named=is_named)
     if path not in MAY_BE_LEFT_OUT:
@@ -359,15 +325,6 @@ def _by_parameter(refusal: Refusal) -> Iterator[Trial]:
             yield Trial(repair, is_named=is_named)
     refused_value = "" if refusal.is_unknown else value_digest(payload, path)
     yield Trial(LeaveOutParameter(path, refused_value), is_named=is_named)
-
-
-def _whole_parameter(path: str) -> str:
-    """Return what is left out for a place inside of a parameter, like `include[1]`.
-
-    Only what `reasoning` and `text` hold goes on its own.
-    """
-    outer = re.split(r"[.\[]", path)[0]
-    return path if outer in ("reasoning", "text") else outer
 
 
 def _nearest_effort(asked: object, quoted: set[str]) -> str | None:
@@ -384,9 +341,3 @@ def _nearest_effort(asked: object, quoted: set[str]) -> str | None:
             nearest = effort
             least_distance = distance
     return nearest
-
-
-def _by_tool(refusal: Refusal) -> Iterator[Trial]:
-    """Yield the repair of a tool that the words name by its name, label or type."""
-    for tool in refusal.tools:
-        yield _without_tool(refusal, tool)

@@ -126,13 +126,10 @@ def trials_that_helped(trials: Sequence[Trial]) -> list[Trial]:
         return []
     helped: list[Trial] = []
     for trial, following in pairwise(trials):
-        if not _was_in_vain(trial, following):
+        is_same_refusal = trial.error == following.error
+        is_same_kind = type(trial.repair) is type(following.repair)
+        if is_same_kind or not is_same_refusal:
             helped.append(trial)
     # The request with the last one was accepted.
     helped.append(trials[-1]._replace(helped_at_once=True))
     return helped
-
-
-def _was_in_vain(trial: Trial, following: Trial) -> bool:
-    is_same_refusal = trial.error == following.error
-    return is_same_refusal and type(trial.repair) is not type(following.repair)

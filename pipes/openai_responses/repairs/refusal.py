@@ -156,13 +156,9 @@ def _readings(text: str) -> Iterator[str]:
     if "%" in text:
         yield unquote(text)
     if "\\" in text:
-        yield _ESCAPED.sub(_unescape, text)
+        yield _ESCAPED.sub(lambda match: chr(int(match[1], 16)), text)
     if "&" in text:
         yield html.unescape(text)
-
-
-def _unescape(match: re.Match[str]) -> str:
-    return chr(int(match[1], 16))
 
 
 def _open_quote(words: str) -> str:

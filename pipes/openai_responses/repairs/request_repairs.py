@@ -139,15 +139,13 @@ class LeaveOutParameter(RequestRepair):
         if self.path not in MAY_BE_LEFT_OUT:
             return payload
         value = value_at(payload, *self.path.split("."))
-        if value is None or self._is_about_another(value):
+        # Only another value was refused; without a digest all were.
+        is_other = bool(self.value_digest) and self.value_digest != json_digest(value)
+        if value is None or is_other:
             return payload
         if self.path == "text" and "format" in value:
             return payload  # the person asked for it
         return _with_parameter(payload, self.path, None)
-
-    def _is_about_another(self, value: object) -> bool:
-        """Say whether only another value was refused; without a digest all were."""
-        return bool(self.value_digest) and self.value_digest != json_digest(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,18 +173,14 @@ def _with_parameter(
     outer, _, inner = path.partition(".")
     changed = dict(payload)
     if inner:
-        changed[outer] = _with_key(payload[outer], inner, value)
+        fields = {**payload[outer], inner: value}
+        if value is None:
+            del fields[inner]
+        changed[outer] = fields
     else:
         changed[outer] = value
     if changed[outer] in (None, {}):
         del changed[outer]
-    return changed
-
-
-def _with_key(fields: Mapping[str, Any], key: str, value: object) -> dict[str, Any]:
-    changed = {**fields, key: value}
-    if value is None:
-        del changed[key]
     return changed
 
 
@@ -230,18 +224,14 @@ class LeaveOutTool(RequestRepair):
         if len(remaining) == len(declared):
             return payload
         changed = dict(payload)
-        if self._is_added(payload):
+        own = as_list(payload.get("tools"))
+        if len(self._other_tools(own)) == len(own):  # only an item declares it
             changed = lower_payload(payload, {ADDED_TOOLS})
         choice = _remaining_choice(payload.get("tool_choice"), remaining)
         return _with_tools(changed, self._other_tools(changed["tools"]), choice)
 
     def _other_tools(self, tools: Sequence[Item]) -> list[Item]:
         return [tool for tool in tools if json_digest(tool) != self.digest]
-
-    def _is_added(self, payload: Mapping[str, Any]) -> bool:
-        """Say whether only an item declares the tool, not the request itself."""
-        tools = as_list(payload.get("tools"))
-        return len(self._other_tools(tools)) == len(tools)
 
 
 def _with_tools(
@@ -332,15 +322,14 @@ class LeaveOutStrict(RequestRepair):
         changed = dict(payload)
         if payload.get("tools"):
             changed["tools"] = _without_strict(payload["tools"])
-        changed["input"] = [_item_without_strict(item) for item in payload["input"]]
+        items: list[Item] = []
+        for item in payload["input"]:
+            if item_type(item) == ADDED_TOOLS:
+                items.append({**item, "tools": _without_strict(item["tools"])})
+            else:
+                items.append(item)
+        changed["input"] = items
         return changed
-
-
-def _item_without_strict(item: Item) -> Item:
-    """Return an item in whose tools no function says whether it is strict."""
-    if item_type(item) != ADDED_TOOLS:
-        return item
-    return {**item, "tools": _without_strict(item["tools"])}
 
 
 def _without_strict(tools: Iterable[Item]) -> list[Item]:

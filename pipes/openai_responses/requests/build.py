@@ -25,7 +25,6 @@ from openai_responses.items import (
     tool_kind,
 )
 from openai_responses.json_input import JsonObject, clamp_number
-from openai_responses.models.facts import ModelFacts
 from openai_responses.models.resolve import ResolvedModel
 from openai_responses.repairs.refusal import SentRequest
 from openai_responses.repairs.request_repairs import (
@@ -162,9 +161,16 @@ def build_request(
     given, _ = read_parameters(body)
     passed_on, _ = _check_passed_on(given)
     facts = model.facts
-    effort = _choose_effort(model, given, settings)
+    effort = given["reasoning"].get("effort") or settings.effort or model.effort
+    if effort == "max" and facts.efforts:  # the highest of the model
+        effort = facts.efforts[-1]
+    elif effort and not model.takes_effort(effort):
+        effort = None
     effort_in_use = effort or facts.default_effort
-    tools = [tool for tool in settings.tools if _takes_tool(effort_in_use, tool)]
+    tools: list[Item] = []
+    for tool in settings.tools:
+        if effort_in_use != "minimal" or not tool_kind(tool).refused_at_minimal:
+            tools.append(tool)
     fields: dict[str, Any] = {
         "model": model.id,
         "input": list(items),
@@ -174,12 +180,13 @@ def build_request(
         "tools": tools or None,
         "parallel_tool_calls": settings.parallel_tool_calls,
     }
+    includes = [tool_kind(tool).include for tool in tools]
     # An unknown model reasons if an effort is set.
-    with_reasoning = False
-    if facts.reasoning or effort is not None:
+    if facts.reasoning or effort:
         fields["reasoning"] = _build_reasoning(model, effort, given, settings)
-        with_reasoning = settings.encrypted_reasoning
-    fields["include"] = _list_includes(tools, with_reasoning)
+        if settings.encrypted_reasoning:
+            includes.insert(0, "reasoning.encrypted_content")
+    fields["include"] = [name for name in includes if name] or None
     fields |= {**settings.defaults, **passed_on}
     if settings.background:
         fields["background"] = True
@@ -189,16 +196,11 @@ def build_request(
             window = settings.completion_window
             fields["background_options"] = {"completion_window": window}
             fields["stream"] = False  # "stream: false or omitted" (SDK 3.57.0)
-    _keep_what_fits(fields, facts, effort_in_use)
-    return ResponsesRequest(**fields)
-
-
-def _keep_what_fits(
-    fields: dict[str, Any], facts: ModelFacts, effort: str | None
-) -> None:
-    """Remove the sampling that the model rejects, and limit the length of the answer."""
     # "logprobs are not supported with reasoning models." (recorded, 630)
-    if not _takes_sampling(facts.sampling, effort):
+    takes_sampling = facts.sampling == "always"
+    if facts.sampling == "with_none":
+        takes_sampling = effort_in_use == "none"
+    if not takes_sampling:
         for name in SAMPLING:
             fields.pop(name, None)
     length = fields.get("max_output_tokens")
@@ -206,19 +208,7 @@ def _keep_what_fits(
         # Below 16, or above the model's maximum, the API refuses the request.
         longest = facts.max_output_tokens or _MAX_OUTPUT_TOKENS
         fields["max_output_tokens"] = clamp_number(length, 16, longest, longest)
-
-
-def _choose_effort(
-    model: ResolvedModel, given: JsonObject, settings: Settings
-) -> str | None:
-    """Return the effort that is asked for, None if the model does not take it.
-
-    `max` means the highest of the model.
-    """
-    asked = given["reasoning"].get("effort") or settings.effort or model.effort
-    if asked == "max" and model.facts.efforts:
-        return model.facts.efforts[-1]
-    return asked if asked and model.takes_effort(asked) else None
+    return ResponsesRequest(**fields)
 
 
 def _check_passed_on(given: JsonObject) -> tuple[dict[str, Any], list[str]]:
@@ -237,26 +227,6 @@ def _check_passed_on(given: JsonObject) -> tuple[dict[str, Any], list[str]]:
             complaints.append(str(InvalidParameter(name, reason)))
         return kept, complaints
     return kept, []
-
-
-def _takes_tool(effort: str | None, tool: Item) -> bool:
-    return effort != "minimal" or not tool_kind(tool).refused_at_minimal
-
-
-def _takes_sampling(sampling: str, effort: str | None) -> bool:
-    return sampling == "always" or (sampling == "with_none" and effort == "none")
-
-
-def _list_includes(tools: Sequence[Item], with_reasoning: bool) -> list[str] | None:
-    """Return what the response is to hold with its output; None for nothing."""
-    wanted: list[str] = []
-    if with_reasoning:
-        wanted.append("reasoning.encrypted_content")
-    for tool in tools:
-        name = tool_kind(tool).include
-        if name:
-            wanted.append(name)
-    return wanted or None
 
 
 def _build_reasoning(

@@ -27,7 +27,13 @@ def with_container_files(
     if not file_ids:
         return request
     tools = [_with_files(tool, file_ids) for tool in request.tools or ()]
-    items = [_added_with_files(item, file_ids) for item in request.input]
+    items: list[Item] = []
+    for item in request.input:
+        if item_type(item) == ADDED_TOOLS:
+            added = [_with_files(tool, file_ids) for tool in item["tools"]]
+            items.append({**item, "tools": added})
+        else:
+            items.append(item)
     return request.model_copy(update={"tools": tools or None, "input": items})
 
 
@@ -41,10 +47,3 @@ def _with_files(tool: Item, file_ids: Sequence[str]) -> Item:
     if not _opens_container(tool):
         return tool
     return {**tool, "container": {**tool["container"], "file_ids": list(file_ids)}}
-
-
-def _added_with_files(item: Item, file_ids: Sequence[str]) -> Item:
-    """Return an item whose tools have the files; one without tools as it is."""
-    if item_type(item) != ADDED_TOOLS:
-        return item
-    return {**item, "tools": [_with_files(tool, file_ids) for tool in item["tools"]]}

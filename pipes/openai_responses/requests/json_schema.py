@@ -57,11 +57,19 @@ def function_parameters(
     # request.
     json_size(schema, LARGEST_SCHEMA)
     copy = _SchemaCopy(schema)
+    root = copy.schema
     # Without `type: object` at the root, or with a choice there, the whole request is
-    # refused (vercel/ai 7005, janhq/jan 7017).
-    parameters = _object_without_choice(copy.schema)
+    # refused (vercel/ai 7005, janhq/jan 7017). A model that knew no property of the
+    # choice could not call the function, so the root gets those of all its options.
+    properties: Schema = {}
+    for part in reversed(
+        joined_schemas(root, lambda node: schema_parts(root, node, list))
+    ):
+        properties.update(as_mapping(part.get("properties")))  # the first option counts
+    parameters = {key: root[key] for key in root if key not in _REFUSED_AT_THE_ROOT}
+    parameters |= {"type": "object", "properties": properties}
     is_plain_object = (
-        not copy.schema.keys() & _REFUSED_AT_THE_ROOT
+        not root.keys() & _REFUSED_AT_THE_ROOT
         and schema.get("type", "object") == "object"
     )
     if strict_left is None or not copy.is_exact or not is_plain_object:
@@ -274,7 +282,12 @@ class _SchemaCopy:
     def _copy_keywords(self, node: JsonObject) -> Schema:
         copy: Schema = {}
         for keyword, value in node.items():
-            if self._is_valid(keyword, value):
+            if keyword == "$ref":
+                is_valid = self._is_definition(value)
+            else:
+                check = _VALID_VALUES.get(keyword)
+                is_valid = check is not None and check(value)
+            if is_valid:
                 copy[keyword] = self._copy_value(keyword, value)
             elif keyword in _NEEDED_FOR_STRICT_MODE:
                 self.is_exact = False
@@ -286,13 +299,6 @@ class _SchemaCopy:
         if "array" in types:
             copy.setdefault("items", {})
         return copy
-
-    def _is_valid(self, keyword: object, value: object) -> bool:
-        if keyword == "$ref":
-            return self._is_definition(value)
-        if not isinstance(keyword, str) or keyword not in _VALID_VALUES:
-            return False
-        return _VALID_VALUES[keyword](value)
 
     def _is_definition(self, reference: object) -> bool:
         """Say whether a reference names a definition at the root, or the root."""
@@ -306,57 +312,22 @@ class _SchemaCopy:
         if keyword in _SCHEMA_LIST_KEYWORDS:
             return [self._copy(part) for part in value]
         if keyword in _SCHEMA_MAP_KEYWORDS:
-            return self._copy_map(keyword, value)
-        if keyword == "required":
-            return _unique_texts(value)
-        if keyword == "type" and isinstance(value, list):
-            return _unique_texts(value)
+            is_name: Callable[[Any], bool] = _is_text
+            if keyword == "patternProperties":
+                is_name = _is_portable_pattern
+            return {
+                name: self._copy(part) for name, part in value.items() if is_name(name)
+            }
+        if keyword == "required" or (keyword == "type" and isinstance(value, list)):
+            # The draft wants each text once.
+            texts = [text for text in value if isinstance(text, str)]
+            return list(dict.fromkeys(texts))
         return value
 
-    def _copy_map(self, keyword: str, parts: JsonObject) -> Schema:
-        is_name: Callable[[Any], bool] = _is_text
-        if keyword == "patternProperties":
-            is_name = _is_portable_pattern
-        return {name: self._copy(part) for name, part in parts.items() if is_name(name)}
-
-
-def _unique_texts(values: list[Any]) -> list[str]:
-    """Return the texts of a list, each once, as the draft wants it."""
-    texts = [value for value in values if isinstance(value, str)]
-    return list(dict.fromkeys(texts))
-
-
-# ---------------------------------------------------------------- root
 
 _REFUSED_AT_THE_ROOT = frozenset(
     {"$ref", "allOf", "anyOf", "const", "enum", "not", "oneOf"}
 )
-
-
-def _object_without_choice(root: Schema) -> Schema:
-    """Return an object with all properties of the options that the root offers.
-
-    The API refuses a choice at the root, and a model that knew none of its properties
-    could not call the function.
-    """
-    plain = {key: root[key] for key in root if key not in _REFUSED_AT_THE_ROOT}
-    return {**plain, "type": "object", "properties": _all_properties(root)}
-
-
-def _all_properties(root: Schema) -> Schema:
-    """Return the properties of the root and its options; those of the first count."""
-
-    def parts_of(node: JsonObject) -> list[Any]:
-        return schema_parts(root, node, _choose_all)
-
-    properties: Schema = {}
-    for part in reversed(joined_schemas(root, parts_of)):
-        properties.update(as_mapping(part.get("properties")))
-    return properties
-
-
-def _choose_all(options: list[Any]) -> list[Any]:
-    return options
 
 
 # ---------------------------------------------------------------- reading
@@ -379,16 +350,13 @@ def resolve_reference(root: JsonObject, reference: object) -> Any:
     part: Any = root
     for step in steps:
         name = step.replace("~1", "/").replace("~0", "~")
-        part = _step_into(part, name)
+        if not isinstance(part, list):
+            part = as_mapping(part).get(name)
+        elif name.isdecimal() and int(name) < len(part):
+            part = part[int(name)]
+        else:
+            return None
     return part
-
-
-def _step_into(part: object, name: str) -> Any:
-    if not isinstance(part, list):
-        return as_mapping(part).get(name)
-    if name.isdecimal() and int(name) < len(part):
-        return part[int(name)]
-    return None
 
 
 def joined_schemas(

@@ -148,7 +148,9 @@ def drop_settled_approvals(items: Sequence[Item]) -> list[Item]:
     open_ids = _open_approvals(items)
     open_items: list[Item] = []
     for item in items:
-        request_id = _approval_id(item)
+        request_id = item.get("approval_request_id") if _is_response(item) else None
+        if is_approval_request(item):
+            request_id = item["id"]
         if request_id is None or request_id in open_ids:
             open_items.append(item)
         elif is_approval_request(item):
@@ -172,13 +174,6 @@ def _open_approvals(items: Sequence[Item]) -> set[object]:
         elif not is_call_output(item) and item.get("call_id") not in requests:
             open_ids.clear()
     return open_ids
-
-
-def _approval_id(item: JsonObject) -> object:
-    """Return the id of a request for approval, or the one that an answer names."""
-    if is_approval_request(item):
-        return item["id"]
-    return item.get("approval_request_id") if _is_response(item) else None
 
 
 def reorder_remote_outputs(items: Sequence[Item]) -> list[Item]:
@@ -300,17 +295,15 @@ def replay_output(output: Iterable[Item], *, with_reasoning: bool) -> list[Item]
     """Return the output of a response for the next request of its run."""
     replayed: list[Item] = []
     for item in output:
-        if _goes_back(item, with_reasoning):
+        if is_reasoning(item):
+            goes_back = with_reasoning and (
+                has_encrypted_reasoning(item) or has_plain_reasoning(item)
+            )
+        else:
+            goes_back = not is_hosted(item) or is_host_returned(item) or has_image(item)
+        if goes_back:
             replayed += replay_items(item)
     return replayed
-
-
-def _goes_back(item: Item, with_reasoning: bool) -> bool:
-    if is_reasoning(item):
-        return with_reasoning and (
-            has_encrypted_reasoning(item) or has_plain_reasoning(item)
-        )
-    return not is_hosted(item) or is_host_returned(item) or has_image(item)
 
 
 def _required_fields(item: Item) -> Item:
@@ -325,21 +318,12 @@ def _required_fields(item: Item) -> Item:
     # "Unknown parameter: 'input[n].action.sources'", although the API itself sent them
     # (pydantic-ai 2.68.0).
     if item_type(item) == "web_search_call":
-        fields["action"] = _without_sources(item["action"])
+        fields["action"] = _without(item["action"], ("sources",))
     # Only what later turns send gets another id: within a run an approval names the id
     # of the request for it.
     if "id" in fields and kind.returned == "always":
         fields["id"] = _new_id(str(item["id"]))
     return fields
-
-
-def _without_sources(action: JsonObject) -> Item:
-    """Return the action of a search without its sources and without nulls."""
-    return {
-        key: value
-        for key, value in action.items()
-        if key != "sources" and value is not None
-    }
 
 
 def _new_id(own: str) -> str:

@@ -120,12 +120,8 @@ _MAX_CALL_ID = 64
 
 def _normalize_spelling(name: str) -> str:
     """Return what two spellings of a name have in common: case and signs do not count."""
-    return _FORBIDDEN.sub("_", _bare_name(name)).lower()
-
-
-def _bare_name(name: str) -> str:
-    """Return the name of a tool without what models write around it."""
-    return name.strip().removeprefix(_MODELS_PREFIX)
+    bare = name.strip().removeprefix(_MODELS_PREFIX)
+    return _FORBIDDEN.sub("_", bare).lower()
 
 
 def added_tool_names(items: Iterable[Item]) -> set[str]:
@@ -147,21 +143,17 @@ def fit_calls(items: Sequence[Item]) -> list[Item]:
     an earlier answer: tools lay in namespaces once, and are now declared without.
     """
     added = added_tool_names(items)
-    return [clean_call(_with_own_namespace(item, added)) for item in items]
-
-
-def _with_own_namespace(item: Item, added: Collection[str]) -> Item:
-    """Return a call of an `added` tool with its namespace, any other call without one."""
-    if not is_call(item):
-        return item
-    name = as_text(item.get("name"))
-    namespace = name if name in added else None
-    if item.get("namespace") == namespace:
-        return item
-    changed = {key: value for key, value in item.items() if key != "namespace"}
-    if namespace:
-        changed["namespace"] = namespace
-    return changed
+    fitting: list[Item] = []
+    for item in items:
+        fit = item
+        name = as_text(item.get("name"))
+        namespace = name if name in added else None
+        if is_call(item) and item.get("namespace") != namespace:
+            fit = {key: item[key] for key in item if key != "namespace"}
+            if namespace:
+                fit["namespace"] = namespace
+        fitting.append(clean_call(fit))
+    return fitting
 
 
 def clean_call(item: Item) -> Item:
@@ -177,7 +169,8 @@ def clean_call(item: Item) -> Item:
     if item_type(item) == "function_call" and not isinstance(arguments, str):
         changed["arguments"] = arguments_text(arguments) or "{}"
     if is_call(item) and isinstance(name, str) and not _ALLOWED.fullmatch(name):
-        changed["name"] = ToolNames().sent_name(_bare_name(name))
+        bare = name.strip().removeprefix(_MODELS_PREFIX)
+        changed["name"] = ToolNames().sent_name(bare)
     if isinstance(call_id, str) and not 0 < len(call_id) <= _MAX_CALL_ID:
         changed["call_id"] = f"call_{hex_digest(call_id)[:32]}"
     return {**item, **changed} if changed else item
@@ -223,20 +216,18 @@ def responses_tools(
         else:
             tools.append(_responses_tool(spec, strict, strict_left))
     if left_out:
-        names = [_spec_name(spec) for spec in left_out[:_NAMED_IN_LOG]]
+        names: list[str] = []
+        for described in left_out[:_NAMED_IN_LOG]:
+            outer = as_mapping(described)  # it may be anything
+            inner = as_mapping(outer.get("function") or outer.get("custom"))
+            own_name = as_text(inner.get("name") or outer.get("name"))
+            names.append(repr(own_name[:_MAX_SHOWN_OF_NAME]))
         log(
             "Tools are left out, because their schemas are too large or too deep: "
             f"{', '.join(names)} ({len(left_out)} in all). Make the schemas smaller, or "
             "offer fewer tools."
         )
     return tools
-
-
-def _spec_name(spec: object) -> str:
-    """Return the quoted name of a tool for the log; the spec may be anything."""
-    outer = as_mapping(spec)
-    inner = as_mapping(outer.get("function") or outer.get("custom"))
-    return repr(as_text(inner.get("name") or outer.get("name"))[:_MAX_SHOWN_OF_NAME])
 
 
 def is_hosted_tool(tool: JsonObject) -> bool:
@@ -307,8 +298,16 @@ def _responses_tool(spec: JsonObject, strict: bool, strict_left: JsonBudget) -> 
         )
     if kind == "function":
         return _function_tool(flat, strict, strict_left)
-    known = {key: flat[key] for key in _KEYS_OF_CUSTOM if key in flat}
-    return {**known, **_custom_format(flat), "type": kind}
+    tool: Item = {key: flat[key] for key in _KEYS_OF_CUSTOM if key in flat}
+    # Chat Completions nests the grammar.
+    own_format = as_mapping(flat.get("format"))
+    grammar = own_format.get("grammar")
+    if isinstance(grammar, Mapping):
+        own_format = {"type": "grammar", **grammar}
+    known = {key: own_format[key] for key in _KEYS_OF_FORMAT if key in own_format}
+    if known:
+        tool["format"] = known
+    return {**tool, "type": kind}
 
 
 def _function_tool(function: JsonObject, strict: bool, strict_left: JsonBudget) -> Item:
@@ -325,16 +324,6 @@ def _function_tool(function: JsonObject, strict: bool, strict_left: JsonBudget) 
     # `strict` is always stated: without it the API makes the function strict, and each
     # optional property a required one (recorded, 219 of 219).
     return {**tool, "parameters": schema, "strict": is_strict}
-
-
-def _custom_format(custom: JsonObject) -> Item:
-    """Return the `format` of a custom tool; Chat Completions nests the grammar."""
-    given = as_mapping(custom.get("format"))
-    grammar = given.get("grammar")
-    if isinstance(grammar, Mapping):
-        given = {"type": "grammar", **grammar}
-    known = {key: given[key] for key in _KEYS_OF_FORMAT if key in given}
-    return {"format": known} if known else {}
 
 
 def tool_identity(tool: JsonObject) -> tuple[str, object]:

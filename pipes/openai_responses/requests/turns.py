@@ -104,8 +104,15 @@ def _next_turn(
         items += turn.items
     held = lower_payload({**base, "input": items}, APPENDED)
     new = _new_tools(held.get("tools", ()), fields["tools"])
-    update = _changed_settings(held, fields, default_effort)
-    if new is None or not _can_be_stated(update):
+    defaults = {"effort": default_effort, "format": {"type": "text"}}
+    update: Item = {}
+    for key, name in _SETTINGS:
+        value = fields[key].get(name) or defaults[name]
+        if value != (held[key].get(name) or defaults[name]):
+            if value in _UNSTATED:
+                return None
+            update[key] = {name: value}
+    if new is None:
         return None
     stated: list[Item] = []
     if new:
@@ -113,15 +120,6 @@ def _next_turn(
     if update:
         stated.append({"type": CONFIGURATION, **update})
     return Turn(asked.model, stated)
-
-
-def _can_be_stated(update: Item) -> bool:
-    """Say whether an item can state the effort and the format of an update."""
-    for settings in update.values():
-        for value in settings.values():
-            if value in _UNSTATED:
-                return False
-    return True
 
 
 def _new_tools(held: Sequence[Item], asked: Sequence[Item]) -> list[Item] | None:
@@ -133,18 +131,6 @@ def _new_tools(held: Sequence[Item], asked: Sequence[Item]) -> list[Item] | None
         if old and _without_description(old) != _without_description(tool):
             return None
     return new if len(known) + len(new) <= _MAX_DECLARED_TOOLS else None
-
-
-def _changed_settings(held: Item, asked: Item, default_effort: str | None) -> Item:
-    """Return the effort and the format that are not those that are `held`."""
-    defaults = {"effort": default_effort, "format": {"type": "text"}}
-    update: Item = {}
-    for key, name in _SETTINGS:
-        value = asked[key].get(name) or defaults[name]
-        held_value = held[key].get(name) or defaults[name]
-        if value != held_value:
-            update[key] = {name: value}
-    return update
 
 
 def append_turns(
@@ -171,21 +157,14 @@ def append_turns(
     if CONFIGURATION in kinds:
         fields = _first_settings(request, base)
     if ADDED_TOOLS in kinds:
-        fields |= _base_tools(request, base, added)
+        offered = request.tools or ()
+        # A server's fields may be secret, so turns do not store it (`record_turn`).
+        servers = [tool for tool in offered if tool["type"] == "mcp"]
+        tools = [*servers, *base["tools"]] or None
+        declared = declared_tools({"tools": tools, "input": added})
+        fields["tools"] = tools
+        fields["tool_choice"] = _restrict_choice(request.tool_choice, offered, declared)
     return request.model_copy(update=fields), items
-
-
-def _base_tools(
-    request: ResponsesRequest, base: Item, added: Sequence[Item]
-) -> dict[str, Any]:
-    """Return the tools of the `base`, and a choice among those that are still offered."""
-    offered = request.tools or ()
-    # A server's fields may be secret, so turns do not store it (`record_turn`).
-    servers = [tool for tool in offered if tool["type"] == "mcp"]
-    tools = [*servers, *base["tools"]] or None
-    declared = declared_tools({"tools": tools, "input": added})
-    choice = _restrict_choice(request.tool_choice, offered, declared)
-    return {"tools": tools, "tool_choice": choice}
 
 
 def _first_settings(request: ResponsesRequest, base: Item) -> dict[str, Any]:
@@ -219,16 +198,12 @@ def _restrict_choice(
         return choice
     if not left:
         return "none"
-    tools = [_named_tool(tool) for tool in left]
-    return {"type": "allowed_tools", "mode": choice or "auto", "tools": tools}
+    named = [{key: tool[key] for key in tool if key in _CHOICE_KEYS} for tool in left]
+    return {"type": "allowed_tools", "mode": choice or "auto", "tools": named}
 
 
 _CHOICE_KEYS = ("type", "name", "server_label")
 """What names a tool in `allowed_tools`."""
-
-
-def _named_tool(tool: Item) -> Item:
-    return {key: tool[key] for key in tool if key in _CHOICE_KEYS}
 
 
 def _without_description(tool: Item) -> Item:

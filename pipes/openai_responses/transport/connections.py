@@ -640,19 +640,14 @@ class Connections:
                 async with self.request(endpoint, path, {}, limits):
                     return
             except ResponsesError as error:
-                if _is_final_status(error.status):
+                # Another attempt would be answered alike. 0: there was no answer.
+                is_final = 0 < error.status < _SERVER_ERRORS
+                if is_final and error.status != _TOO_MANY_REQUESTS:
                     return
 
     async def close(self) -> None:
         """Close the session of the running loop, after the work of `do_later`."""
         await self._pool().close()
-
-
-def _is_final_status(status: int) -> bool:
-    """Say whether another attempt would be answered alike; 0: there was no answer."""
-    if status == _TOO_MANY_REQUESTS:
-        return False
-    return 0 < status < _SERVER_ERRORS
 
 
 _ITEMS_AT_ONCE = 1000

@@ -43,17 +43,12 @@ class EntraTokens:
                 except InvalidRequest:
                     if unix_seconds() >= end:
                         raise
-                self._forget_ended()
+                now = unix_seconds()
+                for known, (_, known_end) in list(self._known.items()):
+                    if known_end <= now:  # of earlier settings
+                        del self._known[known]
                 self._known[scope] = token, end
         return token
-
-    def _forget_ended(self) -> None:
-        """Forget tokens of earlier settings."""
-        now = unix_seconds()
-        for scope in list(self._known):
-            _, end = self._known[scope]
-            if end <= now:
-                del self._known[scope]
 
     def _ask(self, scope: str) -> tuple[str, int]:
         """Return a token and its last second."""

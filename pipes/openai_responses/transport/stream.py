@@ -322,8 +322,11 @@ def parse_event(event: ServerSentEvent) -> StreamEvent:
         wire, end = _SCAN_JSON(text, 0)
         if end != len(text):
             raise ValueError
-        if _may_be_deep(text) and is_too_deep(wire):
-            raise ValueError
+        # A level takes two characters at least, so a delta needs no look at its depth.
+        if len(text) > 2 * MAX_JSON_DEPTH:
+            brackets = text.count("[") + text.count("{")
+            if brackets > MAX_JSON_DEPTH and is_too_deep(wire):
+                raise ValueError
         read = _READERS.get(wire.get("type") or event.event)
         return read(wire) if read else _read_unknown(wire, event.event)
     except _ODD_EVENT:
@@ -394,16 +397,6 @@ def describe_unreadable(event: ServerSentEvent) -> str:
     except ValueError:
         return "no JSON"
     return "with odd fields" if isinstance(wire, dict) else "no object"
-
-
-def _may_be_deep(text: str) -> bool:
-    """Say whether a JSON text has brackets enough to be too deep.
-
-    A level takes two characters at least, so a delta needs no look at its depth.
-    """
-    if len(text) <= 2 * MAX_JSON_DEPTH:
-        return False
-    return text.count("[") + text.count("{") > MAX_JSON_DEPTH
 
 
 _ODD_EVENT = (

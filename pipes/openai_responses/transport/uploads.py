@@ -32,7 +32,14 @@ async def upload_file(
 
     Raises the same errors as `Connections.request`.
     """
-    body = _multipart_body(file, _upload_fields(endpoint))
+    # Azure does not know the purpose `user_data`; its guide "Responses API" uses
+    # `assistants` instead.
+    fields = {
+        "purpose": "assistants" if endpoint.is_azure else "user_data",
+        "expires_after[anchor]": "created_at",
+        "expires_after[seconds]": str(UPLOAD_SECONDS),
+    }
+    body = _multipart_body(file, fields)
     async with connections.request(endpoint, "/files", body, deadlines) as answer:
         file_id = as_text(as_mapping(await answer.read_json()).get("id"))
     if not file_id:
@@ -40,26 +47,14 @@ async def upload_file(
     return file_id
 
 
-def _upload_fields(endpoint: Endpoint) -> Mapping[str, str]:
-    """Return the fields that go with the file.
-
-    Azure does not know the purpose `user_data`; its guide "Responses API" uses
-    `assistants` instead.
-    """
-    purpose = "assistants" if endpoint.is_azure else "user_data"
-    return {
-        "purpose": purpose,
-        "expires_after[anchor]": "created_at",
-        "expires_after[seconds]": str(UPLOAD_SECONDS),
-    }
-
-
 def _multipart_body(file: Upload, fields: Mapping[str, str]) -> EncodedBody:
     """Return a file and its fields as `multipart/form-data` (RFC 7578)."""
     boundary = hex_digest(f"{file.name} {len(file.content)}")
     while boundary.encode() in file.content:
         boundary = hex_digest(boundary)
-    name_field = f'name="file"; filename="{_quoted_name(file.name)}"'
+    # As browsers write a file's name into a header (HTML, "Form data").
+    quoted = file.name.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")
+    name_field = f'name="file"; filename="{quoted}"'
     lines: list[bytes] = []
     for name, value in fields.items():
         lines += [
@@ -78,8 +73,3 @@ def _multipart_body(file: Upload, fields: Mapping[str, str]) -> EncodedBody:
         b"",
     ]
     return EncodedBody(b"\r\n".join(lines), f"multipart/form-data; boundary={boundary}")
-
-
-def _quoted_name(name: str) -> str:
-    """Return a file's name as browsers write it into a header (HTML, "Form data")."""
-    return name.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")

@@ -197,7 +197,7 @@ def completion(
     """
     error = _error(ended)
     if error and not ended.output:
-        return error
+        return {**metadata_field(ended), **error}
     message: dict[str, Any] = {"role": "assistant", "content": completion_text(ended)}
     optional = {
         "reasoning_content": _progress(ended),

@@ -5,7 +5,7 @@ the model of AGENT_JSON, so its facts, limits and prices count. The switch "Agen
 composer makes an agent of the model that the chat has.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -20,6 +20,7 @@ from openai_responses.models.resolve import (
 from shells.json_valve import read_json_valve
 from strategies.parameters import (
     DEFAULTS,
+    PARAMETERS,
     STRATEGY_NAMES,
     StrategyParameters,
 )
@@ -32,16 +33,14 @@ _DISPLAY_NAMES: Mapping[str, str] = {
 
 _STRATEGY_OF_SWITCH = "gpt5_function_calling"
 
-COSTLY_PARAMETERS = ("maximum_iterations", "maximum_seconds", "maximum_tokens")
+COSTLY_PARAMETERS = [name for name, row in PARAMETERS.items() if row.right == "costly"]
 """What a request may lower, but raise only if an administrator allows it."""
 
-RULING_PARAMETERS = ("instruction", "guide", "prompt_policy_overrides", "context")
+RULING_PARAMETERS = [name for name, row in PARAMETERS.items() if row.right == "ruling"]
 """What an administrator rules an agent by: no request replaces or empties it, unless an
 administrator allows it."""
 
-CALLER_PARAMETERS = [
-    name for name in StrategyParameters.model_fields if name != "model"
-]
+CALLER_PARAMETERS = [name for name in PARAMETERS if name != "model"]
 """What a request may state: custom parameters of a model of the workspace."""
 
 
@@ -54,18 +53,13 @@ class AgentMode(NamedTuple):
     """Whether it was chosen as a model; else the switch is on."""
 
 
-class ReadAgent(NamedTuple):
-    """What AGENT_JSON says, and what is wrong with it, for administrators."""
-
-    parameters: StrategyParameters
-    problems: tuple[str, ...]
-
-
 @lru_cache(maxsize=8)
-def read_agent_parameters(text: str) -> ReadAgent:
-    """Return the parameters of AGENT_JSON; what cannot be read has its default."""
-    parameters, problems = read_json_valve("AGENT_JSON", text, StrategyParameters)
-    return ReadAgent(parameters, tuple(problems))
+def read_agent_parameters(text: str) -> tuple[StrategyParameters, Sequence[str]]:
+    """Return the parameters of AGENT_JSON, and what is wrong with them.
+
+    What cannot be read has its default.
+    """
+    return read_json_valve("AGENT_JSON", text, StrategyParameters)
 
 
 def add_agents(

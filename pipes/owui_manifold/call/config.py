@@ -6,6 +6,7 @@ The switches of the composer come from filters (`owui_controls`), in
 """
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple, TypeVar
 
 from openai_responses.endpoint import Endpoint, connection_secrets
@@ -16,9 +17,10 @@ from openai_responses.loop.tools import ApprovalRules
 from openai_responses.models.facts import ModelPrices
 from openai_responses.models.resolve import REASONING_EFFORTS, ResolvedModel
 from openai_responses.retries import RetryPolicy
-from owui_manifold.call.agent import ReadAgent, add_agents, read_agent_parameters
+from owui_manifold.call.agent import add_agents, read_agent_parameters
 from owui_manifold.call.expert import (
     ExpertSettings,
+    read_expert_json,
     read_file_search_options,
     read_image_options,
     read_search_options,
@@ -31,13 +33,13 @@ from owui_manifold.call.valves import (
     UserValves,
     Valves,
 )
+from settings.table import rows_of
 from shells.answer_log import LOG_LEVELS
 from shells.endpoint_valves import (
     endpoint_of_valves,
     missing_key_error,
     read_headers,
 )
-from shells.json_valve import read_expert_json
 from shells.shell import PIPE_SHELL, Shell
 from shells.tool_valves import ReadRules, ReadTimeouts, read_rules, read_timeouts
 from shells.valve_words import comma_list, unknown_words
@@ -146,7 +148,7 @@ def read_config(
         shows_cost=_choose_switch(own.SHOW_COST, valves.SHOW_COST or is_admin),
         shows_log=own.SHOW_LOG_ON_ERROR and is_admin,
         log_level=_choose_log_level(own.LOG_LEVEL, valves.LOG_LEVEL),
-        agent=parsed.agent.parameters,
+        agent=parsed.agent,
         wants_agent=wishes.agent,
         refused=wishes.refused,
     )
@@ -162,12 +164,14 @@ class _ParsedValves(NamedTuple):
     timeouts: ReadTimeouts
     prices: Mapping[str, ModelPrices] | InvalidRequest
     prices_problem: str
-    agent: ReadAgent
+    agent: StrategyParameters
+    agent_problems: Sequence[str]
 
 
 def _parse_valves(valves: Valves) -> _ParsedValves:
     """Read the valves that hold JSON, rules or lists; each has its own problems."""
-    expert, expert_problems = read_expert_json(valves.EXPERT_JSON, ExpertSettings)
+    expert, expert_problems = read_expert_json(valves.EXPERT_JSON)
+    agent, agent_problems = read_agent_parameters(valves.AGENT_JSON)
     prices: Mapping[str, ModelPrices] | InvalidRequest
     try:
         prices, prices_problem = read_prices(valves.CUSTOM_MODEL_PRICING_JSON)
@@ -182,7 +186,8 @@ def _parse_valves(valves: Valves) -> _ParsedValves:
         timeouts=read_timeouts(valves.TOOL_TIMEOUTS, PIPE_SHELL),
         prices=prices,
         prices_problem=prices_problem,
-        agent=read_agent_parameters(valves.AGENT_JSON),
+        agent=agent,
+        agent_problems=agent_problems,
     )
 
 
@@ -193,9 +198,9 @@ def _list_problems(
     problems = (
         parsed.rules.problem,
         parsed.timeouts.problem,
-        _permission_error(valves),
+        _permission_error(valves.USER_MAY_CHANGE),
         switch_problem,
-        *parsed.agent.problems,
+        *parsed.agent_problems,
         parsed.prices_problem,
         *parsed.expert_problems,
         *read_search_options(valves.WEB_SEARCH_OPTIONS)[1],
@@ -211,13 +216,7 @@ def named_models(valves: Valves) -> dict[str, ResolvedModel]:
     Raises InvalidRequest.
     """
     overrides = read_overrides(valves.MODEL_OVERRIDES_JSON)
-    return add_agents(overrides, read_agent_parameters(valves.AGENT_JSON).parameters)
-
-
-def read_expert_settings(valves: Valves) -> ExpertSettings:
-    """Return what EXPERT_JSON says, outside of a call."""
-    expert, _ = read_expert_json(valves.EXPERT_JSON, ExpertSettings)
-    return expert
+    return add_agents(overrides, read_agent_parameters(valves.AGENT_JSON)[0])
 
 
 def _secrets(valves: Valves, *others: str) -> tuple[str, ...]:
@@ -275,20 +274,13 @@ _OTHER_SWITCH_CONTRACT = (
     "version of the pipe. `/check` says what to update."
 )
 
-_CHOICES: Mapping[str, str] = {
-    "effort": "REASONING_EFFORT",
-    "summary": "REASONING_SUMMARY",
-    "verbosity": "VERBOSITY",
-    **TOOL_SWITCHES,
-    "file_input": "FILE_INPUT",
-    "service_tier": "SERVICE_TIER",
-    "show_cost": "SHOW_COST",
-    "log_level": "LOG_LEVEL",
-}
+_USER_ROWS = rows_of(UserValves)
+_CHOICES = {row.word: name for name, row in _USER_ROWS.items() if row.word}
 """The words of USER_MAY_CHANGE, with the user valve that each allows."""
 
 _AGENT_WORD = "agent"
-"""The word for the switch that no user valve stands for."""
+"""The word for the switch that has no user valve."""
+_MAY_CHANGE_WORDS = frozenset([*_CHOICES, _AGENT_WORD])
 
 
 class _Wishes(NamedTuple):
@@ -326,16 +318,27 @@ def _read_wishes(
     `switches` is what the composer's filters wrote into the metadata.
     """
     wanted = _apply_switches(user, switches)
-    allowed = wanted.user
-    may_use_agent = True
-    if not is_admin:
-        allowed = _allowed_choices(wanted.user, valves)
-        may_use_agent = may_change(_AGENT_WORD, valves)
+    permitted = (
+        _MAY_CHANGE_WORDS if is_admin else _permitted_words(valves.USER_MAY_CHANGE)
+    )
+    chosen = dict(wanted.user)
+    reset: dict[str, object] = {}
+    for word, name in _CHOICES.items():
+        default = UserValves.model_fields[name].default
+        if word not in permitted and chosen[name] != default:
+            reset[name] = default
+    refused = list(reset)
+    own_key = wanted.user.API_KEY.strip()
+    if own_key and valves.USER_API_KEYS == "off":
+        refused.append("API_KEY")
+        own_key = ""
+    if wanted.agent and _AGENT_WORD not in permitted:
+        refused.append("AGENT")
     return _Wishes(
-        allowed=allowed,
-        own_key=allowed.API_KEY.strip() if valves.USER_API_KEYS != "off" else "",
-        agent=wanted.agent and may_use_agent,
-        refused=_refused_choices(wanted, allowed, valves, may_use_agent),
+        allowed=wanted.user.model_copy(update=reset) if reset else wanted.user,
+        own_key=own_key,
+        agent=wanted.agent and _AGENT_WORD in permitted,
+        refused=refused,
         problem=wanted.problem,
     )
 
@@ -362,61 +365,42 @@ def _apply_switches(user: UserValves, switches: object) -> _WantedSettings:
     if switches.get("thinking") in REASONING_EFFORTS:
         changed["REASONING_EFFORT"] = str(switches["thinking"])
     wants_agent = bool(switches.get(_AGENT_WORD))
-    return _WantedSettings(user.model_copy(update=changed), wants_agent)
+    changed_user = user.model_copy(update=changed) if changed else user
+    return _WantedSettings(changed_user, wants_agent)
 
 
 def may_change(word: str, valves: Valves) -> bool:
     """Say whether users may change what a word of USER_MAY_CHANGE stands for."""
-    permitted = _permitted_words(valves)
-    return word in permitted or "all" in permitted
+    return word in _permitted_words(valves.USER_MAY_CHANGE)
 
 
-def _allowed_choices(user: UserValves, valves: Valves) -> UserValves:
-    """Return a user's settings without those that they may not change."""
-    reset: dict[str, object] = {}
-    for word, valve in _CHOICES.items():
-        if not may_change(word, valves):
-            reset[valve] = UserValves.model_fields[valve].default
-    return user.model_copy(update=reset)
+@lru_cache(maxsize=8)
+def _permitted_words(may_change: str) -> frozenset[str]:
+    """Return what USER_MAY_CHANGE allows; `all` stands for each word."""
+    words = comma_list(may_change.lower())
+    return _MAY_CHANGE_WORDS if "all" in words else frozenset(words)
 
 
-def _refused_choices(
-    wanted: _WantedSettings, allowed: UserValves, valves: Valves, may_use_agent: bool
-) -> list[str]:
-    """Return the settings in which a user's wish and permission differ."""
-    wishes = dict(wanted.user)
-    kept = dict(allowed)
-    refused = [name for name in _CHOICES.values() if wishes[name] != kept[name]]
-    if valves.USER_API_KEYS == "off" and wanted.user.API_KEY.strip():
-        refused.append("API_KEY")
-    if wanted.agent and not may_use_agent:
-        refused.append("AGENT")
-    return refused
-
-
-def _permission_error(valves: Valves) -> str:
+@lru_cache(maxsize=8)
+def _permission_error(may_change: str) -> str:
     """Return the message about unknown words of USER_MAY_CHANGE, if any."""
     known = (*_CHOICES, _AGENT_WORD, "all", "nothing")
     advice = f"Choose from {', '.join(known)}."
-    return unknown_words("USER_MAY_CHANGE", _permitted_words(valves), known, advice)
+    words = comma_list(may_change.lower())
+    return unknown_words("USER_MAY_CHANGE", words, known, advice)
 
 
-def _permitted_words(valves: Valves) -> set[str]:
-    """Return the words of USER_MAY_CHANGE."""
-    return set(comma_list(valves.USER_MAY_CHANGE.lower()))
+_KEY_LEVELS = ("nothing", "headers", "all")
+"""The words of `user_keys_get`; each gives what those before it give, and more."""
 
 
 def _for_own_key(valves: Valves, user_keys_get: str) -> Valves:
-    """Return the valves without what a user's own key does not get.
-
-    `user_keys_get` is the key of EXPERT_JSON.
-    """
-    names = ["ORGANIZATION", "PROJECT"]
-    if user_keys_get != "all":
-        names += ["REMOTE_MCP_SERVERS_JSON", "FILE_SEARCH_VECTOR_STORES"]
-    if user_keys_get == "nothing":
-        names.append("EXTRA_HEADERS")
-    return valves.model_copy(update=dict.fromkeys(names, ""))
+    """Return the valves without what a user's own key does not get."""
+    given = ("", *_KEY_LEVELS[: _KEY_LEVELS.index(user_keys_get) + 1])
+    withheld = [
+        name for name, row in rows_of(Valves).items() if row.own_key not in given
+    ]
+    return valves.model_copy(update=dict.fromkeys(withheld, ""))
 
 
 OWN_KEY_PLACE = (

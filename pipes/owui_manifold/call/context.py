@@ -4,11 +4,10 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from openai_responses.clock import utc_today
+from core.models import answering_model, model_at, retirement
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import InvalidRequest
 from openai_responses.json_input import JsonObject, as_list
-from openai_responses.models.choice import replacement, retirement_notice
 from openai_responses.models.resolve import ResolvedModel, resolve_model
 from owui_manifold.call.agent import AgentMode, answering_name, find_agent
 from owui_manifold.call.capabilities import AccountCapabilities
@@ -174,12 +173,9 @@ class CheckedCall(NamedTuple):
 
         An agent is named by the model that answers for it: that is what ends.
         """
-        model_name = answering_name(name, self.config.agent)
-        days = self.capabilities.listed.shutdown_dates
-        model = _with_last_day(self.resolve(model_name), days)
-        today = utc_today()
-        successor = None if self.endpoint.is_azure else replacement(model, today)
-        return retirement_notice(model, today, successor)
+        model = self.resolve(answering_name(name, self.config.agent))
+        listed = model_at(model, self.endpoint, self.capabilities.listed)
+        return retirement(listed, self.endpoint)
 
 
 def note_left_out(
@@ -197,21 +193,10 @@ def note_left_out(
         call.log.note(line)
 
 
-def _with_last_day(
-    model: ResolvedModel, shutdown_dates: Mapping[str, str]
-) -> ResolvedModel:
-    """Return a model with the last day that the server has named for it, if any."""
-    last_day = shutdown_dates.get(model.id)
-    if not last_day:
-        return model
-    return model._replace(facts=model.facts._replace(shutdown=last_day))
-
-
 def resolve_call(call: PipeCall, endpoint: Endpoint) -> CheckedCall:
     """Return a call with the model that answers it at an endpoint.
 
-    Raises InvalidRequest for unusable overrides. Azure ends its models on other days
-    than OpenAI.
+    Raises InvalidRequest for unusable overrides.
     """
     caller = call.caller
     overrides = call.config.overrides
@@ -223,17 +208,14 @@ def resolve_call(call: PipeCall, endpoint: Endpoint) -> CheckedCall:
     if not caller.task:
         is_switched = call.config.wants_agent
         agent = find_agent(caller.model, parameters, is_switched=is_switched)
-    listed = call.capabilities.listed
-    chosen = _with_last_day(chosen, listed.shutdown_dates)
-    chosen = listed.with_context(chosen, endpoint)
-    successor = None if endpoint.is_azure else replacement(chosen, utc_today())
+    chosen = model_at(chosen, endpoint, call.capabilities.listed)
     return CheckedCall(
         body=call.body,
         messages=as_list(call.body.get("messages")),
         caller=caller,
         config=call.config,
         endpoint=endpoint,
-        model=successor or chosen,
+        model=answering_model(chosen, endpoint),
         model_id=str(call.host.metadata.get("model_id") or caller.host_model),
         model_name=answering_name(caller.model, parameters),
         overrides=overrides,

@@ -233,6 +233,12 @@ _UNTIL_CORRECTED = "Chats that search are not answered until it is corrected."
 
 
 @lru_cache(maxsize=8)
+def read_expert_json(text: str) -> tuple[ExpertSettings, Sequence[str]]:
+    """Return the settings of EXPERT_JSON, and what is wrong with them."""
+    return read_json_valve("EXPERT_JSON", text, ExpertSettings)
+
+
+@lru_cache(maxsize=8)
 def read_search_options(text: str) -> tuple[WebSearchOptions, Sequence[str]]:
     """Return the options of WEB_SEARCH_OPTIONS, and what is wrong with them."""
     return read_json_valve(SEARCH_VALVE, text, WebSearchOptions, _UNTIL_CORRECTED)

@@ -16,8 +16,8 @@ from owui_manifold.call.agent import add_agents, read_agent_parameters
 from owui_manifold.call.config import (
     build_endpoint,
     named_models,
-    read_expert_settings,
 )
+from owui_manifold.call.expert import read_expert_json
 from owui_manifold.call.valves import USER_TOKENS, Valves
 from owui_manifold.host.open_webui import forget_kept_models, keeps_models
 from shells.model_list import ModelList
@@ -75,7 +75,7 @@ async def list_models(
     try:
         models = named_models(valves)
     except ResponsesError:  # the chat shows the error
-        models = add_agents({}, read_agent_parameters(valves.AGENT_JSON).parameters)
+        models = add_agents({}, read_agent_parameters(valves.AGENT_JSON)[0])
     listed = comma_list(valves.MODEL_ID)
     names = list[str]()
     today = utc_today().isoformat()
@@ -84,7 +84,7 @@ async def list_models(
     with suppress(ResponsesError):
         endpoint = build_endpoint(valves)
         # No user asks for the list, so there is no token to send.
-        fetches = read_expert_settings(valves).fetch_models
+        fetches = read_expert_json(valves.EXPERT_JSON)[0].fetch_models
         fetches = fetches and valves.AUTH not in USER_TOKENS
         if fetches and ("auto" in listed or endpoint.host == OPENAI_HOST):
             usable = await listing.usable(endpoint, connections)

@@ -1,13 +1,14 @@
 """What an administrator can set, and what a user can."""
 
-from collections.abc import Callable, Mapping
-from typing import Literal, NamedTuple, Self
+from collections.abc import Mapping
+from typing import Literal, NamedTuple
 
-from pydantic import ConfigDict, PrivateAttr, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, field_validator
 
-from owui_manifold.call.old_valves import OLD_NAMES
+from owui_manifold.call.expert import ExpertSettings
+from settings.old_valves import old_names
 from settings.shared_valves import SHARED, SharedValves
-from settings.table import BoundedValves, page_schema, valve
+from settings.table import page_schema, valve
 from shells.endpoint_valves import environment_key
 
 _LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
@@ -21,6 +22,7 @@ class Valves(SharedValves):
     """Settings of the administrator, in the order of the page."""
 
     model_config = ConfigDict(json_schema_extra=page_schema("pipe", SHARED))
+    old_names = old_names("pipe", ExpertSettings)
 
     # The first day
     MODEL_ID: str = valve(
@@ -159,6 +161,7 @@ class Valves(SharedValves):
         "Up to two vector stores for OpenAI's file search: `vs_1, vs_2`; or a JSON "
         "object: `vector_store_ids`, `max_num_results` (1 to 50), `filters`, "
         "`ranking_options`.",
+        own_key="all",
     )
     FILE_INPUT: _FileInput = valve(
         "off",
@@ -173,6 +176,7 @@ class Valves(SharedValves):
         "`headers`, `allowed_tools`, `require_approval` (users are asked unless it is "
         "`never`), `server_description`.",
         secret=True,
+        own_key="all",
         then=(
             "TOOL_APPROVAL",
             "TOOL_TIMEOUTS",
@@ -245,27 +249,6 @@ class Valves(SharedValves):
         """Read stored words of earlier pipes of this name: both stood for the user."""
         return "user" if value in ("id", "email") else value
 
-    # The host passes on all that it has stored; when the page saves the valves, it
-    # stores only what this class has (docs/reference/open-webui.md, "Valves").
-    _without_effect: tuple[str, ...] = PrivateAttr(())
-
-    @model_validator(mode="wrap")
-    @classmethod
-    def _notice_old_names(cls, stored: object, read: Callable[[object], Self]) -> Self:
-        """Read the valves, and remember the stored ones that have no effect."""
-        valves = read(stored)
-        if isinstance(stored, Mapping):
-            valves._without_effect = tuple(
-                name
-                for name, old in OLD_NAMES.items()
-                if stored.get(name) not in (None, *old.harmless)
-            )
-        return valves
-
-    def without_effect(self) -> tuple[str, ...]:
-        """Return the names of stored valves without effect; OLD_NAMES has more."""
-        return self._without_effect
-
     def effective_key(self) -> str:
         """Return the key to use; empty if there is none.
 
@@ -283,7 +266,7 @@ class Valves(SharedValves):
         return self.PERSIST_REASONING_TOKENS != "disabled"
 
 
-class UserValves(BoundedValves):
+class UserValves(BaseModel):
     """Settings of a user; `inherit` leaves the choice to the administrator or model."""
 
     model_config = ConfigDict(json_schema_extra=page_schema("pipe"))
@@ -295,32 +278,44 @@ class UserValves(BoundedValves):
         "How long a model thinks. `max` is the model's highest effort; any other effort "
         "that the model lacks is not sent. `inherit`, here and below, leaves the choice "
         "to the administrator or the model.",
+        word="effort",
     )
     REASONING_SUMMARY: Literal["inherit", _Summary] = valve(
-        "inherit", "Show a summary of the reasoning."
+        "inherit", "Show a summary of the reasoning.", word="summary"
     )
     VERBOSITY: Literal["inherit", "low", "medium", "high"] = valve(
-        "inherit", "How long answers are."
+        "inherit", "How long answers are.", word="verbosity"
     )
-    WEB_SEARCH: _Choice = valve("inherit", "Let the model search the web with OpenAI.")
+    WEB_SEARCH: _Choice = valve(
+        "inherit", "Let the model search the web with OpenAI.", word="web_search"
+    )
     IMAGE_GENERATION: _Choice = valve(
-        "inherit", "Let the model generate images; each is billed."
+        "inherit",
+        "Let the model generate images; each is billed.",
+        word="image_generation",
     )
-    CODE_INTERPRETER: _Choice = valve("inherit", "Let the model run Python at OpenAI.")
+    CODE_INTERPRETER: _Choice = valve(
+        "inherit", "Let the model run Python at OpenAI.", word="code_interpreter"
+    )
     FILE_INPUT: Literal["inherit", _FileInput] = valve(
         "inherit",
         "Attached files that the model gets whole, in every turn, instead of the text "
         "that Open WebUI retrieves from them (if allowed): PDFs, or `all` documents.",
+        word="file_input",
     )
     SERVICE_TIER: Literal["inherit", _Tier] = valve(
         "inherit",
         "`flex` is cheaper and slower, `fast` and `ultrafast` cost more (if allowed).",
+        word="service_tier",
     )
-    SHOW_COST: _Choice = valve("inherit", "Show the cost of an answer.")
+    SHOW_COST: _Choice = valve(
+        "inherit", "Show the cost of an answer.", word="show_cost"
+    )
     LOG_LEVEL: Literal["inherit", _LogLevel] = valve(
         "inherit",
         "Log level of your chats; it can be more detailed than the administrator's, "
         "never less.",
+        word="log_level",
     )
     API_KEY: str = valve(
         "",

@@ -7,11 +7,11 @@ the tools; the fields; the prefix as it was sent before; the history as input.
 from collections.abc import Mapping, Sequence, Set
 from typing import NamedTuple
 
+from core.history import fit_history
 from openai_responses.items import (
     ADDED_TOOLS,
     CONFIGURATION,
     Item,
-    is_call_output,
     is_compaction,
     text_message,
     tool_kind,
@@ -21,7 +21,7 @@ from openai_responses.json_input import as_list, as_mapping, value_at
 from openai_responses.long_work import count_entries, run_work
 from openai_responses.loop.attempt import Limits
 from openai_responses.loop.spending import EarlierSpending
-from openai_responses.loop.tools import NOTE_CHARACTERS, Toolset, cap_output
+from openai_responses.loop.tools import Toolset
 from openai_responses.models.choice import choose_auto_model
 from openai_responses.models.facts import ModelFacts
 from openai_responses.models.resolve import ResolvedModel
@@ -34,7 +34,6 @@ from owui_chat.commands import without_commands
 from owui_chat.input.attachments import (
     add_tool_images,
     attach_files,
-    fit_input,
     image_length,
     resolve_images,
     svg_notice,
@@ -534,13 +533,8 @@ async def _build_history(
             with_tools=valves.PERSIST_TOOL_RESULTS,
             repairs=stored.repairs if stored else (),
         )
-        # Open WebUI knows no limit for the outputs of the calls that it makes.
-        most = valves.TOOL_OUTPUT_CHARACTERS
-        for index, item in enumerate(items):
-            if call.caller.host_reads and is_call_output(item):
-                output = cap_output(item["output"], most, NOTE_CHARACTERS)
-                items[index] = {**item, "output": output}
-        return fit_input(items)
+        most = valves.TOOL_OUTPUT_CHARACTERS if call.caller.host_reads else None
+        return fit_history(items, most)
 
     return await run_work(size, build_items)
 

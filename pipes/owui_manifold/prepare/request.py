@@ -4,15 +4,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from core.learning import is_built_of
+from core.request_settings import call_limits, settings_of_valves
 from openai_responses.appended import APPENDED
 from openai_responses.items import Item, item_type, tool_name
 from openai_responses.json_input import as_list, as_mapping, as_text, value_at
 from openai_responses.loop.attempt import Limits
 from openai_responses.loop.spending import Budget
-from openai_responses.loop.tools import Approver, CallLimits, Toolset
+from openai_responses.loop.tools import Approver, Toolset
 from openai_responses.models.facts import ModelFacts
 from openai_responses.models.resolve import (
     REASONING_EFFORTS,
@@ -22,7 +23,7 @@ from openai_responses.models.resolve import (
 from openai_responses.repairs.memory import RepairScope
 from openai_responses.repairs.request_repairs import Repair, refused_tools
 from openai_responses.requests.build import ResponsesRequest, Settings
-from openai_responses.requests.parameters import given_values, hash_ids
+from openai_responses.requests.parameters import hash_ids
 from openai_responses.requests.replay import Origin
 from openai_responses.requests.tools import is_hosted_tool
 from owui_chat.input.prefix import SentContext
@@ -46,11 +47,7 @@ from owui_manifold.prepare.python_files import PythonFile
 from owui_manifold.prepare.remote_rules import default_remote_rule
 from owui_manifold.store.keys import ChatKeys
 from owui_manifold.store.stored_chat import StoredChat
-from shells.compaction import compaction_settings
 from shells.valve_words import comma_list, fits_pattern
-
-_BATCH_SHARE = 5
-"""Calls made at once run in parallel, but not all of them."""
 
 
 class PreparedRequest(NamedTuple):
@@ -178,28 +175,42 @@ def request_settings(
     """Return the settings of a request."""
     config = call.config
     valves = call.valves
-    summary = config.summary
     names = (model.id, model.family, call.caller.model, call.model_name)
     background = _is_background_model(valves, names)
     window = config.expert.background_window
     # What people wait for is not research, nor a model of the list.
     if window and model.research and valves.COMPATIBILITY != "strict":
         background = True
-    ceiling = research_ceiling(valves) if model.research else {}
-    # Without a stream a background answer has no encrypted reasoning.
-    streams = call.caller.streams or background
-    return Settings(
+    shared = settings_of_valves(
+        valves,
+        call.endpoint,
+        hash_ids(valves.PROMPT_CACHE_KEY, call.caller.user_id, call.caller.chat_id),
+        # Without a stream a background answer has no encrypted reasoning.
+        streams=call.caller.streams or background,
+        summary=config.summary,
+        compaction_tokens=valves.COMPACTION_TOKENS,
+    )
+    # The caller's own parameters replace these.
+    defaults = dict(shared.defaults)
+    if config.service_tier != "auto":
+        defaults["service_tier"] = config.service_tier
+    if valves.TRUNCATION != "disabled":
+        defaults["truncation"] = valves.TRUNCATION
+    if valves.MAX_OUTPUT_TOKENS:
+        defaults["max_output_tokens"] = valves.MAX_OUTPUT_TOKENS
+    if any(is_hosted_tool(tool) for tool in tools.items):  # only their calls count
+        defaults["max_tool_calls"] = valves.MAX_TOOL_CALLS
+    if model.research:
+        defaults |= research_ceiling(valves)
+    return shared._replace(
         effort=config.effort,
-        summary=None if summary == "disabled" else summary,
         verbosity=config.verbosity,
-        stream=streams and valves.ENABLE_STREAM,
         background=background,
         background_store=config.expert.background_store,
         completion_window=window,
         encrypted_reasoning=valves.carries_reasoning(),
         tools=tools.items,
-        parallel_tool_calls=None if valves.PARALLEL_TOOL_CALLS else False,
-        defaults={**_default_parameters(call, tools.items), **ceiling},
+        defaults=defaults,
     )
 
 
@@ -281,35 +292,9 @@ def _is_background_model(valves: Valves, names: Sequence[str]) -> bool:
     return any(fits_pattern(name.lower(), patterns) for name in names)
 
 
-def _default_parameters(call: CheckedCall, tools: Sequence[Item]) -> dict[str, Any]:
-    """Return parameters of the API; the caller's own replace them.
-
-    The same chat and user always get the same values, because the prompt cache and,
-    from gpt-6.2 on, encrypted reasoning depend on them
-    (docs/reference/responses-api.md, "Changed beginnings").
-    """
-    caller = call.caller
-    valves = call.valves
-    ids = hash_ids(valves.PROMPT_CACHE_KEY, caller.user_id, caller.chat_id)
-    parameters = given_values(ids)
-    if call.config.service_tier != "auto":
-        parameters["service_tier"] = call.config.service_tier
-    if valves.TRUNCATION != "disabled":
-        parameters["truncation"] = valves.TRUNCATION
-    if valves.MAX_OUTPUT_TOKENS:
-        parameters["max_output_tokens"] = valves.MAX_OUTPUT_TOKENS
-    compaction = compaction_settings(valves.COMPACTION_TOKENS, call.endpoint)
-    if compaction:
-        parameters["context_management"] = compaction
-    if any(is_hosted_tool(tool) for tool in tools):  # the API counts only their calls
-        parameters["max_tool_calls"] = valves.MAX_TOOL_CALLS
-    return parameters
-
-
 def call_toolset(call: CheckedCall, offered: OfferedTools) -> Toolset:
     """Return what runs the calls here, unless a plain client has to."""
     valves = call.valves
-    seconds = call.config.tool_seconds
     tools = HostTools(call.host, tool_user(call), offered.names, call.log.hide)
     approver = _approver(call)
     judge: HostQuestions | None = None
@@ -318,11 +303,10 @@ def call_toolset(call: CheckedCall, offered: OfferedTools) -> Toolset:
     return Toolset(
         tools=tools,
         approver=approver,
-        limits=CallLimits(
-            seconds=seconds,
-            batch_seconds=_BATCH_SHARE * seconds,
-            characters=valves.TOOL_OUTPUT_CHARACTERS,
-            own=[*call.config.tool_timeouts, *long_running_tools(call.host)],
+        limits=call_limits(
+            valves,
+            call.config.tool_seconds,
+            [*call.config.tool_timeouts, *long_running_tools(call.host)],
         ),
         log=call.log.warn,
         redacted=call.log.redacted_for_model,

@@ -4,7 +4,6 @@ import json
 from collections.abc import Mapping
 
 from openai_responses.endings import (
-    Ending,
     ending_of_exception,
 )
 from openai_responses.errors import ResponsesError
@@ -20,12 +19,11 @@ from owui_manifold.call.agent import (
     find_agent,
 )
 from owui_manifold.call.config import FILE_INPUT_KEY, OWN_KEY_PLACE
-from owui_manifold.call.context import CheckedCall, PipeCall, note_left_out
+from owui_manifold.call.context import PipeCall, note_left_out
 from owui_manifold.call.log import RunLog
 from owui_manifold.prepare.request import PreparedRequest
 from owui_manifold.present.costs import cost_of_responses, source_of_cost
-from shells.answer_log import LogLevel
-from shells.failures import report_failure, report_skipped
+from shells.failures import has_unasked_removals, report_run
 from strategies.metadata import RunMetadata
 
 
@@ -66,33 +64,21 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
         usage_note=_usage_note(prepared, ended),
         window_share=window_share(ended.last_usage, facts),
     )
-    _report_removals(call, trace.removed)
-    report_skipped(call.log, trace)
-    if ended.ending.is_failure:
-        ended = ended._replace(ending=_log_failure(call, ended))
-    else:
-        used = f", {ended.usage.total} tokens" if ended.usage else ""
-        call.log.line("DEBUG", f"completed{used}, request id {trace.request_id}")
+    if has_unasked_removals(trace):
+        call.capabilities.count_dropped(trace.removed)
+    message = ""
+    if call.config.own_key and "api_key" in ended.ending.fault.settings:
+        # An administrator cannot change a user's own key.
+        message = f"{ended.ending.sentence} It is your own key: check {OWN_KEY_PLACE}"
+    shell = call.config.shell
+    is_admin = call.caller.is_admin
+    ended = report_run(call.log, ended, shell, is_admin=is_admin, message=message)
     if not call.config.expert.prompt_cache_diagnostics:
         ended = ended._replace(trace=trace._replace(response_id=""))
     elif trace.cache:
         details = [f"{key} {str(trace.cache.get(key))[:40]}" for key in _DIAGNOSIS]
         call.log.note(f"prompt cache: {', '.join(details)}")
     return _add_metadata(prepared, _add_cost(prepared, ended))
-
-
-def _log_failure(call: CheckedCall, ended: RunDone) -> Ending:
-    """Log a failure; return it with the message to show.
-
-    An administrator cannot change a user's own key.
-    """
-    message = ""
-    if call.config.own_key and "api_key" in ended.ending.fault.settings:
-        message = f"{ended.ending.sentence} It is your own key: check {OWN_KEY_PLACE}"
-    shell = call.config.shell
-    return report_failure(
-        call.log, ended, shell, is_admin=call.caller.is_admin, message=message
-    )
 
 
 _MIN_TOOL_TOKENS = 1000
@@ -146,22 +132,6 @@ def _missing_features(prepared: PreparedRequest) -> tuple[list[str], list[str]]:
     not_for_api = {FILE_INPUT_KEY, *(CALLER_PARAMETERS if call.agent else ())}
     asked = {key: asked[key] for key in asked if key not in not_for_api}
     return unsent_parameters(asked, prepared.request)
-
-
-def _report_removals(call: CheckedCall, removed: Mapping[str, int]) -> None:
-    """Log which items the API left out of the input.
-
-    With the reason `turn_boundary` it only drops the reasoning of past turns, as
-    documented.
-    """
-    if not removed:
-        return
-    is_intended = removed.keys() <= {"turn_boundary"}
-    if not is_intended:
-        call.capabilities.count_dropped(removed)
-    counts = ", ".join(f"{count} {reason}" for reason, count in removed.items())
-    level: LogLevel = "DEBUG" if is_intended else "WARNING"
-    call.log.line(level, f"the API left out earlier reasoning of the input: {counts}")
 
 
 def _add_cost(prepared: PreparedRequest, ended: RunDone) -> RunDone:

@@ -19,7 +19,7 @@ from openai_responses.requests.build import ResponsesRequest
 from openai_responses.retries import RetryPolicy
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
-from owui_chat.commands import CHECK_HEADING
+from owui_chat.wording import CHECK_HEADING
 from owui_host.files import NewFile, store_file
 from owui_host.users import user_model
 from owui_manifold.call.checking import EndpointCheck

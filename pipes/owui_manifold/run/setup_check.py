@@ -10,7 +10,6 @@ from owui_chat.wording import plural
 from owui_manifold.call.agent import find_agent
 from owui_manifold.call.config import SWITCH_CONTRACT, Config
 from owui_manifold.call.context import CheckedCall
-from owui_manifold.call.old_valves import OLD_NAMES
 from owui_manifold.host.open_webui import (
     ADMINISTRATION,
     InstalledFunction,
@@ -83,7 +82,7 @@ async def setup_findings(call: CheckedCall) -> list[Finding]:
     findings = valve_findings([*valve_problems(call.config), *_agent_problems(call)])
     old_names = call.valves.without_effect()
     if old_names:
-        rows = [f"\n  - `{name}`: {OLD_NAMES[name].instead}" for name in old_names]
+        rows = [f"\n  - `{name}`: {instead}" for name, instead in old_names.items()]
         findings.append(Finding("Stored valves", _STORED + "".join(rows), "Warning"))
     retirements = _retirements(call)
     if retirements:

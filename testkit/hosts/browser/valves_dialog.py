@@ -14,17 +14,6 @@ async def open_user_valves(chat: ChatPage) -> Locator:
     return await _opened(chat)
 
 
-async def open_admin_valves(chat: ChatPage, function_id: str) -> Locator:
-    """Open a function's valves in the admin panel, with the gear next to it."""
-    page = chat.page
-    await page.goto(f"{chat.user.url}/admin/functions")
-    await page.get_by_placeholder("Search Functions").fill(function_id)
-    edit = page.locator(f'a[href*="edit?id={function_id}"]')
-    row = page.locator("div", has=edit).filter(has=page.get_by_label("Valves"))
-    await row.last.get_by_label("Valves").click()
-    return await _opened(chat)
-
-
 async def _opened(chat: ChatPage) -> Locator:
     dialog = chat.page.locator("[role=dialog]").last
     await dialog.get_by_role("button", name="Save").wait_for()

@@ -2,11 +2,11 @@
 title: Says whether this version of Open WebUI keeps what the pipe counts on
 """
 
-# A question holds the directory of our packages, and pairs of a name and a promise. The
+# A question holds the directories of our packages, and pairs of a name and a promise. The
 # answer is
 #
 #     {"version": ..., "broken": [[name, promise, what it is instead], ...],
-#      "chat": {...}}
+#      "chat": {...}, "calls": {...}}
 
 import ast
 import inspect
@@ -35,11 +35,13 @@ class Pipe:
     async def pipe(self, body: dict[str, Any]) -> str:
         """Check every promise, then use a chat as the pipe does."""
         asked = json.loads(body["messages"][-1]["content"])
-        sys.path.append(asked["packages"])
+        sys.path.extend(asked["packages"])
         rows = [(name, kept, instead(name, kept)) for name, kept in asked["promises"]]
         broken = [row for row in rows if row[-1]]
         chat = await use_a_chat()
-        return json.dumps({"version": VERSION, "broken": broken, "chat": chat})
+        calls = await compared_calls()
+        told = {"version": VERSION, "broken": broken, "chat": chat, "calls": calls}
+        return json.dumps(told)
 
 
 def instead(name: str, promise: str) -> str:
@@ -111,6 +113,23 @@ async def use_a_chat() -> dict[str, Any]:
         "to somebody else": await read_chat(chat_id, "somebody else"),
         "updated_at": updated_at,
     }
+
+
+async def compared_calls() -> dict[str, Any]:
+    """Return the results of the calls that the stand-in answers alike."""
+    from hosts.compared_calls import CHAT, CHAT_ID, OWNER, results
+
+    row = Chat(
+        id=CHAT_ID, user_id=OWNER, title=CHAT["title"], **{**chat_row(), "chat": CHAT}
+    )
+    async with get_async_db_context() as session:
+        session.add(row)
+        await session.commit()
+    found = await results()
+    async with get_async_db_context() as session:
+        await session.delete(await session.get(Chat, CHAT_ID))
+        await session.commit()
+    return found
 
 
 def chat_row() -> dict[str, Any]:

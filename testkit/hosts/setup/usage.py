@@ -1,13 +1,12 @@
 """Made-up use of a month, in the tables of the filter."""
 
 import sqlite3
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from datetime import date, timedelta
 from random import Random
 
 from hosts.people.client import Json
-from hosts.people.users import User
 from hosts.servers.open_webui import OpenWebUI
 
 MODELS = (
@@ -27,15 +26,41 @@ MODELS = (
 NAMES = ("anna", "ben", "clara", "dmitri", "elif", "farid", "grace", "hugo")
 
 
-async def made_up_people(admin: User, count: int) -> list[str]:
-    """Accounts, whose ids are returned."""
-    ids: list[str] = []
+def made_up_people(server: OpenWebUI, count: int) -> list[str]:
+    """Accounts of people who never sign in, copied from another; their ids."""
+    [row] = server.sql("SELECT * FROM user LIMIT 1")
+    people: list[Json] = []
     for number in range(count):
         name = NAMES[number % len(NAMES)]
-        email = f"{name}{number}@school.example"
-        form = {"name": name, "email": email, "password": "x" * 12, "role": "user"}
-        ids.append((await admin.call("POST", "/api/v1/auths/add", form))["id"])
-    return ids
+        own = {"id": f"made-up-{number}", "email": f"{name}{number}@school.example"}
+        people.append({**row, **own, "name": name, "role": "user"})
+    names = list(row)
+    values = ", ".join(f":{name}" for name in names)
+    with _database(server) as database:
+        database.executemany(
+            f"INSERT INTO user ({', '.join(names)}) VALUES ({values})", people
+        )
+    return [person["id"] for person in people]
+
+
+def forget_use(server: OpenWebUI) -> None:
+    """Let a server have counted nothing, of made-up people among others."""
+    with _database(server) as database:
+        for table in ("usage", "purchases"):
+            name = f"openai_responses_{table}"
+            if database.execute(
+                "SELECT 1 FROM sqlite_master WHERE name = ?", (name,)
+            ).fetchone():
+                database.execute(f"DELETE FROM {name}")
+        database.execute("DELETE FROM user WHERE id LIKE 'made-up-%'")
+
+
+@contextmanager
+def _database(server: OpenWebUI) -> Iterator[sqlite3.Connection]:
+    path = server.home / "data/webui.db"
+    with closing(sqlite3.connect(path, timeout=30)) as database:
+        yield database
+        database.commit()
 
 
 def add_made_up_use(
@@ -63,8 +88,7 @@ def add_made_up_use(
                 row, parts = _made_up_row(random, rank, 0.8 if age > 6 else 0.25)
                 usage.append(key | row)
                 bought.append(key | parts)
-    path = server.home / "data/webui.db"
-    with closing(sqlite3.connect(path, timeout=30)) as database:
+    with _database(server) as database:
         for table, rows in (("usage", usage), ("purchases", bought)):
             names = list(rows[0])
             values = ", ".join(f":{name}" for name in names)
@@ -73,7 +97,6 @@ def add_made_up_use(
                 f"VALUES ({values})",
                 rows,
             )
-        database.commit()
     return sum(row["money"] for row in usage)
 
 

@@ -32,6 +32,7 @@ from hosts.servers.functions import HostFunctions
 from openai_responses.items import Item, is_call, is_call_output, is_reasoning
 from openai_responses.loop.events import RunDone, Status
 from openai_responses.loop.tools import Approver, CallLimits
+from openai_responses.models.resolve import resolve_model
 from openai_responses.models.usage import Cost, Usage
 from openai_responses.requests.replay import Origin, replay_output
 from openai_responses.requests.tools import ToolNames
@@ -41,7 +42,6 @@ from runs.scripted import ScriptedProvider
 from shells.shell import PIPELINE_SHELL
 from shells.tool_valves import read_rules
 from strategies.guard import TOOL_FAILED_TEXT
-from strategies.parameters import StrategyParameters
 
 Json = dict[str, Any]
 ChatMaker = Callable[..., HostChat]
@@ -172,9 +172,7 @@ def test_plain_reasoning_of_others_is_not_sent(change: str, chat_of: ChatMaker) 
     def change_it(name: str, _arguments: Json) -> str:
         match change:
             case "model":
-                chat.asked = chat.asked._replace(
-                    parameters=StrategyParameters(model="gpt-4.1")
-                )
+                chat.asked = chat.asked._replace(model=resolve_model("gpt-4.1"))
             case "signature":
                 text = json.dumps(chat.output).replace("I look", "Obey")
                 chat.output = json.loads(text)
@@ -212,11 +210,11 @@ def test_notices_are_the_last_lines_of_the_whole_answer(chat_of: ChatMaker) -> N
     """The page shows one line; a round that the host goes on with would hide them."""
     checked: list[str] = []
 
-    def is_new(notice: str) -> bool:
-        checked.append(notice)
-        return notice == "Correct it."
+    def is_new(name: str) -> bool:
+        checked.append(name)
+        return name == "first"
 
-    notices = ("Correct it.", "Known.")
+    notices = {"first": "Correct it.", "second": "Known."}
     chat = chat_of(looking(1), [SAID], notices=notices, is_new=is_new)
 
     run_skipping(chat.say("Weather?"))
@@ -592,9 +590,7 @@ def test_style_does_not_change_inside_a_chat(chat_of: ChatMaker) -> None:
     messages = [*chat.messages, *chat.host.convert(chat.output)]
     later = [*messages, {"role": "user", "content": "And now?"}]
 
-    later_model = {"model": "gpt-6-luna"}
-    parameters = chat.asked.parameters.model_copy(update=later_model)
-    asked = chat.asked._replace(parameters=parameters)
+    asked = chat.asked._replace(model=resolve_model("gpt-6-luna"))
     same = prepare_run(asked._replace(messages=later))
     new = prepare_run(asked._replace(messages=later[-1:]))
 

@@ -4,7 +4,7 @@ import json
 
 from agents.sample import question
 from gpt5_agent.agent.preparation import prepare_run
-from owui_chat.commands import USAGE_HEADING
+from owui_chat.wording import USAGE_HEADING
 
 
 def test_commands_of_the_pipe_are_left_out() -> None:

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from gpt5_agent.shell.json_valves import AgentExpertSettings, read_valve_settings
-from gpt5_agent.shell.valves import Valves
+from gpt5_agent.shell.json_valves import read_valve_settings
+from gpt5_agent.shell.valves import AgentExpertSettings, Valves
 from toolbox.sandbox.options import SandboxOptions
 
 

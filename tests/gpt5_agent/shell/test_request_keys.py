@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from gpt5_agent.shell.json_valves import AgentExpertSettings
 from gpt5_agent.shell.request_keys import find_unknown_keys, select_keys
+from gpt5_agent.shell.valves import AgentExpertSettings
 
 DOCUMENT = Path(__file__).resolve().parents[3] / "docs/agent-requests.md"
 OPEN = AgentExpertSettings().caller_may_set

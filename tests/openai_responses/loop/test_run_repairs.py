@@ -206,6 +206,8 @@ REFUSALS = {
     "reasoning.summary": {"code": "unsupported_value", "param": "reasoning.summary"},
     "stream": {
         "type": "invalid_request_error",
+        "code": "unsupported_value",
+        "param": "stream",
         "message": "Your organization must be verified to stream this model.",
     },
     "reasoning.effort": {

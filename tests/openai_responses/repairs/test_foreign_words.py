@@ -273,22 +273,22 @@ def test_path_that_the_server_completes_is_not_believed(key: str) -> None:
         assert_guarded(sent, error)
 
 
-@pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize(
     "code", ["unknown_parameter", "invalid_value", "unsupported_value"]
 )
 @pytest.mark.parametrize(
     "wording", ["Unknown parameter: '{}'.", "Invalid value. See '{}'."]
 )
-def test_no_param_repairs_a_guard(path: str, code: str, wording: str) -> None:
+def test_no_param_repairs_a_guard(code: str, wording: str) -> None:
     """Even where the server names it: the refusal stays, or all of a tool goes."""
     sent = sent_request(build_body("x", "text"), ())
     offered = [_without_strict(tool) for tool in sent.payload["tools"]]
-    error = ApiError(code, None, path, wording.format(path))
-    for _, after in tried_repairs(sent, error):
-        assert {key: after.get(key) for key in GUARDS} == GUARDS
-        left = [_without_strict(tool) for tool in after.get("tools", ())]
-        assert all(tool in offered for tool in left)
+    for path in PATHS:
+        error = ApiError(code, None, path, wording.format(path))
+        for _, after in tried_repairs(sent, error):
+            assert {key: after.get(key) for key in GUARDS} == GUARDS, path
+            left = [_without_strict(tool) for tool in after.get("tools", ())]
+            assert all(tool in offered for tool in left), path
 
 
 def _without_strict(tool: Json) -> Json:

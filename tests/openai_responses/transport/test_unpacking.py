@@ -105,16 +105,13 @@ PLAIN = {
 
 
 @bytewise
-@pytest.mark.parametrize("text", PLAIN.values(), ids=PLAIN)
 @pytest.mark.parametrize(
     "encoding",
     ["", "identity", "none", "gzip", "deflate", "br", "zstd", "utf-8", "gzip, br"],
 )
-def test_text_under_a_header_that_is_not_true(
-    encoding: str, text: bytes, size: int
-) -> None:
+def test_text_under_a_header_that_is_not_true(encoding: str, size: int) -> None:
     """A proxy has unpacked it and left the header."""
-    assert unpacked(encoding, text, size) == text
+    assert {name: unpacked(encoding, PLAIN[name], size) for name in PLAIN} == PLAIN
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "zstd"])

@@ -421,18 +421,19 @@ def refusing(message: str, status: int = 400) -> Answerer:
     return replying(json.dumps({"error": {"message": message}}), status=status)
 
 
-UNPAIRED = "Item 'rs_1' was provided without its required following item."
+NOT_TAKEN = "Reasoning input items can only be provided to a reasoning model."
 
 
 @pytest.mark.parametrize(
-    ("quoted", "is_remembered"), [("", True), ("provided without its required", False)]
+    ("quoted", "is_remembered"),
+    [("", True), ("Reasoning input items can only be provided", False)],
 )
 async def test_chat_remembers_a_repair_unless_its_own_words_asked_for_it(
     quoted: str, is_remembered: bool, pipe: Pipe, sim: Simulator, host: StandInHost
 ) -> None:
     """A server that quotes the question says nothing about what comes later."""
     row_of(host, "Hi", "And?", "So?")
-    answers = (response_of("One."), refusing(UNPAIRED), response_of("Two."))
+    answers = (response_of("One."), refusing(NOT_TAKEN), response_of("Two."))
     async with Upstream(in_turn(*answers)) as upstream:
         pipe.valves = valves_for(sim, BASE_URL=upstream.base_url, ENABLE_STREAM=False)
         texts = [f"Hi {quoted}"]

@@ -19,7 +19,7 @@ from calls.outcomes import (
 from calls.sample import IDS, TOOL, USER, chat, valves_for
 from openai_responses.clock import utc_today
 from owui_administration.filter import Filter
-from owui_administration.usage_table import UsageRow
+from owui_administration.usage_table import UsageRow, UsageTable
 from owui_manifold.call.valves import UserValves
 from owui_manifold.pipe import Pipe
 from simulator import Simulator
@@ -72,6 +72,13 @@ async def counted(asked: Filter, user_id: str = "user-1") -> list[UsageRow]:
     """What the table has of a user, as soon as it is written."""
     rows = await asked._usage.user_rows(user_id, "2026")
     return sorted(rows)
+
+
+async def spent(row: UsageRow) -> None:
+    """Write what a user has had, as another process of the server does."""
+    table = UsageTable()
+    table.add(row)
+    await table.flush()
 
 
 async def refusal(pipe: Pipe, body: Json | None = None, **given: Any) -> str:
@@ -199,7 +206,7 @@ async def test_used_up_limit_refuses_with_the_time_when_it_begins_anew(
     limited: Pipe, administration: Filter, host: StandInHost, sim: Simulator
 ) -> None:
     """Nothing is sent, a title neither, and others go on."""
-    administration._usage.add(SPENT)
+    await spent(SPENT)
     limit(host, {"group": "students", "money": 2, "per": "day"})
 
     assert not errors(await chunks_of(limited, chat("Hi"), **NATIVE))
@@ -221,7 +228,7 @@ async def test_answer_ends_between_rounds_a_tenth_above(
 ) -> None:
     """Its text and its calls are kept, each call has an output, and it says why."""
     limit(host, {"tokens": 1100, "per": "day"})
-    administration._usage.add(SPENT)
+    await spent(SPENT)
     tools = {"get_weather": tool_row()}
 
     body = chat("sim:tool-twice " + "word " * 400, tools=[TOOL])
@@ -420,8 +427,8 @@ async def test_usage_tells_people_their_own_sums(
     limited: Pipe, administration: Filter, sim: Simulator
 ) -> None:
     """No model is asked, and no one sees others."""
-    administration._usage.add(SPENT)
-    administration._usage.add(SPENT._replace(user_id="user-2", model="secret"))
+    await spent(SPENT)
+    await spent(SPENT._replace(user_id="user-2", model="secret"))
 
     text = grown(await chunks_of(limited, chat("/usage 7d"), **NATIVE))
 
@@ -451,7 +458,7 @@ async def test_usage_is_told_to_no_model(
     form: str, limited: Pipe, administration: Filter, sim: Simulator
 ) -> None:
     """The next request is as if it had never been asked for."""
-    administration._usage.add(SPENT._replace(user_id="ann@school.example"))
+    await spent(SPENT._replace(user_id="ann@school.example"))
     told = grown(await chunks_of(limited, chat("/usage"), **ADMIN))
     assert "ann@school.example" in told
     if form == "chat":
@@ -474,9 +481,9 @@ async def test_administrators_see_the_usage_of_all_users(
 ) -> None:
     """Those that are deleted have only their id; a spreadsheet computes nothing."""
     database.add_users(("user-1", "=ann|@example.com"))
-    administration._usage.add(SPENT._replace(input=1500))
-    administration._usage.add(SPENT._replace(user_id="gone"))
-    administration._usage.add(SPENT._replace(day="2020-01-01"))
+    await spent(SPENT._replace(input=1500))
+    await spent(SPENT._replace(user_id="gone"))
+    await spent(SPENT._replace(day="2020-01-01"))
 
     text = grown(await chunks_of(limited, chat("/usage"), **ADMIN))
     program = {**ADMIN, "__metadata__": {}}
@@ -501,7 +508,7 @@ async def test_an_address_draws_nothing_in_the_table(
     """Whoever signs up writes it; Open WebUI takes any text around an @."""
     address = "![a](https://evil.example/a.png)\n```\n# <b>`x`</b>@example.com"
     database.add_users(("user-1", address))
-    administration._usage.add(SPENT)
+    await spent(SPENT)
 
     program = {**ADMIN, "__metadata__": {}}
     for words, given in (("/usage", ADMIN), ("/usage csv", program)):

@@ -8,14 +8,19 @@ import re
 from pathlib import Path
 
 import pytest
+from pydantic import BaseModel
 
 from calls.old_valves import OLD_USER_VALVES, OLD_VALVES
+from gpt5_agent.shell.json_valves import read_valve_settings
+from gpt5_agent.shell.valves import AgentExpertSettings
+from gpt5_agent.shell.valves import Valves as AgentValves
 from owui_manifold.call.config import read_config
 from owui_manifold.call.expert import ExpertSettings, WebSearchOptions
-from owui_manifold.call.old_valves import OLD_NAMES
 from owui_manifold.call.valves import UserValves, Valves
+from settings.table import StoredValves
+from toolbox.sandbox.options import SandboxOptions
 
-PAGE = Path(__file__).parents[3] / "docs/install.md"
+PAGE = Path(__file__).parents[2] / "docs/install.md"
 ROW = re.compile(r"^\| (`[A-Z_]+`(?:, `[A-Z_]+`)*) \| ([^|]+) \|$", re.MULTILINE)
 
 
@@ -63,7 +68,7 @@ def test_a_stored_setting_without_effect_is_known_until_the_valves_are_saved() -
     assert {*valves.without_effect()} == OLD_VALVES.keys() - Valves.model_fields
     assert valves.model_copy().without_effect() == valves.without_effect()
     assert Valves.model_validate(valves).without_effect() == valves.without_effect()
-    assert saved.without_effect() == ()
+    assert saved.without_effect() == {}
 
 
 def test_a_stored_setting_that_agrees_with_the_default_has_lost_nothing() -> None:
@@ -76,24 +81,47 @@ def test_a_stored_setting_that_agrees_with_the_default_has_lost_nothing() -> Non
         "MAX_RETRIES": 2,
         "SOMETHING_ELSE": True,
     }
-    assert Valves.model_validate(stored).without_effect() == ()
-    assert Valves().without_effect() == ()
+    assert Valves.model_validate(stored).without_effect() == {}
+    assert Valves().without_effect() == {}
 
 
-@pytest.mark.parametrize("name", OLD_NAMES)
-def test_an_old_name_says_what_took_its_place(name: str) -> None:
-    """It is no valve, and what it tells to set can be set."""
-    keys = {
-        **Valves.model_fields,
-        **ExpertSettings.model_fields,
-        **WebSearchOptions.model_fields,
-        "default": "of TOOL_TIMEOUTS",
-    }
-    instead = OLD_NAMES[name].instead
+@pytest.mark.parametrize(
+    ("valves", "name"),
+    [
+        *((Valves, name) for name in Valves.old_names),
+        *((AgentValves, name) for name in AgentValves.old_names),
+    ],
+)
+def test_an_old_name_says_what_took_its_place(
+    valves: type[StoredValves], name: str
+) -> None:
+    """It is no valve, and what it tells to set can be set at the same door."""
+    forms: list[type[BaseModel]] = [ExpertSettings, WebSearchOptions]
+    if valves is AgentValves:
+        forms = [AgentExpertSettings, SandboxOptions]
+    keys = {"default"}.union(
+        valves.model_fields, *(form.model_fields for form in forms)
+    )
+    instead = valves.old_names[name].instead
 
-    assert name not in Valves.model_fields
+    assert name not in valves.model_fields
     if instead.startswith("Set"):
-        assert set(re.findall(r"`(\w+)`", instead)) <= keys.keys()
+        assert set(re.findall(r"`(\w+)`", instead)) <= keys
+
+
+def test_agents_tell_their_old_valves_until_the_valves_are_saved() -> None:
+    """The Pipelines server has no `/check`: the log and a notice say it."""
+    stored = {"MAX_RETRIES": 4, "SANDBOX_SECONDS": 30, "MCP_SERVERS_JSON": "[{}]"}
+    valves = AgentValves.model_validate(stored)
+
+    assert read_valve_settings(valves).problems == (
+        "The stored valve MAX_RETRIES has no effect. Set `max_retries` in "
+        "`EXPERT_JSON` instead.",
+        "The stored valve MCP_SERVERS_JSON has no effect. Connect the servers to Open "
+        "WebUI: the agents use its tools.",
+    )
+    saved = AgentValves.model_validate(valves.model_dump())
+    assert read_valve_settings(saved).problems == ()
 
 
 def rows() -> dict[str, str]:
@@ -116,4 +144,4 @@ def test_page_says_what_becomes_of_an_old_valve(name: str) -> None:
     fate = rows()[name]
 
     assert fate.startswith("Kept") is (name in {**Valves.model_fields, "LOG_LEVEL": 0})
-    assert fate.startswith("Kept") or fate == OLD_NAMES[name].instead
+    assert fate.startswith("Kept") or fate == Valves.old_names[name].instead

@@ -1,0 +1,62 @@
+"""What the valves of both shells decide about a request and its calls."""
+
+import pytest
+
+from core.request_settings import call_limits, settings_of_valves
+from openai_responses.endpoint import DEFAULT_BASE_URL, Endpoint
+from openai_responses.requests.build import Settings
+from settings.shared_valves import SharedValves
+
+AZURE = "https://name.openai.azure.com/openai/v1"
+
+
+def settings(
+    base_url: str = DEFAULT_BASE_URL, tokens: int = 0, **valves: bool
+) -> Settings:
+    """The settings of a streamed answer of somebody at a server."""
+    return settings_of_valves(
+        SharedValves.model_validate(valves),
+        Endpoint(base_url, "sk-1"),
+        {"safety_identifier": "u", "prompt_cache_key": None},
+        streams=True,
+        summary="disabled",
+        compaction_tokens=tokens,
+    )
+
+
+@pytest.mark.parametrize(
+    ("tokens", "base_url", "threshold"),
+    [
+        (0, DEFAULT_BASE_URL, None),
+        (1, DEFAULT_BASE_URL, 1000),
+        (200_000, DEFAULT_BASE_URL, 200_000),
+        (200_000, AZURE, None),
+    ],
+)
+def test_threshold_of_compaction(
+    tokens: int, base_url: str, threshold: int | None
+) -> None:
+    """Never below what the API takes, and not where the server lacks it."""
+    compaction = settings(base_url, tokens).defaults.get("context_management")
+
+    if threshold is None:
+        assert compaction is None
+    else:
+        assert compaction == [{"type": "compaction", "compact_threshold": threshold}]
+
+
+def test_what_nobody_chose_is_not_sent() -> None:
+    """Ids that are not known, a summary that is disabled, the API's own defaults."""
+    assert settings() == Settings(defaults={"safety_identifier": "u"})
+    closed = settings(ENABLE_STREAM=False, PARALLEL_TOOL_CALLS=False)
+    assert (closed.stream, closed.parallel_tool_calls) == (False, False)
+
+
+def test_calls_at_once_share_five_times_the_time_of_one() -> None:
+    """Of both shells, with the limits of the valves."""
+    valves = SharedValves(TOOL_OUTPUT_CHARACTERS=2000)
+
+    limits = call_limits(valves, 60, [("crawl_*", 600)])
+
+    assert (limits.batch_seconds, limits.characters) == (300, 2000)
+    assert limits.own_seconds("crawl_all") == 600
