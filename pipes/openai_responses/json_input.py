@@ -98,28 +98,6 @@ def clamp_number(value: object, least: int, most: int, default: int) -> int:
         return default
 
 
-_KILOBYTE = 1024
-
-
-def count_entries(value: object, depth: int) -> int:
-    """Return about how large a JSON value is: entries and kilobytes, to a depth."""
-    if isinstance(value, str):
-        return len(value) // _KILOBYTE
-    rows = as_list(value)
-    if isinstance(value, Mapping):
-        rows = list(value.values())
-    count = len(rows)
-    if depth <= 0:
-        return count
-    for row in rows:
-        # Most values are short texts and numbers; a call for each would be half the time.
-        if isinstance(row, str):
-            count += len(row) // _KILOBYTE
-        elif isinstance(row, (dict, list)):
-            count += count_entries(row, depth - 1)
-    return count
-
-
 _VALUE_SIZE = 10
 """What each value adds to a size; a walk takes about as long for ten characters."""
 _MAX_VALUE_DEPTH = 64

@@ -231,18 +231,15 @@ def endpoint_trials(
     """Return each entry of ENDPOINTS_JSON (see `CallAccount.endpoint_trials`)."""
     trials: list[EndpointTrial] = []
     for entry in read_endpoints(text) or ():
-        model = _trial_model(entry, models)
+        # The first model that the entry is for, or the first of all, if there is any.
+        model = models[0] if models else ""
+        for listed in models:
+            if entry.is_for(entry.groups, _model_names(listed)):
+                model = listed
+                break
         choice = EndpointChoice([entry], base_url, UserReports(), "")
         trials.append(EndpointTrial(model, choice))
     return trials
-
-
-def _trial_model(entry: EndpointEntry, models: Sequence[str]) -> str:
-    """Return the first model that an entry is for, or the first of all, if any."""
-    for model in models:
-        if entry.is_for(entry.groups, _model_names(model)):
-            return model
-    return models[0] if models else ""
 
 
 def _model_names(model: str) -> set[str]:

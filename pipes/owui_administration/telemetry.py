@@ -246,7 +246,8 @@ class _Run:
         try:
             async with aclosing(events):
                 while True:
-                    event = await self._next(events)
+                    with _current(self._span):
+                        event = await anext(events, None)
                     if event is None:
                         break
                     self._note(describe(event))
@@ -256,11 +257,6 @@ class _Run:
             raise
         finally:
             self._end()
-
-    async def _next(self, events: AsyncGenerator[_RunEvent, None]) -> _RunEvent | None:
-        """Return the next event, None at the end; it belongs to the span."""
-        with _current(self._span):
-            return await anext(events, None)
 
     def _note(self, words: EventWords) -> None:
         match words.word:
@@ -272,17 +268,15 @@ class _Run:
             case "recovery":
                 self._count("recoveries", "1", 1)
             case "end":
-                self._note_end(words)
-
-    def _note_end(self, end: EventWords) -> None:
-        """Note how the run ended."""
-        word = self._words.known_or_other(end.code) if end.code else end.kind
-        self._span.set_attribute("gen_ai.response.finish_reasons", [word])
-        if end.model:
-            self._span.set_attribute(
-                "gen_ai.response.model", _exportable_name(end.model)
-            )
-        self._error = "" if end.kind in ("completed", "incomplete") else word
+                word = words.kind
+                if words.code:
+                    word = self._words.known_or_other(words.code)
+                self._span.set_attribute("gen_ai.response.finish_reasons", [word])
+                if words.model:
+                    model = _exportable_name(words.model)
+                    self._span.set_attribute("gen_ai.response.model", model)
+                is_error = words.kind not in ("completed", "incomplete")
+                self._error = word if is_error else ""
 
     def _note_usage(self) -> None:
         """Note what the run has used."""

@@ -22,7 +22,7 @@ _USUAL_DAYS = 30
 _MAX_SHOWN = 100
 """Lines of a table."""
 _MAX_READ = 1000
-"""Users with their models, behind a table and a picture of the dearest."""
+"""Users with their models, after a table and a picture of the dearest."""
 _MAX_LISTED = 5000
 """Lines of the CSV in a chat."""
 _MAX_IN_FILE = 100_000

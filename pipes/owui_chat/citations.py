@@ -130,7 +130,7 @@ class _Edit(NamedTuple):
 
 
 _MAX_SOURCES = 200
-"""Of a message, those of the host's tools included; nobody reads more."""
+"""Of a message, those of the host's tools included; no one reads more."""
 _FEW_SOURCES = 10
 _SOURCES_AT_ONCE = 10
 
@@ -422,11 +422,11 @@ def _range(annotation: Item, text: str) -> tuple[int, int]:
     if not isinstance(start, int) or not isinstance(last, int):
         return len(text), len(text)
     before = text[last - 1 : last]
-    behind = text[last : last + 1]
-    is_in_word = before.isalnum() and behind.isalnum()
+    after = text[last : last + 1]
+    is_in_word = before.isalnum() and after.isalnum()
     # What would cut a word, or leave the sentence's end after it, is meant as
     # documented.
-    ends_sentence = behind in (".", "!", "?") and last > start
+    ends_sentence = after in (".", "!", "?") and last > start
     end = last + 1 if is_in_word or ends_sentence else last
     return min(start, len(text)), min(end, len(text))
 

@@ -22,7 +22,7 @@ class AnswerFigures(NamedTuple):
     notes: int = 0
     """Lines above this one: the page hides them until somebody opens them."""
     note_subjects: Sequence[str] = ()
-    """What those are about that nobody should miss."""
+    """What those are about that no one should miss."""
     window_share: int = 0
     """How full the model's context window is, in percent; 0 if unknown."""
     usage_note: str = ""
@@ -36,9 +36,11 @@ def closing_line(figures: AnswerFigures) -> str:
 
     A phone shows about 40 characters, so what no one should miss comes first.
     """
-    parts = [_beginning(figures)]
-    if not figures.failed_attempts:
-        parts += figures.note_subjects
+    if figures.failed_attempts:
+        parts = [f"Failed after {plural(figures.failed_attempts, 'attempt')}"]
+    else:
+        word = "Interrupted after" if figures.is_failure else "Finished in"
+        parts = [f"{word} {_duration(figures.seconds)}", *figures.note_subjects]
     if figures.usage:
         parts.append(f"{figures.usage.total:,} tokens")
     if figures.cost is not None:
@@ -47,9 +49,10 @@ def closing_line(figures: AnswerFigures) -> str:
         parts.append(plural(figures.rounds, "round"))
     if figures.tool_calls:
         parts.append(plural(figures.tool_calls, "tool call"))
-    cached_share = _cached_share(figures.usage)
-    if cached_share:
-        parts.append(f"{cached_share}% of the input cached")
+    if figures.usage and figures.usage.input:
+        cached_share = 100 * figures.usage.cached // figures.usage.input
+        if cached_share:
+            parts.append(f"{cached_share}% of the input cached")
     if figures.window_share > _NOTABLE_SHARE:
         parts.append(f"context {figures.window_share}% full")
     if figures.notes and not figures.failed_attempts:
@@ -60,15 +63,7 @@ def closing_line(figures: AnswerFigures) -> str:
 
 
 _NOTABLE_SHARE = 50
-"""Until then a chat can go on for long, and nobody needs to know."""
-
-
-def _beginning(figures: AnswerFigures) -> str:
-    """Return how an answer ended, and what that took."""
-    if figures.failed_attempts:
-        return f"Failed after {plural(figures.failed_attempts, 'attempt')}"
-    word = "Interrupted after" if figures.is_failure else "Finished in"
-    return f"{word} {_duration(figures.seconds)}"
+"""Until then a chat can go on for long, and no one needs to know."""
 
 
 def _duration(seconds: float) -> str:
@@ -79,10 +74,3 @@ def _duration(seconds: float) -> str:
         return f"{whole} s"
     minutes, rest = divmod(whole, 60)
     return f"{minutes} min {rest} s"
-
-
-def _cached_share(usage: Usage | None) -> int:
-    """Return how much of a run's input was cached, in percent."""
-    if usage is None or not usage.input:
-        return 0
-    return 100 * usage.cached // usage.input

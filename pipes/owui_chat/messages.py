@@ -211,7 +211,11 @@ def _chat_parts(message: JsonObject, detail: str) -> Iterator[ChatPart]:
                 yield AssistantText(text, details=details)
             yield from _calls(message.get("tool_calls"))
         case "tool":
-            yield ToolMessage(str(message.get("tool_call_id") or ""), _output(content))
+            # An empty output is kept, because its call needs it.
+            output: str | list[Item] = "" if content is None else str(content)
+            if isinstance(content, list):
+                output = [_input_part(part, "auto") for part in content]
+            yield ToolMessage(str(message.get("tool_call_id") or ""), output)
         case _:
             raise InvalidRequest(
                 "A message of this chat has an unknown role. The roles are system, "
@@ -231,15 +235,6 @@ def _calls(tool_calls: object) -> Iterator[ToolCall]:
         elif "function" not in call and isinstance(custom, dict):
             text = str(custom.get("input") or "")
             yield ToolCall(call_id, str(custom.get("name")), text, is_custom=True)
-
-
-def _output(content: object) -> str | list[Item]:
-    """Return a tool's output; an empty one is kept, because its call needs it."""
-    if content is None:
-        return ""
-    if isinstance(content, list):
-        return [_input_part(part, "auto") for part in content]
-    return str(content)
 
 
 def _input_message(role: str, content: object, detail: str) -> Item:

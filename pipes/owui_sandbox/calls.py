@@ -1,12 +1,12 @@
 """A call of a tool: the workspace that it uses, and where its files go."""
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
 from owui_host.files import NewFile, read_file, readable_file, store_file
 from owui_host.lookup import HostTooOld
-from owui_host.users import HostUser, user_model
+from owui_host.users import user_model
 from owui_sandbox.host import add_to_message, find_saved_message
 from toolbox.sandbox.backend import MEBIBYTE
 from toolbox.sandbox.tools import OfferedFile, SandboxTools
@@ -49,24 +49,20 @@ def read_sandbox_call(
 ) -> SandboxCall:
     """Return the call that Open WebUI's reserved parameters describe."""
     known = metadata or {}
+    files = known.get("files")
+    attached: list[AttachedFile] = []
+    for file in files if isinstance(files, list) else ():
+        match file:  # notes and collections are skipped
+            case {"type": "file", "id": str(file_id), "name": str(name)}:
+                attached.append(AttachedFile(file_id, name))
     return SandboxCall(
         user_id=str((user or {}).get("id") or ""),
         chat_id=str(known.get("chat_id") or ""),
         message_id=str(known.get("message_id") or ""),
-        attached=tuple(_read_attached(known.get("files"))),
+        attached=tuple(attached),
         request=request,
         emit=emit,
     )
-
-
-def _read_attached(files: object) -> Iterator[AttachedFile]:
-    """Yield the files of Open WebUI's metadata; notes and collections are skipped."""
-    if not isinstance(files, list):
-        return
-    for file in files:
-        match file:
-            case {"type": "file", "id": str(file_id), "name": str(name)}:
-                yield AttachedFile(file_id, name)
 
 
 async def receive_attached(sandbox: SandboxTools, call: SandboxCall) -> list[str]:
@@ -128,7 +124,10 @@ async def _store_and_show(
     entries: list[dict[str, Any]] = []
     refused: list[str] = []
     for file in files:
-        entry = await _store_sandbox_file(call.request, file, message, user)
+        entry = None
+        if user is not None:
+            new_file = NewFile(file.name, file.path.read_bytes())
+            entry = await store_file(call.request, new_file, message, user)
         if entry is None:
             refused.append(file.name)
         else:
@@ -140,16 +139,3 @@ async def _store_and_show(
         names = ", ".join(refused)
         return [f"Open WebUI did not store {names}, so the user does not see it."]
     return []
-
-
-async def _store_sandbox_file(
-    request: Any,
-    file: SandboxFile,
-    message: Mapping[str, str],
-    user: HostUser | None,
-) -> dict[str, Any] | None:
-    """Return the entry of a stored file; None if the host refused it or has no user."""
-    if user is None:
-        return None
-    new_file = NewFile(file.name, file.path.read_bytes())
-    return await store_file(request, new_file, message, user)

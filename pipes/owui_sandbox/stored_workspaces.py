@@ -20,6 +20,7 @@ import tempfile
 import time
 from collections.abc import AsyncGenerator, Iterable, Iterator
 from contextlib import asynccontextmanager, suppress
+from operator import attrgetter
 from pathlib import Path
 from secrets import token_hex
 from typing import NamedTuple
@@ -74,7 +75,9 @@ class StoredWorkspaces:
         self._remove_surplus(except_for=folder)
         lock = await _lock_chat(folder)
         try:
-            _remove_abandoned_runs(folder)
+            for path in folder.glob(f"{_RUN}*"):  # what a killed server left
+                if path.stat().st_mtime < time.time() - _ABANDONED_SECONDS:
+                    remove_folder(path)
             run_folder = Path(tempfile.mkdtemp(prefix=_RUN, dir=folder))
             workspace = Workspace(run_folder)
             workspace.archive = _find_archive(folder)
@@ -82,8 +85,14 @@ class StoredWorkspaces:
             try:
                 yield workspace
             finally:
-                _keep_archive(folder, run_folder, workspace)
-                _write_received(folder, workspace)
+                archive = workspace.archive
+                if archive is not None and archive.path.parent == run_folder:
+                    _remove_archives(folder)
+                    archive.path.rename(folder / f"{_ARCHIVE}{archive.start}")
+                _remove_if_empty(run_folder)
+                if workspace.received != _read_received(folder):
+                    received = json.dumps(list(workspace.received))
+                    (folder / _RECEIVED).write_text(received, "utf-8")
                 if is_temporary:
                     _remove_archives(folder)
                     (folder / _RECEIVED).unlink(missing_ok=True)
@@ -112,7 +121,12 @@ class StoredWorkspaces:
 
     def _remove_surplus(self, except_for: Path) -> None:
         """Remove workspaces whose time is over, and the oldest of too many."""
-        oldest_first = sorted(self._list_folders(), key=_last_use)
+        folders: list[_StoredFolder] = []
+        for path in self._folder.glob("*/*"):
+            with suppress(FileNotFoundError):  # another process has just removed it
+                last_used = path.stat().st_mtime
+                folders.append(_StoredFolder(path, path.parent.name, last_used))
+        oldest_first = sorted(folders, key=attrgetter("last_used"))
         expired = time.time() - self._limits.idle_seconds
         kept: list[_StoredFolder] = []
         for folder in oldest_first:
@@ -123,11 +137,6 @@ class StoredWorkspaces:
         for folder in _find_too_many(kept, self._limits):
             if folder.path != except_for:
                 _remove_unless_locked(folder.path)
-
-    def _list_folders(self) -> Iterator[_StoredFolder]:
-        for path in self._folder.glob("*/*"):
-            with suppress(FileNotFoundError):  # another process has just removed it
-                yield _StoredFolder(path, path.parent.name, path.stat().st_mtime)
 
 
 def discard_files(files: Iterable[SandboxFile]) -> None:
@@ -142,10 +151,6 @@ def discard_files(files: Iterable[SandboxFile]) -> None:
 def _folder_name(host_id: str) -> str:
     """Return the name of the folder of a user or a chat."""
     return hashlib.sha256(host_id.encode("utf-8", "replace")).hexdigest()[:32]
-
-
-def _last_use(folder: _StoredFolder) -> float:
-    return folder.last_used
 
 
 def _find_too_many(
@@ -181,17 +186,12 @@ def _try_lock(folder: Path) -> int | None:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     with suppress(FileNotFoundError, BlockingIOError):
         lock = lock_folder(folder)
-        if _is_same_folder(lock, folder):
-            return lock
-        os.close(lock)  # it was removed between its creation and the lock
+        # Another call may have removed it between its creation and the lock.
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(lock), folder.stat()):
+                return lock
+        os.close(lock)
     return None
-
-
-def _is_same_folder(descriptor: int, folder: Path) -> bool:
-    try:
-        return os.path.samestat(os.fstat(descriptor), folder.stat())
-    except FileNotFoundError:
-        return False
 
 
 def _find_archive(folder: Path) -> WorkspaceArchive | None:
@@ -203,15 +203,6 @@ def _find_archive(folder: Path) -> WorkspaceArchive | None:
     return WorkspaceArchive(path, int(path.name.removeprefix(_ARCHIVE)))
 
 
-def _keep_archive(folder: Path, run_folder: Path, workspace: Workspace) -> None:
-    """Move the workspace that a run left out of the run's folder."""
-    archive = workspace.archive
-    if archive is not None and archive.path.parent == run_folder:
-        _remove_archives(folder)
-        archive.path.rename(folder / f"{_ARCHIVE}{archive.start}")
-    _remove_if_empty(run_folder)
-
-
 def _read_received(folder: Path) -> dict[str, None]:
     try:
         ids = json.loads((folder / _RECEIVED).read_text("utf-8"))
@@ -220,22 +211,9 @@ def _read_received(folder: Path) -> dict[str, None]:
     return dict.fromkeys(ids)
 
 
-def _write_received(folder: Path, workspace: Workspace) -> None:
-    if workspace.received != _read_received(folder):
-        text = json.dumps(list(workspace.received))
-        (folder / _RECEIVED).write_text(text, "utf-8")
-
-
 def _remove_archives(folder: Path) -> None:
     for path in folder.glob(f"{_ARCHIVE}*"):
         path.unlink()
-
-
-def _remove_abandoned_runs(folder: Path) -> None:
-    """Remove what a killed server left."""
-    for path in folder.glob(f"{_RUN}*"):
-        if path.stat().st_mtime < time.time() - _ABANDONED_SECONDS:
-            remove_folder(path)
 
 
 def _remove_if_empty(folder: Path) -> None:

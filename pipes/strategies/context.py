@@ -28,7 +28,17 @@ def read_context(context: object) -> list[ContextSource]:
             unique_rows[json.dumps(row, sort_keys=True, default=str)] = row
     sources: dict[ContextSource, None] = {}  # two rows may say the same
     for number, row in enumerate(unique_rows.values(), 1):
-        source = _read_entry(f"Context {number}", row)
+        source = ContextSource(f"Context {number}", as_text(row))
+        if not isinstance(row, str):
+            entry = as_mapping(row)
+            fields = {**as_mapping(entry.get("metadata")), **entry}
+            # Without a known text field all of it is the text.
+            text = _first_text_field(entry, _TEXT_KEYS)
+            source = ContextSource(
+                name=_first_text_field(fields, _NAME_KEYS) or source.name,
+                text=text or json.dumps(row, ensure_ascii=False, default=str),
+                url=_first_text_field(fields, _URL_KEYS),
+            )
         if source.text.strip():
             sources[source] = None
     return list(sources)
@@ -42,20 +52,6 @@ def format_context(entries: Sequence[ContextSource]) -> str:
         f'<entry name="{entry.name}">\n{entry.text}\n</entry>' for entry in entries
     ]
     return "<context>\n" + "\n".join(texts) + "\n</context>"
-
-
-def _read_entry(default_name: str, row: object) -> ContextSource:
-    """Return an entry of a context; without a known text field all of it is the text."""
-    if isinstance(row, str):
-        return ContextSource(default_name, row)
-    entry = as_mapping(row)
-    fields = {**as_mapping(entry.get("metadata")), **entry}
-    text = _first_text_field(entry, _TEXT_KEYS)
-    return ContextSource(
-        name=_first_text_field(fields, _NAME_KEYS) or default_name,
-        text=text or json.dumps(row, ensure_ascii=False, default=str),
-        url=_first_text_field(fields, _URL_KEYS),
-    )
 
 
 def _first_text_field(row: Mapping[str, Any], keys: tuple[str, ...]) -> str:

@@ -149,20 +149,15 @@ def _option_error(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> st
     """Return the error of the first value that is not an option; empty without one."""
     properties = as_mapping(schema.get("properties"))
     for name, value in arguments.items():
-        options = _read_options(properties.get(name))
+        node = as_mapping(properties.get(name))
+        listed = node.get("enum") or node.get("options")  # the latter is no JSON Schema
+        options = [_option_text(option) for option in as_list(listed)]
         if not options or value is None:
             continue
         text = _option_text(value)
         if text not in options:
             return f"parameter '{name}' value {text!r} not in options {options}"
     return ""
-
-
-def _read_options(node: object) -> list[str]:
-    """Return the allowed values: `enum` of JSON Schema, or `options`."""
-    schema = as_mapping(node)
-    options = schema.get("enum") or schema.get("options")
-    return [_option_text(option) for option in as_list(options)]
 
 
 def _option_text(value: object) -> str:

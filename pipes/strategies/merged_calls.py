@@ -52,7 +52,12 @@ class _MergedCalls:
             return event
         match event:
             case ItemAdded() if is_call(event.item):
-                return self._begin(event)
+                call_id = str(event.item.get("call_id") or "")
+                if call_id and event.item.get("name") and call_id not in self._indexes:
+                    self._indexes[call_id] = event.output_index
+                    return event
+                self._dropped.add(event.output_index)
+                return None
             case ItemDone() if is_call(event.item):
                 index = self._find(event.item)
                 return None if index is None else event._replace(output_index=index)
@@ -66,15 +71,6 @@ class _MergedCalls:
             if first_index is not None:
                 merged[first_index] = item
         return tuple(sorted(merged.items()))
-
-    def _begin(self, event: ItemAdded) -> ItemAdded | None:
-        """Return the event of a new call; None for one that is dropped."""
-        call_id = str(event.item.get("call_id") or "")
-        if call_id and event.item.get("name") and call_id not in self._indexes:
-            self._indexes[call_id] = event.output_index
-            return event
-        self._dropped.add(event.output_index)
-        return None
 
     def _find(self, call: Item) -> int | None:
         """Return the index under which a call is shown; None if it is dropped."""

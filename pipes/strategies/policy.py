@@ -76,25 +76,20 @@ def build_system_instruction(
     Overrides are a JSON object that replaces blocks by their keys, or another text,
     which is added unchanged.
     """
-    standard = _FULL_POLICIES if style == "full" else _LEAN_POLICIES
-    texts = {**standard, **_read_policy_overrides(prompt_policy_overrides)}
-    blocks = [_wrap_in_tag(texts[key], tag) for key, tag in _POLICY_TAGS.items()]
-    instruction = base_instruction.strip() or _DEFAULT_INSTRUCTION
-    parts = [instruction, *blocks, texts.get("extra_policy", "")]
+    texts = dict(_FULL_POLICIES if style == "full" else _LEAN_POLICIES)
+    overrides = parse_json_object(prompt_policy_overrides)
+    if overrides is None:
+        overrides = {"extra_policy": prompt_policy_overrides}
+    for key in (*_POLICY_TAGS, "extra_policy"):
+        if as_text(overrides.get(key)).strip():
+            texts[key] = overrides[key]
+    parts = [base_instruction.strip() or _DEFAULT_INSTRUCTION]
+    for key, tag in _POLICY_TAGS.items():
+        inner = texts[key].strip()
+        brings_tag = inner.startswith(f"<{tag}>") and inner.endswith(f"</{tag}>")
+        parts.append(inner if brings_tag else f"<{tag}>\n{inner}\n</{tag}>")
+    parts.append(texts.get("extra_policy", ""))
     return "\n\n".join(part for part in parts if part.strip())
-
-
-def _read_policy_overrides(text: str) -> dict[str, str]:
-    """Return the changed blocks by key; unknown keys are ignored."""
-    if not text.strip():
-        return {}
-    policies = parse_json_object(text)
-    if policies is None:
-        return {"extra_policy": text}
-    known_keys = [*_POLICY_TAGS, "extra_policy"]
-    return {
-        key: policies[key] for key in known_keys if as_text(policies.get(key)).strip()
-    }
 
 
 def choose_style(style: PolicyStyle, family: str) -> ChosenStyle:
@@ -105,11 +100,3 @@ def choose_style(style: PolicyStyle, family: str) -> ChosenStyle:
     if version is None or version < _FIRST_LEAN_VERSION:
         return "full"
     return "lean"
-
-
-def _wrap_in_tag(text: str, tag: str) -> str:
-    """Return a block in its tag, unless it brings the tag itself."""
-    inner = text.strip()
-    if inner.startswith(f"<{tag}>") and inner.endswith(f"</{tag}>"):
-        return inner
-    return f"<{tag}>\n{inner}\n</{tag}>"

@@ -4,7 +4,6 @@ A tag in backticks is plain text. A thought that is never closed ends with the t
 """
 
 import re
-from collections.abc import Iterable
 from itertools import groupby
 from operator import attrgetter
 from typing import NamedTuple
@@ -53,17 +52,13 @@ class ThinkTagParser:
         spans.append(TextSpan(self._is_thought, text[start:end]))
         self._previous = text[max(0, end - 1) : end]  # empty at the very beginning
         self._held = text[end:]
-        return _join_spans(spans)
-
-
-def _join_spans(spans: Iterable[TextSpan]) -> list[TextSpan]:
-    """Return spans without empty ones; neighbors of one kind are one."""
-    with_text = [span for span in spans if span.text]
-    joined: list[TextSpan] = []
-    for is_thought, neighbors in groupby(with_text, attrgetter("is_thought")):
-        text = "".join(span.text for span in neighbors)
-        joined.append(TextSpan(is_thought, text))
-    return joined
+        # None is empty, and neighbors of one kind are one.
+        joined: list[TextSpan] = []
+        with_text = [span for span in spans if span.text]
+        for is_thought, neighbors in groupby(with_text, attrgetter("is_thought")):
+            shown = "".join(span.text for span in neighbors)
+            joined.append(TextSpan(is_thought, shown))
+        return joined
 
 
 def parse_spans(text: str) -> list[TextSpan]:

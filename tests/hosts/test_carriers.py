@@ -22,7 +22,7 @@ from hosts.sent import (
 )
 from hosts.setup.pipes import valves_changed
 from hosts.setup.switches import workspace_model
-from owui_chat.commentary import COMMENTARY_TYPE
+from owui_chat.answers import COMMENTARY_TYPE
 from owui_chat.storage.markers import strip_markers
 from simulator import Simulator
 

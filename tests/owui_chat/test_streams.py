@@ -49,8 +49,8 @@ from openai_responses.transport.stream import (
     TextDelta,
     parse_event,
 )
+from owui_chat.answers import COMMENTARY_TYPE
 from owui_chat.citations import strip_tracking
-from owui_chat.commentary import COMMENTARY_TYPE
 from owui_chat.render.chunks import error_chunk, status_chunk
 from owui_chat.render.completions import ChunkRenderer, completion
 from owui_chat.storage.records import message_key, read_records, write_records

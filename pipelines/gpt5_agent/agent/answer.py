@@ -36,8 +36,7 @@ from gpt5_agent.request import AgentRequest
 from openai_responses.endings import COMPLETED, MISALIGNMENT, ending_of_exception
 from openai_responses.errors import ResponsesError
 from openai_responses.items import Item, is_call, part_text
-from openai_responses.json_input import count_entries
-from openai_responses.long_work import run_work
+from openai_responses.long_work import count_entries, run_work
 from openai_responses.loop.attempts import Attempts
 from openai_responses.loop.events import RunDone, RunEvent, Status, ToolOutput
 from openai_responses.loop.repeated_messages import without_repetitions
@@ -60,7 +59,7 @@ from openai_responses.repairs.memory import RepairMemory
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.requests.tools import next_tool_choice
 from openai_responses.transport.stream import ItemAdded, ItemDone
-from owui_chat.unseen_answers import explain_ending
+from owui_chat.answers import explain_ending
 from strategies.limits import build_budget
 from strategies.merged_calls import MergingProvider
 from strategies.metadata import RunMetadata

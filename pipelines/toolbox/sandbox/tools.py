@@ -106,19 +106,6 @@ _MORE_TOOLS: dict[str, Mapping[str, Any]] = {
 _RUN_OPERATIONS = {"python_execute": "run", "shell_execute": "shell"}
 
 
-def _build_sandbox_spec(
-    name: str, description: str, properties: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Return name, description and parameters of a tool."""
-    parameters = {
-        "type": "object",
-        "properties": dict(properties),
-        "required": list(properties),
-        "additionalProperties": False,
-    }
-    return {"name": name, "description": description, "parameters": parameters}
-
-
 def _build_sandbox_request(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return the request to the sandbox; raises _SandboxCallFailed."""
     properties: Mapping[str, Any]
@@ -183,11 +170,6 @@ def _build_sandbox_result(
             failed = "unkept" in answer
             return SandboxResult(notes if failed else done, failed)
     raise _SandboxCallFailed("The sandbox returned an invalid answer.")
-
-
-def _returns_files(reply: SandboxReply) -> bool:
-    """Say whether the user gets the files of a reply: those of a run, or one read."""
-    return "stdout" in reply.answer or "given" in reply.answer
 
 
 def _describe_run(reply: SandboxReply, notes: str, *, failed: bool) -> str:
@@ -320,10 +302,19 @@ class SandboxTools:
         """
         if await self._find_sandbox() is None:
             return []
-        return [
-            _build_sandbox_spec(name, about.format(self._packages), properties)
-            for name, (about, properties) in _TOOLS.items()
-        ]
+        specs: list[dict[str, Any]] = []
+        for name, (about, properties) in _TOOLS.items():
+            parameters = {
+                "type": "object",
+                "properties": dict(properties),
+                "required": list(properties),
+                "additionalProperties": False,
+            }
+            description = about.format(self._packages)
+            specs.append(
+                {"name": name, "description": description, "parameters": parameters}
+            )
+        return specs
 
     @property
     def max_file_bytes(self) -> int:
@@ -442,7 +433,9 @@ class SandboxTools:
                 raise SandboxClosed
             with workspace.open_spool() as spool:
                 reply = await sandbox.run(request, workspace.archive, spool)
-                returned = reply.changed if _returns_files(reply) else ()
+                # The user gets the files that a run wrote, or the one that was read.
+                returns_files = not reply.answer.keys().isdisjoint(("stdout", "given"))
+                returned = reply.changed if returns_files else ()
                 files = workspace.export_files(spool, returned, self._limits.disk)
                 workspace.store_archive(spool, reply)
                 if "id" in request:

@@ -18,7 +18,6 @@ stored, the last one gets them all.
 import base64
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
@@ -43,7 +42,7 @@ _SIGNATURE = re.compile(
 _HEAD = 24
 """Characters of base64 that contain every signature."""
 _GIF_FRAME = b"\x00\x21\xf9\x04"
-"""Stands before each frame of an animated GIF."""
+"""Is before each frame of an animated GIF."""
 
 
 def _image_type(content: bytes) -> str:
@@ -74,21 +73,13 @@ def _readable_url(url: str) -> str:
     label, _, payload = url.partition(";base64,")
     if label[:5].lower() != "data:" or len(url) > _MAX_IMAGE_URL:
         return ""
-    media_type = _encoded_type(payload)
-    if not media_type:
-        return ""
-    return f"data:{media_type};base64,{payload}"
-
-
-def _encoded_type(payload: str) -> str:
-    """Return the media type of an image in base64; a GIF is read completely."""
     try:
         media_type = _image_type(base64.b64decode(payload[:_HEAD]))
-        if media_type == "image/gif":
-            return _image_type(base64.b64decode(payload))
+        if media_type == "image/gif":  # an animation shows only in the whole of it
+            media_type = _image_type(base64.b64decode(payload))
     except ValueError:  # no base64, or not even ASCII
         return ""
-    return media_type
+    return f"data:{media_type};base64,{payload}" if media_type else ""
 
 
 PDF_TYPE = "application/pdf"
@@ -275,37 +266,28 @@ def fit_input(items: Sequence[Item]) -> list[Item]:
     """Return `items` with a note for each of the oldest images and files that are too
     many for a request.
     """
-    room = _Room()
-    newest_first = [_fit_item(item, room) for item in reversed(items)]
+    images = _MAX_IMAGES
+    characters = _MAX_INPUT_CHARACTERS
+    newest_first: list[Item] = []
+    for item in reversed(items):
+        key = "output" if "output" in item else "content"
+        rows = item.get(key)
+        if not isinstance(rows, list) or not any(_file_content(row) for row in rows):
+            newest_first.append(item)
+            continue
+        parts: list[Item] = []
+        for part in reversed(rows):
+            content = _file_content(part)
+            # What is too much also takes its room: nothing older is sent in its place.
+            characters -= len(content)
+            if content and item_type(part) == "input_image":
+                images -= 1
+            if content and (images < 0 or characters < 0):
+                parts.append({"type": "input_text", "text": _TOO_MUCH})
+            else:
+                parts.append(part)
+        newest_first.append({**item, key: parts[::-1]})
     return newest_first[::-1]
-
-
-@dataclass
-class _Room:
-    """What a request can still take: images, and characters of images and files."""
-
-    images: int = _MAX_IMAGES
-    characters: int = _MAX_INPUT_CHARACTERS
-
-    def take(self, content: str, *, is_image: bool) -> bool:
-        """Take the room that a part needs; say whether there was enough.
-
-        What is too much also takes its room: nothing older is sent in its place.
-        """
-        self.characters -= len(content)
-        if is_image:
-            self.images -= 1
-        return self.images >= 0 and self.characters >= 0
-
-
-def _fit_item(item: Item, room: _Room) -> Item:
-    """Return an item with a note in place of each image and file without room."""
-    key = "output" if "output" in item else "content"
-    rows = item.get(key)
-    if not isinstance(rows, list) or not any(_file_content(row) for row in rows):
-        return item
-    newest_first = [_fit_part(part, room) for part in reversed(rows)]
-    return {**item, key: newest_first[::-1]}
 
 
 def _file_content(part: Any) -> str:
@@ -313,15 +295,6 @@ def _file_content(part: Any) -> str:
     if not isinstance(part, dict):
         return ""
     return str(part.get("image_url") or part.get("file_data") or "")
-
-
-def _fit_part(part: Item, room: _Room) -> Item:
-    content = _file_content(part)
-    if not content:
-        return part
-    if room.take(content, is_image=item_type(part) == "input_image"):
-        return part
-    return {"type": "input_text", "text": _TOO_MUCH}
 
 
 def _files_without_row(

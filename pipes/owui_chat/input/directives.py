@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from openai_responses.digest import hex_digest
 from openai_responses.items import message_text
 from owui_chat.input.directive_words import CONCISE, DETAILED
-from owui_chat.messages import ChatPart, UserMessage, user_messages
+from owui_chat.messages import ChatPart, user_messages
 
 
 def words_digest(words: str) -> str:
@@ -33,19 +33,14 @@ def take_directive(
     if len(users) < 2:
         return list(parts), ""
     question, wish = list(users)[-2:]
-    verbosity = _requested_verbosity(users[wish])
+    digest = words_digest(message_text(users[wish].item))
+    verbosity = ""
+    if digest in DETAILED.split():
+        verbosity = "high"
+    elif digest in CONCISE.split():
+        verbosity = "low"
     # Before 0.12 the wish comes directly after the question, and nothing announces it.
     is_announced = is_guided or wish == question + 1
     if not verbosity or not is_announced:
         return list(parts), ""
     return [*parts[: question + 1], *parts[wish + 1 :]], verbosity
-
-
-def _requested_verbosity(message: UserMessage) -> str:
-    """Return the verbosity that a message asks for with the words of the page."""
-    digest = words_digest(message_text(message.item))
-    if digest in DETAILED.split():
-        return "high"
-    if digest in CONCISE.split():
-        return "low"
-    return ""

@@ -13,7 +13,6 @@ pipes"). In all others such a block is the model's own text.
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import NamedTuple
 
 from openai_responses.items import (
     CALL_OUTPUTS,
@@ -101,7 +100,14 @@ def build_input(
     items += _RunHistory(run, unused, reader, is_open=True).items()
     kinds = {item.get("type") for item in items}
     if "compaction" in kinds:
-        items = since_compaction(_sent_compactions(items, repairs))
+        if repairs:
+            sent_ids = {id(row.item) for row in name_items(items, repairs)}
+            items = [
+                item
+                for item in items
+                if id(item) in sent_ids or not is_compaction(item)
+            ]
+        items = since_compaction(items)
     paired = drop_orphans(items)
     if kinds.isdisjoint(CHANGED_LATER):
         return paired
@@ -112,14 +118,6 @@ def build_input(
     return sent
 
 
-def _sent_compactions(items: list[Item], repairs: Sequence[Repair]) -> list[Item]:
-    """Return `items` without the compactions that the `repairs` leave out."""
-    if not repairs:
-        return items
-    sent = {id(row.item) for row in name_items(items, repairs)}
-    return [item for item in items if id(item) in sent or not is_compaction(item)]
-
-
 def tool_message_item(returned: ToolMessage, call_types: Mapping[str, str]) -> Item:
     """Return the input item for a tool's result; `call_types` are those of calls."""
     call_id = returned.call_id
@@ -128,24 +126,7 @@ def tool_message_item(returned: ToolMessage, call_types: Mapping[str, str]) -> I
 
 
 AssistantPart = AssistantText | ToolCall | ToolMessage
-
-
-class _CallPlace(NamedTuple):
-    """Where a call is: in which record, and the index after it there."""
-
-    ulid: str
-    end: int
-
-
-_NO_PLACE = _CallPlace("", 0)
-
-
-class _PlacedCall(NamedTuple):
-    """A call, and the stored items around it."""
-
-    before: list[Item]
-    item: Item
-    behind: list[Item]
+_Piece = MarkedText | ToolCall | ToolMessage
 
 
 # An example, of a run with one call:
@@ -176,7 +157,6 @@ class _RunHistory:
         deleted stays for now, because it tells which reasoning must be removed with it.
         A run is open if no message of the user follows: its answer goes on.
         """
-        self._is_open = is_open
         self._pieces: list[_Piece] = []
         self._items: dict[str, list[Item]] = {}
         """The items of each record, by its ULID."""
@@ -185,35 +165,30 @@ class _RunHistory:
         self._taken: dict[str, int] = {}
         """How many items of each record are in the result already."""
         for part in run:
-            if isinstance(part, AssistantText):
-                self._add_text(part, records, reader)
-            else:
+            if not isinstance(part, AssistantText):
                 self._pieces.append(part)
+                continue
+            # The text in pieces, each after the marker of a record.
+            text = _strip_old_blocks(part.text) if part.may_have_blocks else part.text
+            ulids = part.ulids or ("",)
+            in_front = [MarkedText(ulid, "") for ulid in ulids[:-1]]
+            for piece in in_front + split_at_markers(text, ulids[-1]):
+                self._pieces.append(piece)
+                record = records.pop(piece.ulid, None)
+                if record:
+                    readable = _readable_items(record, reader, is_open=is_open)
+                    self._items[piece.ulid] = readable
+                    self._shown[piece.ulid] = record.shown
         self._take_out_code()
 
-    def _add_text(
-        self,
-        assistant_text: AssistantText,
-        records: dict[str, Record],
-        reader: Origin | None,
-    ) -> None:
-        """Take the records that a text names out of the `records`."""
-        for piece in _marked_texts(assistant_text):
-            self._pieces.append(piece)
-            record = records.pop(piece.ulid, None)
-            if record:
-                readable = _readable_items(record, reader, is_open=self._is_open)
-                self._items[piece.ulid] = readable
-                self._shown[piece.ulid] = record.shown
-
     @cached_property
-    def _call_places(self) -> dict[str, _CallPlace]:
-        """Where each call is in the records, by its id."""
-        places: dict[str, _CallPlace] = {}
+    def _call_places(self) -> dict[str, tuple[str, int]]:
+        """In which record each call is, and the index after it there, by its id."""
+        places: dict[str, tuple[str, int]] = {}
         for ulid, items in self._items.items():
             for end, item in enumerate(items, 1):
                 if is_call(item):
-                    places[str(item.get("call_id"))] = _CallPlace(ulid, end)
+                    places[str(item.get("call_id"))] = (ulid, end)
         return places
 
     def _take_out_code(self) -> None:
@@ -223,23 +198,15 @@ class _RunHistory:
             codes += [item for item in items if "code" in item and is_code(item)]
         if not codes:
             return
-        texts = [_text_of(piece) for piece in self._pieces]
+        texts = [
+            piece.text if isinstance(piece, MarkedText) else ""
+            for piece in self._pieces
+        ]
         cleaned, deleted = take_out_code(texts, codes)
-        self._replace_texts(cleaned)
-        self._remove_items(deleted)
-
-    def _replace_texts(self, texts: Sequence[str]) -> None:
-        """Give the texts of the run other words; `texts` has one for each piece."""
-        pieces: list[_Piece] = []
-        for piece, text in zip(self._pieces, texts, strict=True):
+        for number, piece in enumerate(self._pieces):
             if isinstance(piece, MarkedText):
-                pieces.append(MarkedText(piece.ulid, text))
-            else:
-                pieces.append(piece)
-        self._pieces = pieces
-
-    def _remove_items(self, deleted: Iterable[Item]) -> None:
-        """Remove these items, and no others that are equal."""
+                self._pieces[number] = MarkedText(piece.ulid, cleaned[number])
+        # These items go, and no others that are equal.
         deleted_ids = {id(item) for item in deleted}
         for ulid, items in self._items.items():
             remaining = [item for item in items if id(item) not in deleted_ids]
@@ -254,36 +221,36 @@ class _RunHistory:
             if isinstance(piece, MarkedText):
                 items += self._place_text(piece)
             elif isinstance(piece, ToolCall):
-                call = self._place_call(piece)
-                call_types.setdefault(piece.call_id, call.item["type"])
-                items += [*call.before, call.item, *call.behind]
+                before, item, after = self._place_call(piece)
+                call_types.setdefault(piece.call_id, item["type"])
+                items += [*before, item, *after]
             else:
                 items.append(tool_message_item(piece, call_types))
                 has_remote |= is_remote_id(piece.call_id)
         return reorder_remote_outputs(items) if has_remote else items
 
-    def _place_call(self, call: ToolCall) -> _PlacedCall:
-        """Return a call in its stored bytes, between the items stored around it.
+    def _place_call(self, call: ToolCall) -> tuple[list[Item], Item, list[Item]]:
+        """Return the items before a call, the call in its stored bytes, those after it.
 
         After the last call of a response comes the compaction that ended it. The
         outputs came later: they are not compacted.
         """
-        ulid, end = self._call_places.get(call.call_id, _NO_PLACE)
+        ulid, end = self._call_places.get(call.call_id, ("", 0))
         items = self._take_items(ulid, end)
         if not items:
-            return _PlacedCall([], _call_item(call), [])
+            return [], _call_item(call), []
         # The card has the words of a call that was made here, and of a record that is
         # not signed only the chat's own words count.
         item = items.pop()
         if not item.get("name"):
             item = {**item, **_call_item(call)}
-        behind: list[Item] = []
+        after: list[Item] = []
         following = self._items.get(ulid, [])[end:]
         # Recorded: the API compacts after the last item of a response (8 of 8).
         if following and is_compaction(following[0]):
             length = 1 + count_updates(following[1:])
-            behind = self._take_items(ulid, end + length)
-        return _PlacedCall(items, item, behind)
+            after = self._take_items(ulid, end + length)
+        return items, item, after
 
     def _take_items(self, ulid: str, end: int | None = None) -> list[Item]:
         """Return the items of a record that were not taken yet, up to an index."""
@@ -342,24 +309,6 @@ def _call_item(call: ToolCall) -> Item:
     if call.is_custom:
         return {"type": "custom_tool_call", **named, "input": call.arguments}
     return {"type": "function_call", **named, "arguments": call.arguments}
-
-
-_Piece = MarkedText | ToolCall | ToolMessage
-
-
-def _marked_texts(assistant_text: AssistantText) -> list[MarkedText]:
-    """Return the text of a message in pieces, each after the marker of a record."""
-    ulids = assistant_text.ulids or ("",)
-    in_front = [MarkedText(ulid, "") for ulid in ulids[:-1]]
-    text = assistant_text.text
-    if assistant_text.may_have_blocks:
-        text = _strip_old_blocks(text)
-    return in_front + split_at_markers(text, ulids[-1])
-
-
-def _text_of(piece: _Piece) -> str:
-    """Return the text of a piece; empty for calls and outputs."""
-    return piece.text if isinstance(piece, MarkedText) else ""
 
 
 def _message_item(kept: Item | None, shown: str) -> Item:

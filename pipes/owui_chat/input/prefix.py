@@ -34,7 +34,7 @@ _MAX_CHARACTERS = 200_000
 SAME_CONTEXT = (
     "(The context is one that was given earlier in this chat, unchanged.)\n\n"
 )
-"""What stands in the place of text that the request has already."""
+"""What is in the place of text that the request has already."""
 _MIN_REPEATED = 500
 """Characters from which on repeated text is replaced."""
 
@@ -52,17 +52,12 @@ def _find_injected_context(message: UserMessage) -> JsonObject | None:
         return None
     for index, text in enumerate(texts):
         if words in text:
-            texts[index] = _cut_around(words, text)
+            before, after = text, ""
+            if words:  # what is around their last place
+                before, _, after = text.rpartition(words)
+            texts[index] = [before, after]
             return {"words": text_digest(words), "texts": texts}
     return None
-
-
-def _cut_around(words: str, text: str) -> list[str]:
-    """Return what is before and after the last place of some words."""
-    if not words:
-        return [text, ""]
-    before, _, after = text.rpartition(words)
-    return [before, after]
 
 
 def _apply_injected_context(
@@ -179,11 +174,11 @@ class SentInstructions(NamedTuple):
     """The instructions that one branch of a chat has sent to a model."""
 
     first: str
-    """They stand at the head of the chat."""
+    """They are at the head of the chat."""
     lines: Sequence[str]
     """Those that hold after all changes."""
     changes: Mapping[str, Item]
-    """The message that stands in front of a question, by the id of its answer."""
+    """The message in front of a question, by the id of its answer."""
 
 
 def sent_instructions(
@@ -208,19 +203,15 @@ def sent_instructions(
             first = context.instructions
             lines = _lines(first or "")
         elif context.model == model:
-            changes |= _change_in_front(answer_id, context)
+            message = _change_message(context)
+            if message:
+                changes[answer_id] = message
             lines = _changed_lines(lines, context)
         if answer_id in compacted and first is not None:
             lines = _lines(first)
     if first is None:
         return None
     return SentInstructions(first, lines, changes)
-
-
-def _change_in_front(answer_id: str, context: SentContext) -> dict[str, Item]:
-    """Return the message that states a change, by the id of the answer to it."""
-    message = _change_message(context)
-    return {answer_id: message} if message else {}
 
 
 def change_instructions(
@@ -282,10 +273,12 @@ def drop_repeated_context(
     earlier_texts = _injected_texts(parts, sent, compacted)
     texts: list[Any] = []
     for text in injected["texts"]:
-        if isinstance(text, list) and _is_repeated(text[0], earlier_texts):
-            texts.append([SAME_CONTEXT, text[1]])
-        else:
-            texts.append(text)
+        if isinstance(text, list) and len(text[0]) >= _MIN_REPEATED:
+            before, after = text
+            if any(before in earlier for earlier in earlier_texts):
+                texts.append([SAME_CONTEXT, after])
+                continue
+        texts.append(text)
     return {**injected, "texts": texts}
 
 
@@ -312,13 +305,6 @@ def _injected_texts(
         if stored.answer_id in compacted:
             texts.clear()
     return texts
-
-
-def _is_repeated(before: str, earlier_texts: Sequence[str]) -> bool:
-    """Say whether an earlier text contains what is in front of the words."""
-    if len(before) < _MIN_REPEATED:
-        return False
-    return any(before in text for text in earlier_texts)
 
 
 def model_turns(

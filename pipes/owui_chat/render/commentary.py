@@ -12,7 +12,7 @@ If a run ends with commentary, that is the answer, because there is no other.
 
 from openai_responses.items import Item
 from openai_responses.transport.stream import ItemAdded, ItemDone, ItemEvent, TextDelta
-from owui_chat.commentary import COMMENTARY_TYPE
+from owui_chat.answers import COMMENTARY_TYPE
 from owui_chat.render.chunks import Chunk, Chunks
 from owui_chat.render.items import OutputItems, message_host_item
 

@@ -22,13 +22,13 @@ from openai_responses.items import (
 )
 from openai_responses.loop.events import RunDone, ToolOutput
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
+from owui_chat.answers import closing_commentary
 from owui_chat.citations import (
     OPEN_TRACKING,
     HoldbackBuffer,
     chat_annotations,
     strip_tracking,
 )
-from owui_chat.commentary import closing_commentary
 from owui_chat.events import AnswerEvent
 from owui_chat.files import file_lines
 from owui_chat.render.chunks import (
@@ -198,7 +198,14 @@ def completion(
     error = _error(ended)
     if error and not ended.output:
         return {**metadata_field(ended), **error}
-    message = _message(ended)
+    message: dict[str, Any] = {"role": "assistant", "content": completion_text(ended)}
+    optional = {
+        "reasoning_content": _progress(ended),
+        "annotations": _annotations(ended),
+        "images": [_chat_image(item) for item in ended.output if has_image(item)],
+        "tool_calls": [chat_tool_call(call) for call in open_calls(ended.output)],
+    }
+    message |= {name: value for name, value in optional.items() if value}
     finish = "length"
     if not error:
         finish = _finish_reason(ended.ending, "tool_calls" in message)
@@ -242,21 +249,6 @@ def _annotations(ended: RunDone) -> list[Item]:
         annotations += chat_annotations(message, before)
         before += len(_clean_text(message)) + len(_GAP)
     return annotations
-
-
-def _message(ended: RunDone) -> dict[str, Any]:
-    """Return the message of a run, with the fields that it has anything for."""
-    message: dict[str, Any] = {"role": "assistant", "content": completion_text(ended)}
-    optional = {
-        "reasoning_content": _progress(ended),
-        "annotations": _annotations(ended),
-        "images": [_chat_image(item) for item in ended.output if has_image(item)],
-        "tool_calls": [chat_tool_call(call) for call in open_calls(ended.output)],
-    }
-    for name, value in optional.items():
-        if value:
-            message[name] = value
-    return message
 
 
 def _progress(ended: RunDone) -> str:

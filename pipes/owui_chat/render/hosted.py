@@ -62,7 +62,12 @@ class HostedItems:
         if isinstance(event, ItemDone):
             self._open.pop(index, None)
             if item_type(event.item) == "mcp_list_tools":
-                yield status_chunk(_list_message(event.item))
+                label = event.item.get("server_label")
+                tools = event.item.get("tools")
+                line = f"{label} did not list its tools: the answer continues without them."
+                if isinstance(tools, list) and not event.item.get("error"):
+                    line = f"{label} offers {plural(len(tools), 'tool')}."
+                yield status_chunk(line)
 
     def break_off(self, event: RunDone) -> Chunks:
         """Yield the chunks for items that the run did not end."""
@@ -103,24 +108,23 @@ class _ImageHostItem(_HostedItem):
                 image = {"type": "image", "url": image_url(sketch)}
                 yield from self._shown.show_files([image])
             case ItemDone():
-                yield from self._end(event)
+                notes = event.card.get("notes")
+                code = value_at(event.item, "error", "code")
+                if notes:
+                    yield from self._note(f"*{notes[0]}*")
+                elif event.item.get("result"):
+                    yield status_chunk("Image generated")
+                else:
+                    is_refused = code == "moderation_blocked"
+                    yield from self._note(f"*{_REFUSED if is_refused else _FAILED}*")
+                if "address" in event.card:
+                    # Of an address outside of the host the page draws only an image in
+                    # a text.
+                    yield from self._note(f"![Image](<{event.card['address']}>)")
                 yield from self._shown.add_files(event.card)
             case _:
                 yield from self._note(f"*{_BROKE_OFF}*")
                 yield from self._shown.show_files()
-
-    def _end(self, event: ItemDone) -> Chunks:
-        """Yield that the image is there, or why it is not."""
-        notes = event.card.get("notes")
-        if notes:
-            yield from self._note(f"*{notes[0]}*")
-        elif event.item.get("result"):
-            yield status_chunk("Image generated")
-        else:
-            yield from self._note(f"*{_failure(event.item)}*")
-        if "address" in event.card:
-            # Of an address outside of the host the page draws only an image in a text.
-            yield from self._note(f"![Image](<{event.card['address']}>)")
 
     def _note(self, markdown: str) -> Chunks:
         """Yield a text that the page shows and that no later turn contains."""
@@ -131,12 +135,6 @@ class _ImageHostItem(_HostedItem):
             "content": [{"type": "output_text", "text": markdown}],
         }
         yield from self._shown.add(note)
-
-
-def _failure(item: Item) -> str:
-    """Return why an image was not generated."""
-    code = value_at(item, "error", "code")
-    return _REFUSED if code == "moderation_blocked" else _FAILED
 
 
 _BROKEN_CODE = "The answer was interrupted before the code had run."
@@ -201,22 +199,18 @@ def _pages_chunk(item: Item) -> Chunk:
 
 
 def _search_host_item(item: Item) -> Item:
-    """Return a search without its results: the host would store them for nothing."""
+    """Return a search without results and sources: the host would store them in vain."""
     shown = {
         name: value
         for name, value in item.items()
         if name != "results" and value is not None
     }
-    if isinstance(item.get("action"), dict):
-        shown["action"] = _search_action(item["action"])
-    return shown
-
-
-def _search_action(action: Item) -> Item:
-    """Return what a search did, without its sources and tracking."""
-    shown = {name: value for name, value in action.items() if name != "sources"}
-    if isinstance(shown.get("url"), str):
-        shown["url"] = strip_tracking(shown["url"])
+    action = item.get("action")
+    if isinstance(action, dict):
+        done = {name: value for name, value in action.items() if name != "sources"}
+        if isinstance(done.get("url"), str):
+            done["url"] = strip_tracking(done["url"])
+        shown["action"] = done
     return shown
 
 
@@ -251,15 +245,6 @@ def _mcp_call_host_item(item: Item, status: str) -> Item:
     """Return a call of a remote server as one of the host's own."""
     call, _ = remote_pair(item)
     return {**call, "id": f"fc_{call['call_id']}", "status": status}
-
-
-def _list_message(item: Item) -> str:
-    """Return the status line about the list of a remote server's tools."""
-    label = item.get("server_label")
-    tools = item.get("tools")
-    if item.get("error") or not isinstance(tools, list):
-        return f"{label} did not list its tools: the answer continues without them."
-    return f"{label} offers {plural(len(tools), 'tool')}."
 
 
 HOSTED_CARDS: Mapping[str, type[_HostedItem]] = {

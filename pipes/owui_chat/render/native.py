@@ -26,9 +26,9 @@ from openai_responses.transport.stream import (
     PartialImage,
     TextDelta,
 )
+from owui_chat.answers import closing_commentary
 from owui_chat.closing_line import AnswerFigures, closing_line
 from owui_chat.code import CODE_CARD
-from owui_chat.commentary import closing_commentary
 from owui_chat.events import (
     AnswerEvent,
     Marker,
@@ -63,17 +63,8 @@ _SAID_AS = {
 }
 """The fields of Chat Completions for the texts of deltas, by their kinds."""
 _COMPACTED = "This chat was compacted: from now on the model reads a summary of what came before."
+_INVISIBLE_TYPE = "openai_responses:end"
 _SHOWN_TYPES = frozenset({"message", "reasoning", *CALL_OUTPUTS})
-
-
-def _end_after_code(shown: OutputItems) -> Chunks:
-    """Yield an invisible item if code would be the last item of a run."""
-    last = shown.items[-1] if shown.items else {}
-    if last.get("type") == CODE_CARD:
-        # In its older mode of tools Open WebUI takes code at the end for a request to
-        # run it, and calls the pipe again, up to five times (utils/middleware.py:6117).
-        end = {"type": "openai_responses:end", "id": f"end_{last['id']}"}
-        yield from shown.add(end)
 
 
 class HostedView(Protocol):
@@ -167,14 +158,29 @@ class NativeRenderer:
         match event:
             case TextDelta() if event.output_index in self._host_indexes:
                 yield from self._grow(event)
-            case ItemAdded() if _is_shown(event.item):
+            case ItemAdded() if is_commentary(event.item):
+                commentary = self._commentary[event.output_index] = Commentary(
+                    self.shown
+                )
+                yield from commentary.render(event, self._take_marker())
+            case ItemAdded() if item_type(event.item) in _SHOWN_TYPES:
                 yield self._start(event)
             case ItemDone() if event.output_index in self._host_indexes:
                 yield from self._end(event)
             case ItemAdded() | ItemDone() if item_type(event.item) == "compaction":
-                yield from self._show_compaction(has_ended=isinstance(event, ItemDone))
+                # The event only shows on the page that it lasts; the host stores the
+                # line.
+                self._is_compacting = isinstance(event, ItemAdded)
+                yield compaction_chunk(has_ended=not self._is_compacting)
+                if not self._is_compacting:
+                    self._notes += 1
+                    yield status_chunk(_COMPACTED)
+            case TextDelta() | ItemDone() if event.output_index in self._commentary:
+                commentary = self._commentary[event.output_index]
+                yield from commentary.render(event, self._take_marker())
             case ItemAdded() | TextDelta() | PartialImage() | ItemDone():
-                yield from self._render_other(event)
+                if self._hosted:
+                    yield from self._hosted.render(event)
             case Marker():
                 self._next_marker = event.text
             case ToolOutput():
@@ -184,27 +190,6 @@ class NativeRenderer:
                 yield from self._end_run(event)
             case _:
                 yield from self._render_beside(event)
-
-    def _render_other(self, event: ItemEvent) -> Chunks:
-        """Yield the chunks for commentary and for items of OpenAI's own tools."""
-        index = event.output_index
-        if isinstance(event, ItemAdded) and is_commentary(event.item):
-            self._commentary[index] = Commentary(self.shown)
-        if index in self._commentary:
-            yield from self._commentary[index].render(event, self._take_marker())
-        elif self._hosted:
-            yield from self._hosted.render(event)
-
-    def _show_compaction(self, *, has_ended: bool) -> Chunks:
-        """Yield the host's own event about a compaction, and at its end a line.
-
-        The event only shows on the page that it lasts; the host stores the line.
-        """
-        self._is_compacting = not has_ended
-        yield compaction_chunk(has_ended=has_ended)
-        if has_ended:
-            self._notes += 1
-            yield status_chunk(_COMPACTED)
 
     def _render_beside(self, event: AnswerEvent) -> Chunks:
         """Yield the chunks for events that are not items of the run."""
@@ -219,17 +204,15 @@ class NativeRenderer:
                     self._retries += 1
                 yield status_chunk(event.sentence)
             case StoredRecord():
-                yield from self.shown.add_record(event, self._index_of(event))
+                # The item whose text follows the record; None for the end.
+                host_index: int | None = None
+                if event.output_index in self._commentary:
+                    host_index = self._commentary[event.output_index].host_index
+                elif event.output_index is not None:
+                    host_index = self._host_indexes.get(event.output_index)
+                yield from self.shown.add_record(event, host_index)
             case TurnDetails():
                 yield from self.shown.add_details(event)
-
-    def _index_of(self, stored: StoredRecord) -> int | None:
-        """Return the place of the item that a record belongs to; None for the end."""
-        index = stored.output_index
-        if index is None:
-            return None
-        commentary = self._commentary.get(index)
-        return commentary.host_index if commentary else self._host_indexes.get(index)
 
     def _take_marker(self) -> str:
         """Return the marker that waits for the next text, once."""
@@ -260,14 +243,47 @@ class NativeRenderer:
         if marker:
             yield from self.shown.add_marker(marker)
         yield from self.shown.show_files(is_last=True)
-        yield from _end_after_code(self.shown)
+        last_item = self.shown.items[-1] if self.shown.items else {}
+        if last_item.get("type") == CODE_CARD:
+            # In its older mode of tools Open WebUI takes code at the end for a request
+            # to run it, and calls the pipe again, up to five times
+            # (utils/middleware.py:6117). So something invisible is the end.
+            end = {"type": _INVISIBLE_TYPE, "id": f"end_{last_item['id']}"}
+            yield from self.shown.add(end)
+        yield from self._last_chunks(event)
+        if ending.is_failure and not self.advice:
+            # Without choices it keeps the text and stores the error; an exception would
+            # lose the text (utils/middleware.py:4939).
+            yield error_chunk(event.ending.sentence)
+
+    def _last_chunks(self, event: RunDone) -> Chunks:
+        """Yield the last status line, how to go on, and the usage."""
         # In no native event: Open WebUI ignores `response.incomplete` with its usage, and
         # a `response.completed` would replace all items (utils/response.py:714). In the
         # chunk of the last line, because it sends each chunk to the page.
         lines: list[Chunk] = []
-        if self._has_closing_line(event):
-            line = closing_line(self._figures(event))
-            lines.append(closing_chunk(line, event.metadata))
+        has_failed = event.ending.is_failure
+        if has_failed:  # one that counts notes, or that has an agent's metadata
+            has_line = self._notes > 0 or bool(event.metadata)
+        else:
+            has_line = not open_calls(event.output)
+        if has_line and self._hosted is not None:
+            figures = AnswerFigures(
+                seconds=self._now() - self._began,
+                is_failure=has_failed,
+                rounds=event.work.rounds if event.work else 0,
+                tool_calls=event.work.tool_calls if event.work else 0,
+                usage=event.usage,
+                cost=event.cost,
+                notes=self._notes,
+                note_subjects=[subject for subject in self._note_subjects if subject],
+                window_share=event.window_share,
+                usage_note=event.usage_note,
+                failed_attempts=(
+                    self._retries + 1 if has_failed and self._retries else 0
+                ),
+            )
+            lines.append(closing_chunk(closing_line(figures), event.metadata))
         if self.advice:
             lines.append(status_chunk(self.advice))
         usage = host_usage(event)
@@ -275,42 +291,6 @@ class NativeRenderer:
             last = lines.pop() if lines else {"choices": [{"index": 0, "delta": {}}]}
             lines.append({**last, **usage})
         yield from lines
-        if ending.is_failure and not self.advice:
-            # Without choices it keeps the text and stores the error; an exception would
-            # lose the text (utils/middleware.py:4939).
-            yield error_chunk(event.ending.sentence)
-
-    def _has_closing_line(self, event: RunDone) -> bool:
-        """Say whether a last line is shown: of a failure only one that counts notes,
-        or that has an agent's metadata.
-        """
-        if self._hosted is None:
-            return False
-        if event.ending.is_failure:
-            return self._notes > 0 or bool(event.metadata)
-        return not open_calls(event.output)
-
-    def _figures(self, event: RunDone) -> AnswerFigures:
-        """Return what the last line says of the run."""
-        return AnswerFigures(
-            seconds=self._now() - self._began,
-            is_failure=event.ending.is_failure,
-            rounds=event.work.rounds if event.work else 0,
-            tool_calls=event.work.tool_calls if event.work else 0,
-            usage=event.usage,
-            cost=event.cost,
-            notes=self._notes,
-            note_subjects=[subject for subject in self._note_subjects if subject],
-            window_share=event.window_share,
-            usage_note=event.usage_note,
-            failed_attempts=self._failed_attempts(event),
-        )
-
-    def _failed_attempts(self, event: RunDone) -> int:
-        """Return how often the last request was sent in vain; 0 if it was not retried."""
-        if not event.ending.is_failure or not self._retries:
-            return 0
-        return self._retries + 1
 
     def _start(self, event: ItemAdded) -> Chunk:
         """Return the beginning of an item."""
@@ -329,7 +309,12 @@ class NativeRenderer:
         marker = self._take_marker()
         if marker:
             self._markers[event.output_index] = marker
-        text = marker + self._gap(event) + event.text
+        # The page joins the parts of a summary, so all parts are shown as one.
+        last_part = self._last_part.get(event.output_index, event.part)
+        self._last_part[event.output_index] = event.part
+        is_thought = event.kind in ("summary", "reasoning")
+        gap = "\n\n" if is_thought and event.part != last_part else ""
+        text = marker + gap + event.text
         thought = self._thoughts.get(event.output_index)
         if thought:
             thought.grow(event.kind, text)
@@ -355,16 +340,6 @@ class NativeRenderer:
         gap = "\n\n" if self._last_said.get(field, part) != part else ""
         self._last_said[field] = part
         return {field: gap + event.text}
-
-    def _gap(self, event: TextDelta) -> str:
-        """Return the blank line between two parts of a thought.
-
-        The page joins the parts of a summary, so all parts are shown as one.
-        """
-        last_part = self._last_part.get(event.output_index, event.part)
-        self._last_part[event.output_index] = event.part
-        is_thought = event.kind in ("summary", "reasoning")
-        return "\n\n" if is_thought and event.part != last_part else ""
 
     def _end_thoughts(self, follows: ItemAdded | TextDelta) -> Chunks:
         """Yield the end of the thoughts that something else follows.
@@ -413,11 +388,7 @@ class NativeRenderer:
         begun = self.shown.items[host_index]
         thought = self._thoughts.pop(index, None)
         if thought is None or not thought.texts:
-            return {"type": "openai_responses:end", "id": f"end_{begun.get('id')}"}
+            return {"type": _INVISIBLE_TYPE, "id": f"end_{begun.get('id')}"}
         end = self._now() if thought.end is None else thought.end
         seconds = round(end - self._started[index])
         return reasoning_host_item({**begun, **thought.fields()}, seconds)
-
-
-def _is_shown(item: Item) -> bool:
-    return item_type(item) in _SHOWN_TYPES and not is_commentary(item)

@@ -1,6 +1,6 @@
 """Images that an answer made, as they are stored and sent back."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 
 from openai_responses.items import Item, image_format, is_image_call
 from openai_responses.json_input import JsonObject
@@ -35,7 +35,11 @@ def stored_image_ids(
     parts: Iterable[ChatPart], records: Mapping[str, Record]
 ) -> list[str]:
     """Return the ids of the stored images in the answers of a chat."""
-    file_ids = _file_ids_by_record(records)
+    file_ids: dict[str, list[str]] = {}
+    for ulid, record in records.items():
+        images = [item for item in record.payload if is_stored_image(item)]
+        if images:
+            file_ids[ulid] = [image["stored"] for image in images]
     if not file_ids:  # the texts need not be searched
         return []
     ulids: set[str] = set()
@@ -49,16 +53,6 @@ def stored_image_ids(
     return wanted
 
 
-def _file_ids_by_record(records: Mapping[str, Record]) -> dict[str, list[str]]:
-    """Return the ids of the stored images in each record that has some."""
-    file_ids: dict[str, list[str]] = {}
-    for ulid, record in records.items():
-        images = [item for item in record.payload if is_stored_image(item)]
-        if images:
-            file_ids[ulid] = [image["stored"] for image in images]
-    return file_ids
-
-
 def restore_images(
     records: Mapping[str, Record], images: Mapping[str, str]
 ) -> dict[str, Record]:
@@ -66,15 +60,13 @@ def restore_images(
 
     An image that the user may no longer read is left out.
     """
-    return {
-        ulid: record._replace(payload=tuple(_fill_images(record.payload, images)))
-        for ulid, record in records.items()
-    }
-
-
-def _fill_images(payload: Iterable[Item], images: Mapping[str, str]) -> Iterator[Item]:
-    for item in payload:
-        if not is_stored_image(item):
-            yield item
-        elif item["stored"] in images:
-            yield {**item, "result": images[item["stored"]]}
+    restored: dict[str, Record] = {}
+    for ulid, record in records.items():
+        payload: list[Item] = []
+        for item in record.payload:
+            if not is_stored_image(item):
+                payload.append(item)
+            elif item["stored"] in images:
+                payload.append({**item, "result": images[item["stored"]]})
+        restored[ulid] = record._replace(payload=tuple(payload))
+    return restored

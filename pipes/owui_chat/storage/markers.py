@@ -89,12 +89,7 @@ def strip_markers(text: str) -> str:
 def _marker_id(match: re.Match[str]) -> str:
     """Return the id that a marker names; empty for a line of another pipe."""
     if match["bits"]:
-        return _read_bits(match["bits"]).upper()
+        digits = match["bits"].replace(_ZERO_BIT, "0").replace(_ONE_BIT, "1")
+        octets = [digits[start : start + 8] for start in range(0, len(digits), 8)]
+        return "".join(chr(int(octet, 2)) for octet in octets).upper()
     return (match["ulid"] or match["ulid1"] or "").upper()
-
-
-def _read_bits(bits: str) -> str:
-    """Return the text of a zero-width block."""
-    digits = bits.replace(_ZERO_BIT, "0").replace(_ONE_BIT, "1")
-    octets = [digits[start : start + 8] for start in range(0, len(digits), 8)]
-    return "".join(chr(int(octet, 2)) for octet in octets)

@@ -29,8 +29,8 @@ from openai_responses.json_input import (
     parse_json_object,
     value_at,
 )
+from owui_chat.answers import COMMENTARY_TYPE
 from owui_chat.code import CODE_CARD, code_text
-from owui_chat.commentary import COMMENTARY_TYPE
 from owui_chat.messages import (
     AssistantText,
     ChatPart,
@@ -86,17 +86,17 @@ def parse_output_records(stored: Mapping[str, object]) -> dict[str, Any]:
     The owner of a chat writes what they like, and a short text can become a large value.
     """
     weight_left = JsonBudget(MAX_JSON_BYTES)
-    return {key: _stored_value(kept, weight_left) for key, kept in stored.items()}
-
-
-def _stored_value(kept: object, weight_left: JsonBudget) -> object:
-    if not isinstance(kept, str):
-        return kept
-    try:
-        weight_left.spend(json_weight(kept))
-    except JsonTooLarge:
-        return None
-    return parse_json_object(kept)
+    values: dict[str, Any] = {}
+    for key, kept in stored.items():
+        if isinstance(kept, str):
+            try:
+                weight_left.spend(json_weight(kept))
+                values[key] = parse_json_object(kept)
+            except JsonTooLarge:
+                values[key] = None
+        else:
+            values[key] = kept
+    return values
 
 
 def stored_outputs(
@@ -153,18 +153,12 @@ def _merge_output(
     records = [item for item in run if item.get("type") == _RECORD_TYPE]
     if not records:
         return answer
-    places = _find_places(answer, run)
-    if not places.has_text and not _has_call(answer, run):
+    finder = _PlaceFinder(answer)
+    for item in run:
+        finder.follow(item)
+    if not finder.has_text and not _has_call(answer, run):
         return answer
-    return _with_records(answer, records, places.by_id)
-
-
-class _Places(NamedTuple):
-    """Where the messages of a run are in an answer."""
-
-    by_id: Mapping[str, _Place]
-    has_text: bool
-    """Whether the answer has one of the run's texts unchanged."""
+    return _with_records(answer, records, finder.by_id)
 
 
 # How the host's answer is held against what it stored:
@@ -182,14 +176,6 @@ class _Places(NamedTuple):
 # kept_1 belongs to (part 0, offset 0), kept_2 to (3, 0), kept_3 to (3, 10): after the
 # line feed. If a person edits "It rains.", kept_2 stays at the beginning of its part,
 # and kept_3 has no place any more.
-def _find_places(answer: Sequence[ChatPart], run: Sequence[Item]) -> _Places:
-    """Return the place of each message of a run in an answer."""
-    finder = _PlaceFinder(answer)
-    for item in run:
-        finder.follow(item)
-    return _Places(finder.by_id, finder.has_text)
-
-
 class _PlaceFinder:
     """Follows the items of a run through the answer that the host made of them.
 
@@ -202,6 +188,7 @@ class _PlaceFinder:
     def __init__(self, answer: Sequence[ChatPart]) -> None:
         self.by_id: dict[str, _Place] = {}
         self.has_text = False
+        """Whether the answer has one of the run's texts unchanged."""
         self._answer = answer
         self._outputs = {
             part.call_id: number
@@ -215,7 +202,11 @@ class _PlaceFinder:
     def follow(self, item: Item) -> None:
         """Note the place of the next item, if it has one."""
         if is_call_output(item):
-            self._go_behind(item)
+            # Go on after the output, if the answer has it, but never back.
+            number = self._outputs.get(str(item.get("call_id")), -1)
+            if number >= self._next_number:
+                self._next_number = number + 1
+                self._place = _Place(self._next_number, 0)
         elif self._place is None:
             return
         elif item.get("type") == COMMENTARY_TYPE:
@@ -227,13 +218,6 @@ class _PlaceFinder:
                 self.by_id[_item_id(item)] = start
             if start is not None and end is not None:
                 self.has_text = True
-
-    def _go_behind(self, output: Item) -> None:
-        """Go on after an output, if the answer has it, but never back."""
-        number = self._outputs.get(str(output.get("call_id")), -1)
-        if number >= self._next_number:
-            self._next_number = number + 1
-            self._place = _Place(self._next_number, 0)
 
 
 def _find_text(

@@ -38,7 +38,7 @@ from openai_responses.loop.events import (
 )
 from openai_responses.requests.replay import Origin, replay_items, strip_for_replay
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
-from owui_chat.commentary import closing_commentary
+from owui_chat.answers import closing_commentary
 from owui_chat.events import CitedEvent, Marker, TurnDetails
 from owui_chat.storage.details_carrier import write_details
 from owui_chat.storage.images import is_stored_image, stored_item
@@ -164,26 +164,19 @@ class Recorder:
         elif isinstance(event, HiddenMessage):
             self._turn[event.output_index] = (event.item, "")
         elif isinstance(event, ResponseDone | RunDone) and self._turn:
-            pairs = self._take_turn()
+            turn = [self._turn[index] for index in sorted(self._turn)]
+            self._turn = {}
+            # Of commentary the host returns only the text of the closing one.
+            closing = closing_commentary([item for item, _ in turn])
+            pairs: list[tuple[Item, str]] = []
+            for item, shown in turn:
+                is_returned = not is_commentary(item) or item == closing
+                pairs.append((item, shown if is_returned else ""))
             name, _ = self._new_id_and_time()
             details = write_details(
                 name, pairs, self._scope.origin, {}, self._scope.sign
             )
             yield TurnDetails(details)
-
-    def _take_turn(self) -> list[tuple[Item, str]]:
-        """Return the items of the response that has ended, each with its shown text.
-
-        Of commentary the host returns only the text of the closing one.
-        """
-        turn = [self._turn[index] for index in sorted(self._turn)]
-        self._turn = {}
-        closing = closing_commentary([item for item, _ in turn])
-        pairs: list[tuple[Item, str]] = []
-        for item, shown in turn:
-            is_returned = not is_commentary(item) or item == closing
-            pairs.append((item, shown if is_returned else ""))
-        return pairs
 
     def _close(self, event: RunDone) -> Iterator[_RecorderEvent]:
         """Yield the records of the end: final commentary, and items without a text.
@@ -201,21 +194,15 @@ class Recorder:
             # The host makes them and asks again, and then this reasoning has to go back.
             for index, rows in self._plain.items():
                 self._wait(index, rows)
-        self._drop_trailing_reasoning()
+        # The API would refuse reasoning that nothing follows.
+        while self._pending and is_reasoning(self._pending[-1][1]):
+            self._pending.pop()
         if self._pending:
             record = self._take_record()
             if item_type(record.payload[-1]) == "message":
                 # A hidden one is the model's own form of no text at all.
                 record = record._replace(shown=text_digest(""))
             yield from self._with_marker(record, None)
-
-    def _drop_trailing_reasoning(self) -> None:
-        """Drop reasoning that nothing followed: the API would refuse it alone."""
-        while self._pending:
-            _, last = self._pending[-1]
-            if not is_reasoning(last):
-                return
-            self._pending.pop()
 
     def _wait(self, index: int, rows: Iterable[Item]) -> None:
         """Insert an item at its place; parallel calls may end in another order.
@@ -236,18 +223,19 @@ class Recorder:
 
         The chat returns what a remote server said: its card has it.
         """
-        if not self._is_kept(item):
+        if is_call(item):
+            is_kept = item.get("status") != "incomplete"
+        elif (
+            has_encrypted_reasoning(item)
+            or is_compaction(item)
+            or item_type(item) == CONFIGURATION
+        ):
+            is_kept = self._scope.keeps_reasoning
+        else:
+            is_kept = is_kept_hosted(item) or is_stored_image(item)
+        if not is_kept:
             return []
         return [row for row in replay_items(item) if not is_call_output(row)]
-
-    def _is_kept(self, item: Item) -> bool:
-        """Say whether an item is recorded, which the chat does not show as it is."""
-        if is_call(item):
-            return item.get("status") != "incomplete"
-        is_update = item_type(item) == CONFIGURATION
-        if has_encrypted_reasoning(item) or is_compaction(item) or is_update:
-            return self._scope.keeps_reasoning
-        return is_kept_hosted(item) or is_stored_image(item)
 
     def _begin(self, index: int, item: Item, kind: str) -> Iterator[_RecorderEvent]:
         """Yield the record of a message that begins, if it needs one.

@@ -53,7 +53,7 @@ _REFERRING_VERSION = 6
 references takes such a record for one of somebody else."""
 
 UNSHOWN_TEXT: Item = {"type": "output_text", "annotations": []}
-"""A part without text; its text is the one behind the marker."""
+"""A part without text; its text is the one after the marker."""
 
 
 class Record(NamedTuple):
@@ -132,7 +132,9 @@ def read_records(chat: JsonObject, sign: Sign | None) -> dict[str, Record]:
     # Of a chat that was moved here from an earlier pipe both kinds of keys may be
     # there.
     values = [as_mapping(value) for key, value in chat.items() if is_pipe_key(key)]
-    dead = _dead_ids(values)
+    dead: set[str] = set()
+    for value in values:
+        dead.update(str(ulid) for ulid in as_list(value.get("dead")))
     records: dict[str, Record] = {}
     for value in values:
         for ulid, wire in _wires_in(value):
@@ -140,23 +142,10 @@ def read_records(chat: JsonObject, sign: Sign | None) -> dict[str, Record]:
             if record is None:
                 continue
             if ulid in dead:
-                record = _without_encrypted(record)
+                kept = [item for item in record.payload if not is_encrypted(item)]
+                record = record._replace(payload=tuple(kept))
             records[ulid] = record
     return records
-
-
-def _dead_ids(values: Iterable[JsonObject]) -> set[str]:
-    """Return the ids of the records whose reasoning the API can no longer read."""
-    dead: set[str] = set()
-    for value in values:
-        dead.update(str(ulid) for ulid in as_list(value.get("dead")))
-    return dead
-
-
-def _without_encrypted(record: Record) -> Record:
-    """Return a record without its encrypted items."""
-    kept = [item for item in record.payload if not is_encrypted(item)]
-    return record._replace(payload=tuple(kept))
 
 
 def stored_repairs(values: Iterable[object]) -> tuple[ChatRepair, ...]:
@@ -293,7 +282,11 @@ def prune(
     are still growing are not touched, because others write them. The remaining values
     have at most `max_characters` of JSON.
     """
-    has_ended = {message_key(name): _has_ended(row) for name, row in messages.items()}
+    # Earlier hosts do not say of each answer whether it has ended.
+    has_ended = {
+        message_key(name): as_mapping(row).get("done") is not False
+        for name, row in messages.items()
+    }
     pruned: dict[str, Any] = {}
     present: dict[str, JsonObject] = {}
     for key, value in values.items():
@@ -303,24 +296,15 @@ def prune(
         if not messages or has_ended.get(key):
             present[key] = value
         elif key not in has_ended:
-            pruned[key] = _without_items(value)
+            kept = {name: value[name] for name in _KEYS_OF_DELETED if name in value}
+            pruned[key] = kept
     pruned |= _prune_oldest(present, max_characters)
     return {key: value for key, value in pruned.items() if value != values[key]}
-
-
-def _without_items(value: JsonObject) -> dict[str, Any]:
-    """Return what is left of the value of a deleted message."""
-    return {name: value[name] for name in _KEYS_OF_DELETED if name in value}
 
 
 def stored_size(value: object) -> int:
     """Return the number of characters that a value takes."""
     return len(json.dumps(value, separators=(",", ":")))
-
-
-def _has_ended(message: object) -> bool:
-    """Say whether an answer has ended; earlier hosts do not say so of all."""
-    return as_mapping(message).get("done") is not False
 
 
 def _prune_oldest(
@@ -337,7 +321,9 @@ def _prune_oldest(
     ages: list[tuple[int, str]] = []
     for key, value in values.items():
         if as_mapping(value.get("items")):
-            ages.append((_oldest_time(value), key))
+            times = [wire.get("created_at") for _, wire in _wires_in(value)]
+            known = [time for time in times if isinstance(time, int)]
+            ages.append((min(known, default=0), key))
     # Of the same time the one that was written first: sorting keeps their order.
     ages.sort(key=itemgetter(0))
     pruned: dict[str, Any] = {}
@@ -349,13 +335,3 @@ def _prune_oldest(
         pruned[key] = emptied
         excess -= sizes[key] - stored_size(emptied)
     return pruned
-
-
-def _oldest_time(value: object) -> int:
-    """Return when the first record of a value was written; 0 if it is unknown."""
-    times: list[int] = []
-    for _, wire in _wires_in(value):
-        created_at = wire.get("created_at")
-        if isinstance(created_at, int):
-            times.append(created_at)
-    return min(times, default=0)

@@ -17,8 +17,8 @@ from openai_responses.items import (
     tool_kind,
     tool_name,
 )
-from openai_responses.json_input import as_list, as_mapping, count_entries, value_at
-from openai_responses.long_work import run_work
+from openai_responses.json_input import as_list, as_mapping, value_at
+from openai_responses.long_work import count_entries, run_work
 from openai_responses.loop.attempt import Limits
 from openai_responses.loop.spending import EarlierSpending
 from openai_responses.loop.tools import Toolset
@@ -166,7 +166,7 @@ async def build_chat_request(call: CheckedCall) -> PreparedRequest:
     file_input = call.config.file_input if model.facts.vision else "off"
     chat, python = await _with_whole_files(call, tools, file_input, chat)
     chat, verbosity = await run_work(
-        size, lambda: _restore_answers(call, model, stored, chat)
+        size, lambda: _restore_answers(call, model, stored, python, chat)
     )
 
     # The fields as if the chat began now, and then as it began, with what has changed.
@@ -302,8 +302,6 @@ async def _with_whole_files(
     if _code_gets_files(call, tools, parts):
         user = await user_model(call.caller.user_id)
         python = await choose_python_files(parts, user)
-        has_row = bool(stored_messages(parts))
-        parts = name_python_files(parts, python.files, at_question_only=has_row)
         whole.update(file.file_id for file in python.files)
     parts, instructions = await without_retrieved_text(
         parts, chat.instructions, call.host.metadata, whole
@@ -327,7 +325,11 @@ def _code_gets_files(
 
 
 def _restore_answers(
-    call: CheckedCall, model: ResolvedModel, stored: StoredChat | None, chat: _Chat
+    call: CheckedCall,
+    model: ResolvedModel,
+    stored: StoredChat | None,
+    python: PythonFiles,
+    chat: _Chat,
 ) -> tuple[_Chat, str]:
     """Put the stored outputs of earlier answers in the place of their text.
 
@@ -339,6 +341,9 @@ def _restore_answers(
     verbosity = ""
     if model.facts.verbosity:
         parts, verbosity = take_directive(parts, is_guided=bool(replaced_id))
+    # Only now is the last message the question, and not a wish that was taken out.
+    has_row = bool(stored_messages(parts))
+    parts = name_python_files(parts, python.files, at_question_only=has_row)
     if stored is None:
         return chat._replace(parts=parts), verbosity
     outputs = stored_outputs(stored.messages, call.caller.message_id, replaced_id)

@@ -11,8 +11,8 @@ from openai_responses.loop.events import RunDone, RunWork
 from openai_responses.models.resolve import resolve_model
 from openai_responses.models.usage import Usage, format_money, window_share
 from openai_responses.requests.build import is_api_parameter, unsent_parameters
+from owui_chat.answers import explain_ending
 from owui_chat.render.chunks import METADATA_KEY
-from owui_chat.unseen_answers import explain_ending
 from owui_manifold.call.agent import (
     CALLER_PARAMETERS,
     answering_name,

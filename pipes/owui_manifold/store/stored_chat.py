@@ -8,10 +8,9 @@ from openai_responses.json_input import (
     JsonBudget,
     JsonObject,
     as_mapping,
-    count_entries,
     value_at,
 )
-from openai_responses.long_work import run_work
+from openai_responses.long_work import count_entries, run_work
 from openai_responses.repairs.chat_repairs import ChatRepair
 from owui_chat.input.prefix import (
     MAX_UNPACKED_TURNS,

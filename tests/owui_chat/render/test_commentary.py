@@ -10,7 +10,7 @@ from openai_responses.endings import CUT
 from openai_responses.items import Item, message_text
 from openai_responses.loop.events import RunDone, RunEvent
 from openai_responses.transport.stream import ItemAdded, TextDelta
-from owui_chat.commentary import COMMENTARY_TYPE, closing_commentary
+from owui_chat.answers import COMMENTARY_TYPE, closing_commentary
 from owui_chat.events import TurnDetails
 from owui_chat.storage.markers import strip_markers
 from owui_chat.storage.recorder import Recorder

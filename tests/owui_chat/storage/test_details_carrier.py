@@ -21,7 +21,7 @@ from openai_responses.items import (
 )
 from openai_responses.loop.events import ResponseDone, RunEvent
 from openai_responses.requests.replay import Origin, replay_output
-from owui_chat.commentary import closing_commentary
+from owui_chat.answers import closing_commentary
 from owui_chat.input.history import build_input
 from owui_chat.messages import AssistantText, parse_messages
 from owui_chat.storage.details_carrier import (

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from owui_chat.answers import COMMENTARY_TYPE
 from owui_chat.code import CODE_CARD, code_text
-from owui_chat.commentary import COMMENTARY_TYPE
 from owui_chat.events import StoredRecord
 from owui_chat.messages import (
     AssistantText,

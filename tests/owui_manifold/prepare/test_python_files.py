@@ -184,6 +184,28 @@ async def test_temporary_chat_names_the_files_at_every_message(
     assert "a.csv, b.csv" in second[1]
 
 
+async def test_wish_for_a_longer_answer_leaves_the_names_at_the_question(
+    sim: Simulator, host: StandInHost
+) -> None:
+    """The host sends the wish as the last question, and it becomes a verbosity."""
+    row_of(host, "How many?")
+    attach(host, 0, host.files.add(TABLE, "sales.csv"))
+    texts = ("How many?", "One.", "Add Details")
+    metadata = {
+        "user_message_id": "q0",
+        "message_id": "a9",
+        "regeneration_message_id": "a0",
+    }
+
+    prepared = await build_chat_request(asked(sim, *texts, metadata=metadata))
+
+    (question,) = [i for i in prepared.request.input if i.get("role") == "user"]
+    note, words = [part["text"] for part in question["content"]]
+    assert "sales.csv" in note
+    assert words == "How many?"
+    assert prepared.request.text == {"verbosity": "high"}
+
+
 # ------------------------------------------------------- what the host retrieved
 
 
