@@ -35,10 +35,10 @@ PIPE_CALL = {
     "owui_manifold.call",
 }
 PIPE_STORE = PIPE_CALL | {"owui_manifold.store"}
-PIPE_PREPARE = PIPE_STORE | {"core", "owui_manifold.prepare"}
+PIPE_PREPARE = PIPE_STORE | {"manifold", "owui_manifold.prepare"}
 PIPE_PRESENT = PIPE_PREPARE | {"owui_manifold.present"}
 PIPE_RUN = PIPE_PRESENT | {"owui_manifold.run"}
-AGENT = {"core", "strategies", "gpt5_agent", "gpt5_agent.tools", "gpt5_agent.agent"}
+AGENT = {"manifold", "strategies", "gpt5_agent", "gpt5_agent.tools", "gpt5_agent.agent"}
 SIMULATOR_ROOMS = ("checks", "faults", "scenarios", "wire")
 
 ARROWS: dict[str, set[str]] = {
@@ -59,16 +59,16 @@ ARROWS: dict[str, set[str]] = {
     "settings": {"openai_responses"},
     "shells": {"settings"} | API_RUN,
     "strategies": {"owui_chat", "settings"} | API_RUN,
-    "core": {"settings", "shells", "strategies"} | CHAT | API_RUN,
+    "manifold": {"settings", "shells", "strategies"} | CHAT | API_RUN,
     "owui_manifold": PIPE_RUN | {"strategies"} | CHAT | API_RUN,
     "owui_manifold.run": PIPE_PRESENT | {"shells", "strategies"} | CHAT | API_RUN,
     "owui_manifold.present": PIPE_PREPARE
     | {"strategies", "owui_chat", "owui_chat.render"}
     | API_RUN,
-    "owui_manifold.prepare": PIPE_STORE | {"core", "strategies"} | CHAT | API_RUN,
+    "owui_manifold.prepare": PIPE_STORE | {"manifold", "strategies"} | CHAT | API_RUN,
     "owui_manifold.store": PIPE_CALL | CHAT | API_RUN,
     "owui_manifold.call": {"owui_manifold.host"}
-    | {"core", "settings", "shells", "strategies"}
+    | {"manifold", "settings", "shells", "strategies"}
     | API_RUN,
     "owui_manifold.host": {"shells", "owui_host"} | CHAT | API_RUN,
     "owui_host": {"openai_responses", "owui_chat"},

@@ -14,7 +14,7 @@ from contextlib import aclosing
 from functools import partial
 from typing import Any
 
-from core.views import failure_chunk, readable_chunk
+from manifold.views import failure_chunk, readable_chunk
 from openai_responses.endings import COMPLETED, CUT
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item, item_type, text_message

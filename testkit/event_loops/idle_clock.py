@@ -76,7 +76,7 @@ _OURS = (
     "owui_",
     "shells",
     "strategies",
-    "core",
+    "manifold",
     "gpt5_agent",
     "toolbox",
 )

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-import core.models
+import manifold.models
 from doors.talk import Door, Turn
 from golden_run.pipe_chats import Question
 from openai_responses.items import message_text
@@ -418,7 +418,7 @@ async def test_a_model_that_is_gone_has_its_successor(
     door: Door, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of a mode that people would not find in the list; each chat is told once."""
-    monkeypatch.setattr(core.models, "utc_today", lambda: date(2028, 1, 1))
+    monkeypatch.setattr(manifold.models, "utc_today", lambda: date(2028, 1, 1))
     parameters = {"model": "gpt-5-pro"}
     turns = await door.talk("Hi", "And now?", parameters=parameters)
 

@@ -11,8 +11,6 @@ from contextlib import aclosing
 from functools import partial
 from typing import Any
 
-from core.costs import cost_of_request
-from core.learning import RepairLearning
 from gpt5_agent.agent.calls import ChatJudge
 from gpt5_agent.agent.delegation import MAX_TASKS_AT_ONCE, DelegateTool, task_tools
 from gpt5_agent.agent.preparation import (
@@ -33,6 +31,8 @@ from gpt5_agent.events import (
     StepStarted,
 )
 from gpt5_agent.request import AgentRequest
+from manifold.costs import cost_of_request
+from manifold.learning import RepairLearning
 from openai_responses.endings import COMPLETED, MISALIGNMENT, ending_of_exception
 from openai_responses.errors import ResponsesError
 from openai_responses.items import Item, is_call, part_text

@@ -3,8 +3,6 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from core.history import fit_history
-from core.learning import is_built_of
 from gpt5_agent.agent.earlier_rounds import (
     EarlierRounds,
     read_chat_notes,
@@ -13,6 +11,8 @@ from gpt5_agent.agent.earlier_rounds import (
 from gpt5_agent.request import AgentRequest
 from gpt5_agent.tools.confirmations import drop_question_calls
 from gpt5_agent.tools.execution import OwnTools, describe_tool
+from manifold.history import fit_history
+from manifold.learning import is_built_of
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item
 from openai_responses.json_input import as_list

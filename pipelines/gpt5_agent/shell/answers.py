@@ -7,8 +7,6 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
-from core.learning import RepairLearning
-from core.views import client_view, failure_chunk, readable_chunk
 from gpt5_agent.agent.answer import run_agent
 from gpt5_agent.agent.preparation import repair_scope
 from gpt5_agent.events import AgentEvent
@@ -22,6 +20,8 @@ from gpt5_agent.shell.settings import (
     build_endpoint,
 )
 from gpt5_agent.shell.views import ClientRenderer, HostRenderer
+from manifold.learning import RepairLearning
+from manifold.views import client_view, failure_chunk, readable_chunk
 from openai_responses.loop.events import RunDone, RunEvents
 from openai_responses.loop.run import run
 from openai_responses.repairs.memory import RepairMemory

@@ -6,8 +6,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from core.models import answering_model, model_at, retirement
-from core.request_settings import call_limits, settings_of_valves
 from gpt5_agent.agent.delegation import DELEGATE
 from gpt5_agent.pictures import PictureMemory
 from gpt5_agent.ports import StoreFile, Tool
@@ -20,6 +18,8 @@ from gpt5_agent.shell.presets import find_preset
 from gpt5_agent.shell.sealing import reveal_secret, signing_secret
 from gpt5_agent.shell.server_access import ACCESS_VARIABLE, BLOCKED_ADDRESS
 from gpt5_agent.shell.valves import Valves
+from manifold.models import answering_model, model_at, retirement
+from manifold.request_settings import call_limits, settings_of_valves
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import InvalidRequest
 from openai_responses.json_input import clamp_number

@@ -7,7 +7,6 @@ events to its listeners.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from core.views import client_view, page_result, whole_completion
 from gpt5_agent.agent.steps import describe_step
 from gpt5_agent.events import (
     AgentEvent,
@@ -22,6 +21,7 @@ from gpt5_agent.events import (
     ToolCallRequested,
 )
 from gpt5_agent.tools.approval_cards import call_above_card
+from manifold.views import client_view, page_result, whole_completion
 from openai_responses.clock import monotonic_seconds
 from openai_responses.endings import CUT
 from openai_responses.items import Item, is_reasoning

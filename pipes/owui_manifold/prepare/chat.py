@@ -7,7 +7,7 @@ the tools; the fields; the prefix as it was sent before; the history as input.
 from collections.abc import Mapping, Sequence, Set
 from typing import NamedTuple
 
-from core.history import fit_history
+from manifold.history import fit_history
 from openai_responses.items import (
     ADDED_TOOLS,
     CONFIGURATION,

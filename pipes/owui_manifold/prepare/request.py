@@ -6,9 +6,9 @@ from functools import partial
 from types import MappingProxyType
 from typing import NamedTuple
 
-from core.costs import completion_window
-from core.learning import is_built_of
-from core.request_settings import call_limits, settings_of_valves
+from manifold.costs import completion_window
+from manifold.learning import is_built_of
+from manifold.request_settings import call_limits, settings_of_valves
 from openai_responses.appended import APPENDED
 from openai_responses.items import Item, item_type, tool_name
 from openai_responses.json_input import as_list, as_mapping, value_at

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from core.costs import cost_of_request
+from manifold.costs import cost_of_request
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item
 from openai_responses.models.usage import Cost, Usage

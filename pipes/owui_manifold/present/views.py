@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from core.views import client_view, page_result, whole_completion
+from manifold.views import client_view, page_result, whole_completion
 from openai_responses.clock import monotonic_seconds
 from openai_responses.loop.events import RunDone
 from owui_chat.render.chunks import METADATA_KEY, Chunk, closing_chunk

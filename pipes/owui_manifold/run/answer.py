@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing
 from functools import partial
 
-from core.learning import RepairLearning
+from manifold.learning import RepairLearning
 from openai_responses.clock import unix_seconds
 from openai_responses.items import open_calls
 from openai_responses.json_input import as_list

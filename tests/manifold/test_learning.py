@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.learning import RepairLearning
+from manifold.learning import RepairLearning
 from openai_responses.endpoint import Endpoint
 from openai_responses.loop.events import Status
 from openai_responses.repairs.chat_repairs import LeaveOutImages, LeaveOutItem

@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.request_settings import call_limits, settings_of_valves
+from manifold.request_settings import call_limits, settings_of_valves
 from openai_responses.endpoint import DEFAULT_BASE_URL, Endpoint
 from openai_responses.requests.build import Settings
 from settings.shared_valves import SharedValves
