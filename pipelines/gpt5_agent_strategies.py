@@ -74,7 +74,7 @@ from fnmatch import fnmatchcase
 from functools import cached_property, lru_cache, partial
 from http import HTTPStatus
 from importlib import import_module
-from itertools import accumulate, chain, count, groupby, pairwise
+from itertools import accumulate, chain, count, groupby, islice, pairwise
 from mimetypes import guess_type
 from operator import attrgetter, itemgetter
 from os.path import commonpath, getsize, join, realpath
@@ -107,6 +107,7 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    PrivateAttr,
     SerializerFunctionWrapHandler,
     SkipValidation,
     StrictBool,
@@ -117,6 +118,7 @@ from pydantic import (
     ValidatorFunctionWrapHandler,
     field_validator,
     model_serializer,
+    model_validator,
 )
 from pydantic.alias_generators import to_camel
 
@@ -231,28 +233,6 @@ def clamp_number(value: object, least: int, most: int, default: int) -> int:
         return default
 
 
-_KILOBYTE = 1024
-
-
-def count_entries(value: object, depth: int) -> int:
-    """Return about how large a JSON value is: entries and kilobytes, to a depth."""
-    if isinstance(value, str):
-        return len(value) // _KILOBYTE
-    rows = as_list(value)
-    if isinstance(value, Mapping):
-        rows = list(value.values())
-    count = len(rows)
-    if depth <= 0:
-        return count
-    for row in rows:
-        # Most values are short texts and numbers; a call for each would be half the time.
-        if isinstance(row, str):
-            count += len(row) // _KILOBYTE
-        elif isinstance(row, (dict, list)):
-            count += count_entries(row, depth - 1)
-    return count
-
-
 _VALUE_SIZE = 10
 """What each value adds to a size; a walk takes about as long for ten characters."""
 _MAX_VALUE_DEPTH = 64
@@ -309,23 +289,14 @@ def matches_schema(value: object, schema: Any) -> bool:
         case tuple():
             return any(matches_schema(value, option) for option in schema)
         case [schema_of_rows]:
-            return _rows_match(value, schema_of_rows)
+            return isinstance(value, list) and all(
+                matches_schema(row, schema_of_rows) for row in value
+            )
         case dict():
-            return _entries_match(value, schema)
+            if not isinstance(value, Mapping) or not value.keys() <= schema.keys():
+                return False
+            return all(matches_schema(value[key], schema[key]) for key in value)
     return bool(schema(value))
-
-
-def _rows_match(value: object, schema: Any) -> bool:
-    if not isinstance(value, list):
-        return False
-    return all(matches_schema(row, schema) for row in value)
-
-
-def _entries_match(value: object, schemas: JsonObject) -> bool:
-    """Say whether a value is an object with no other keys, and matching values."""
-    if not isinstance(value, Mapping) or not value.keys() <= schemas.keys():
-        return False
-    return all(matches_schema(value[key], schemas[key]) for key in value)
 
 
 def as_mapping(value: object) -> JsonObject:
@@ -788,7 +759,14 @@ def _find_pairs(items: Sequence[JsonObject]) -> set[int]:
             continue
         kind = item.get("type")
         if kind in _CALLS:
-            _wait_for_output(waiting, items, index, turn_start)
+            # A call that was stopped gets no output. Some servers give its id again to
+            # a call of a later turn, which counts instead (recorded at Bedrock, whose
+            # first call is always `call_0`). Of some calls only the place is known,
+            # not the name: they have no pair.
+            earlier = waiting.get(call_id)
+            was_stopped = earlier is not None and earlier < turn_start
+            if item.get("name") and (was_stopped or call_id not in waiting):
+                waiting[call_id] = index
             continue
         # No such call, or it has its output already.
         call_index = waiting.get(call_id)
@@ -798,28 +776,6 @@ def _find_pairs(items: Sequence[JsonObject]) -> set[int]:
             paired |= {call_index, index}
             waiting[call_id] = None
     return paired
-
-
-def _wait_for_output(
-    waiting: dict[str, int | None],
-    items: Sequence[JsonObject],
-    index: int,
-    turn_start: int,
-) -> None:
-    """Note the call at an index, unless its id is that of an earlier one.
-
-    Of some calls only the place is known, not the name: they have no pair. A call
-    that was stopped gets no output. Some servers give its id again to a call of a later
-    turn, which counts instead (recorded at Bedrock, whose first call is always
-    `call_0`).
-    """
-    if not items[index].get("name"):
-        return
-    call_id = items[index]["call_id"]
-    earlier = waiting.get(call_id)
-    was_stopped = earlier is not None and earlier < turn_start
-    if was_stopped or call_id not in waiting:
-        waiting[call_id] = index
 
 
 def move_messages_behind_outputs(items: Sequence[Item]) -> list[Item]:
@@ -1500,7 +1456,7 @@ def _read_detail(rows: Iterable[object]) -> dict[str, Any]:
     a value could have has a row, and names of types are in between.
     """
     entries = [as_mapping(row) for row in rows]
-    most_exact = max(entries, key=_length_of_location, default={})
+    most_exact = max(entries, key=lambda row: len(as_list(row.get("loc"))), default={})
     path = ""
     for key in as_list(most_exact.get("loc"))[1:]:
         step = f"[{key}]" if isinstance(key, int) else f".{key}"
@@ -1510,10 +1466,6 @@ def _read_detail(rows: Iterable[object]) -> dict[str, Any]:
 
 
 _PATH_STEP = re.compile(r"\[\d+]|\.[a-z_\d]+")
-
-
-def _length_of_location(row: Mapping[str, Any]) -> int:
-    return len(as_list(row.get("loc")))
 
 
 def _inner_error(text: str) -> ApiError | None:
@@ -1680,13 +1632,13 @@ def redact_words(text: str, secrets: Iterable[str] = ()) -> str:
 def _printable(line: str) -> str:
     if line.isprintable():
         return line
-    return "".join(_escape_unprintable(character) for character in line)
-
-
-def _escape_unprintable(character: str) -> str:
-    if character.isprintable():
-        return character
-    return ascii(character)[1:-1]  # without its quotes
+    shown: list[str] = []
+    for character in line:
+        if character.isprintable():
+            shown.append(character)
+        else:
+            shown.append(ascii(character)[1:-1])  # without its quotes
+    return "".join(shown)
 
 
 def hide_paths(text: str, roots: Iterable[str]) -> str:
@@ -3608,6 +3560,9 @@ def add_usage(first: Usage | None, second: Usage | None) -> Usage | None:
     """Return the sum, field by field."""
     if first is None or second is None:
         return first or second
+    cost = None
+    if first.cost is not None and second.cost is not None:
+        cost = first.cost + second.cost
     return Usage(
         input=first.input + second.input,
         output=first.output + second.output,
@@ -3616,13 +3571,8 @@ def add_usage(first: Usage | None, second: Usage | None) -> Usage | None:
         cache_writes=first.cache_writes + second.cache_writes,
         reasoning=first.reasoning + second.reasoning,
         cache_writes_12h=first.cache_writes_12h + second.cache_writes_12h,
-        cost=_add_costs(first.cost, second.cost),
+        cost=cost,  # unknown if either is
     )
-
-
-def _add_costs(first: float | None, second: float | None) -> float | None:
-    """Return the sum, None if either is unknown."""
-    return None if first is None or second is None else first + second
 
 
 def sum_usages(usages: Iterable[Usage]) -> Usage | None:
@@ -3647,6 +3597,8 @@ def read_usage(
     writes = as_mapping(inputs.get("cache_write_tokens_details"))
     input_tokens = _read_count(wire.get("input_tokens"))
     output_tokens = _read_count(wire.get("output_tokens"))
+    searches = as_mapping(as_mapping(tool_usage).get("web_search")).get("num_requests")
+    is_count = type(searches) is int and 0 <= searches < _MAX_TOKENS
     return Usage(
         input=input_tokens,
         output=output_tokens,
@@ -3656,18 +3608,10 @@ def read_usage(
         reasoning=_read_count(outputs.get("reasoning_tokens")),
         tier=as_text(tier),
         cost=_read_cost(wire),
-        searches=_read_searches(as_mapping(tool_usage).get("web_search")),
+        searches=searches if is_count else None,  # not told
         images=_read_image_tokens(as_mapping(tool_usage).get("image_gen")),
         cache_writes_12h=_read_count(writes.get("ttl_12h_tokens")),
     )
-
-
-def _read_searches(wire: object) -> int | None:
-    """Return the searches that are billed, None if they are not told."""
-    count = as_mapping(wire).get("num_requests")
-    if isinstance(count, int) and not isinstance(count, bool):
-        return count if 0 <= count < _MAX_TOKENS else None
-    return None
 
 
 def _read_image_tokens(wire: object) -> ImageTokens | None:
@@ -4146,7 +4090,8 @@ def _resolve_research_mode(
     The effort is high if the name has none (OpenAI's guide "Web search" recommends
     `high` or `xhigh`). Retired models and those of other vendors have such names, too.
     """
-    if not name.endswith(_RESEARCH) or _is_model_id(name):
+    is_own_model = name in CATALOG_FACTS or name in CATALOG_SUCCESSORS
+    if is_own_model or not name.endswith(_RESEARCH):
         return None
     model = resolve_model(name.removesuffix(_RESEARCH), overrides)
     if not model.facts.known_family:
@@ -4155,11 +4100,6 @@ def _resolve_research_mode(
     if effort not in _RESEARCH_EFFORTS and model.takes_effort("high"):
         effort = "high"
     return model._replace(effort=effort, name=f"{model.name} Research", research=True)
-
-
-def _is_model_id(name: str) -> bool:
-    """Say whether OpenAI has, or had, a model of that name."""
-    return name in CATALOG_FACTS or name in CATALOG_SUCCESSORS
 
 
 def takes_hosted_tool(model: ResolvedModel, kind: str) -> bool:
@@ -4332,21 +4272,14 @@ def _shown_name(model_id: str, effort: str | None) -> str:
         snapshot = _SNAPSHOT_DATE.search(model_id)
         if snapshot:
             notes.append(snapshot["date"])
-        name = _capitalized_id(_SNAPSHOT_DATE.sub("", model_id))
+        _, version, *words = _SNAPSHOT_DATE.sub("", model_id).split("-")
+        name = f"GPT-{version}"
+        for word in words:
+            if word != "latest":
+                name += f" {word if word in _SIZES else word.capitalize()}"
     if effort:
         notes.append(effort)
     return f"{name} ({', '.join(notes)})" if notes else name
-
-
-def _capitalized_id(model_id: str) -> str:
-    _, version, *words = model_id.split("-")
-    shown = [f"GPT-{version}"]
-    for word in words:
-        if word in _SIZES:
-            shown.append(word)
-        elif word != "latest":
-            shown.append(word.capitalize())
-    return " ".join(shown)
 
 
 # --------------------------------------------------------------------------------------
@@ -4493,13 +4426,9 @@ def _readings(text: str) -> Iterator[str]:
     if "%" in text:
         yield unquote(text)
     if "\\" in text:
-        yield _ESCAPED.sub(_unescape, text)
+        yield _ESCAPED.sub(lambda match: chr(int(match[1], 16)), text)
     if "&" in text:
         yield html.unescape(text)
-
-
-def _unescape(match: re.Match[str]) -> str:
-    return chr(int(match[1], 16))
 
 
 def _open_quote(words: str) -> str:
@@ -5073,7 +5002,9 @@ def _apply_changes(
             sent.append(row._replace(item=_words_of_pair(row.item)))
         elif row.name in changes.left_out and not is_from_people(row.item):
             _drop_last_reasoning_rows(sent)
-        elif row.name in changes.plain and _has_plain_form(row.item):
+        elif row.name in changes.plain and (
+            is_paired(row.item) or item_type(row.item) == "message"
+        ):
             sent.append(row._replace(item=plain_item(row.item)))
         else:
             sent.append(row)
@@ -5124,10 +5055,6 @@ def _drop_last_reasoning_rows(rows: list[NamedItem]) -> None:
         rows.pop()
 
 
-def _has_plain_form(item: Item) -> bool:
-    return is_paired(item) or item_type(item) == "message"
-
-
 def is_from_people(item: Item) -> bool:
     """Say whether a person or the administrator wrote `item`, which always stays.
 
@@ -5157,21 +5084,16 @@ def has_media(item: Item, types: Collection[str] = _MEDIA) -> bool:
 
 def plain_item(item: Item) -> Item:
     """Return a message, a call or an output with its words alone."""
-    bare = _without_media(item)
+    bare = dict(item)
+    for key in ("content", "output"):
+        if isinstance(item.get(key), list):
+            bare[key] = [_part_without_media(part) for part in item[key]]
     if item_type(item) == "message":
         return text_message(item.get("role"), message_text(bare))
     if isinstance(bare.get("output"), list):
         texts = [part_text(part) for part in content_parts(bare["output"])]
         bare["output"] = "\n".join(texts)
     return {key: bare[key] for key in _PLAIN_FIELDS_OF_PAIR if key in bare}
-
-
-def _without_media(item: Item) -> Item:
-    changed = dict(item)
-    for key in ("content", "output"):
-        if isinstance(item.get(key), list):
-            changed[key] = [_part_without_media(part) for part in item[key]]
-    return changed
 
 
 def _part_without_media(part: object) -> object:
@@ -5307,15 +5229,13 @@ class LeaveOutParameter(RequestRepair):
         if self.path not in MAY_BE_LEFT_OUT:
             return payload
         value = value_at(payload, *self.path.split("."))
-        if value is None or self._is_about_another(value):
+        # Only another value was refused; without a digest all were.
+        is_other = bool(self.value_digest) and self.value_digest != json_digest(value)
+        if value is None or is_other:
             return payload
         if self.path == "text" and "format" in value:
             return payload  # the person asked for it
         return _with_parameter(payload, self.path, None)
-
-    def _is_about_another(self, value: object) -> bool:
-        """Say whether only another value was refused; without a digest all were."""
-        return bool(self.value_digest) and self.value_digest != json_digest(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -5343,18 +5263,14 @@ def _with_parameter(
     outer, _, inner = path.partition(".")
     changed = dict(payload)
     if inner:
-        changed[outer] = _with_key(payload[outer], inner, value)
+        fields = {**payload[outer], inner: value}
+        if value is None:
+            del fields[inner]
+        changed[outer] = fields
     else:
         changed[outer] = value
     if changed[outer] in (None, {}):
         del changed[outer]
-    return changed
-
-
-def _with_key(fields: Mapping[str, Any], key: str, value: object) -> dict[str, Any]:
-    changed = {**fields, key: value}
-    if value is None:
-        del changed[key]
     return changed
 
 
@@ -5398,18 +5314,14 @@ class LeaveOutTool(RequestRepair):
         if len(remaining) == len(declared):
             return payload
         changed = dict(payload)
-        if self._is_added(payload):
+        own = as_list(payload.get("tools"))
+        if len(self._other_tools(own)) == len(own):  # only an item declares it
             changed = lower_payload(payload, {ADDED_TOOLS})
         choice = _remaining_choice(payload.get("tool_choice"), remaining)
         return _with_tools(changed, self._other_tools(changed["tools"]), choice)
 
     def _other_tools(self, tools: Sequence[Item]) -> list[Item]:
         return [tool for tool in tools if json_digest(tool) != self.digest]
-
-    def _is_added(self, payload: Mapping[str, Any]) -> bool:
-        """Say whether only an item declares the tool, not the request itself."""
-        tools = as_list(payload.get("tools"))
-        return len(self._other_tools(tools)) == len(tools)
 
 
 def _with_tools(
@@ -5500,15 +5412,14 @@ class LeaveOutStrict(RequestRepair):
         changed = dict(payload)
         if payload.get("tools"):
             changed["tools"] = _without_strict(payload["tools"])
-        changed["input"] = [_item_without_strict(item) for item in payload["input"]]
+        items: list[Item] = []
+        for item in payload["input"]:
+            if item_type(item) == ADDED_TOOLS:
+                items.append({**item, "tools": _without_strict(item["tools"])})
+            else:
+                items.append(item)
+        changed["input"] = items
         return changed
-
-
-def _item_without_strict(item: Item) -> Item:
-    """Return an item in whose tools no function says whether it is strict."""
-    if item_type(item) != ADDED_TOOLS:
-        return item
-    return {**item, "tools": _without_strict(item["tools"])}
 
 
 def _without_strict(tools: Iterable[Item]) -> list[Item]:
@@ -5840,20 +5751,18 @@ _CAUSES_THAT_STAY = (
     NO_CREDIT_CODES | SENTENCES["failed"].keys() | SENTENCES["refused"].keys()
 ) - {*IMAGE_CODES, _UNREAD, "404"}
 """Codes of causes that no change of the request removes."""
-_UNREADABLE = re.compile(
-    # Reasoning without what it led to, or the other way round (continuedev/continue
-    # 8933, 11994; recorded, 986).
-    r"provided without its required"
-    # An id that would have to be looked up (anomalyco/opencode 7724).
-    r"|Items are not persisted when"
-    r"|encrypted content .{0,400} could not be verified"
+_REASONING_NOT_TAKEN = re.compile(
     # A model that does not reason (openai/openai-python 2364).
-    r"|reasoning input items can only be provided",
-    re.IGNORECASE | re.DOTALL,
+    r"reasoning input items can only be provided"
+    # Reasoning without what it led to, or the other way round (continuedev/continue
+    # 8933, 11994; recorded, 986), and an id that would have to be looked up
+    # (anomalyco/opencode 7724). What a strict server gets has ids that no item of the
+    # request has yet (`strict_payload`), so they lead to no item.
+    r"|provided without its required|Items are not persisted when",
+    re.IGNORECASE,
 )
 _CONTAINER = re.compile(r"\bcontainer(?:_id|s? is expired)?", re.IGNORECASE)
 """What the API says of the container of earlier code."""
-_UNVERIFIED = re.compile(r"must be verified to stream", re.IGNORECASE)
 _TEXT_BEFORE_OUTPUT = re.compile(r"No tool output found for (tool|function) call\b")
 """What DeepSeek says of a text between a call and its output (recorded), and of nothing
 that a request lacks: calls and outputs are sent in pairs."""
@@ -5961,17 +5870,19 @@ def _candidates(refusal: Refusal) -> Iterator[Trial]:
     if "reasoning" in refusal.error.text.lower():
         is_named = "reasoning" in refusal.named_parameter
         yield Trial(LeaveOutPlainReasoning(), is_lasting=is_named)
-    for find in (
-        _by_unseen_images,
-        _by_code_or_words,
-        _by_place,
-        _by_image_code,
-        _by_id,
-        _by_unreadable_reasoning,
-        _by_parameter,
-        _by_tool,
-    ):
-        yield from find(refusal)
+    yield from _by_unseen_images(refusal)
+    yield from _by_code_or_words(refusal)
+    yield from _by_place(refusal)
+    yield from _by_image_code(refusal)
+    for number in refusal.numbers_of_ids:
+        yield from _without_item(refusal, number)
+    not_taken = _REASONING_NOT_TAKEN.search(refusal.words)
+    if not_taken:
+        repair = LeaveOutReasoning(refusal.sent.last_name)
+        yield Trial(repair, is_lasting=refusal.is_own_phrase(not_taken[0]))
+    yield from _by_parameter(refusal)
+    for tool in refusal.tools:  # that the words name by its name, label or type
+        yield _without_tool(refusal, tool)
 
 
 def _by_code_or_words(refusal: Refusal) -> Iterator[Trial]:
@@ -6001,15 +5912,6 @@ def _by_code_or_words(refusal: Refusal) -> Iterator[Trial]:
     if "not found in 'tools'" in words:
         is_lasting = refusal.is_own_phrase("not found in 'tools'")
         yield Trial(LowerItems(ADDED_TOOLS), is_lasting=is_lasting)
-    # "Your organization must be verified to stream this model." (continuedev/continue
-    # 8209)
-    unverified = _UNVERIFIED.search(words)
-    if unverified:
-        yield Trial(
-            LeaveOutParameter("stream"),
-            is_named=refusal.named_parameter == "stream",
-            is_lasting=refusal.is_own_phrase(unverified[0]),
-        )
 
 
 def _by_place(refusal: Refusal) -> Iterator[Trial]:
@@ -6025,7 +5927,12 @@ def _by_place(refusal: Refusal) -> Iterator[Trial]:
             yield Trial(LeaveOutStrict(), is_named=is_named)
         yield _without_tool(refusal, tool, is_named=is_named)
         return
-    yield from _without_field(refusal, place)
+    kind = item_type(place.value)
+    if refusal.is_unknown and may_lose_field(kind, place.keys):
+        # What a person wrote may have the field by that person's choice.
+        is_the_models = not is_from_people(place.value)
+        repair = LeaveOutField(kind, place.keys)
+        yield Trial(repair, is_named=is_named and is_the_models)
     yield from _without_item(refusal, place.number, is_named=is_named)
 
 
@@ -6034,17 +5941,6 @@ def _without_tool(refusal: Refusal, tool: Item, *, is_named: bool = False) -> Tr
     is_lasting = _UNREACHED not in refusal.words
     repair = LeaveOutTool(json_digest(tool), tool_name(tool)[:_MAX_NAME])
     return Trial(repair, is_named=is_named, is_lasting=is_lasting)
-
-
-def _without_field(refusal: Refusal, place: Place) -> Iterator[Trial]:
-    """Yield the repair of a field that the server does not know.
-
-    What a person wrote may have it by that person's choice.
-    """
-    kind = item_type(place.value)
-    if refusal.is_unknown and may_lose_field(kind, place.keys):
-        is_named = refusal.has_named_place and not is_from_people(place.value)
-        yield Trial(LeaveOutField(kind, place.keys), is_named=is_named)
 
 
 def _without_item(
@@ -6094,25 +5990,14 @@ def _by_image_code(refusal: Refusal) -> Iterator[Trial]:
             yield trial._replace(is_lasting=len(numbers) == 1)
 
 
-def _by_id(refusal: Refusal) -> Iterator[Trial]:
-    """Yield the repairs of the items that have an id which the server names."""
-    for number in refusal.numbers_of_ids:
-        yield from _without_item(refusal, number)
-
-
-def _by_unreadable_reasoning(refusal: Refusal) -> Iterator[Trial]:
-    """Yield the repair for encrypted reasoning that the server's words are about."""
-    unreadable = _UNREADABLE.search(refusal.words)
-    if unreadable:
-        repair = LeaveOutReasoning(refusal.sent.last_name)
-        yield Trial(repair, is_lasting=refusal.is_own_phrase(unreadable[0]))
-
-
 def _by_parameter(refusal: Refusal) -> Iterator[Trial]:
     """Yield the repair of a parameter; one that guards stays."""
     payload = refusal.sent.payload
     is_named = refusal.named_parameter == refusal.parameter
-    path = _whole_parameter(refusal.parameter)
+    path = refusal.parameter
+    outer = re.split(r"[.\[]", path)[0]  # of a place inside, like `include[1]`
+    if outer not in ("reasoning", "text"):  # of which each field goes on its own
+        path = outer
     if path == "tool_choice":
         yield Trial(LeaveOutToolChoice(), is_named=is_named)
     if path not in MAY_BE_LEFT_OUT:
@@ -6124,15 +6009,6 @@ def _by_parameter(refusal: Refusal) -> Iterator[Trial]:
             yield Trial(repair, is_named=is_named)
     refused_value = "" if refusal.is_unknown else value_digest(payload, path)
     yield Trial(LeaveOutParameter(path, refused_value), is_named=is_named)
-
-
-def _whole_parameter(path: str) -> str:
-    """Return what is left out for a place inside of a parameter, like `include[1]`.
-
-    Only what `reasoning` and `text` hold goes on its own.
-    """
-    outer = re.split(r"[.\[]", path)[0]
-    return path if outer in ("reasoning", "text") else outer
 
 
 def _nearest_effort(asked: object, quoted: set[str]) -> str | None:
@@ -6149,12 +6025,6 @@ def _nearest_effort(asked: object, quoted: set[str]) -> str | None:
             nearest = effort
             least_distance = distance
     return nearest
-
-
-def _by_tool(refusal: Refusal) -> Iterator[Trial]:
-    """Yield the repair of a tool that the words name by its name, label or type."""
-    for tool in refusal.tools:
-        yield _without_tool(refusal, tool)
 
 
 # --------------------------------------------------------------------------------------
@@ -6730,11 +6600,19 @@ def function_parameters(
     # request.
     json_size(schema, LARGEST_SCHEMA)
     copy = _SchemaCopy(schema)
+    root = copy.schema
     # Without `type: object` at the root, or with a choice there, the whole request is
-    # refused (vercel/ai 7005, janhq/jan 7017).
-    parameters = _object_without_choice(copy.schema)
+    # refused (vercel/ai 7005, janhq/jan 7017). A model that knew no property of the
+    # choice could not call the function, so the root gets those of all its options.
+    properties: Schema = {}
+    for part in reversed(
+        joined_schemas(root, lambda node: schema_parts(root, node, list))
+    ):
+        properties.update(as_mapping(part.get("properties")))  # the first option counts
+    parameters = {key: root[key] for key in root if key not in _REFUSED_AT_THE_ROOT}
+    parameters |= {"type": "object", "properties": properties}
     is_plain_object = (
-        not copy.schema.keys() & _REFUSED_AT_THE_ROOT
+        not root.keys() & _REFUSED_AT_THE_ROOT
         and schema.get("type", "object") == "object"
     )
     if strict_left is None or not copy.is_exact or not is_plain_object:
@@ -6947,7 +6825,12 @@ class _SchemaCopy:
     def _copy_keywords(self, node: JsonObject) -> Schema:
         copy: Schema = {}
         for keyword, value in node.items():
-            if self._is_valid(keyword, value):
+            if keyword == "$ref":
+                is_valid = self._is_definition(value)
+            else:
+                check = _VALID_VALUES.get(keyword)
+                is_valid = check is not None and check(value)
+            if is_valid:
                 copy[keyword] = self._copy_value(keyword, value)
             elif keyword in _NEEDED_FOR_STRICT_MODE:
                 self.is_exact = False
@@ -6959,13 +6842,6 @@ class _SchemaCopy:
         if "array" in types:
             copy.setdefault("items", {})
         return copy
-
-    def _is_valid(self, keyword: object, value: object) -> bool:
-        if keyword == "$ref":
-            return self._is_definition(value)
-        if not isinstance(keyword, str) or keyword not in _VALID_VALUES:
-            return False
-        return _VALID_VALUES[keyword](value)
 
     def _is_definition(self, reference: object) -> bool:
         """Say whether a reference names a definition at the root, or the root."""
@@ -6979,57 +6855,22 @@ class _SchemaCopy:
         if keyword in _SCHEMA_LIST_KEYWORDS:
             return [self._copy(part) for part in value]
         if keyword in _SCHEMA_MAP_KEYWORDS:
-            return self._copy_map(keyword, value)
-        if keyword == "required":
-            return _unique_texts(value)
-        if keyword == "type" and isinstance(value, list):
-            return _unique_texts(value)
+            is_name: Callable[[Any], bool] = _is_text
+            if keyword == "patternProperties":
+                is_name = _is_portable_pattern
+            return {
+                name: self._copy(part) for name, part in value.items() if is_name(name)
+            }
+        if keyword == "required" or (keyword == "type" and isinstance(value, list)):
+            # The draft wants each text once.
+            texts = [text for text in value if isinstance(text, str)]
+            return list(dict.fromkeys(texts))
         return value
 
-    def _copy_map(self, keyword: str, parts: JsonObject) -> Schema:
-        is_name: Callable[[Any], bool] = _is_text
-        if keyword == "patternProperties":
-            is_name = _is_portable_pattern
-        return {name: self._copy(part) for name, part in parts.items() if is_name(name)}
-
-
-def _unique_texts(values: list[Any]) -> list[str]:
-    """Return the texts of a list, each once, as the draft wants it."""
-    texts = [value for value in values if isinstance(value, str)]
-    return list(dict.fromkeys(texts))
-
-
-# ---------------------------------------------------------------- root
 
 _REFUSED_AT_THE_ROOT = frozenset(
     {"$ref", "allOf", "anyOf", "const", "enum", "not", "oneOf"}
 )
-
-
-def _object_without_choice(root: Schema) -> Schema:
-    """Return an object with all properties of the options that the root offers.
-
-    The API refuses a choice at the root, and a model that knew none of its properties
-    could not call the function.
-    """
-    plain = {key: root[key] for key in root if key not in _REFUSED_AT_THE_ROOT}
-    return {**plain, "type": "object", "properties": _all_properties(root)}
-
-
-def _all_properties(root: Schema) -> Schema:
-    """Return the properties of the root and its options; those of the first count."""
-
-    def parts_of(node: JsonObject) -> list[Any]:
-        return schema_parts(root, node, _choose_all)
-
-    properties: Schema = {}
-    for part in reversed(joined_schemas(root, parts_of)):
-        properties.update(as_mapping(part.get("properties")))
-    return properties
-
-
-def _choose_all(options: list[Any]) -> list[Any]:
-    return options
 
 
 # ---------------------------------------------------------------- reading
@@ -7052,16 +6893,13 @@ def resolve_reference(root: JsonObject, reference: object) -> Any:
     part: Any = root
     for step in steps:
         name = step.replace("~1", "/").replace("~0", "~")
-        part = _step_into(part, name)
+        if not isinstance(part, list):
+            part = as_mapping(part).get(name)
+        elif name.isdecimal() and int(name) < len(part):
+            part = part[int(name)]
+        else:
+            return None
     return part
-
-
-def _step_into(part: object, name: str) -> Any:
-    if not isinstance(part, list):
-        return as_mapping(part).get(name)
-    if name.isdecimal() and int(name) < len(part):
-        return part[int(name)]
-    return None
 
 
 def joined_schemas(
@@ -7189,12 +7027,8 @@ _MAX_CALL_ID = 64
 
 def _normalize_spelling(name: str) -> str:
     """Return what two spellings of a name have in common: case and signs do not count."""
-    return _FORBIDDEN.sub("_", _bare_name(name)).lower()
-
-
-def _bare_name(name: str) -> str:
-    """Return the name of a tool without what models write around it."""
-    return name.strip().removeprefix(_MODELS_PREFIX)
+    bare = name.strip().removeprefix(_MODELS_PREFIX)
+    return _FORBIDDEN.sub("_", bare).lower()
 
 
 def added_tool_names(items: Iterable[Item]) -> set[str]:
@@ -7216,21 +7050,17 @@ def fit_calls(items: Sequence[Item]) -> list[Item]:
     an earlier answer: tools lay in namespaces once, and are now declared without.
     """
     added = added_tool_names(items)
-    return [clean_call(_with_own_namespace(item, added)) for item in items]
-
-
-def _with_own_namespace(item: Item, added: Collection[str]) -> Item:
-    """Return a call of an `added` tool with its namespace, any other call without one."""
-    if not is_call(item):
-        return item
-    name = as_text(item.get("name"))
-    namespace = name if name in added else None
-    if item.get("namespace") == namespace:
-        return item
-    changed = {key: value for key, value in item.items() if key != "namespace"}
-    if namespace:
-        changed["namespace"] = namespace
-    return changed
+    fitting: list[Item] = []
+    for item in items:
+        fit = item
+        name = as_text(item.get("name"))
+        namespace = name if name in added else None
+        if is_call(item) and item.get("namespace") != namespace:
+            fit = {key: item[key] for key in item if key != "namespace"}
+            if namespace:
+                fit["namespace"] = namespace
+        fitting.append(clean_call(fit))
+    return fitting
 
 
 def clean_call(item: Item) -> Item:
@@ -7246,7 +7076,8 @@ def clean_call(item: Item) -> Item:
     if item_type(item) == "function_call" and not isinstance(arguments, str):
         changed["arguments"] = arguments_text(arguments) or "{}"
     if is_call(item) and isinstance(name, str) and not _ALLOWED.fullmatch(name):
-        changed["name"] = ToolNames().sent_name(_bare_name(name))
+        bare = name.strip().removeprefix(_MODELS_PREFIX)
+        changed["name"] = ToolNames().sent_name(bare)
     if isinstance(call_id, str) and not 0 < len(call_id) <= _MAX_CALL_ID:
         changed["call_id"] = f"call_{hex_digest(call_id)[:32]}"
     return {**item, **changed} if changed else item
@@ -7292,20 +7123,18 @@ def responses_tools(
         else:
             tools.append(_responses_tool(spec, strict, strict_left))
     if left_out:
-        names = [_spec_name(spec) for spec in left_out[:_NAMED_IN_LOG]]
+        names: list[str] = []
+        for described in left_out[:_NAMED_IN_LOG]:
+            outer = as_mapping(described)  # it may be anything
+            inner = as_mapping(outer.get("function") or outer.get("custom"))
+            own_name = as_text(inner.get("name") or outer.get("name"))
+            names.append(repr(own_name[:_MAX_SHOWN_OF_NAME]))
         log(
             "Tools are left out, because their schemas are too large or too deep: "
             f"{', '.join(names)} ({len(left_out)} in all). Make the schemas smaller, or "
             "offer fewer tools."
         )
     return tools
-
-
-def _spec_name(spec: object) -> str:
-    """Return the quoted name of a tool for the log; the spec may be anything."""
-    outer = as_mapping(spec)
-    inner = as_mapping(outer.get("function") or outer.get("custom"))
-    return repr(as_text(inner.get("name") or outer.get("name"))[:_MAX_SHOWN_OF_NAME])
 
 
 def is_hosted_tool(tool: JsonObject) -> bool:
@@ -7376,8 +7205,16 @@ def _responses_tool(spec: JsonObject, strict: bool, strict_left: JsonBudget) -> 
         )
     if kind == "function":
         return _function_tool(flat, strict, strict_left)
-    known = {key: flat[key] for key in _KEYS_OF_CUSTOM if key in flat}
-    return {**known, **_custom_format(flat), "type": kind}
+    tool: Item = {key: flat[key] for key in _KEYS_OF_CUSTOM if key in flat}
+    # Chat Completions nests the grammar.
+    own_format = as_mapping(flat.get("format"))
+    grammar = own_format.get("grammar")
+    if isinstance(grammar, Mapping):
+        own_format = {"type": "grammar", **grammar}
+    known = {key: own_format[key] for key in _KEYS_OF_FORMAT if key in own_format}
+    if known:
+        tool["format"] = known
+    return {**tool, "type": kind}
 
 
 def _function_tool(function: JsonObject, strict: bool, strict_left: JsonBudget) -> Item:
@@ -7394,16 +7231,6 @@ def _function_tool(function: JsonObject, strict: bool, strict_left: JsonBudget) 
     # `strict` is always stated: without it the API makes the function strict, and each
     # optional property a required one (recorded, 219 of 219).
     return {**tool, "parameters": schema, "strict": is_strict}
-
-
-def _custom_format(custom: JsonObject) -> Item:
-    """Return the `format` of a custom tool; Chat Completions nests the grammar."""
-    given = as_mapping(custom.get("format"))
-    grammar = given.get("grammar")
-    if isinstance(grammar, Mapping):
-        given = {"type": "grammar", **grammar}
-    known = {key: given[key] for key in _KEYS_OF_FORMAT if key in given}
-    return {"format": known} if known else {}
 
 
 def tool_identity(tool: JsonObject) -> tuple[str, object]:
@@ -7615,9 +7442,16 @@ def build_request(
     given, _ = read_parameters(body)
     passed_on, _ = _check_passed_on(given)
     facts = model.facts
-    effort = _choose_effort(model, given, settings)
+    effort = given["reasoning"].get("effort") or settings.effort or model.effort
+    if effort == "max" and facts.efforts:  # the highest of the model
+        effort = facts.efforts[-1]
+    elif effort and not model.takes_effort(effort):
+        effort = None
     effort_in_use = effort or facts.default_effort
-    tools = [tool for tool in settings.tools if _takes_tool(effort_in_use, tool)]
+    tools: list[Item] = []
+    for tool in settings.tools:
+        if effort_in_use != "minimal" or not tool_kind(tool).refused_at_minimal:
+            tools.append(tool)
     fields: dict[str, Any] = {
         "model": model.id,
         "input": list(items),
@@ -7627,12 +7461,13 @@ def build_request(
         "tools": tools or None,
         "parallel_tool_calls": settings.parallel_tool_calls,
     }
+    includes = [tool_kind(tool).include for tool in tools]
     # An unknown model reasons if an effort is set.
-    with_reasoning = False
-    if facts.reasoning or effort is not None:
+    if facts.reasoning or effort:
         fields["reasoning"] = _build_reasoning(model, effort, given, settings)
-        with_reasoning = settings.encrypted_reasoning
-    fields["include"] = _list_includes(tools, with_reasoning)
+        if settings.encrypted_reasoning:
+            includes.insert(0, "reasoning.encrypted_content")
+    fields["include"] = [name for name in includes if name] or None
     fields |= {**settings.defaults, **passed_on}
     if settings.background:
         fields["background"] = True
@@ -7642,16 +7477,11 @@ def build_request(
             window = settings.completion_window
             fields["background_options"] = {"completion_window": window}
             fields["stream"] = False  # "stream: false or omitted" (SDK 3.57.0)
-    _keep_what_fits(fields, facts, effort_in_use)
-    return ResponsesRequest(**fields)
-
-
-def _keep_what_fits(
-    fields: dict[str, Any], facts: ModelFacts, effort: str | None
-) -> None:
-    """Remove the sampling that the model rejects, and limit the length of the answer."""
     # "logprobs are not supported with reasoning models." (recorded, 630)
-    if not _takes_sampling(facts.sampling, effort):
+    takes_sampling = facts.sampling == "always"
+    if facts.sampling == "with_none":
+        takes_sampling = effort_in_use == "none"
+    if not takes_sampling:
         for name in SAMPLING:
             fields.pop(name, None)
     length = fields.get("max_output_tokens")
@@ -7659,19 +7489,7 @@ def _keep_what_fits(
         # Below 16, or above the model's maximum, the API refuses the request.
         longest = facts.max_output_tokens or _MAX_OUTPUT_TOKENS
         fields["max_output_tokens"] = clamp_number(length, 16, longest, longest)
-
-
-def _choose_effort(
-    model: ResolvedModel, given: JsonObject, settings: Settings
-) -> str | None:
-    """Return the effort that is asked for, None if the model does not take it.
-
-    `max` means the highest of the model.
-    """
-    asked = given["reasoning"].get("effort") or settings.effort or model.effort
-    if asked == "max" and model.facts.efforts:
-        return model.facts.efforts[-1]
-    return asked if asked and model.takes_effort(asked) else None
+    return ResponsesRequest(**fields)
 
 
 def _check_passed_on(given: JsonObject) -> tuple[dict[str, Any], list[str]]:
@@ -7690,26 +7508,6 @@ def _check_passed_on(given: JsonObject) -> tuple[dict[str, Any], list[str]]:
             complaints.append(str(InvalidParameter(name, reason)))
         return kept, complaints
     return kept, []
-
-
-def _takes_tool(effort: str | None, tool: Item) -> bool:
-    return effort != "minimal" or not tool_kind(tool).refused_at_minimal
-
-
-def _takes_sampling(sampling: str, effort: str | None) -> bool:
-    return sampling == "always" or (sampling == "with_none" and effort == "none")
-
-
-def _list_includes(tools: Sequence[Item], with_reasoning: bool) -> list[str] | None:
-    """Return what the response is to hold with its output; None for nothing."""
-    wanted: list[str] = []
-    if with_reasoning:
-        wanted.append("reasoning.encrypted_content")
-    for tool in tools:
-        name = tool_kind(tool).include
-        if name:
-            wanted.append(name)
-    return wanted or None
 
 
 def _build_reasoning(
@@ -8218,14 +8016,30 @@ def parse_event(event: ServerSentEvent) -> StreamEvent:
         wire, end = _SCAN_JSON(text, 0)
         if end != len(text):
             raise ValueError
-        if _may_be_deep(text) and is_too_deep(wire):
-            raise ValueError
+        # A level takes two characters at least, so a delta needs no look at its depth.
+        if len(text) > 2 * MAX_JSON_DEPTH:
+            brackets = text.count("[") + text.count("{")
+            if brackets > MAX_JSON_DEPTH and is_too_deep(wire):
+                raise ValueError
         read = _READERS.get(wire.get("type") or event.event)
         return read(wire) if read else _read_unknown(wire, event.event)
     except _ODD_EVENT:
         if event.event == "error" and text:  # a proxy's own words
             return StreamError(read_api_error(text))
         raise MalformedEvent from None
+
+
+_OPENING_EVENTS = ("response.created", "response.queued", "response.in_progress")
+
+
+def is_opening(event: ServerSentEvent) -> bool:
+    """Say whether an event has nothing but the response as the request opened it.
+
+    It repeats the request with all its tools, so that parsing it takes longer than all
+    deltas of a short answer.
+    """
+    name = event.event
+    return name in _OPENING_EVENTS and event.data.startswith(f'{{"type":"{name}",')
 
 
 def _read_unknown(wire: JsonObject, name: str) -> StreamEvent:
@@ -8277,16 +8091,6 @@ def describe_unreadable(event: ServerSentEvent) -> str:
     except ValueError:
         return "no JSON"
     return "with odd fields" if isinstance(wire, dict) else "no object"
-
-
-def _may_be_deep(text: str) -> bool:
-    """Say whether a JSON text has brackets enough to be too deep.
-
-    A level takes two characters at least, so a delta needs no look at its depth.
-    """
-    if len(text) <= 2 * MAX_JSON_DEPTH:
-        return False
-    return text.count("[") + text.count("{") > MAX_JSON_DEPTH
 
 
 _ODD_EVENT = (
@@ -9222,7 +9026,8 @@ class ResponseState:
             case TextDelta():
                 return self._grow(event) if event.text else []
             case AnnotationAdded() | PartialImage():
-                position = self._find(event.output_index, [event.item_id], _has_fields)
+                # They fit an item of any type.
+                position = self._find(event.output_index, [event.item_id], bool)
                 if position in self._open:
                     index = self._first + position
                     return [event._replace(output_index=index, item_id="")]
@@ -9381,7 +9186,11 @@ class ResponseState:
         rests, whole = self._open.pop(position).end_item(_telling_texts(item))
         missing = _missing_arguments(item, whole)
         rests += missing.items()
-        longer = _changed_texts(dict(item_texts(item)), {**whole, **missing})
+        stated = dict(item_texts(item))
+        longer: dict[TextPlace, str] = {}
+        for place, text in {**whole, **missing}.items():
+            if text != stated.get(place):
+                longer[place] = text
         if longer:
             item = with_texts(item, longer)
         return events + self._tell_end(position, rests, self._with_own_call_id(item))
@@ -9407,7 +9216,12 @@ class ResponseState:
                 longer[place] = text
         if not longer:
             return []
-        newer = {} if item is None else _text_fields(item, longer)
+        newer: Item = {}
+        if item is not None:  # its fields that hold the longer texts
+            grown_kinds = {"text" if kind == "refusal" else kind for kind, _ in longer}
+            for kind, field in kind_of(item).parts:
+                if kind in grown_kinds:
+                    newer[field] = item[field]
         longest = {**dict(item_texts(ended)), **longer}
         rests = [rest for rest in rests if rest[0] in longer]
         whole_item = with_texts({**ended, **newer}, longest)
@@ -9453,9 +9267,13 @@ class ResponseState:
             response.get("service_tier"),
             response.get("tool_usage"),
         )
+        removed = Counter[str]()  # what the API left out of the input, by its reasons
+        for row in content_parts(response.get("input_transformations")):
+            if row.get("action") == "removed":
+                removed[api_word(str(row.get("reason"))) or "unknown"] += 1
         self.trace = self.trace._replace(
             model=str(response.get("model") or ""),
-            removed=_removals(response.get("input_transformations")),
+            removed=removed,
             response_id=as_text(response.get("id")),
             cache=as_mapping(response.get("prompt_cache_diagnostics")),
         )
@@ -9532,11 +9350,6 @@ _OPENED_BY = {
 """Items that their texts alone open."""
 
 
-def _has_fields(item: Item) -> bool:
-    """Say whether there is an item: citations and sketches fit one of any type."""
-    return bool(item)
-
-
 _STATUS_OF_ITEMS = {"incomplete": "incomplete", "cancelled": "incomplete"}
 """The status of items that a response has not ended, by its own."""
 
@@ -9605,20 +9418,6 @@ def _missing_arguments(
     return {_ARGUMENTS: text} if text else {}
 
 
-def _changed_texts(
-    texts: Mapping[TextPlace, str], whole: Mapping[TextPlace, str]
-) -> dict[TextPlace, str]:
-    """Return the texts of `whole` that are others than in `texts`."""
-    return {place: text for place, text in whole.items() if text != texts.get(place)}
-
-
-def _text_fields(item: Item, places: Iterable[TextPlace]) -> Item:
-    """Return the fields of an item that hold the texts at these places."""
-    texts = kind_of(item).parts
-    kinds = {"text" if kind == "refusal" else kind for kind, _ in places}
-    return {field: item[field] for kind, field in texts if kind in kinds}
-
-
 def _can_grow(item: Item, kind: str) -> bool:
     """Say whether deltas of a kind belong to an item of this type."""
     if kind in _OPENED_BY:
@@ -9636,15 +9435,6 @@ def _ids(item: Item) -> list[str]:
 def _lacks_call_id(item: Item) -> bool:
     """Say whether `item` is a call that gets its `call_id` here, when it has ended."""
     return is_call(item) and not as_text(item.get("call_id"))
-
-
-def _removals(transformations: object) -> Mapping[str, int]:
-    """Return how many items the API left out of the input, by its reasons."""
-    return Counter(
-        api_word(str(row.get("reason"))) or "unknown"
-        for row in content_parts(transformations)
-        if row.get("action") == "removed"
-    )
 
 
 def _ending_of(status: str, response: JsonObject) -> Ending:
@@ -10175,24 +9965,18 @@ def newest_models(today: str, usable: Collection[str] | None = None) -> list[str
     versioned: list[re.Match[str]] = []
     for name in usable:
         match = _VERSIONED_ID.fullmatch(name)
-        if match and _is_offered(match, today):
+        if match is None or match["family"] in _CLOSED_CIRCLES:
+            continue
+        facts = CATALOG_FACTS.get(name)
+        is_replaced = facts is not None and bool(facts.successor)
+        last_day = facts.shutdown if facts else None
+        if not is_replaced and (last_day is None or today < last_day):
             versioned.append(match)
     newest: dict[str, re.Match[str]] = {}
     for match in sorted(versioned, key=_age_key):
         newest[match["family"]] = match  # replaces an older one
     newest_first = sorted(newest.values(), key=_age_key, reverse=True)
     return [match.string for match in newest_first]
-
-
-def _is_offered(match: re.Match[str], today: str) -> bool:
-    if match["family"] in _CLOSED_CIRCLES:
-        return False
-    facts = CATALOG_FACTS.get(match.string)
-    if facts is None:
-        return True
-    if facts.successor:
-        return False
-    return facts.shutdown is None or today < facts.shutdown
 
 
 def _age_key(match: re.Match[str]) -> tuple[tuple[int, ...], str]:
@@ -11202,19 +10986,14 @@ class Connections:
                 async with self.request(endpoint, path, {}, limits):
                     return
             except ResponsesError as error:
-                if _is_final_status(error.status):
+                # Another attempt would be answered alike. 0: there was no answer.
+                is_final = 0 < error.status < _SERVER_ERRORS
+                if is_final and error.status != _TOO_MANY_REQUESTS:
                     return
 
     async def close(self) -> None:
         """Close the session of the running loop, after the work of `do_later`."""
         await self._pool().close()
-
-
-def _is_final_status(status: int) -> bool:
-    """Say whether another attempt would be answered alike; 0: there was no answer."""
-    if status == _TOO_MANY_REQUESTS:
-        return False
-    return 0 < status < _SERVER_ERRORS
 
 
 _ITEMS_AT_ONCE = 1000
@@ -11374,43 +11153,42 @@ class PageThought:
         self.part_count = 0
 
 
+@dataclass(eq=False)
 class Attempt:
-    """One request and one answer."""
+    """One request and one answer.
 
-    def __init__(
-        self,
-        server: Server,
-        request: ResponsesRequest,
-        page_thought: PageThought,
-        first_index: int = 0,
-        call_ids: Collection[str] = (),
-    ) -> None:
-        """Send nothing yet.
+    The items of the response are numbered from `first_index`; its calls get none of
+    the `call_ids`.
+    """
 
-        The items of the response are numbered from `first_index`; its calls get none of
-        the `call_ids`.
-        """
-        self.server = server
-        self.request = request
-        tool_names = added_tool_names(request.input)
-        tool_names.update(as_text(tool.get("name")) for tool in request.tools or ())
-        self._first_index = first_index
-        self.response = ResponseState(first_index, call_ids, tool_names)
-        self.error: ResponsesError | None = None
-        """Why there is no answer, or only a part of it."""
-        self.skipped = Counter[str]()
-        """The events that cannot be read, by what they are."""
-        self.has_shown = False
-        """Whether more than a thought is on the page."""
-        self.thinks = False
-        """Whether the thought on the page is also that of this attempt."""
-        self._page_thought = page_thought
-        self._earlier_parts = page_thought.part_count
-        """How many parts of it earlier attempts have shown."""
-        self._held: list[RunEvent] = []
-        """The events that are not shown yet."""
-        self._tagged: TaggedThoughts | None = None
-        """What makes reasoning of tags; None at OpenAI and Azure."""
+    server: Server
+    request: ResponsesRequest
+    page_thought: PageThought
+    first_index: int = 0
+    call_ids: Collection[str] = ()
+
+    response: ResponseState = field(init=False)
+    error: ResponsesError | None = field(default=None, init=False)
+    """Why there is no answer, or only a part of it."""
+    skipped: Counter[str] = field(default_factory=Counter, init=False)
+    """The events that cannot be read, by what they are."""
+    has_shown: bool = field(default=False, init=False)
+    """Whether more than a thought is on the page."""
+    thinks: bool = field(default=False, init=False)
+    """Whether the thought on the page is also that of this attempt."""
+    _earlier_parts: int = field(init=False)
+    """How many parts of it earlier attempts have shown."""
+    _held: list[RunEvent] = field(default_factory=list, init=False)
+    """The events that are not shown yet."""
+    _tagged: TaggedThoughts | None = field(default=None, init=False)
+    """What makes reasoning of tags; None at OpenAI and Azure."""
+
+    def __post_init__(self) -> None:
+        tool_names = added_tool_names(self.request.input)
+        tools = self.request.tools or ()
+        tool_names.update(as_text(tool.get("name")) for tool in tools)
+        self.response = ResponseState(self.first_index, self.call_ids, tool_names)
+        self._earlier_parts = self.page_thought.part_count
 
     async def events(self) -> RunEvents:
         """Send the request; yield what is shown of its answer.
@@ -11422,11 +11200,14 @@ class Attempt:
             # Raises InvalidSetting if the endpoint has no address that can be used.
             if limits.thought_tags and not self.server.endpoint.serves_openai:
                 self._tagged = TaggedThoughts(
-                    self._first_index,
+                    self.first_index,
                     limits.thought_tags,
                     keeps_thoughts=limits.keeps_tagged_thoughts,
                 )
-            async with aclosing(self._answer(self._payload())) as events:
+            payload = self.request.payload()
+            if self.server.endpoint.is_strict:
+                payload = strict_payload(payload)
+            async with aclosing(self._answer(payload)) as events:
                 async for event in events:
                     split = self._tagged.feed(event) if self._tagged else [event]
                     for each in split:
@@ -11441,11 +11222,6 @@ class Attempt:
         """The finished items of the response with their indexes."""
         items = self.response.items
         return self._tagged.items(items) if self._tagged else items
-
-    def _payload(self) -> dict[str, Any]:
-        """Return the body of the request, in the form that the server takes."""
-        payload = self.request.payload()
-        return strict_payload(payload) if self.server.endpoint.is_strict else payload
 
     def _answer(self, payload: dict[str, Any]) -> RunEvents:
         """Yield the run events of the whole answer."""
@@ -11514,7 +11290,7 @@ class Attempt:
         """
         if self.has_shown or isinstance(event, Status):
             return [event]
-        thought = self._page_thought
+        thought = self.page_thought
         if not self._held:
             if isinstance(event, ItemAdded) and is_reasoning(event.item):
                 if thought.output_index is None:
@@ -11540,13 +11316,13 @@ class Attempt:
         """Say whether an event grows or ends the thought on the page."""
         if not self.thinks or not isinstance(event, TextDelta | ItemDone):
             return False
-        return event.output_index == self._page_thought.output_index
+        return event.output_index == self.page_thought.output_index
 
     def release(self) -> list[RunEvent]:
         """Return the events that are held, after the end of an earlier thought."""
         events = self._held
         self._held = []
-        thought_index = self._page_thought.output_index
+        thought_index = self.page_thought.output_index
         if thought_index is not None and not self.thinks:
             events = [ItemDone(thought_index, NO_THOUGHT), *events]
         return events
@@ -11703,6 +11479,9 @@ class _StreamReader:
         an empty `data:` or a word, and the last snapshot repeats what one lost line had.
         """
         for wire_event in batch:
+            if self._is_new is None and is_opening(wire_event):
+                yield None
+                continue
             try:
                 parsed = parse_event(wire_event)
             except MalformedEvent:
@@ -11860,20 +11639,18 @@ def _find_own_error(value: Any, node: JsonObject, path: str) -> str:
         return f"{shown_path} must be {_join_with_or(kinds)}"
     allowed = [node["const"]] if "const" in node else node.get("enum")
     if isinstance(allowed, Sequence) and not _is_one_of(value, allowed):
+        words: list[str] = []
         # One more than is shown: the list then says that there are others.
-        first_choices = allowed[: _MAX_SHOWN_CHOICES + 1]
-        words = _join_with_or([_quote(choice) for choice in first_choices])
-        return f"{shown_path} must be one of {words}"
-    if not isinstance(value, Mapping):
-        return ""
-    return _find_missing_key(value, node.get("required") or (), path)
-
-
-def _find_missing_key(value: JsonObject, required: Sequence[object], path: str) -> str:
-    """Return the error of the first required key that is missing, if any."""
-    for name in required:
-        if name not in value:
-            return f"{_join_path(path, str(name))} is missing"
+        for choice in allowed[: _MAX_SHOWN_CHOICES + 1]:
+            if isinstance(choice, str):
+                words.append(repr(choice[:_MAX_SHOWN_CHARACTERS]))
+            else:
+                words.append(short_repr(choice))
+        return f"{shown_path} must be one of {_join_with_or(words)}"
+    if isinstance(value, Mapping):
+        for name in node.get("required") or ():
+            if name not in value:
+                return f"{_join_path(path, str(name))} is missing"
     return ""
 
 
@@ -11892,22 +11669,12 @@ def _join_path(path: str, name: str) -> str:
 
 def _join_with_or(words: Sequence[str]) -> str:
     """Return words as a list with "or"; long ones and long lists end in dots."""
-    shown = [_shorten(word) for word in words[:_MAX_SHOWN_CHOICES]]
+    shown: list[str] = []
+    for word in words[:_MAX_SHOWN_CHOICES]:
+        is_long = len(word) > _MAX_SHOWN_CHARACTERS
+        shown.append(word[: _MAX_SHOWN_CHARACTERS - 3] + "..." if is_long else word)
     listed = " or ".join(shown)
     return f"{listed} ..." if len(words) > _MAX_SHOWN_CHOICES else listed
-
-
-def _shorten(word: str) -> str:
-    if len(word) <= _MAX_SHOWN_CHARACTERS:
-        return word
-    return word[: _MAX_SHOWN_CHARACTERS - 3] + "..."
-
-
-def _quote(value: object) -> str:
-    """Return a value as a model reads it, with the beginning of a long text."""
-    if isinstance(value, str):
-        return repr(value[:_MAX_SHOWN_CHARACTERS])
-    return short_repr(value)
 
 
 def check_arguments(
@@ -12541,18 +12308,16 @@ async def run_calls(
             await batch.wait(call)
             if not call.task.done():
                 _cancel(other for other in started if not other.has_own_time)
-            yield call.item, _result_of(call, toolset.limits)
+            if call.task.done() and not call.task.cancelled():
+                result = call.task.result()
+            else:
+                seconds = f"{toolset.limits.batch_seconds:g} s."
+                why = f"was stopped: the tools took over {seconds}"
+                result = tool_error(f"{_called_name(call.item)} {why}")
+            yield call.item, result
     finally:
         batch.close()
         _cancel(started)
-
-
-def _result_of(call: _StartedCall, limits: CallLimits) -> ToolResult:
-    """Return the result of a call; an error if the time of the batch is used up."""
-    if call.task.done() and not call.task.cancelled():
-        return call.task.result()
-    why = f"was stopped: the tools took over {limits.batch_seconds:g} s."
-    return tool_error(f"{_called_name(call.item)} {why}")
 
 
 def _cancel(calls: Iterable[_StartedCall]) -> None:
@@ -12907,16 +12672,13 @@ def trials_that_helped(trials: Sequence[Trial]) -> list[Trial]:
         return []
     helped: list[Trial] = []
     for trial, following in pairwise(trials):
-        if not _was_in_vain(trial, following):
+        is_same_refusal = trial.error == following.error
+        is_same_kind = type(trial.repair) is type(following.repair)
+        if is_same_kind or not is_same_refusal:
             helped.append(trial)
     # The request with the last one was accepted.
     helped.append(trials[-1]._replace(helped_at_once=True))
     return helped
-
-
-def _was_in_vain(trial: Trial, following: Trial) -> bool:
-    is_same_refusal = trial.error == following.error
-    return is_same_refusal and type(trial.repair) is not type(following.repair)
 
 
 # --------------------------------------------------------------------------------------
@@ -13043,7 +12805,9 @@ def drop_settled_approvals(items: Sequence[Item]) -> list[Item]:
     open_ids = _open_approvals(items)
     open_items: list[Item] = []
     for item in items:
-        request_id = _approval_id(item)
+        request_id = item.get("approval_request_id") if _is_response(item) else None
+        if is_approval_request(item):
+            request_id = item["id"]
         if request_id is None or request_id in open_ids:
             open_items.append(item)
         elif is_approval_request(item):
@@ -13067,13 +12831,6 @@ def _open_approvals(items: Sequence[Item]) -> set[object]:
         elif not is_call_output(item) and item.get("call_id") not in requests:
             open_ids.clear()
     return open_ids
-
-
-def _approval_id(item: JsonObject) -> object:
-    """Return the id of a request for approval, or the one that an answer names."""
-    if is_approval_request(item):
-        return item["id"]
-    return item.get("approval_request_id") if _is_response(item) else None
 
 
 def reorder_remote_outputs(items: Sequence[Item]) -> list[Item]:
@@ -13195,17 +12952,15 @@ def replay_output(output: Iterable[Item], *, with_reasoning: bool) -> list[Item]
     """Return the output of a response for the next request of its run."""
     replayed: list[Item] = []
     for item in output:
-        if _goes_back(item, with_reasoning):
+        if is_reasoning(item):
+            goes_back = with_reasoning and (
+                has_encrypted_reasoning(item) or has_plain_reasoning(item)
+            )
+        else:
+            goes_back = not is_hosted(item) or is_host_returned(item) or has_image(item)
+        if goes_back:
             replayed += replay_items(item)
     return replayed
-
-
-def _goes_back(item: Item, with_reasoning: bool) -> bool:
-    if is_reasoning(item):
-        return with_reasoning and (
-            has_encrypted_reasoning(item) or has_plain_reasoning(item)
-        )
-    return not is_hosted(item) or is_host_returned(item) or has_image(item)
 
 
 def _required_fields(item: Item) -> Item:
@@ -13220,21 +12975,12 @@ def _required_fields(item: Item) -> Item:
     # "Unknown parameter: 'input[n].action.sources'", although the API itself sent them
     # (pydantic-ai 2.68.0).
     if item_type(item) == "web_search_call":
-        fields["action"] = _without_sources(item["action"])
+        fields["action"] = _without(item["action"], ("sources",))
     # Only what later turns send gets another id: within a run an approval names the id
     # of the request for it.
     if "id" in fields and kind.returned == "always":
         fields["id"] = _new_id(str(item["id"]))
     return fields
-
-
-def _without_sources(action: JsonObject) -> Item:
-    """Return the action of a search without its sources and without nulls."""
-    return {
-        key: value
-        for key, value in action.items()
-        if key != "sources" and value is not None
-    }
 
 
 def _new_id(own: str) -> str:
@@ -13270,22 +13016,16 @@ class RunTrials:
             if event.trial:
                 self._open.append(event.trial)
             return []
-        if not self._open or not _is_of_an_answer(event):
+        # A thought may begin in an answer that ends as a refusal.
+        is_answered = not isinstance(event, ItemAdded)
+        if isinstance(event, RunDone):
+            is_answered = event.ending.kind in ("completed", "incomplete")
+        if not self._open or not is_answered:
             return []
         helped = trials_that_helped(self._open)
         self.confirmed += helped
         self._open = []
         return helped
-
-
-def _is_of_an_answer(event: RunEvent) -> bool:
-    """Say whether the server has accepted the request.
-
-    A thought may begin in an answer that ends as a refusal.
-    """
-    if isinstance(event, RunDone):
-        return event.ending.kind in ("completed", "incomplete")
-    return not isinstance(event, ItemAdded)
 
 
 # --------------------------------------------------------------------------------------
@@ -13309,33 +13049,26 @@ _FETCHING_REST = (
 )
 
 
+@dataclass(eq=False)
 class BackgroundAttempt(Attempt):
     """One background response, and how far it was read."""
 
-    def __init__(
-        self,
-        server: Server,
-        request: ResponsesRequest,
-        page_thought: PageThought,
-        first_index: int = 0,
-        call_ids: Collection[str] = (),
-    ) -> None:
-        super().__init__(server, request, page_thought, first_index, call_ids)
-        loop = asyncio.get_running_loop()
-        self._response_id: asyncio.Future[str] = loop.create_future()
-        """Done as soon as the server has named the response."""
-        self._last_sequence = -1
-        """The number of the last event; -1 before the first."""
-        self._failures = 0
-        """The requests in a row that brought nothing new."""
-        self._resumable = True
-        """Whether the API may still resume the stream."""
-        self._is_polling = False
-        """Whether the next request is for the response itself, not for its stream."""
-        self._is_cancelled = False
-        """Whether nothing is left to cancel, also of a response that is unknown now."""
-        self._is_ignored = False
-        """Whether the server answers as if it were asked for no background response."""
+    _response_id: asyncio.Future[str] = field(
+        default_factory=lambda: asyncio.get_running_loop().create_future(), init=False
+    )
+    """Done as soon as the server has named the response."""
+    _last_sequence: int = field(default=-1, init=False)
+    """The number of the last event; -1 before the first."""
+    _failures: int = field(default=0, init=False)
+    """The requests in a row that brought nothing new."""
+    _resumable: bool = field(default=True, init=False)
+    """Whether the API may still resume the stream."""
+    _is_polling: bool = field(default=False, init=False)
+    """Whether the next request is for the response itself, not for its stream."""
+    _is_cancelled: bool = field(default=False, init=False)
+    """Whether nothing is left to cancel, also of a response that is unknown now."""
+    _is_ignored: bool = field(default=False, init=False)
+    """Whether the server answers as if it were asked for no background response."""
 
     async def _answer(self, payload: dict[str, Any] | None) -> RunEvents:
         """Yield the run events of the whole answer, however often it has to be fetched.
@@ -13858,25 +13591,20 @@ class _Rounds:
         may_call = bool(request.tools) and self._may_call
         yield RoundStarted(number, may_call)
         self._had_output = bool(self._output)
-        holds_calls = may_call and self._judge_sees_calls_first()
+        judge = self._toolset.judge if self._toolset else None
+        holds_calls = may_call and judge is not None and judge.holds_calls
         generated = self._provider.generate(request, self._next_index)
         async with aclosing(generated) as parts:
             async for part in parts:
                 if isinstance(part, ModelAnswer):
-                    self._take_answer(part)
-                elif holds_calls and (self._held or _begins_call(part)):
+                    self._answer = part
+                    continue
+                begins_call = isinstance(part, ItemAdded) and is_call(part.item)
+                if holds_calls and (self._held or begins_call):
                     self._held.append(part)
                 else:
                     yield part
-
-    def _judge_sees_calls_first(self) -> bool:
-        """Say whether calls are shown only after the judgment."""
-        judge = self._toolset.judge if self._toolset else None
-        return judge is not None and judge.holds_calls
-
-    def _take_answer(self, answer: ModelAnswer) -> None:
-        """Count a response, and add its items to the output."""
-        self._answer = answer
+        answer = self._answer
         self._inputs = []
         self._usages += answer.usages
         self._spending.add_response(answer.usages, answer.last_usage)
@@ -13885,59 +13613,45 @@ class _Rounds:
             self._next_index = max(self._next_index, index + 1)
 
     async def answer_calls(self) -> RoundEvents:
-        """Answer the calls of the last response; set the next request if there is one."""
+        """Answer the last response; set the next request if there is one.
+
+        Approval requests are answered, and the calls that are not left to the host.
+        """
         output = self._answer.output
         calls = [item for item in output if is_call(item)]
         approvals = [item for item in output if is_approval_request(item)]
-        has_questions = bool(calls or approvals)
+        toolset = self._toolset
         is_failure = self._answer.ending.is_failure
-        if self._toolset is None or is_failure or not has_questions:
-            for event in self._end_unanswered(calls):
+        if toolset is None or is_failure or not (calls or approvals):
+            for event in self._release(None):
                 yield event
+            if is_failure:
+                # No one runs the calls of an interrupted response, and the API refuses
+                # a call without an output in the next turn.
+                for call in calls:
+                    yield self._add_output(call, _refuse(call, _INTERRUPTED))
+            yield self._end_round(Judgment())
             return
         with self._provider.paused():
-            answers = self._answer_all(calls, approvals, self._toolset)
-            async with aclosing(answers) as events:
-                async for event in events:
-                    yield event
-
-    def _end_unanswered(self, calls: Sequence[Item]) -> Iterator[RunEvent | RoundEvent]:
-        """End a response to which the run gives no answer.
-
-        The calls of an interrupted one get outputs: no one runs them, and the API
-        refuses a call without an output in the next turn.
-        """
-        yield from self._release(None)
-        if self._answer.ending.is_failure:
-            for call in calls:
-                yield self._add_output(call, _refuse(call, _INTERRUPTED))
-        yield self._end_round(Judgment())
-
-    async def _answer_all(
-        self, calls: Sequence[Item], approvals: Sequence[Item], toolset: Toolset
-    ) -> RoundEvents:
-        """Answer approval requests, and the calls that are not left to the host.
-
-        The API accepts the answer to an approval request only with the reasoning before
-        that request, so it is sent again even where the toolset carries none.
-        """
-        limit = self._spending.limit_of_calls()
-        judgment = await self._judge(calls, limit, toolset)
-        for event in self._release(judgment.question):
-            yield event
-        yield self._end_round(judgment)
-        if judgment.question:
-            return
-        with self._spending.pause():
-            refusals = await _remote_refusals(approvals, toolset, limit)
-        for request, refusal in zip(approvals, refusals, strict=True):
-            for event in self._decide(request, refusal):
+            limit = self._spending.limit_of_calls()
+            judgment = await self._judge(calls, limit, toolset)
+            for event in self._release(judgment.question):
                 yield event
-        async with aclosing(self._make_calls(judgment, toolset)) as outputs:
-            async for output in outputs:
-                yield output
+            yield self._end_round(judgment)
+            if judgment.question:
+                return
+            with self._spending.pause():
+                refusals = await _remote_refusals(approvals, toolset, limit)
+            for request, refusal in zip(approvals, refusals, strict=True):
+                for event in self._decide(request, refusal):
+                    yield event
+            async with aclosing(self._make_calls(judgment, toolset)) as outputs:
+                async for made in outputs:
+                    yield made
+        # The API accepts the answer to an approval request only with the reasoning
+        # before that request, so it is sent again even where the toolset carries none.
         reasoning = toolset.carries_reasoning or bool(approvals)
-        received = replay_output(self._answer.output, with_reasoning=reasoning)
+        received = replay_output(output, with_reasoning=reasoning)
         self._continue(judgment, received)
 
     async def resume(self, calls: Sequence[Item], toolset: Toolset) -> RoundEvents:
@@ -13973,7 +13687,11 @@ class _Rounds:
             return Judgment(verdicts)
         with self._spending.pause():  # a judge takes time only if it asks a person
             judgment = await toolset.judge.judge(allowed)
-        return Judgment(_merge_verdicts(verdicts, judgment), judgment.question)
+        judged = {verdict.call["call_id"]: verdict for verdict in judgment.verdicts}
+        for number, verdict in enumerate(verdicts):
+            if verdict.is_made:
+                verdicts[number] = judged[verdict.call["call_id"]]
+        return Judgment(verdicts, judgment.question)
 
     def _apply_budget(
         self, calls: Sequence[Item], limit: SpentLimit | None, texts: CallTexts
@@ -14033,7 +13751,12 @@ class _Rounds:
             return
         self._spending.calls += len(judgment.verdicts)
         made = [verdict.call for verdict in judgment.verdicts if verdict.is_made]
-        timed = toolset._replace(limits=self._limit_seconds(toolset.limits))
+        limits = toolset.limits
+        seconds_left = self._spending.seconds_left
+        if seconds_left is not None:
+            seconds = min(limits.batch_seconds, seconds_left)
+            limits = limits._replace(batch_seconds=seconds)
+        timed = toolset._replace(limits=limits)
         calls = run_calls(made, timed, self._spending.pause)
         async with aclosing(calls) as results:
             for verdict in judgment.verdicts:
@@ -14043,23 +13766,19 @@ class _Rounds:
                     _, result = await anext(results)
                     yield self._add_output(verdict.call, result)
 
-    def _limit_seconds(self, limits: CallLimits) -> CallLimits:
-        """Return the limits of calls within the time that the budget leaves."""
-        seconds_left = self._spending.seconds_left
-        if seconds_left is None:
-            return limits
-        seconds = min(limits.batch_seconds, seconds_left)
-        return limits._replace(batch_seconds=seconds)
-
     def _continue(self, judgment: Judgment, received: Sequence[Item]) -> None:
         """Set the next request, unless the run ends here or the host continues it.
 
-        It is the last request with its output and the outputs of its calls.
+        It is the last request with its output and the outputs of its calls. A tool that
+        had to be called has been called, so it is not required again.
         """
         if judgment.is_open or not self._may_call or self._spending.stopped:
             return
-        items = [*received, *self._inputs]
-        self.request = _next_request(self._answer.request, items)
+        last = self._answer.request
+        whole = drop_settled_approvals([*last.input, *received, *self._inputs])
+        choice = next_tool_choice(last.tool_choice)
+        changed = {"input": since_compaction(whole), "tool_choice": choice}
+        self.request = last.model_copy(update=changed)
 
     def _show_call(self, call: Item) -> Iterator[RunEvent]:
         """Yield the events of a call that no response of this run contains."""
@@ -14119,37 +13838,9 @@ class _Rounds:
         )
 
 
-def _begins_call(event: RunEvent) -> bool:
-    """Say whether an event is the first one of a call."""
-    return isinstance(event, ItemAdded) and is_call(event.item)
-
-
-def _merge_verdicts(verdicts: Iterable[Verdict], judgment: Judgment) -> list[Verdict]:
-    """Return the verdicts of the budget, those of the judge for calls that it allows."""
-    judged = {verdict.call["call_id"]: verdict for verdict in judgment.verdicts}
-    merged: list[Verdict] = []
-    for verdict in verdicts:
-        if verdict.is_made:
-            merged.append(judged[verdict.call["call_id"]])
-        else:
-            merged.append(verdict)
-    return merged
-
-
 def _refuse(call: Item, why: str) -> ToolResult:
     """Return the result of a call that is not made."""
     return tool_error(f"{call.get('name')} {why}")
-
-
-def _next_request(request: ResponsesRequest, items: Iterable[Item]) -> ResponsesRequest:
-    """Return the request that follows `request`: it has the new `items` in its input.
-
-    A tool that had to be called has been called, so it is not required again.
-    """
-    whole = drop_settled_approvals([*request.input, *items])
-    choice = next_tool_choice(request.tool_choice)
-    changed = {"input": since_compaction(whole), "tool_choice": choice}
-    return request.model_copy(update=changed)
 
 
 async def _remote_refusals(
@@ -14203,89 +13894,31 @@ async def run_work(size: int, work: Callable[[], _Done]) -> _Done:
     return work()
 
 
-# --------------------------------------------------------------------------------------
-# openai_responses.audit
-#
-# The lines of the audit log: JSON, without any text of a chat.
-#
-# The fields of an event are always in its line, null where nothing valid is known. No
-# line gets a key, and all read only names, kinds and numbers.
-# --------------------------------------------------------------------------------------
+_KILOBYTE = 1024
 
 
-_OPENAI_API_HOST = "api.openai.com"
+def count_entries(value: object, depth: int) -> int:
+    """Return about how large a JSON value is: entries and kilobytes, to a depth.
 
-_API_WORD = re.compile(r"[a-z][a-z_.]{0,63}(?:\[\d{1,5}\][a-z_.]{0,64}){0,4}")
-_MODEL_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}")
-_LINE_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
-_HOST_NAME = re.compile(r"[a-z0-9._:-]{1,253}")
-_FORMATS = ("text", "json_object", "json_schema")
-
-
-class AuditedRequest(NamedTuple):
-    """A request to `host`, and the lines about it.
-
-    `run_id` names the answer in the server's log; the server names its response in
-    `request_id`, which is null before it answers.
+    Nothing is counted beyond what makes a chat large: the event loop waits for it.
     """
-
-    payload: JsonObject
-    host: str
-    run_id: str
-
-    def request_line(self) -> str:
-        """Return the line before the request is sent."""
-        text_format = as_mapping(self.payload.get("text", {}).get("format"))
-        response_format = text_format.get("type", "text")
-        if response_format not in _FORMATS:
-            response_format = None
-        items = self.payload["input"]
-        messages = [item for item in items if item_type(item) == "message"]
-        return self._line(
-            "request",
-            "",
-            response_format=response_format,
-            stream=self.payload.get("stream", False),
-            tool_count=len(self.payload.get("tools", ())),
-            input_message_count=len(messages),
-        )
-
-    def success_line(self, response_model: object, request_id: str) -> str:
-        """Return the line for an answer, complete or not."""
-        model = _keep_valid(_MODEL_NAME, response_model)
-        return self._line("success", request_id, response_model=model, status_code=200)
-
-    def error_line(self, error: ApiError, status: int | None, request_id: str) -> str:
-        """Return the line for a failure; `status` is None if no answer came."""
-        return self._line(
-            "error",
-            request_id,
-            status_code=status,
-            code=_keep_valid(_API_WORD, error.code),
-            param=_keep_valid(_API_WORD, error.param),
-            error_type=_keep_valid(_API_WORD, error.type),
-        )
-
-    def _line(self, event: str, request_id: str, **fields: object) -> str:
-        host = _keep_valid(_HOST_NAME, self.host)
-        line = {
-            "event": f"responses_api_{event}",
-            "model": _keep_valid(_MODEL_NAME, self.payload.get("model")),
-            "run_id": _keep_valid(_LINE_ID, self.run_id),
-            "request_id": _keep_valid(_LINE_ID, request_id),
-            **fields,
-            "base_url_host": host,
-            "use_custom_base_url": host != _OPENAI_API_HOST,
-        }
-        return json.dumps(line, separators=(",", ":"))
-
-
-def _keep_valid(shape: re.Pattern[str], value: object) -> str | None:
-    """Return `value` if it has the expected form and looks like no secret."""
-    if not isinstance(value, str) or not shape.fullmatch(value):
-        return None
-    looks_secret = redact(value) != value
-    return None if looks_secret else value
+    if isinstance(value, str):
+        return len(value) // _KILOBYTE
+    rows = as_list(value)
+    if isinstance(value, Mapping):
+        rows = list(value.values())
+    count = len(rows)
+    if depth <= 0:
+        return count
+    for row in rows:
+        if count > _LARGE:
+            break
+        # Most values are short texts and numbers; a call for each would be half the time.
+        if isinstance(row, str):
+            count += len(row) // _KILOBYTE
+        elif isinstance(row, (dict, list)):
+            count += count_entries(row, depth - 1)
+    return count
 
 
 # --------------------------------------------------------------------------------------
@@ -14376,6 +14009,91 @@ class UserReports:
 
 
 # --------------------------------------------------------------------------------------
+# openai_responses.audit
+#
+# The lines of the audit log: JSON, without any text of a chat.
+#
+# The fields of an event are always in its line, null where nothing valid is known. No
+# line gets a key, and all read only names, kinds and numbers.
+# --------------------------------------------------------------------------------------
+
+
+_OPENAI_API_HOST = "api.openai.com"
+
+_API_WORD = re.compile(r"[a-z][a-z_.]{0,63}(?:\[\d{1,5}\][a-z_.]{0,64}){0,4}")
+_MODEL_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}")
+_LINE_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
+_HOST_NAME = re.compile(r"[a-z0-9._:-]{1,253}")
+_FORMATS = ("text", "json_object", "json_schema")
+
+
+class AuditedRequest(NamedTuple):
+    """A request to `host`, and the lines about it.
+
+    `run_id` names the answer in the server's log; the server names its response in
+    `request_id`, which is null before it answers.
+    """
+
+    payload: JsonObject
+    host: str
+    run_id: str
+
+    def request_line(self) -> str:
+        """Return the line before the request is sent."""
+        text_format = as_mapping(self.payload.get("text", {}).get("format"))
+        response_format = text_format.get("type", "text")
+        if response_format not in _FORMATS:
+            response_format = None
+        items = self.payload["input"]
+        messages = [item for item in items if item_type(item) == "message"]
+        return self._line(
+            "request",
+            "",
+            response_format=response_format,
+            stream=self.payload.get("stream", False),
+            tool_count=len(self.payload.get("tools", ())),
+            input_message_count=len(messages),
+        )
+
+    def success_line(self, response_model: object, request_id: str) -> str:
+        """Return the line for an answer, complete or not."""
+        model = _keep_valid(_MODEL_NAME, response_model)
+        return self._line("success", request_id, response_model=model, status_code=200)
+
+    def error_line(self, error: ApiError, status: int | None, request_id: str) -> str:
+        """Return the line for a failure; `status` is None if no answer came."""
+        return self._line(
+            "error",
+            request_id,
+            status_code=status,
+            code=_keep_valid(_API_WORD, error.code),
+            param=_keep_valid(_API_WORD, error.param),
+            error_type=_keep_valid(_API_WORD, error.type),
+        )
+
+    def _line(self, event: str, request_id: str, **fields: object) -> str:
+        host = _keep_valid(_HOST_NAME, self.host)
+        line = {
+            "event": f"responses_api_{event}",
+            "model": _keep_valid(_MODEL_NAME, self.payload.get("model")),
+            "run_id": _keep_valid(_LINE_ID, self.run_id),
+            "request_id": _keep_valid(_LINE_ID, request_id),
+            **fields,
+            "base_url_host": host,
+            "use_custom_base_url": host != _OPENAI_API_HOST,
+        }
+        return json.dumps(line, separators=(",", ":"))
+
+
+def _keep_valid(shape: re.Pattern[str], value: object) -> str | None:
+    """Return `value` if it has the expected form and looks like no secret."""
+    if not isinstance(value, str) or not shape.fullmatch(value):
+        return None
+    looks_secret = redact(value) != value
+    return None if looks_secret else value
+
+
+# --------------------------------------------------------------------------------------
 # owui_chat.wording
 #
 # How numbers, and texts of strangers, are written for people.
@@ -14446,7 +14164,8 @@ _LARGEST_OF_PAGE = 2**53 - 1
 
 CHECK_HEADING = "The setup of this pipe, tested with"
 USAGE_HEADING = "### What it cost"
-"""How the answers to commands begin."""
+"""How the answers to commands begin; here, so that the filter need not import how chats
+are parsed."""
 
 
 # --------------------------------------------------------------------------------------
@@ -14471,7 +14190,7 @@ class AnswerFigures(NamedTuple):
     notes: int = 0
     """Lines above this one: the page hides them until somebody opens them."""
     note_subjects: Sequence[str] = ()
-    """What those are about that nobody should miss."""
+    """What those are about that no one should miss."""
     window_share: int = 0
     """How full the model's context window is, in percent; 0 if unknown."""
     usage_note: str = ""
@@ -14485,9 +14204,11 @@ def closing_line(figures: AnswerFigures) -> str:
 
     A phone shows about 40 characters, so what no one should miss comes first.
     """
-    parts = [_beginning(figures)]
-    if not figures.failed_attempts:
-        parts += figures.note_subjects
+    if figures.failed_attempts:
+        parts = [f"Failed after {plural(figures.failed_attempts, 'attempt')}"]
+    else:
+        word = "Interrupted after" if figures.is_failure else "Finished in"
+        parts = [f"{word} {_duration(figures.seconds)}", *figures.note_subjects]
     if figures.usage:
         parts.append(f"{figures.usage.total:,} tokens")
     if figures.cost is not None:
@@ -14496,9 +14217,10 @@ def closing_line(figures: AnswerFigures) -> str:
         parts.append(plural(figures.rounds, "round"))
     if figures.tool_calls:
         parts.append(plural(figures.tool_calls, "tool call"))
-    cached_share = _cached_share(figures.usage)
-    if cached_share:
-        parts.append(f"{cached_share}% of the input cached")
+    if figures.usage and figures.usage.input:
+        cached_share = 100 * figures.usage.cached // figures.usage.input
+        if cached_share:
+            parts.append(f"{cached_share}% of the input cached")
     if figures.window_share > _NOTABLE_SHARE:
         parts.append(f"context {figures.window_share}% full")
     if figures.notes and not figures.failed_attempts:
@@ -14509,15 +14231,7 @@ def closing_line(figures: AnswerFigures) -> str:
 
 
 _NOTABLE_SHARE = 50
-"""Until then a chat can go on for long, and nobody needs to know."""
-
-
-def _beginning(figures: AnswerFigures) -> str:
-    """Return how an answer ended, and what that took."""
-    if figures.failed_attempts:
-        return f"Failed after {plural(figures.failed_attempts, 'attempt')}"
-    word = "Interrupted after" if figures.is_failure else "Finished in"
-    return f"{word} {_duration(figures.seconds)}"
+"""Until then a chat can go on for long, and no one needs to know."""
 
 
 def _duration(seconds: float) -> str:
@@ -14528,13 +14242,6 @@ def _duration(seconds: float) -> str:
         return f"{whole} s"
     minutes, rest = divmod(whole, 60)
     return f"{minutes} min {rest} s"
-
-
-def _cached_share(usage: Usage | None) -> int:
-    """Return how much of a run's input was cached, in percent."""
-    if usage is None or not usage.input:
-        return 0
-    return 100 * usage.cached // usage.input
 
 
 # --------------------------------------------------------------------------------------
@@ -14872,7 +14579,11 @@ def _chat_parts(message: JsonObject, detail: str) -> Iterator[ChatPart]:
                 yield AssistantText(text, details=details)
             yield from _calls(message.get("tool_calls"))
         case "tool":
-            yield ToolMessage(str(message.get("tool_call_id") or ""), _output(content))
+            # An empty output is kept, because its call needs it.
+            output: str | list[Item] = "" if content is None else str(content)
+            if isinstance(content, list):
+                output = [_input_part(part, "auto") for part in content]
+            yield ToolMessage(str(message.get("tool_call_id") or ""), output)
         case _:
             raise InvalidRequest(
                 "A message of this chat has an unknown role. The roles are system, "
@@ -14892,15 +14603,6 @@ def _calls(tool_calls: object) -> Iterator[ToolCall]:
         elif "function" not in call and isinstance(custom, dict):
             text = str(custom.get("input") or "")
             yield ToolCall(call_id, str(custom.get("name")), text, is_custom=True)
-
-
-def _output(content: object) -> str | list[Item]:
-    """Return a tool's output; an empty one is kept, because its call needs it."""
-    if content is None:
-        return ""
-    if isinstance(content, list):
-        return [_input_part(part, "auto") for part in content]
-    return str(content)
 
 
 def _input_message(role: str, content: object, detail: str) -> Item:
@@ -15259,7 +14961,7 @@ _REFERRING_VERSION = 6
 references takes such a record for one of somebody else."""
 
 UNSHOWN_TEXT: Item = {"type": "output_text", "annotations": []}
-"""A part without text; its text is the one behind the marker."""
+"""A part without text; its text is the one after the marker."""
 
 
 class Record(NamedTuple):
@@ -15338,7 +15040,9 @@ def read_records(chat: JsonObject, sign: Sign | None) -> dict[str, Record]:
     # Of a chat that was moved here from an earlier pipe both kinds of keys may be
     # there.
     values = [as_mapping(value) for key, value in chat.items() if is_pipe_key(key)]
-    dead = _dead_ids(values)
+    dead: set[str] = set()
+    for value in values:
+        dead.update(str(ulid) for ulid in as_list(value.get("dead")))
     records: dict[str, Record] = {}
     for value in values:
         for ulid, wire in _wires_in(value):
@@ -15346,23 +15050,10 @@ def read_records(chat: JsonObject, sign: Sign | None) -> dict[str, Record]:
             if record is None:
                 continue
             if ulid in dead:
-                record = _without_encrypted(record)
+                kept = [item for item in record.payload if not is_encrypted(item)]
+                record = record._replace(payload=tuple(kept))
             records[ulid] = record
     return records
-
-
-def _dead_ids(values: Iterable[JsonObject]) -> set[str]:
-    """Return the ids of the records whose reasoning the API can no longer read."""
-    dead: set[str] = set()
-    for value in values:
-        dead.update(str(ulid) for ulid in as_list(value.get("dead")))
-    return dead
-
-
-def _without_encrypted(record: Record) -> Record:
-    """Return a record without its encrypted items."""
-    kept = [item for item in record.payload if not is_encrypted(item)]
-    return record._replace(payload=tuple(kept))
 
 
 def stored_repairs(values: Iterable[object]) -> tuple[ChatRepair, ...]:
@@ -15499,7 +15190,11 @@ def prune(
     are still growing are not touched, because others write them. The remaining values
     have at most `max_characters` of JSON.
     """
-    has_ended = {message_key(name): _has_ended(row) for name, row in messages.items()}
+    # Earlier hosts do not say of each answer whether it has ended.
+    has_ended = {
+        message_key(name): as_mapping(row).get("done") is not False
+        for name, row in messages.items()
+    }
     pruned: dict[str, Any] = {}
     present: dict[str, JsonObject] = {}
     for key, value in values.items():
@@ -15509,24 +15204,15 @@ def prune(
         if not messages or has_ended.get(key):
             present[key] = value
         elif key not in has_ended:
-            pruned[key] = _without_items(value)
+            kept = {name: value[name] for name in _KEYS_OF_DELETED if name in value}
+            pruned[key] = kept
     pruned |= _prune_oldest(present, max_characters)
     return {key: value for key, value in pruned.items() if value != values[key]}
-
-
-def _without_items(value: JsonObject) -> dict[str, Any]:
-    """Return what is left of the value of a deleted message."""
-    return {name: value[name] for name in _KEYS_OF_DELETED if name in value}
 
 
 def stored_size(value: object) -> int:
     """Return the number of characters that a value takes."""
     return len(json.dumps(value, separators=(",", ":")))
-
-
-def _has_ended(message: object) -> bool:
-    """Say whether an answer has ended; earlier hosts do not say so of all."""
-    return as_mapping(message).get("done") is not False
 
 
 def _prune_oldest(
@@ -15543,7 +15229,9 @@ def _prune_oldest(
     ages: list[tuple[int, str]] = []
     for key, value in values.items():
         if as_mapping(value.get("items")):
-            ages.append((_oldest_time(value), key))
+            times = [wire.get("created_at") for _, wire in _wires_in(value)]
+            known = [time for time in times if isinstance(time, int)]
+            ages.append((min(known, default=0), key))
     # Of the same time the one that was written first: sorting keeps their order.
     ages.sort(key=itemgetter(0))
     pruned: dict[str, Any] = {}
@@ -15555,16 +15243,6 @@ def _prune_oldest(
         pruned[key] = emptied
         excess -= sizes[key] - stored_size(emptied)
     return pruned
-
-
-def _oldest_time(value: object) -> int:
-    """Return when the first record of a value was written; 0 if it is unknown."""
-    times: list[int] = []
-    for _, wire in _wires_in(value):
-        created_at = wire.get("created_at")
-        if isinstance(created_at, int):
-            times.append(created_at)
-    return min(times, default=0)
 
 
 # --------------------------------------------------------------------------------------
@@ -16056,6 +15734,441 @@ def file_lines(card: JsonObject) -> str:
 
 
 # --------------------------------------------------------------------------------------
+# owui_chat.input.attachments
+#
+# Images and files that people or tools attached, as input parts.
+#
+# The API reads PNG, JPEG, WEBP and GIFs of one frame, told by their first bytes, and
+# documents by their type. The name of a document counts first, because the type that
+# browsers declare differs between systems. Open WebUI keeps with a message of the user
+# the files it came with, and puts only the images into what it sends
+# (utils/middleware.py:2124). What cannot be sent with the message that is asked is an
+# error; in place of one at an earlier message the model gets a note, so that the chat
+# goes on.
+#
+# A chat stores images of tools by their addresses. The host reads them for the next
+# request, but moves them out of the outputs into a message that no one wrote
+# (utils/misc.py:393); they go back to their outputs here. The chat's row tells how many
+# belong to each output of ours. Of the host's outputs, whose round goes on before it is
+# stored, the last one gets them all.
+# --------------------------------------------------------------------------------------
+
+
+_SIGNATURE = re.compile(
+    rb"(?P<png>\x89PNG\r\n\x1a\n)|(?P<jpeg>\xff\xd8\xff)|(?P<gif>GIF8)|"
+    rb"(?P<webp>RIFF.{4}WEBP)",
+    re.DOTALL,
+)
+_HEAD = 24
+"""Characters of base64 that contain every signature."""
+_GIF_FRAME = b"\x00\x21\xf9\x04"
+"""Is before each frame of an animated GIF."""
+
+
+def _image_type(content: bytes) -> str:
+    """Return the media type of an image; empty if the API cannot read it."""
+    signature = _SIGNATURE.match(content)
+    if signature is None:
+        return ""
+    if signature["gif"] and content.count(_GIF_FRAME) > 1:
+        return ""  # the API refuses animations
+    return f"image/{signature.lastgroup}"
+
+
+def image_data_url(content: bytes) -> str:
+    """Return an image as a data URL; empty if the API cannot read it."""
+    media_type = _image_type(content)
+    if not media_type:
+        return ""
+    return f"data:{media_type};base64,{base64.b64encode(content).decode()}"
+
+
+def _readable_url(url: str) -> str:
+    """Return the address of an image with its real type; empty if unreadable.
+
+    The API itself fetches images from the web.
+    """
+    if url.startswith(("https://", "http://")):
+        return url
+    label, _, payload = url.partition(";base64,")
+    if label[:5].lower() != "data:" or len(url) > _MAX_IMAGE_URL:
+        return ""
+    try:
+        media_type = _image_type(base64.b64decode(payload[:_HEAD]))
+        if media_type == "image/gif":  # an animation shows only in the whole of it
+            media_type = _image_type(base64.b64decode(payload))
+    except ValueError:  # no base64, or not even ASCII
+        return ""
+    return f"data:{media_type};base64,{payload}" if media_type else ""
+
+
+PDF_TYPE = "application/pdf"
+_OFFICE = "application/vnd.openxmlformats-officedocument"
+_DOCUMENT_TYPES = {
+    "pdf": PDF_TYPE,
+    "csv": "text/csv",
+    "doc": "application/msword",
+    "docx": f"{_OFFICE}.wordprocessingml.document",
+    "htm": "text/html",
+    "html": "text/html",
+    "json": "application/json",
+    "md": "text/markdown",
+    "odt": "application/vnd.oasis.opendocument.text",
+    "ppt": "application/vnd.ms-powerpoint",
+    "pptx": f"{_OFFICE}.presentationml.presentation",
+    "rtf": "application/rtf",
+    "tsv": "text/tab-separated-values",
+    "xls": "application/vnd.ms-excel",
+    "xlsx": f"{_OFFICE}.spreadsheetml.sheet",
+    "xml": "text/xml",
+}
+_PLAIN_TEXT = (
+    "c cc cpp cs css go h hpp ini java js jsx kt log lua php pl py r rb rs sh sql swift "
+    "tex toml ts tsx txt vb yaml yml"
+)
+
+
+def document_type(name: str, declared: str) -> str:
+    """Return the media type of a document; empty if the API cannot read it."""
+    suffix = name.rpartition(".")[2].lower()
+    if suffix in _PLAIN_TEXT.split():
+        return "text/plain"
+    if suffix in _DOCUMENT_TYPES:
+        return _DOCUMENT_TYPES[suffix]
+    media_type = declared.partition(";")[0].strip().lower()
+    if media_type in _DOCUMENT_TYPES.values() or media_type.startswith("text/"):
+        return media_type
+    return ""
+
+
+def document_part(name: str, media_type: str, content: bytes) -> Item:
+    """Return a document as a part of a content."""
+    url = f"data:{media_type};base64,{base64.b64encode(content).decode()}"
+    return {"type": "input_file", "filename": name, "file_data": url}
+
+
+GONE_FILE = (
+    "{} cannot be read: it is gone, or it is not yours. Remove it from the message and "
+    "send it again."
+)
+_UNKNOWN_IMAGE = (
+    "{} is in a format that the model cannot read. It reads PNG, JPEG, WEBP, and GIF "
+    "without animation: convert it and send it again."
+)
+_LARGE_IMAGE = (
+    "{} is larger than the 50 MB that the model reads, and Open WebUI could not make it "
+    "smaller. Attach a smaller one, of up to 50 megapixels."
+)
+_SVG_AS_TEXT = (
+    "The model reads {} as text and cannot see the image. Attach a PNG instead."
+)
+_Scale = Callable[[str], bytes]
+"""Returns an image in base64 in fewer bytes, or nothing."""
+
+_MAX_IMAGE_URL = 66_000_000
+"""An image of 50 MB in base64: the limit is an assumption."""
+_MAX_IMAGES = 1500
+_MAX_INPUT_CHARACTERS = 512_000_000
+_TOO_MUCH = (
+    f"[An image or file is left out: one request takes {_MAX_IMAGES} images and "
+    f"{_MAX_INPUT_CHARACTERS // 1_000_000} MB.]"
+)
+
+
+_MAX_ATTACHMENTS = 200
+"""Files of a chat that are looked at."""
+
+
+def attach_files(
+    parts: Sequence[ChatPart], rows: JsonObject, metadata: JsonObject
+) -> list[ChatPart]:
+    """Return a chat in which the user's messages have the files they came with.
+
+    `rows` are the messages of the chat's row. Without a row only the files of the last
+    message are known as such; all others are put at the first one.
+    """
+    users = user_messages(parts)
+    files: dict[int, list[Attachment]] = {}
+    if rows:
+        # Whoever owns a chat can write any number of files into its row, and each is
+        # looked up in the host's database: the newest count.
+        left = _MAX_ATTACHMENTS
+        for position, user in reversed(users.items()):
+            if user.stored and left:
+                attached = _read_attachments(user.stored.row.get("files"))[:left]
+                files[position] = attached
+                left -= len(attached)
+    elif users:
+        own, others = _files_without_row(metadata)
+        first = min(users)
+        last = max(users)
+        files[last] = own
+        # In a chat of one message the first is the last.
+        files[first] = others + files.get(first, [])
+    result = list(parts)
+    for position, attachments in files.items():
+        result[position] = users[position]._replace(attachments=attachments)
+    return result
+
+
+def _read_attachments(files: object) -> list[Attachment]:
+    """Return the files that came with a message; the host reads knowledge itself."""
+    attachments: list[Attachment] = []
+    for row in content_parts(files):
+        kind = row.get("type")
+        is_usable = kind in ("file", "image") and row.get("id")
+        if is_usable and not row.get("knowledge"):
+            name = shorten_name(str(row.get("name") or ""))
+            content_type = str(row.get("content_type") or "")
+            is_image = kind == "image" or content_type.startswith("image/")
+            attachment = Attachment(str(row["id"]), name, content_type, is_image)
+            attachments.append(attachment)
+    return attachments
+
+
+def resolve_images(parts: Sequence[ChatPart], scale: _Scale) -> list[ChatPart]:
+    """Return a chat in which the API can read every image of a message.
+
+    `scale` makes one smaller that is too large. Raises InvalidRequest for an unreadable
+    one in the message that is asked.
+    """
+    question = question_index(parts)
+    resolved: list[ChatPart] = []
+    for position, part in enumerate(parts):
+        if isinstance(part, UserMessage):
+            is_asked = position == question
+            resolved.append(_with_readable_images(part, scale, is_asked=is_asked))
+        else:
+            resolved.append(part)
+    return resolved
+
+
+def svg_notice(parts: Sequence[ChatPart]) -> str:
+    """Return what a person is told who attached an SVG, which the host sends as a file."""
+    question = user_messages(parts).get(question_index(parts))
+    if question is None:
+        return ""
+    names: list[str] = []
+    for file in question.attachments:
+        if file.content_type.startswith("image/svg"):
+            names.append(file.name)
+    if not names:
+        return ""
+    return _SVG_AS_TEXT.format(", ".join(names))
+
+
+def image_length(part: ChatPart) -> int:
+    """Return the length of the data URLs of a message."""
+    if not isinstance(part, UserMessage):
+        return 0
+    return sum(len(str(row.get("image_url"))) for row in part.content)
+
+
+def question_index(parts: Sequence[ChatPart]) -> int:
+    """Return the place of the last message of the user."""
+    return max(user_messages(parts), default=-1)
+
+
+def part_or_note(part: Item | str, *, is_asked: bool) -> Item:
+    """Return a part, or the note that replaces it in an earlier message.
+
+    A text says why there is no part; for the message that is asked it is raised, as
+    InvalidRequest.
+    """
+    if not isinstance(part, str):
+        return part
+    if is_asked:
+        raise InvalidRequest(part)
+    return {"type": "input_text", "text": f"[{part}]"}
+
+
+def fit_input(items: Sequence[Item]) -> list[Item]:
+    """Return `items` with a note for each of the oldest images and files that are too
+    many for a request.
+    """
+    images = _MAX_IMAGES
+    characters = _MAX_INPUT_CHARACTERS
+    newest_first: list[Item] = []
+    for item in reversed(items):
+        key = "output" if "output" in item else "content"
+        rows = item.get(key)
+        if not isinstance(rows, list) or not any(_file_content(row) for row in rows):
+            newest_first.append(item)
+            continue
+        parts: list[Item] = []
+        for part in reversed(rows):
+            content = _file_content(part)
+            # What is too much also takes its room: nothing older is sent in its place.
+            characters -= len(content)
+            if content and item_type(part) == "input_image":
+                images -= 1
+            if content and (images < 0 or characters < 0):
+                parts.append({"type": "input_text", "text": _TOO_MUCH})
+            else:
+                parts.append(part)
+        newest_first.append({**item, key: parts[::-1]})
+    return newest_first[::-1]
+
+
+def _file_content(part: Any) -> str:
+    """Return the image or file that a part holds, as a data URL; empty for none."""
+    if not isinstance(part, dict):
+        return ""
+    return str(part.get("image_url") or part.get("file_data") or "")
+
+
+def _files_without_row(
+    metadata: JsonObject,
+) -> tuple[list[Attachment], list[Attachment]]:
+    """Return the files of the last message, and those of earlier ones.
+
+    The host lists them together with the knowledge of the model.
+    """
+    rows = value_at(metadata, "user_message", "files")
+    own = _read_attachments(rows)[:_MAX_ATTACHMENTS]
+    knowledge = value_at(metadata, "model", "info", "meta", "knowledge")
+    known_ids = {str(row.get("id")) for row in content_parts(knowledge)}
+    known_ids.update(attachment.file_id for attachment in own)
+    others: list[Attachment] = []
+    for attachment in _read_attachments(metadata.get("files")):
+        if attachment.file_id not in known_ids:
+            others.append(attachment)
+    return own, others[: _MAX_ATTACHMENTS - len(own)]
+
+
+def _with_readable_images(
+    message: UserMessage, scale: _Scale, *, is_asked: bool
+) -> UserMessage:
+    """Return a message in which the API can read every image (`resolve_images`).
+
+    The host puts the attached images into a message in their order, without names.
+    """
+    images = [part for part in message.content if part.get("image_url")]
+    if not images:
+        return message
+    names = [file.name for file in message.attachments if file.is_image]
+    if len(names) != len(images):
+        names = [""] * len(images)
+    remaining = iter(names)
+    parts: list[Item] = []
+    for part in message.content:
+        readable: Item | str = part
+        if part.get("image_url"):
+            readable = _readable_image(part, next(remaining), scale)
+        parts.append(part_or_note(readable, is_asked=is_asked))
+    return message.with_content(parts)
+
+
+def _readable_image(part: Item, name: str, scale: _Scale) -> Item | str:
+    """Return an image that the API can read, or why there is none.
+
+    In place of a deleted image the host leaves the id of its file.
+    """
+    url = str(part["image_url"])
+    is_whole = url[:5].lower() == "data:"
+    if is_whole and len(url) > _MAX_IMAGE_URL:
+        readable = image_data_url(scale(url.partition(",")[2]))
+        problem = _LARGE_IMAGE
+    else:
+        readable = _readable_url(url)
+        problem = _UNKNOWN_IMAGE if is_whole else GONE_FILE
+    if not readable:
+        return problem.format(name or "An image")
+    return {**part, "image_url": readable}
+
+
+_HOST_PROMPT = f"{TOOL_IMAGES_PREFIX} Please analyze them."
+
+UNREADABLE_IMAGE = "[An image is in a format that you cannot read; the user sees it.]"
+"""Replaces an image of a tool that the API would refuse."""
+
+
+def add_tool_images(parts: Sequence[ChatPart], rows: JsonObject) -> list[ChatPart]:
+    """Return a chat without the host's own messages, their images at their outputs.
+
+    `rows` are the messages of the chat's row.
+    """
+    urls_by_position: dict[int, list[str]] = {}
+    for position, user in user_messages(parts).items():
+        urls = _tool_image_urls(user)
+        if urls:
+            urls_by_position[position] = urls
+    if not urls_by_position:
+        return list(parts)
+    counts = _image_counts(rows)
+    result: list[ChatPart] = []
+    # The outputs at the end of the result that have no images yet.
+    outputs: list[ToolMessage] = []
+    for position, part in enumerate(parts):
+        urls = urls_by_position.get(position, [])
+        if urls and outputs:
+            result[-len(outputs) :] = _assign_images(outputs, urls, counts)
+            outputs.clear()
+            continue
+        result.append(part)
+        if isinstance(part, ToolMessage):
+            outputs.append(part)
+        else:
+            outputs.clear()
+    return result
+
+
+def tool_image(url: str) -> Item:
+    """Return an image of a tool as a part of its output."""
+    readable = _readable_url(url)
+    if not readable:
+        return {"type": "input_text", "text": UNREADABLE_IMAGE}
+    return {"type": "input_image", "detail": "auto", "image_url": readable}
+
+
+def append_images(text: str, images: Sequence[Item]) -> str | list[Item]:
+    """Return the output of a tool: a text, followed by images if there are any."""
+    if not images:
+        return text
+    return [{"type": "input_text", "text": text}, *images]
+
+
+def _tool_image_urls(message: UserMessage) -> list[str]:
+    """Return the images of a message that the host made; of any other none."""
+    content = message.content
+    if not content or content[0].get("text") != _HOST_PROMPT:
+        return []
+    urls = [str(image.get("image_url") or "") for image in content[1:]]
+    if "" in urls:
+        return []
+    return urls
+
+
+def _assign_images(
+    outputs: Sequence[ToolMessage], urls: Sequence[str], counts: Mapping[str, int]
+) -> list[ChatPart]:
+    """Return the outputs with the images; the last gets all if the counts differ."""
+    shares = [counts.get(output.call_id, 0) for output in outputs]
+    if sum(shares) != len(urls):
+        shares = [0] * len(outputs)
+        shares[-1] = len(urls)
+    remaining = iter(urls)
+    assigned: list[ChatPart] = []
+    for output, share in zip(outputs, shares, strict=True):
+        images = [tool_image(url) for url in islice(remaining, share)]
+        with_images = append_images(str(output.output), images)
+        assigned.append(output._replace(output=with_images))
+    return assigned
+
+
+def _image_counts(rows: JsonObject) -> dict[str, int]:
+    """Return the number of images in each output, by the ids of their calls."""
+    counts: dict[str, int] = {}
+    for row in rows.values():
+        for item in content_parts(value_at(row, "output")):
+            call_id = item.get("call_id")
+            if item.get("id") == f"fco_{call_id}":  # as our cards have it
+                kinds = [item_type(part) for part in content_parts(item.get("output"))]
+                counts[str(call_id)] = kinds.count("input_image")
+    return counts
+
+
+# --------------------------------------------------------------------------------------
 # owui_chat.commands
 #
 # Commands that the pipe answers itself: about the server, not for a model.
@@ -16282,15 +16395,10 @@ def strip_markers(text: str) -> str:
 def _marker_id(match: re.Match[str]) -> str:
     """Return the id that a marker names; empty for a line of another pipe."""
     if match["bits"]:
-        return _read_bits(match["bits"]).upper()
+        digits = match["bits"].replace(_ZERO_BIT, "0").replace(_ONE_BIT, "1")
+        octets = [digits[start : start + 8] for start in range(0, len(digits), 8)]
+        return "".join(chr(int(octet, 2)) for octet in octets).upper()
     return (match["ulid"] or match["ulid1"] or "").upper()
-
-
-def _read_bits(bits: str) -> str:
-    """Return the text of a zero-width block."""
-    digits = bits.replace(_ZERO_BIT, "0").replace(_ONE_BIT, "1")
-    octets = [digits[start : start + 8] for start in range(0, len(digits), 8)]
-    return "".join(chr(int(octet, 2)) for octet in octets)
 
 
 # --------------------------------------------------------------------------------------
@@ -16357,7 +16465,14 @@ def build_input(
     items += _RunHistory(run, unused, reader, is_open=True).items()
     kinds = {item.get("type") for item in items}
     if "compaction" in kinds:
-        items = since_compaction(_sent_compactions(items, repairs))
+        if repairs:
+            sent_ids = {id(row.item) for row in name_items(items, repairs)}
+            items = [
+                item
+                for item in items
+                if id(item) in sent_ids or not is_compaction(item)
+            ]
+        items = since_compaction(items)
     paired = drop_orphans(items)
     if kinds.isdisjoint(CHANGED_LATER):
         return paired
@@ -16368,14 +16483,6 @@ def build_input(
     return sent
 
 
-def _sent_compactions(items: list[Item], repairs: Sequence[Repair]) -> list[Item]:
-    """Return `items` without the compactions that the `repairs` leave out."""
-    if not repairs:
-        return items
-    sent = {id(row.item) for row in name_items(items, repairs)}
-    return [item for item in items if id(item) in sent or not is_compaction(item)]
-
-
 def tool_message_item(returned: ToolMessage, call_types: Mapping[str, str]) -> Item:
     """Return the input item for a tool's result; `call_types` are those of calls."""
     call_id = returned.call_id
@@ -16384,24 +16491,7 @@ def tool_message_item(returned: ToolMessage, call_types: Mapping[str, str]) -> I
 
 
 AssistantPart = AssistantText | ToolCall | ToolMessage
-
-
-class _CallPlace(NamedTuple):
-    """Where a call is: in which record, and the index after it there."""
-
-    ulid: str
-    end: int
-
-
-_NO_PLACE = _CallPlace("", 0)
-
-
-class _PlacedCall(NamedTuple):
-    """A call, and the stored items around it."""
-
-    before: list[Item]
-    item: Item
-    behind: list[Item]
+_Piece = MarkedText | ToolCall | ToolMessage
 
 
 # An example, of a run with one call:
@@ -16432,7 +16522,6 @@ class _RunHistory:
         deleted stays for now, because it tells which reasoning must be removed with it.
         A run is open if no message of the user follows: its answer goes on.
         """
-        self._is_open = is_open
         self._pieces: list[_Piece] = []
         self._items: dict[str, list[Item]] = {}
         """The items of each record, by its ULID."""
@@ -16441,35 +16530,30 @@ class _RunHistory:
         self._taken: dict[str, int] = {}
         """How many items of each record are in the result already."""
         for part in run:
-            if isinstance(part, AssistantText):
-                self._add_text(part, records, reader)
-            else:
+            if not isinstance(part, AssistantText):
                 self._pieces.append(part)
+                continue
+            # The text in pieces, each after the marker of a record.
+            text = _strip_old_blocks(part.text) if part.may_have_blocks else part.text
+            ulids = part.ulids or ("",)
+            in_front = [MarkedText(ulid, "") for ulid in ulids[:-1]]
+            for piece in in_front + split_at_markers(text, ulids[-1]):
+                self._pieces.append(piece)
+                record = records.pop(piece.ulid, None)
+                if record:
+                    readable = _readable_items(record, reader, is_open=is_open)
+                    self._items[piece.ulid] = readable
+                    self._shown[piece.ulid] = record.shown
         self._take_out_code()
 
-    def _add_text(
-        self,
-        assistant_text: AssistantText,
-        records: dict[str, Record],
-        reader: Origin | None,
-    ) -> None:
-        """Take the records that a text names out of the `records`."""
-        for piece in _marked_texts(assistant_text):
-            self._pieces.append(piece)
-            record = records.pop(piece.ulid, None)
-            if record:
-                readable = _readable_items(record, reader, is_open=self._is_open)
-                self._items[piece.ulid] = readable
-                self._shown[piece.ulid] = record.shown
-
     @cached_property
-    def _call_places(self) -> dict[str, _CallPlace]:
-        """Where each call is in the records, by its id."""
-        places: dict[str, _CallPlace] = {}
+    def _call_places(self) -> dict[str, tuple[str, int]]:
+        """In which record each call is, and the index after it there, by its id."""
+        places: dict[str, tuple[str, int]] = {}
         for ulid, items in self._items.items():
             for end, item in enumerate(items, 1):
                 if is_call(item):
-                    places[str(item.get("call_id"))] = _CallPlace(ulid, end)
+                    places[str(item.get("call_id"))] = (ulid, end)
         return places
 
     def _take_out_code(self) -> None:
@@ -16479,23 +16563,15 @@ class _RunHistory:
             codes += [item for item in items if "code" in item and is_code(item)]
         if not codes:
             return
-        texts = [_text_of(piece) for piece in self._pieces]
+        texts = [
+            piece.text if isinstance(piece, MarkedText) else ""
+            for piece in self._pieces
+        ]
         cleaned, deleted = take_out_code(texts, codes)
-        self._replace_texts(cleaned)
-        self._remove_items(deleted)
-
-    def _replace_texts(self, texts: Sequence[str]) -> None:
-        """Give the texts of the run other words; `texts` has one for each piece."""
-        pieces: list[_Piece] = []
-        for piece, text in zip(self._pieces, texts, strict=True):
+        for number, piece in enumerate(self._pieces):
             if isinstance(piece, MarkedText):
-                pieces.append(MarkedText(piece.ulid, text))
-            else:
-                pieces.append(piece)
-        self._pieces = pieces
-
-    def _remove_items(self, deleted: Iterable[Item]) -> None:
-        """Remove these items, and no others that are equal."""
+                self._pieces[number] = MarkedText(piece.ulid, cleaned[number])
+        # These items go, and no others that are equal.
         deleted_ids = {id(item) for item in deleted}
         for ulid, items in self._items.items():
             remaining = [item for item in items if id(item) not in deleted_ids]
@@ -16510,36 +16586,36 @@ class _RunHistory:
             if isinstance(piece, MarkedText):
                 items += self._place_text(piece)
             elif isinstance(piece, ToolCall):
-                call = self._place_call(piece)
-                call_types.setdefault(piece.call_id, call.item["type"])
-                items += [*call.before, call.item, *call.behind]
+                before, item, after = self._place_call(piece)
+                call_types.setdefault(piece.call_id, item["type"])
+                items += [*before, item, *after]
             else:
                 items.append(tool_message_item(piece, call_types))
                 has_remote |= is_remote_id(piece.call_id)
         return reorder_remote_outputs(items) if has_remote else items
 
-    def _place_call(self, call: ToolCall) -> _PlacedCall:
-        """Return a call in its stored bytes, between the items stored around it.
+    def _place_call(self, call: ToolCall) -> tuple[list[Item], Item, list[Item]]:
+        """Return the items before a call, the call in its stored bytes, those after it.
 
         After the last call of a response comes the compaction that ended it. The
         outputs came later: they are not compacted.
         """
-        ulid, end = self._call_places.get(call.call_id, _NO_PLACE)
+        ulid, end = self._call_places.get(call.call_id, ("", 0))
         items = self._take_items(ulid, end)
         if not items:
-            return _PlacedCall([], _call_item(call), [])
+            return [], _call_item(call), []
         # The card has the words of a call that was made here, and of a record that is
         # not signed only the chat's own words count.
         item = items.pop()
         if not item.get("name"):
             item = {**item, **_call_item(call)}
-        behind: list[Item] = []
+        after: list[Item] = []
         following = self._items.get(ulid, [])[end:]
         # Recorded: the API compacts after the last item of a response (8 of 8).
         if following and is_compaction(following[0]):
             length = 1 + count_updates(following[1:])
-            behind = self._take_items(ulid, end + length)
-        return _PlacedCall(items, item, behind)
+            after = self._take_items(ulid, end + length)
+        return items, item, after
 
     def _take_items(self, ulid: str, end: int | None = None) -> list[Item]:
         """Return the items of a record that were not taken yet, up to an index."""
@@ -16600,24 +16676,6 @@ def _call_item(call: ToolCall) -> Item:
     return {"type": "function_call", **named, "arguments": call.arguments}
 
 
-_Piece = MarkedText | ToolCall | ToolMessage
-
-
-def _marked_texts(assistant_text: AssistantText) -> list[MarkedText]:
-    """Return the text of a message in pieces, each after the marker of a record."""
-    ulids = assistant_text.ulids or ("",)
-    in_front = [MarkedText(ulid, "") for ulid in ulids[:-1]]
-    text = assistant_text.text
-    if assistant_text.may_have_blocks:
-        text = _strip_old_blocks(text)
-    return in_front + split_at_markers(text, ulids[-1])
-
-
-def _text_of(piece: _Piece) -> str:
-    """Return the text of a piece; empty for calls and outputs."""
-    return piece.text if isinstance(piece, MarkedText) else ""
-
-
 def _message_item(kept: Item | None, shown: str) -> Item:
     """Return a message in the model's own bytes, unless a person edited it."""
     if kept is None:
@@ -16636,9 +16694,9 @@ def _message_item(kept: Item | None, shown: str) -> Item:
 
 
 # --------------------------------------------------------------------------------------
-# owui_chat.commentary
+# owui_chat.answers
 #
-# Commentary of the model: how the host stores it, and when it is the answer.
+# What the answer of a run is: its commentary, if that is all; or nothing to be seen.
 # --------------------------------------------------------------------------------------
 
 
@@ -16658,13 +16716,6 @@ def closing_commentary(output: Sequence[Item]) -> Item | None:
     return None
 
 
-# --------------------------------------------------------------------------------------
-# owui_chat.unseen_answers
-#
-# How an answer of which nothing is seen is told to have ended.
-# --------------------------------------------------------------------------------------
-
-
 def explain_ending(ended: RunDone, earlier: Iterable[Item] = ()) -> Ending:
     """Return how a run ended; if nothing is shown of its answer, with the reason.
 
@@ -16675,32 +16726,28 @@ def explain_ending(ended: RunDone, earlier: Iterable[Item] = ()) -> Ending:
     """
     ending = ended.ending
     output = ended.output
-    is_seen = any(_is_seen(item) for item in output)
-    if is_seen or open_calls(output) or closing_commentary(output):
+    if open_calls(output) or closing_commentary(output):
         return ending
+    for item in output:
+        is_message = item_type(item) == "message" and not is_commentary(item)
+        if is_message and message_text(item).strip():
+            return ending
+        if has_image(item) or is_code(item):
+            return ending
     if ending.kind == "completed":
         if ended.limit:
             is_of_calls = ended.limit in ("rounds", "calls")
             return ending_of_incomplete("only_calls" if is_of_calls else "used_up")
-        has_run = any(map(_is_of_run_tool, (*earlier, *output)))
-        return ending if has_run else ending_of_incomplete("no_answer")
+        for item in (*earlier, *output):
+            # A tool has run, here or at a remote server.
+            if is_call_output(item) or item_type(item) == "mcp_call":
+                return ending
+        return ending_of_incomplete("no_answer")
     has_reasoning = any(is_reasoning(item) for item in output)
     if ending.code == "max_output_tokens" and has_reasoning:
         sentence = ending_of_incomplete("only_tokens").sentence
         return ending._replace(sentence=sentence)
     return ending
-
-
-def _is_of_run_tool(item: Item) -> bool:
-    """Say whether a tool has run, here or at a remote server."""
-    return is_call_output(item) or item_type(item) == "mcp_call"
-
-
-def _is_seen(item: Item) -> bool:
-    """Say whether the page shows an item as an answer."""
-    if item_type(item) == "message":
-        return bool(message_text(item).strip()) and not is_commentary(item)
-    return has_image(item) or is_code(item)
 
 
 # --------------------------------------------------------------------------------------
@@ -16745,6 +16792,274 @@ class TurnDetails(NamedTuple):
 
 CitedEvent = RunEvent | SourceCited
 AnswerEvent = CitedEvent | Marker | StoredRecord | TurnDetails
+
+
+# --------------------------------------------------------------------------------------
+# owui_chat.render.chunks
+#
+# Chunks that Open WebUI understands in addition to an answer's text.
+#
+# The sums of tokens are for billing. The host's compaction reads `prompt_tokens` as the
+# size of the chat, so `prompt_tokens` and `completion_tokens` are those of the last
+# response (docs/reference/open-webui.md, "Usage").
+#
+# With `choices` in a chunk, the host ignores its `error`.
+# --------------------------------------------------------------------------------------
+
+
+Chunk = dict[str, Any]
+Chunks = Iterator[Chunk]
+
+METADATA_KEY = "execution_metadata"
+"""The specified name of what an agent's answer took."""
+
+
+def host_usage(ended: RunDone) -> Chunk:
+    """Return the field `usage` as the host stores it; empty if nothing was counted."""
+    usage = ended.usage
+    if usage is None:
+        return {}
+    newest = ended.last_usage or usage
+    counts: Chunk = {
+        "input_tokens": usage.input,
+        "output_tokens": usage.output,
+        "total_tokens": usage.total,
+        "prompt_tokens": newest.input,
+        "completion_tokens": newest.output,
+        "input_tokens_details": {
+            "cached_tokens": usage.cached,
+            "cache_write_tokens": usage.cache_writes,
+        },
+        "output_tokens_details": {"reasoning_tokens": usage.reasoning},
+    }
+    # Open WebUI adds repeated usage up (utils/response.py:104), so it is sent once.
+    if ended.cost is not None:
+        counts["cost"] = ended.cost.dollars
+    if ended.trace.response_id:
+        counts["response_id"] = ended.trace.response_id
+    return {"usage": counts}
+
+
+def client_usage(ended: RunDone) -> Chunk:
+    """Return the field `usage` for a client of Chat Completions: sums over all rounds.
+
+    The host's form has the tokens of the last response in `prompt_tokens`, from which
+    the page tells how full the context is.
+    """
+    field = host_usage(ended)
+    if ended.usage is not None:
+        sums = {
+            "prompt_tokens": ended.usage.input,
+            "completion_tokens": ended.usage.output,
+        }
+        field["usage"] |= sums
+    return field
+
+
+def whole_characters(result: Chunk) -> Chunk:
+    """Return a result without halves of characters; two that meet become one.
+
+    The server's JSON may have them ("\\ud83d"), UTF-8 has none: a host that sends the
+    result in one piece would raise, and the answer would be an HTTP 500 without a text.
+    """
+    text = json.dumps(result, ensure_ascii=False)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        mended = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return dict(json.loads(mended))
+    return result
+
+
+def error_chunk(message: str) -> Chunk:
+    """Return the chunk that marks the answer as failed and keeps its text."""
+    return {"error": {"message": message}}
+
+
+def error_as_text(chunk: Chunk) -> Chunk:
+    """Return a chunk with its error as text, for a reader that drops errors."""
+    message = value_at(chunk, "error", "message")
+    if not message:
+        return chunk
+    delta = {"content": f"\n\n{message}"}
+    return {"choices": [{"index": 0, "delta": delta}]}
+
+
+def status_chunk(text: str) -> Chunk:
+    """Return a status line above the answer, which the host stores.
+
+    Without a text it hides those before it, until the next one.
+    """
+    status: Chunk = {"description": text, "done": True}
+    if not text:
+        status["hidden"] = True
+    return host_event("status", status)
+
+
+def compaction_chunk(*, has_ended: bool) -> Chunk:
+    """Return the host's event about a compaction of the chat, which begins or ends.
+
+    The page then says that it is in progress (utils/context_compaction.py:82 of 0.12.4).
+    """
+    shown = {
+        "action": "context_compaction",
+        "description": "Compacting context",
+        "done": has_ended,
+    }
+    return host_event("context_compaction", shown)
+
+
+def closing_chunk(line: str, metadata: JsonObject) -> Chunk:
+    """Return the last status line; the host stores an agent's `metadata` with it."""
+    chunk = status_chunk(line)
+    if metadata:
+        chunk["event"]["data"] |= {"action": METADATA_KEY, METADATA_KEY: dict(metadata)}
+    return chunk
+
+
+def metadata_field(ended: RunDone) -> Chunk:
+    """Return the field that holds an agent's metadata; empty if there is none."""
+    return {METADATA_KEY: dict(ended.metadata)} if ended.metadata else {}
+
+
+def source_chunk(name: str, text: str, url: str = "") -> Chunk:
+    """Return a source below the answer that opens to show `text`."""
+    return host_event("source", source_data(name, text, url))
+
+
+def source_data(name: str, text: str, url: str = "") -> Chunk:
+    """Return a source in the host's form; its address, if any, is what it leads to."""
+    source = {"name": name, "url": url} if url else {"name": name}
+    # `[1]` in a text refers to the first distinct value of this key.
+    metadata = [{"source": url or name}]
+    return {"source": source, "document": [text], "metadata": metadata}
+
+
+def host_event(kind: str, data: JsonObject) -> Chunk:
+    """Return a chunk whose event the host hands to its event emitter."""
+    # A stream filter that reads `event["choices"]` raises for a chunk without it, and
+    # Open WebUI then drops the chunk (observed: the whole answer was lost).
+    event = {"type": kind, "data": data}
+    return {"event": event, "choices": [{"index": 0, "delta": {}}]}
+
+
+# --------------------------------------------------------------------------------------
+# owui_chat.render.client_errors
+#
+# A failure as programs over plain HTTP get it: OpenAI's form, and a status of HTTP.
+#
+# The status is that of the model's server where there is one, so that a client waits, or
+# gives up, as it would with OpenAI. Where nothing was sent it says who can change that:
+# the caller (400), or only an administrator (403, 500).
+#
+# The error of a stream repeats it, and the seconds to wait: Open WebUI sends the head of
+# its response before it asks the pipe (docs/reference/open-webui.md, "Answers to programs").
+# --------------------------------------------------------------------------------------
+
+
+_STATUS_OF_CODES: Mapping[str, int] = {
+    **dict.fromkeys(SAFETY_STOPS | IMAGE_CODES, HTTPStatus.BAD_REQUEST),
+    **dict.fromkeys(NO_CREDIT_CODES, HTTPStatus.TOO_MANY_REQUESTS),
+    "context_length_exceeded": HTTPStatus.BAD_REQUEST,
+    WRONG_KEY: HTTPStatus.UNAUTHORIZED,
+    "model_not_found": HTTPStatus.NOT_FOUND,
+    FLEX_UNAVAILABLE: HTTPStatus.TOO_MANY_REQUESTS,
+    REQUEST_TOO_LARGE: HTTPStatus.TOO_MANY_REQUESTS,
+    "rate_limit_exceeded": HTTPStatus.TOO_MANY_REQUESTS,
+    "slow_down": HTTPStatus.TOO_MANY_REQUESTS,
+    "server_is_overloaded": HTTPStatus.SERVICE_UNAVAILABLE,
+}
+"""The statuses that OpenAI sends with these codes, where a stream brought them."""
+
+_STATUS_OF_KINDS: Mapping[str, int] = {
+    "failed": HTTPStatus.INTERNAL_SERVER_ERROR,
+    "error": HTTPStatus.INTERNAL_SERVER_ERROR,
+    "invalid": HTTPStatus.INTERNAL_SERVER_ERROR,
+    "first_event_timeout": HTTPStatus.GATEWAY_TIMEOUT,
+    "idle_timeout": HTTPStatus.GATEWAY_TIMEOUT,
+    "total_timeout": HTTPStatus.GATEWAY_TIMEOUT,
+}
+"""By the kind of an ending; that of all others is 502.
+
+`invalid`: during a run only settings of the endpoint are found to be unusable.
+"""
+
+_STATUS_OF_REMEDIES: Mapping[Remedy, int] = {
+    "request": HTTPStatus.BAD_REQUEST,
+    "rule": HTTPStatus.FORBIDDEN,
+    "setup": HTTPStatus.INTERNAL_SERVER_ERROR,
+}
+_ERROR_TYPES: Mapping[int, str] = {
+    401: "authentication_error",
+    429: "rate_limit_error",
+}
+
+
+_NO_ERROR = ApiError()
+
+
+def ending_status(ended: RunDone) -> int:
+    """Return the status of a run that failed."""
+    trace = ended.trace
+    ending = ended.ending
+    if ending.kind == "refused" and _is_failure(trace.status or 0):
+        return trace.status or 0
+    known = trace.error.status or _STATUS_OF_CODES.get(ending.code or "", 0)
+    return known or _STATUS_OF_KINDS.get(ending.kind, HTTPStatus.BAD_GATEWAY)
+
+
+def exception_status(error: Exception) -> int:
+    """Return the status of a request that an exception stopped before its run."""
+    if isinstance(error, InvalidRequest):
+        return _STATUS_OF_REMEDIES[error.remedy]
+    if isinstance(error, ResponsesError):
+        return error.status if _is_failure(error.status) else HTTPStatus.BAD_GATEWAY
+    return HTTPStatus.INTERNAL_SERVER_ERROR
+
+
+def _is_failure(status: int) -> bool:
+    return 400 <= status < 600
+
+
+def ending_error(ended: RunDone) -> Chunk:
+    """Return the chunk of a run that failed."""
+    ending = ended.ending
+    error = ended.trace.error
+    if not error.code and ending.code != error.type:
+        error = error._replace(code=ending.code)  # what the server's words mean
+    chunk = client_error(ending.sentence, ending_status(ended), error)
+    seconds = seconds_to_wait(ended)
+    if seconds is not None:
+        chunk["error"]["retry_after"] = seconds
+    return chunk
+
+
+def seconds_to_wait(ended: RunDone) -> int | None:
+    """Return after how many seconds the server wants to be asked again, if it says so."""
+    seconds = ended.trace.retry_after
+    return None if seconds is None else math.ceil(seconds)
+
+
+def exception_error(message: str, error: Exception) -> Chunk:
+    """Return the chunk of a request that an exception stopped."""
+    param = error.param if isinstance(error, InvalidParameter) else None
+    return client_error(message, exception_status(error), ApiError(param=param))
+
+
+def client_error(message: str, status: int, error: ApiError = _NO_ERROR) -> Chunk:
+    """Return the chunk of a failure; of the server's `error` only words of the API."""
+    by_status = _ERROR_TYPES.get(status, "invalid_request_error")
+    if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        by_status = "server_error"
+    return {
+        "error": {
+            "message": message,
+            "type": api_word(error.type) or by_status,
+            "param": api_word(error.param),
+            "code": api_word(error.code),
+            "status": int(status),
+        }
+    }
 
 
 # --------------------------------------------------------------------------------------
@@ -16862,7 +17177,7 @@ class _Edit(NamedTuple):
 
 
 _MAX_SOURCES = 200
-"""Of a message, those of the host's tools included; nobody reads more."""
+"""Of a message, those of the host's tools included; no one reads more."""
 _FEW_SOURCES = 10
 _SOURCES_AT_ONCE = 10
 
@@ -17154,11 +17469,11 @@ def _range(annotation: Item, text: str) -> tuple[int, int]:
     if not isinstance(start, int) or not isinstance(last, int):
         return len(text), len(text)
     before = text[last - 1 : last]
-    behind = text[last : last + 1]
-    is_in_word = before.isalnum() and behind.isalnum()
+    after = text[last : last + 1]
+    is_in_word = before.isalnum() and after.isalnum()
     # What would cut a word, or leave the sentence's end after it, is meant as
     # documented.
-    ends_sentence = behind in (".", "!", "?") and last > start
+    ends_sentence = after in (".", "!", "?") and last > start
     end = last + 1 if is_in_word or ends_sentence else last
     return min(start, len(text)), min(end, len(text))
 
@@ -17249,274 +17564,6 @@ def _position_finder(text: str) -> Callable[[object], int]:
         return old_position - removed_before[bisect_left(starts, old_position)]
 
     return find
-
-
-# --------------------------------------------------------------------------------------
-# owui_chat.render.chunks
-#
-# Chunks that Open WebUI understands in addition to an answer's text.
-#
-# The sums of tokens are for billing. The host's compaction reads `prompt_tokens` as the
-# size of the chat, so `prompt_tokens` and `completion_tokens` are those of the last
-# response (docs/reference/open-webui.md, "Usage").
-#
-# With `choices` in a chunk, the host ignores its `error`.
-# --------------------------------------------------------------------------------------
-
-
-Chunk = dict[str, Any]
-Chunks = Iterator[Chunk]
-
-METADATA_KEY = "execution_metadata"
-"""The specified name of what an agent's answer took."""
-
-
-def host_usage(ended: RunDone) -> Chunk:
-    """Return the field `usage` as the host stores it; empty if nothing was counted."""
-    usage = ended.usage
-    if usage is None:
-        return {}
-    newest = ended.last_usage or usage
-    counts: Chunk = {
-        "input_tokens": usage.input,
-        "output_tokens": usage.output,
-        "total_tokens": usage.total,
-        "prompt_tokens": newest.input,
-        "completion_tokens": newest.output,
-        "input_tokens_details": {
-            "cached_tokens": usage.cached,
-            "cache_write_tokens": usage.cache_writes,
-        },
-        "output_tokens_details": {"reasoning_tokens": usage.reasoning},
-    }
-    # Open WebUI adds repeated usage up (utils/response.py:104), so it is sent once.
-    if ended.cost is not None:
-        counts["cost"] = ended.cost.dollars
-    if ended.trace.response_id:
-        counts["response_id"] = ended.trace.response_id
-    return {"usage": counts}
-
-
-def client_usage(ended: RunDone) -> Chunk:
-    """Return the field `usage` for a client of Chat Completions: sums over all rounds.
-
-    The host's form has the tokens of the last response in `prompt_tokens`, from which
-    the page tells how full the context is.
-    """
-    field = host_usage(ended)
-    if ended.usage is not None:
-        sums = {
-            "prompt_tokens": ended.usage.input,
-            "completion_tokens": ended.usage.output,
-        }
-        field["usage"] |= sums
-    return field
-
-
-def whole_characters(result: Chunk) -> Chunk:
-    """Return a result without halves of characters; two that meet become one.
-
-    The server's JSON may have them ("\\ud83d"), UTF-8 has none: a host that sends the
-    result in one piece would raise, and the answer would be an HTTP 500 without a text.
-    """
-    text = json.dumps(result, ensure_ascii=False)
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        mended = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-        return dict(json.loads(mended))
-    return result
-
-
-def error_chunk(message: str) -> Chunk:
-    """Return the chunk that marks the answer as failed and keeps its text."""
-    return {"error": {"message": message}}
-
-
-def error_as_text(chunk: Chunk) -> Chunk:
-    """Return a chunk with its error as text, for a reader that drops errors."""
-    message = value_at(chunk, "error", "message")
-    if not message:
-        return chunk
-    delta = {"content": f"\n\n{message}"}
-    return {"choices": [{"index": 0, "delta": delta}]}
-
-
-def status_chunk(text: str) -> Chunk:
-    """Return a status line above the answer, which the host stores.
-
-    Without a text it hides those before it, until the next one.
-    """
-    status: Chunk = {"description": text, "done": True}
-    if not text:
-        status["hidden"] = True
-    return host_event("status", status)
-
-
-def compaction_chunk(*, has_ended: bool) -> Chunk:
-    """Return the host's event about a compaction of the chat, which begins or ends.
-
-    The page then says that it is in progress (utils/context_compaction.py:82 of 0.12.4).
-    """
-    shown = {
-        "action": "context_compaction",
-        "description": "Compacting context",
-        "done": has_ended,
-    }
-    return host_event("context_compaction", shown)
-
-
-def closing_chunk(line: str, metadata: JsonObject) -> Chunk:
-    """Return the last status line; the host stores an agent's `metadata` with it."""
-    chunk = status_chunk(line)
-    if metadata:
-        chunk["event"]["data"] |= {"action": METADATA_KEY, METADATA_KEY: dict(metadata)}
-    return chunk
-
-
-def metadata_field(ended: RunDone) -> Chunk:
-    """Return the field that holds an agent's metadata; empty if there is none."""
-    return {METADATA_KEY: dict(ended.metadata)} if ended.metadata else {}
-
-
-def source_chunk(name: str, text: str, url: str = "") -> Chunk:
-    """Return a source below the answer that opens to show `text`."""
-    return host_event("source", source_data(name, text, url))
-
-
-def source_data(name: str, text: str, url: str = "") -> Chunk:
-    """Return a source in the host's form; its address, if any, is what it leads to."""
-    source = {"name": name, "url": url} if url else {"name": name}
-    # `[1]` in a text refers to the first distinct value of this key.
-    metadata = [{"source": url or name}]
-    return {"source": source, "document": [text], "metadata": metadata}
-
-
-def host_event(kind: str, data: JsonObject) -> Chunk:
-    """Return a chunk whose event the host hands to its event emitter."""
-    # A stream filter that reads `event["choices"]` raises for a chunk without it, and
-    # Open WebUI then drops the chunk (observed: the whole answer was lost).
-    event = {"type": kind, "data": data}
-    return {"event": event, "choices": [{"index": 0, "delta": {}}]}
-
-
-# --------------------------------------------------------------------------------------
-# owui_chat.render.client_errors
-#
-# A failure as programs over plain HTTP get it: OpenAI's form, and a status of HTTP.
-#
-# The status is that of the model's server where there is one, so that a client waits, or
-# gives up, as it would with OpenAI. Where nothing was sent it says who can change that:
-# the caller (400), or only an administrator (403, 500).
-#
-# The error of a stream repeats it, and the seconds to wait: Open WebUI sends the head of
-# its response before it asks the pipe (docs/reference/open-webui.md, "Answers to programs").
-# --------------------------------------------------------------------------------------
-
-
-_STATUS_OF_CODES: Mapping[str, int] = {
-    **dict.fromkeys(SAFETY_STOPS | IMAGE_CODES, HTTPStatus.BAD_REQUEST),
-    **dict.fromkeys(NO_CREDIT_CODES, HTTPStatus.TOO_MANY_REQUESTS),
-    "context_length_exceeded": HTTPStatus.BAD_REQUEST,
-    WRONG_KEY: HTTPStatus.UNAUTHORIZED,
-    "model_not_found": HTTPStatus.NOT_FOUND,
-    FLEX_UNAVAILABLE: HTTPStatus.TOO_MANY_REQUESTS,
-    REQUEST_TOO_LARGE: HTTPStatus.TOO_MANY_REQUESTS,
-    "rate_limit_exceeded": HTTPStatus.TOO_MANY_REQUESTS,
-    "slow_down": HTTPStatus.TOO_MANY_REQUESTS,
-    "server_is_overloaded": HTTPStatus.SERVICE_UNAVAILABLE,
-}
-"""The statuses that OpenAI sends with these codes, where a stream brought them."""
-
-_STATUS_OF_KINDS: Mapping[str, int] = {
-    "failed": HTTPStatus.INTERNAL_SERVER_ERROR,
-    "error": HTTPStatus.INTERNAL_SERVER_ERROR,
-    "invalid": HTTPStatus.INTERNAL_SERVER_ERROR,
-    "first_event_timeout": HTTPStatus.GATEWAY_TIMEOUT,
-    "idle_timeout": HTTPStatus.GATEWAY_TIMEOUT,
-    "total_timeout": HTTPStatus.GATEWAY_TIMEOUT,
-}
-"""By the kind of an ending; that of all others is 502.
-
-`invalid`: during a run only settings of the endpoint are found to be unusable.
-"""
-
-_STATUS_OF_REMEDIES: Mapping[Remedy, int] = {
-    "request": HTTPStatus.BAD_REQUEST,
-    "rule": HTTPStatus.FORBIDDEN,
-    "setup": HTTPStatus.INTERNAL_SERVER_ERROR,
-}
-_ERROR_TYPES: Mapping[int, str] = {
-    401: "authentication_error",
-    429: "rate_limit_error",
-}
-
-
-_NO_ERROR = ApiError()
-
-
-def ending_status(ended: RunDone) -> int:
-    """Return the status of a run that failed."""
-    trace = ended.trace
-    ending = ended.ending
-    if ending.kind == "refused" and _is_failure(trace.status or 0):
-        return trace.status or 0
-    known = trace.error.status or _STATUS_OF_CODES.get(ending.code or "", 0)
-    return known or _STATUS_OF_KINDS.get(ending.kind, HTTPStatus.BAD_GATEWAY)
-
-
-def exception_status(error: Exception) -> int:
-    """Return the status of a request that an exception stopped before its run."""
-    if isinstance(error, InvalidRequest):
-        return _STATUS_OF_REMEDIES[error.remedy]
-    if isinstance(error, ResponsesError):
-        return error.status if _is_failure(error.status) else HTTPStatus.BAD_GATEWAY
-    return HTTPStatus.INTERNAL_SERVER_ERROR
-
-
-def _is_failure(status: int) -> bool:
-    return 400 <= status < 600
-
-
-def ending_error(ended: RunDone) -> Chunk:
-    """Return the chunk of a run that failed."""
-    ending = ended.ending
-    error = ended.trace.error
-    if not error.code and ending.code != error.type:
-        error = error._replace(code=ending.code)  # what the server's words mean
-    chunk = client_error(ending.sentence, ending_status(ended), error)
-    seconds = seconds_to_wait(ended)
-    if seconds is not None:
-        chunk["error"]["retry_after"] = seconds
-    return chunk
-
-
-def seconds_to_wait(ended: RunDone) -> int | None:
-    """Return after how many seconds the server wants to be asked again, if it says so."""
-    seconds = ended.trace.retry_after
-    return None if seconds is None else math.ceil(seconds)
-
-
-def exception_error(message: str, error: Exception) -> Chunk:
-    """Return the chunk of a request that an exception stopped."""
-    param = error.param if isinstance(error, InvalidParameter) else None
-    return client_error(message, exception_status(error), ApiError(param=param))
-
-
-def client_error(message: str, status: int, error: ApiError = _NO_ERROR) -> Chunk:
-    """Return the chunk of a failure; of the server's `error` only words of the API."""
-    by_status = _ERROR_TYPES.get(status, "invalid_request_error")
-    if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        by_status = "server_error"
-    return {
-        "error": {
-            "message": message,
-            "type": api_word(error.type) or by_status,
-            "param": api_word(error.param),
-            "code": api_word(error.code),
-            "status": int(status),
-        }
-    }
 
 
 # --------------------------------------------------------------------------------------
@@ -17688,8 +17735,15 @@ def completion(
     """
     error = _error(ended)
     if error and not ended.output:
-        return error
-    message = _message(ended)
+        return {**metadata_field(ended), **error}
+    message: dict[str, Any] = {"role": "assistant", "content": completion_text(ended)}
+    optional = {
+        "reasoning_content": _progress(ended),
+        "annotations": _annotations(ended),
+        "images": [_chat_image(item) for item in ended.output if has_image(item)],
+        "tool_calls": [chat_tool_call(call) for call in open_calls(ended.output)],
+    }
+    message |= {name: value for name, value in optional.items() if value}
     finish = "length"
     if not error:
         finish = _finish_reason(ended.ending, "tool_calls" in message)
@@ -17733,21 +17787,6 @@ def _annotations(ended: RunDone) -> list[Item]:
         annotations += chat_annotations(message, before)
         before += len(_clean_text(message)) + len(_GAP)
     return annotations
-
-
-def _message(ended: RunDone) -> dict[str, Any]:
-    """Return the message of a run, with the fields that it has anything for."""
-    message: dict[str, Any] = {"role": "assistant", "content": completion_text(ended)}
-    optional = {
-        "reasoning_content": _progress(ended),
-        "annotations": _annotations(ended),
-        "images": [_chat_image(item) for item in ended.output if has_image(item)],
-        "tool_calls": [chat_tool_call(call) for call in open_calls(ended.output)],
-    }
-    for name, value in optional.items():
-        if value:
-            message[name] = value
-    return message
 
 
 def _progress(ended: RunDone) -> str:
@@ -18190,17 +18229,8 @@ _SAID_AS = {
 }
 """The fields of Chat Completions for the texts of deltas, by their kinds."""
 _COMPACTED = "This chat was compacted: from now on the model reads a summary of what came before."
+_INVISIBLE_TYPE = "openai_responses:end"
 _SHOWN_TYPES = frozenset({"message", "reasoning", *CALL_OUTPUTS})
-
-
-def _end_after_code(shown: OutputItems) -> Chunks:
-    """Yield an invisible item if code would be the last item of a run."""
-    last = shown.items[-1] if shown.items else {}
-    if last.get("type") == CODE_CARD:
-        # In its older mode of tools Open WebUI takes code at the end for a request to
-        # run it, and calls the pipe again, up to five times (utils/middleware.py:6117).
-        end = {"type": "openai_responses:end", "id": f"end_{last['id']}"}
-        yield from shown.add(end)
 
 
 class HostedView(Protocol):
@@ -18294,14 +18324,29 @@ class NativeRenderer:
         match event:
             case TextDelta() if event.output_index in self._host_indexes:
                 yield from self._grow(event)
-            case ItemAdded() if _is_shown(event.item):
+            case ItemAdded() if is_commentary(event.item):
+                commentary = self._commentary[event.output_index] = Commentary(
+                    self.shown
+                )
+                yield from commentary.render(event, self._take_marker())
+            case ItemAdded() if item_type(event.item) in _SHOWN_TYPES:
                 yield self._start(event)
             case ItemDone() if event.output_index in self._host_indexes:
                 yield from self._end(event)
             case ItemAdded() | ItemDone() if item_type(event.item) == "compaction":
-                yield from self._show_compaction(has_ended=isinstance(event, ItemDone))
+                # The event only shows on the page that it lasts; the host stores the
+                # line.
+                self._is_compacting = isinstance(event, ItemAdded)
+                yield compaction_chunk(has_ended=not self._is_compacting)
+                if not self._is_compacting:
+                    self._notes += 1
+                    yield status_chunk(_COMPACTED)
+            case TextDelta() | ItemDone() if event.output_index in self._commentary:
+                commentary = self._commentary[event.output_index]
+                yield from commentary.render(event, self._take_marker())
             case ItemAdded() | TextDelta() | PartialImage() | ItemDone():
-                yield from self._render_other(event)
+                if self._hosted:
+                    yield from self._hosted.render(event)
             case Marker():
                 self._next_marker = event.text
             case ToolOutput():
@@ -18311,27 +18356,6 @@ class NativeRenderer:
                 yield from self._end_run(event)
             case _:
                 yield from self._render_beside(event)
-
-    def _render_other(self, event: ItemEvent) -> Chunks:
-        """Yield the chunks for commentary and for items of OpenAI's own tools."""
-        index = event.output_index
-        if isinstance(event, ItemAdded) and is_commentary(event.item):
-            self._commentary[index] = Commentary(self.shown)
-        if index in self._commentary:
-            yield from self._commentary[index].render(event, self._take_marker())
-        elif self._hosted:
-            yield from self._hosted.render(event)
-
-    def _show_compaction(self, *, has_ended: bool) -> Chunks:
-        """Yield the host's own event about a compaction, and at its end a line.
-
-        The event only shows on the page that it lasts; the host stores the line.
-        """
-        self._is_compacting = not has_ended
-        yield compaction_chunk(has_ended=has_ended)
-        if has_ended:
-            self._notes += 1
-            yield status_chunk(_COMPACTED)
 
     def _render_beside(self, event: AnswerEvent) -> Chunks:
         """Yield the chunks for events that are not items of the run."""
@@ -18346,17 +18370,15 @@ class NativeRenderer:
                     self._retries += 1
                 yield status_chunk(event.sentence)
             case StoredRecord():
-                yield from self.shown.add_record(event, self._index_of(event))
+                # The item whose text follows the record; None for the end.
+                host_index: int | None = None
+                if event.output_index in self._commentary:
+                    host_index = self._commentary[event.output_index].host_index
+                elif event.output_index is not None:
+                    host_index = self._host_indexes.get(event.output_index)
+                yield from self.shown.add_record(event, host_index)
             case TurnDetails():
                 yield from self.shown.add_details(event)
-
-    def _index_of(self, stored: StoredRecord) -> int | None:
-        """Return the place of the item that a record belongs to; None for the end."""
-        index = stored.output_index
-        if index is None:
-            return None
-        commentary = self._commentary.get(index)
-        return commentary.host_index if commentary else self._host_indexes.get(index)
 
     def _take_marker(self) -> str:
         """Return the marker that waits for the next text, once."""
@@ -18387,14 +18409,47 @@ class NativeRenderer:
         if marker:
             yield from self.shown.add_marker(marker)
         yield from self.shown.show_files(is_last=True)
-        yield from _end_after_code(self.shown)
+        last_item = self.shown.items[-1] if self.shown.items else {}
+        if last_item.get("type") == CODE_CARD:
+            # In its older mode of tools Open WebUI takes code at the end for a request
+            # to run it, and calls the pipe again, up to five times
+            # (utils/middleware.py:6117). So something invisible is the end.
+            end = {"type": _INVISIBLE_TYPE, "id": f"end_{last_item['id']}"}
+            yield from self.shown.add(end)
+        yield from self._last_chunks(event)
+        if ending.is_failure and not self.advice:
+            # Without choices it keeps the text and stores the error; an exception would
+            # lose the text (utils/middleware.py:4939).
+            yield error_chunk(event.ending.sentence)
+
+    def _last_chunks(self, event: RunDone) -> Chunks:
+        """Yield the last status line, how to go on, and the usage."""
         # In no native event: Open WebUI ignores `response.incomplete` with its usage, and
         # a `response.completed` would replace all items (utils/response.py:714). In the
         # chunk of the last line, because it sends each chunk to the page.
         lines: list[Chunk] = []
-        if self._has_closing_line(event):
-            line = closing_line(self._figures(event))
-            lines.append(closing_chunk(line, event.metadata))
+        has_failed = event.ending.is_failure
+        if has_failed:  # one that counts notes, or that has an agent's metadata
+            has_line = self._notes > 0 or bool(event.metadata)
+        else:
+            has_line = not open_calls(event.output)
+        if has_line and self._hosted is not None:
+            figures = AnswerFigures(
+                seconds=self._now() - self._began,
+                is_failure=has_failed,
+                rounds=event.work.rounds if event.work else 0,
+                tool_calls=event.work.tool_calls if event.work else 0,
+                usage=event.usage,
+                cost=event.cost,
+                notes=self._notes,
+                note_subjects=[subject for subject in self._note_subjects if subject],
+                window_share=event.window_share,
+                usage_note=event.usage_note,
+                failed_attempts=(
+                    self._retries + 1 if has_failed and self._retries else 0
+                ),
+            )
+            lines.append(closing_chunk(closing_line(figures), event.metadata))
         if self.advice:
             lines.append(status_chunk(self.advice))
         usage = host_usage(event)
@@ -18402,42 +18457,6 @@ class NativeRenderer:
             last = lines.pop() if lines else {"choices": [{"index": 0, "delta": {}}]}
             lines.append({**last, **usage})
         yield from lines
-        if ending.is_failure and not self.advice:
-            # Without choices it keeps the text and stores the error; an exception would
-            # lose the text (utils/middleware.py:4939).
-            yield error_chunk(event.ending.sentence)
-
-    def _has_closing_line(self, event: RunDone) -> bool:
-        """Say whether a last line is shown: of a failure only one that counts notes,
-        or that has an agent's metadata.
-        """
-        if self._hosted is None:
-            return False
-        if event.ending.is_failure:
-            return self._notes > 0 or bool(event.metadata)
-        return not open_calls(event.output)
-
-    def _figures(self, event: RunDone) -> AnswerFigures:
-        """Return what the last line says of the run."""
-        return AnswerFigures(
-            seconds=self._now() - self._began,
-            is_failure=event.ending.is_failure,
-            rounds=event.work.rounds if event.work else 0,
-            tool_calls=event.work.tool_calls if event.work else 0,
-            usage=event.usage,
-            cost=event.cost,
-            notes=self._notes,
-            note_subjects=[subject for subject in self._note_subjects if subject],
-            window_share=event.window_share,
-            usage_note=event.usage_note,
-            failed_attempts=self._failed_attempts(event),
-        )
-
-    def _failed_attempts(self, event: RunDone) -> int:
-        """Return how often the last request was sent in vain; 0 if it was not retried."""
-        if not event.ending.is_failure or not self._retries:
-            return 0
-        return self._retries + 1
 
     def _start(self, event: ItemAdded) -> Chunk:
         """Return the beginning of an item."""
@@ -18456,7 +18475,12 @@ class NativeRenderer:
         marker = self._take_marker()
         if marker:
             self._markers[event.output_index] = marker
-        text = marker + self._gap(event) + event.text
+        # The page joins the parts of a summary, so all parts are shown as one.
+        last_part = self._last_part.get(event.output_index, event.part)
+        self._last_part[event.output_index] = event.part
+        is_thought = event.kind in ("summary", "reasoning")
+        gap = "\n\n" if is_thought and event.part != last_part else ""
+        text = marker + gap + event.text
         thought = self._thoughts.get(event.output_index)
         if thought:
             thought.grow(event.kind, text)
@@ -18482,16 +18506,6 @@ class NativeRenderer:
         gap = "\n\n" if self._last_said.get(field, part) != part else ""
         self._last_said[field] = part
         return {field: gap + event.text}
-
-    def _gap(self, event: TextDelta) -> str:
-        """Return the blank line between two parts of a thought.
-
-        The page joins the parts of a summary, so all parts are shown as one.
-        """
-        last_part = self._last_part.get(event.output_index, event.part)
-        self._last_part[event.output_index] = event.part
-        is_thought = event.kind in ("summary", "reasoning")
-        return "\n\n" if is_thought and event.part != last_part else ""
 
     def _end_thoughts(self, follows: ItemAdded | TextDelta) -> Chunks:
         """Yield the end of the thoughts that something else follows.
@@ -18540,14 +18554,10 @@ class NativeRenderer:
         begun = self.shown.items[host_index]
         thought = self._thoughts.pop(index, None)
         if thought is None or not thought.texts:
-            return {"type": "openai_responses:end", "id": f"end_{begun.get('id')}"}
+            return {"type": _INVISIBLE_TYPE, "id": f"end_{begun.get('id')}"}
         end = self._now() if thought.end is None else thought.end
         seconds = round(end - self._started[index])
         return reasoning_host_item({**begun, **thought.fields()}, seconds)
-
-
-def _is_shown(item: Item) -> bool:
-    return item_type(item) in _SHOWN_TYPES and not is_commentary(item)
 
 
 # --------------------------------------------------------------------------------------
@@ -18733,6 +18743,17 @@ class Row:
     so one outside of them becomes the nearest."""
     then: tuple[str, ...] = ()
     """The shared valves that follow on the page."""
+    word: str = ""
+    """Of a user's valve: the word of USER_MAY_CHANGE that lets users change it."""
+    own_key: Literal["", "headers", "all", "never"] = ""
+    """What `user_keys_get` has to be for a user's own key to get this; empty: any."""
+    right: Literal["", "costly", "ruling"] = ""
+    """Of an agent's parameter in the pipe: a request may lower a `costly` one, and set a
+    `ruling` one that has no value yet, unless an administrator allows more."""
+    request_key: str = ""
+    """Of an agent's parameter: the key of a request to the Pipelines server."""
+    parameter: str = ""
+    """Of a valve of the Pipelines server: the agent's parameter that it sets."""
 
     def __call__(self, schema: dict[str, Any]) -> None:
         """Have the page draw a secret as a password: pydantic calls this."""
@@ -18749,11 +18770,18 @@ def valve(  # noqa: PLR0913 - one for each column
     secret: bool = False,
     bounds: tuple[int, int] | None = None,
     then: tuple[str, ...] = (),
+    word: str = "",
+    own_key: Literal["", "headers", "all", "never"] = "",
     **limits: Any,
 ) -> Any:
     """Return the field of a valve; `limits` are pydantic's."""
-    row = Row(text, pipelines, example, secret, bounds, then)
-    return Field(default=default, description=text, json_schema_extra=row, **limits)
+    row = Row(text, pipelines, example, secret, bounds, then, word, own_key)
+    return row_field(default, row, **limits)
+
+
+def row_field(default: object, row: Row, **limits: Any) -> Any:
+    """Return the field of a row; `limits` are pydantic's."""
+    return Field(default=default, description=row.text, json_schema_extra=row, **limits)
 
 
 def rows_of(valves: type[BaseModel]) -> dict[str, Row]:
@@ -18765,18 +18793,64 @@ def rows_of(valves: type[BaseModel]) -> dict[str, Row]:
     return rows
 
 
-class BoundedValves(BaseModel):
-    """Valves whose numbers are kept within their bounds."""
+class OldName(NamedTuple):
+    """What became of a valve that is none any more."""
 
-    @field_validator("*", mode="before")
+    instead: str
+    """What to do."""
+    harmless: tuple[object, ...] = ("",)
+    """The stored values with which nothing is lost."""
+
+
+class StoredValves(BaseModel):
+    """Valves of an administrator, from whatever a server has stored.
+
+    A host reads them for every call, so what depends on the class alone is made once,
+    and one validator does what pydantic would otherwise ask for at each field.
+    """
+
+    old_names: ClassVar[Mapping[str, OldName]] = {}
+    """Names that may be stored, and have no effect."""
+    _bounds: ClassVar[Mapping[str, tuple[int, int, int]]] = {}
+    """The least, the most and the default of each number that has bounds."""
+    _without_effect: tuple[str, ...] = PrivateAttr(())
+
     @classmethod
-    def _keep_in_bounds(cls, value: object, about: ValidationInfo) -> object:
-        """Return the nearest number that is allowed, the default for anything else."""
-        field = cls.model_fields[str(about.field_name)]
-        row = field.json_schema_extra
-        if not isinstance(row, Row) or row.bounds is None:
-            return value
-        return clamp_number(value, *row.bounds, field.default)
+    def __pydantic_init_subclass__(cls, **_: object) -> None:
+        """Look up the bounds once."""
+        cls._bounds = {
+            name: (*row.bounds, cls.model_fields[name].default)
+            for name, row in rows_of(cls).items()
+            if row.bounds
+        }
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _read(cls, stored: object, read: Callable[[object], Self]) -> Self:
+        """Read valves: numbers are kept in bounds, and old names are remembered.
+
+        A host passes on all that it has stored; when its page saves the valves, it
+        stores only what this class has (docs/reference/open-webui.md, "Valves").
+        """
+        if not isinstance(stored, Mapping):
+            return read(stored)
+        kept = {
+            name: clamp_number(stored[name], least, most, default)
+            for name, (least, most, default) in cls._bounds.items()
+            if name in stored
+        }
+        valves = read({**stored, **kept})
+        valves._without_effect = tuple(
+            name
+            for name in cls.old_names.keys() & stored.keys()
+            if stored[name] not in (None, *cls.old_names[name].harmless)
+        )
+        return valves
+
+    def without_effect(self) -> dict[str, str]:
+        """Return the stored valves that have no effect, with what to do instead."""
+        names = sorted(self._without_effect)
+        return {name: self.old_names[name].instead for name in names}
 
 
 def describe(row: Row, default: object, door: Door) -> str:
@@ -18850,6 +18924,87 @@ def page_texts(
 
 
 # --------------------------------------------------------------------------------------
+# settings.old_valves
+#
+# Names of valves that a server may have stored, and that are no valves any more.
+#
+# In Open WebUI they are those of jrkropp's pipe, up to 0.9.15, and of the first days of
+# this one; at the Pipelines server those of the first days of the agents. A stored value of
+# such a name changes nothing by itself: it can cost money, as a search does, and who stored
+# it may have meant another pipe.
+# --------------------------------------------------------------------------------------
+
+
+_KEYS_OF_EXPERT_JSON: Mapping[str, str] = {
+    "FETCH_MODELS": "fetch_models",
+    "STABLE_INSTRUCTIONS": "stable_instructions",
+    "PROMPT_CACHE_DIAGNOSTICS": "prompt_cache_diagnostics",
+    "ENABLE_STRICT_TOOL_CALLING": "strict_tool_calling",
+    "CALLER_MAY_SET": "caller_may_set",
+    "REQUEST_MAY_SET": "caller_may_set",
+    "USER_KEYS_GET": "user_keys_get",
+    "AUTH_SCOPE": "entra_scope",
+    "MAX_RETRIES": "max_retries",
+    "MAX_RETRY_WAIT_SECONDS": "max_retry_wait_seconds",
+    "CONNECT_TIMEOUT_SECONDS": "connect_timeout_seconds",
+    "FIRST_EVENT_TIMEOUT_SECONDS": "first_event_timeout_seconds",
+    "IDLE_TIMEOUT_SECONDS": "idle_timeout_seconds",
+    "TOTAL_TIMEOUT_SECONDS": "total_timeout_seconds",
+    "AUDIT_LOG": "audit_log",
+}
+_TIMEOUT_OF_TOOLS = OldName("Set `default` in `TOOL_TIMEOUTS` instead.", ())
+_SEARCH_OPTION = "Set `{}` in `WEB_SEARCH_OPTIONS` instead."
+_SANDBOX_OPTION = "Set `{}` in `SANDBOX_OPTIONS` instead."
+_TOOLS_OF_HOST = OldName("Connect the servers to Open WebUI: the agents use its tools.")
+
+_OTHERS: Mapping[Door, Mapping[str, OldName]] = {
+    "pipe": {
+        "ENABLE_WEB_SEARCH_TOOL": OldName("Set `ENABLE_WEB_SEARCH` instead.", (False,)),
+        "WEB_SEARCH_CONTEXT_SIZE": OldName(
+            _SEARCH_OPTION.format("search_context_size"), ("medium",)
+        ),
+        "WEB_SEARCH_USER_LOCATION": OldName(_SEARCH_OPTION.format("user_location")),
+        "WEB_SEARCH_ALLOWED_DOMAINS": OldName(_SEARCH_OPTION.format("allowed_domains")),
+        "SHOW_USAGE_COST": OldName("Set `SHOW_COST` instead.", (False,)),
+        "AUTO_ENABLE_NATIVE_FUNCTION_CALLING": OldName(
+            "Set `AUTO_NATIVE_TOOLS` instead; it is off by default.", (False,)
+        ),
+        "TOOL_TIMEOUT_SECONDS": _TIMEOUT_OF_TOOLS,
+        "TOOL_EXECUTION": OldName(
+            "The pipe always runs the tools of Open WebUI's chats.", ()
+        ),
+        "MODEL_FETCH_TTL_SECONDS": OldName("The list is read again every hour.", ()),
+        "MODEL_ICON_URL": OldName("`openai_responses_models.json` has the icons."),
+    },
+    "pipelines": {
+        "TOOL_TIMEOUT_SECONDS": _TIMEOUT_OF_TOOLS,
+        "SANDBOX_SECONDS": OldName(_SANDBOX_OPTION.format("seconds"), (30,)),
+        "SANDBOX_MEMORY_MB": OldName(_SANDBOX_OPTION.format("memory_mb"), (512,)),
+        "SANDBOX_DISK_MB": OldName(_SANDBOX_OPTION.format("disk_mb"), (64,)),
+        "SANDBOX_WHEELS": OldName(_SANDBOX_OPTION.format("wheels")),
+        "MCP_SERVERS_JSON": _TOOLS_OF_HOST,
+        "OPENAPI_SERVERS_JSON": _TOOLS_OF_HOST,
+        "ALLOW_STDIO": _TOOLS_OF_HOST._replace(harmless=(False,)),
+        "FILES_ROOT": OldName("Tools hand over files of their sandbox only."),
+        "AUTH": OldName("The agents send the key as the server expects it.", ("key",)),
+        "AUTH_SCOPE": OldName("The agents send no tokens of Microsoft Entra ID."),
+        "FORWARD_USER_INFO": OldName("The agents tell no server who asks.", ("never",)),
+    },
+}
+
+
+def old_names(door: Door, expert_keys: type[BaseModel]) -> dict[str, OldName]:
+    """Return the old names at a door, with the keys that its EXPERT_JSON has."""
+    names: dict[str, OldName] = {}
+    for name, key in _KEYS_OF_EXPERT_JSON.items():
+        if key in expert_keys.model_fields:
+            default = expert_keys.model_fields[key].default
+            instead = f"Set `{key}` in `EXPERT_JSON` instead."
+            names[name] = OldName(instead, (default,))
+    return {**names, **_OTHERS[door]}
+
+
+# --------------------------------------------------------------------------------------
 # settings.shared_valves
 #
 # The valves that the pipe and the agents of the Pipelines server both have.
@@ -18863,7 +19018,7 @@ SECRET_FORMS = "`env:NAME` or `file:PATH`; any other text is encrypted when save
 """How the Pipelines server reads a secret (gpt5_agent/shell/sealing.py)."""
 
 
-class SharedValves(BoundedValves):
+class SharedValves(StoredValves):
     """Settings of an administrator at both doors."""
 
     API_KEY: str = valve(
@@ -18886,11 +19041,13 @@ class SharedValves(BoundedValves):
         "",
         "Organization to bill, if the key has access to several.",
         example="org-abc",
+        own_key="never",
     )
     PROJECT: str = valve(
         "",
         "Project to bill, if the key has access to several.",
         example="proj_abc",
+        own_key="never",
     )
     EXTRA_HEADERS: str = valve(
         "",
@@ -18901,6 +19058,7 @@ class SharedValves(BoundedValves):
         f"{SECRET_FORMS}",
         example='{"X-Team": "env:TEAM_KEY"}',
         secret=True,
+        own_key="headers",
     )
     COMPATIBILITY: Compatibility = valve(
         "auto",
@@ -18968,6 +19126,9 @@ class SharedValves(BoundedValves):
         0,
         "Let OpenAI compact a chat whose input has more tokens than this. 0: never. "
         "Not available on Azure.",
+        pipelines="Let OpenAI compact the chat, also between two rounds, when its input "
+        "has more tokens than this, or than half of the model's context window. 0: "
+        "never.",
         bounds=(0, 10_000_000),
     )
     EXPERT_JSON: str = valve(
@@ -18989,6 +19150,33 @@ SHARED = tuple(SharedValves.model_fields)
 #
 # Who asks, as Open WebUI says it to both shells.
 # --------------------------------------------------------------------------------------
+
+
+HOST_TASKS = frozenset(
+    {
+        "title_generation",
+        "tags_generation",
+        "follow_up_generation",
+        "emoji_generation",
+        "query_generation",
+        "image_prompt_generation",
+        "autocomplete_generation",
+        "function_calling",
+        "moa_response_generation",
+        "context_compaction",
+        "memory_review",
+    }
+)
+"""The names of Open WebUI's tasks (docs/reference/open-webui.md, "Tasks")."""
+
+
+def is_program(task: str) -> bool:
+    """Say whether a task is none of the host's.
+
+    Other functions put names of their own where the host names its tasks, such as a
+    sub-agent with tools. They get an answer with calls, in the form for programs.
+    """
+    return bool(task) and task not in HOST_TASKS
 
 
 class ChatCaller(NamedTuple):
@@ -19024,87 +19212,6 @@ class ChatCaller(NamedTuple):
         if it still waited (`mergeResponses` in Chat.svelte of 0.12.4).
         """
         return self.task == "moa_response_generation"
-
-
-# --------------------------------------------------------------------------------------
-# shells.answer_log
-#
-# The log of one answer, for pipe and agents: lines without secrets.
-# --------------------------------------------------------------------------------------
-
-
-LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
-LOG_LEVELS = {"DEBUG": 10, "INFO": 20, "WARNING": 30, "ERROR": 40, "CRITICAL": 50}
-"""The numbers that `logging` has for them."""
-
-_MAX_LINE = 4000
-
-
-class AnswerLog:
-    """Writes lines from any thread; a shell's own log says where they go.
-
-    `run_id` names the answer: it is in front of every line of the server's log, and the
-    error id that people see.
-    """
-
-    def __init__(self, run_id: str, secrets: Iterable[str] = ()) -> None:
-        """Begin; `secrets` are removed from every line."""
-        self.run_id = run_id
-        self._secrets = tuple(secrets)
-
-    def hide(self, *secrets: str) -> None:
-        """Remove these texts too from every line from now on."""
-        # Each once: a tool that fails hundreds of times names the same ones each time.
-        self._secrets = tuple(dict.fromkeys((*self._secrets, *secrets)))
-
-    def redacted(self, text: str) -> str:
-        """Return a text as one line without secrets."""
-        return redact_line(text, self._secrets)
-
-    def redacted_for_model(self, text: str) -> str:
-        """Return a text without secrets, and without the paths of this server."""
-        return hide_paths(redact(text, self._secrets), _installation_roots())
-
-    def redacted_words(self, text: str) -> str:
-        """Return a text as one line without secrets, for people."""
-        return redact_words(text, self._secrets)
-
-    def line(self, level: LogLevel, text: str) -> None:
-        """Write `text` as one line.
-
-        Long text is cut: an exception of a tool may be of any length.
-        """
-        one_line = redact_beginning(text, _MAX_LINE, self.redacted)
-        self._write(level, one_line)
-
-    def note(self, text: str) -> None:
-        """Write a line of level INFO."""
-        self.line("INFO", text)
-
-    def warn(self, text: str) -> None:
-        """Write a line of level WARNING, which an administrator should read."""
-        self.line("WARNING", text)
-
-    def audit(self, line: str) -> None:
-        """Write a line of the audit log, which has its own setting, at any level."""
-        self._write_audit(redact(line, self._secrets))
-
-    def _write(self, level: LogLevel, one_line: str) -> None:
-        """Write a line without secrets and line breaks to the log of the shell."""
-        raise NotImplementedError
-
-    def _write_audit(self, line: str) -> None:
-        """Write a line without secrets, whatever the level of the log is."""
-        raise NotImplementedError
-
-
-def _installation_roots() -> set[str]:
-    """Return the folders of Python, of the host and of its data."""
-    roots = {sys.prefix, sys.base_prefix, *sys.path, os.environ.get("DATA_DIR", "")}
-    with suppress(OSError, RuntimeError):  # the folder is gone; there is no home
-        roots.update((str(Path.cwd()), str(Path.home())))
-    absolute = {root.rstrip("/\\") for root in roots if Path(root).is_absolute()}
-    return absolute - {""}
 
 
 # --------------------------------------------------------------------------------------
@@ -19220,15 +19327,14 @@ def read_json_valve(
     text: str,
     form: type[_Form],
     consequence: str = "Its default applies.",
-) -> tuple[_Form, list[str]]:
+) -> tuple[_Form, Sequence[str]]:
     """Return the settings in the text of a valve, and what is wrong with them.
-
     `form` names the known keys with their types, ranges and defaults. Each problem is a
     message for administrators; `consequence` is what follows from an invalid value.
     """
     given = parse_json_object(text.strip() or "{}")
     if given is None:
-        return form(), [f"{valve} is not a JSON object, so its defaults apply."]
+        return form(), (f"{valve} is not a JSON object, so its defaults apply.",)
     known = form.model_fields
     accepted: dict[str, object] = {}
     problems: list[str] = []
@@ -19254,7 +19360,7 @@ def read_json_valve(
     problem = unknown_words(valve, unknown, known, advice)
     if problem:
         problems.append(problem)
-    return form.model_validate(accepted), problems
+    return form.model_validate(accepted), tuple(problems)
 
 
 def describe_mistake(error: ValidationError, form: type[BaseModel]) -> str:
@@ -19279,11 +19385,6 @@ def describe_mistake(error: ValidationError, form: type[BaseModel]) -> str:
     return f"`{key}` has a wrong value ({mistake['msg'].lower()})"
 
 
-def read_expert_json(text: str, form: type[_Form]) -> tuple[_Form, list[str]]:
-    """Return the settings of EXPERT_JSON, and what is wrong with them."""
-    return read_json_valve("EXPERT_JSON", text, form)
-
-
 def _nearest_allowed(error: ValidationError) -> float | None:
     """Return the bound that a number exceeds, None for any other mistake."""
     for detail in error.errors():
@@ -19299,9 +19400,14 @@ def _nearest_allowed(error: ValidationError) -> float | None:
 
 
 # --------------------------------------------------------------------------------------
-# shells.shell
+# shells.valve_messages
 #
-# The two shells by their names: the rest of their messages is the same.
+# Messages about valves for administrators, for pipe and agents.
+#
+# Apart from the names of a `Shell` they are the same in both.
+#
+# `openai_responses` names a setting by its field (`errors.SettingFault`). Here it gets the
+# name of its valve, which is the same in both shells, and the page with the valves.
 # --------------------------------------------------------------------------------------
 
 
@@ -19323,17 +19429,6 @@ class Shell(NamedTuple):
 
 PIPE_SHELL = Shell("pipe", "Admin Panel > Functions > the gear next to it")
 PIPELINE_SHELL = Shell("pipeline", "Admin Panel > Settings > Pipelines")
-
-
-# --------------------------------------------------------------------------------------
-# shells.valve_messages
-#
-# Messages about valves for administrators, for pipe and agents.
-#
-# `openai_responses` names a setting by its field (`errors.SettingFault`). Here it gets the
-# name of its valve, which is the same in both shells, and the page with the valves.
-# --------------------------------------------------------------------------------------
-
 
 HEADERS_EXAMPLE = '{"X-Team": "blue"}'
 
@@ -19437,6 +19532,7 @@ class ReadRules(NamedTuple):
     problem: str = ""
 
 
+@lru_cache(maxsize=8)
 def read_rules(text: str, shell: Shell) -> ReadRules:
     """Return the rules of TOOL_APPROVAL, which are separated by commas or lines.
 
@@ -19480,6 +19576,7 @@ class ReadTimeouts(NamedTuple):
     problem: str = ""
 
 
+@lru_cache(maxsize=8)
 def read_timeouts(text: str, shell: Shell) -> ReadTimeouts:
     """Return the limits of TOOL_TIMEOUTS; an invalid entry is skipped."""
     entries, unread = _read_entries(text, ":", _read_timeout)
@@ -19524,81 +19621,84 @@ def _read_entries(
 
 
 # --------------------------------------------------------------------------------------
-# shells.compaction
+# shells.answer_log
 #
-# COMPACTION_TOKENS, for pipe and agents.
+# The log of one answer, for pipe and agents: lines without secrets.
 # --------------------------------------------------------------------------------------
 
 
-_MIN_THRESHOLD = 1000
-"""The API refuses a lower one."""
+LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
+LOG_LEVELS = {"DEBUG": 10, "INFO": 20, "WARNING": 30, "ERROR": 40, "CRITICAL": 50}
+"""The numbers that `logging` has for them."""
+
+_MAX_LINE = 4000
 
 
-def compaction_settings(tokens: int, endpoint: Endpoint) -> list[dict[str, Any]] | None:
-    """Return the `context_management` that compacts a chat above this many tokens.
+class AnswerLog:
+    """Writes lines from any thread; a shell's own log says where they go.
 
-    None for 0, and at Azure, which does not have it.
+    `run_id` names the answer: it is in front of every line of the server's log, and the
+    error id that people see.
     """
-    if tokens == 0 or endpoint.is_azure:
-        return None
-    threshold = max(tokens, _MIN_THRESHOLD)
-    return [{"type": "compaction", "compact_threshold": threshold}]
+
+    def __init__(self, run_id: str, secrets: Iterable[str] = ()) -> None:
+        """Begin; `secrets` are removed from every line."""
+        self.run_id = run_id
+        self._secrets = tuple(secrets)
+
+    def hide(self, *secrets: str) -> None:
+        """Remove these texts too from every line from now on."""
+        # Each once: a tool that fails hundreds of times names the same ones each time.
+        self._secrets = tuple(dict.fromkeys((*self._secrets, *secrets)))
+
+    def redacted(self, text: str) -> str:
+        """Return a text as one line without secrets."""
+        return redact_line(text, self._secrets)
+
+    def redacted_for_model(self, text: str) -> str:
+        """Return a text without secrets, and without the paths of this server."""
+        return hide_paths(redact(text, self._secrets), _installation_roots())
+
+    def redacted_words(self, text: str) -> str:
+        """Return a text as one line without secrets, for people."""
+        return redact_words(text, self._secrets)
+
+    def line(self, level: LogLevel, text: str) -> None:
+        """Write `text` as one line.
+
+        Long text is cut: an exception of a tool may be of any length.
+        """
+        one_line = redact_beginning(text, _MAX_LINE, self.redacted)
+        self._write(level, one_line)
+
+    def note(self, text: str) -> None:
+        """Write a line of level INFO."""
+        self.line("INFO", text)
+
+    def warn(self, text: str) -> None:
+        """Write a line of level WARNING, which an administrator should read."""
+        self.line("WARNING", text)
+
+    def audit(self, line: str) -> None:
+        """Write a line of the audit log, which has its own setting, at any level."""
+        self._write_audit(redact(line, self._secrets))
+
+    def _write(self, level: LogLevel, one_line: str) -> None:
+        """Write a line without secrets and line breaks to the log of the shell."""
+        raise NotImplementedError
+
+    def _write_audit(self, line: str) -> None:
+        """Write a line without secrets, whatever the level of the log is."""
+        raise NotImplementedError
 
 
-# --------------------------------------------------------------------------------------
-# shells.endpoint_valves
-#
-# Where requests go, by the valves that pipe and agents have in common.
-# --------------------------------------------------------------------------------------
-
-
-def environment_key() -> str:
-    """Return the API key of the server's environment; empty without one."""
-    return os.environ.get("OPENAI_API_KEY", "").strip()
-
-
-def missing_key_error(shell: Shell) -> InvalidRequest:
-    """Return the error of a shell whose administrator has set no key."""
-    return InvalidRequest(
-        f"This {shell.noun} has no API key yet. An administrator has to set API_KEY in "
-        f"its valves ({shell.valves_page}).",
-        remedy="setup",
-    )
-
-
-def read_headers(text: str, shell: Shell) -> Mapping[str, str]:
-    """Return the headers of EXTRA_HEADERS; raises InvalidRequest."""
-    headers = parse_string_map(text)
-    if headers is None:
-        problem = "EXTRA_HEADERS is not a JSON object of texts"
-        raise valve_error(problem, shell, HEADERS_EXAMPLE)
-    return headers
-
-
-def endpoint_of_valves(
-    valves: SharedValves,
-    *,
-    api_key: str,
-    proxy: str,
-    headers: Mapping[str, str],
-    token: str = "",
-) -> Endpoint:
-    """Return the endpoint of the valves.
-
-    The secrets are arguments, because the agents' valves may hold them encrypted.
-    """
-    return Endpoint(
-        base_url=valves.BASE_URL,
-        api_key=api_key,
-        token=token,
-        organization=valves.ORGANIZATION.strip(),
-        project=valves.PROJECT.strip(),
-        extra_headers=headers,
-        verify_ssl=valves.VERIFY_SSL,
-        ca_bundle=valves.CA_BUNDLE.strip(),
-        proxy=proxy,
-        compatibility=valves.COMPATIBILITY,
-    )
+def _installation_roots() -> set[str]:
+    """Return the folders of Python, of the host and of its data."""
+    roots = {sys.prefix, sys.base_prefix, *sys.path, os.environ.get("DATA_DIR", "")}
+    with suppress(OSError, RuntimeError):  # the folder is gone; there is no home
+        roots.update((str(Path.cwd()), str(Path.home())))
+    absolute = {root.rstrip("/\\") for root in roots if Path(root).is_absolute()}
+    return absolute - {""}
 
 
 # --------------------------------------------------------------------------------------
@@ -19718,6 +19818,62 @@ class ModelList:
 
 
 # --------------------------------------------------------------------------------------
+# shells.endpoint_valves
+#
+# Where requests go, by the valves that pipe and agents have in common.
+# --------------------------------------------------------------------------------------
+
+
+def environment_key() -> str:
+    """Return the API key of the server's environment; empty without one."""
+    return os.environ.get("OPENAI_API_KEY", "").strip()
+
+
+def missing_key_error(shell: Shell) -> InvalidRequest:
+    """Return the error of a shell whose administrator has set no key."""
+    return InvalidRequest(
+        f"This {shell.noun} has no API key yet. An administrator has to set API_KEY in "
+        f"its valves ({shell.valves_page}).",
+        remedy="setup",
+    )
+
+
+def read_headers(text: str, shell: Shell) -> Mapping[str, str]:
+    """Return the headers of EXTRA_HEADERS; raises InvalidRequest."""
+    headers = parse_string_map(text)
+    if headers is None:
+        problem = "EXTRA_HEADERS is not a JSON object of texts"
+        raise valve_error(problem, shell, HEADERS_EXAMPLE)
+    return headers
+
+
+def endpoint_of_valves(
+    valves: SharedValves,
+    *,
+    api_key: str,
+    proxy: str,
+    headers: Mapping[str, str],
+    token: str = "",
+) -> Endpoint:
+    """Return the endpoint of the valves.
+
+    The secrets are arguments, because the agents' valves may hold them encrypted.
+    """
+    return Endpoint(
+        base_url=valves.BASE_URL,
+        api_key=api_key,
+        token=token,
+        organization=valves.ORGANIZATION.strip(),
+        project=valves.PROJECT.strip(),
+        extra_headers=headers,
+        verify_ssl=valves.VERIFY_SSL,
+        ca_bundle=valves.CA_BUNDLE.strip(),
+        proxy=proxy,
+        compatibility=valves.COMPATIBILITY,
+    )
+
+
+# --------------------------------------------------------------------------------------
 # shells.audit_log
 #
 # The audit log of one run, for pipe and agents: a line before it, and one at its end.
@@ -19758,7 +19914,7 @@ def open_audit_log(keys: ExpertKeys, log: AnswerLog, host: str) -> AuditLog | No
 # --------------------------------------------------------------------------------------
 # shells.failures
 #
-# Reports an answer that failed, to people and to the log, for pipe and agents.
+# Reports how an answer ended, to people and to the log, for pipe and agents.
 # --------------------------------------------------------------------------------------
 
 
@@ -19776,18 +19932,52 @@ def report_exception(log: AnswerLog, error: Exception, shell: Shell) -> str:
     return with_error_id(log, message)
 
 
-def report_failure(
+def report_run(
     log: AnswerLog,
     ended: RunDone,
     shell: Shell,
     *,
     is_admin: bool,
     message: str = "",
-) -> Ending:
-    """Log how a run failed; return its ending with the message to show.
+) -> RunDone:
+    """Log how a run ended; return it, a failure with the message to show.
 
     Administrators also see what the server said. `message` replaces the ending's own.
     """
+    trace = ended.trace
+    if trace.removed:
+        counts = [f"{count} {reason}" for reason, count in trace.removed.items()]
+        level: LogLevel = "WARNING" if has_unasked_removals(trace) else "DEBUG"
+        text = f"the API left out earlier reasoning of the input: {', '.join(counts)}"
+        log.line(level, text)
+    if trace.skipped:
+        # Nothing of them is quoted. Proxies send some on purpose, to keep a connection
+        # alive.
+        counts = [f"{count} {kind}" for kind, count in trace.skipped.items()]
+        log.note(
+            f"left out events of the stream that cannot be read: {', '.join(counts)}"
+        )
+    if ended.ending.is_failure:
+        ending = _report_failure(log, ended, shell, is_admin=is_admin, message=message)
+        return ended._replace(ending=ending)
+    used = f", {ended.usage.total} tokens" if ended.usage else ""
+    log.line("DEBUG", f"completed{used}, request id {trace.request_id}")
+    return ended
+
+
+def has_unasked_removals(trace: Trace) -> bool:
+    """Say whether the API left out items of the input that it should have read.
+
+    With the reason `turn_boundary` it only drops the reasoning of past turns, as
+    documented.
+    """
+    return not trace.removed.keys() <= {"turn_boundary"}
+
+
+def _report_failure(
+    log: AnswerLog, ended: RunDone, shell: Shell, *, is_admin: bool, message: str
+) -> Ending:
+    """Log how a run failed; return its ending with the message to show."""
     trace = ended.trace
     error = trace.error
     code = api_word(error.code or ended.ending.code)
@@ -19805,16 +19995,6 @@ def report_failure(
     if is_admin:
         shown = f"{shown} {answer}".strip()
     return ending._replace(sentence=shown)
-
-
-def report_skipped(log: AnswerLog, trace: Trace) -> None:
-    """Log how many events of an answer's streams could not be read, by what they are.
-
-    Nothing of them is quoted. Proxies send some on purpose, to keep a connection alive.
-    """
-    if trace.skipped:
-        counts = ", ".join(f"{count} {kind}" for kind, count in trace.skipped.items())
-        log.note(f"left out events of the stream that cannot be read: {counts}")
 
 
 _REVIEW_ID = re.compile(r"[\w.:-]{1,200}")
@@ -19931,7 +20111,17 @@ def read_context(context: object) -> list[ContextSource]:
             unique_rows[json.dumps(row, sort_keys=True, default=str)] = row
     sources: dict[ContextSource, None] = {}  # two rows may say the same
     for number, row in enumerate(unique_rows.values(), 1):
-        source = _read_entry(f"Context {number}", row)
+        source = ContextSource(f"Context {number}", as_text(row))
+        if not isinstance(row, str):
+            entry = as_mapping(row)
+            fields = {**as_mapping(entry.get("metadata")), **entry}
+            # Without a known text field all of it is the text.
+            text = _first_text_field(entry, _TEXT_KEYS)
+            source = ContextSource(
+                name=_first_text_field(fields, _NAME_KEYS) or source.name,
+                text=text or json.dumps(row, ensure_ascii=False, default=str),
+                url=_first_text_field(fields, _URL_KEYS),
+            )
         if source.text.strip():
             sources[source] = None
     return list(sources)
@@ -19945,20 +20135,6 @@ def format_context(entries: Sequence[ContextSource]) -> str:
         f'<entry name="{entry.name}">\n{entry.text}\n</entry>' for entry in entries
     ]
     return "<context>\n" + "\n".join(texts) + "\n</context>"
-
-
-def _read_entry(default_name: str, row: object) -> ContextSource:
-    """Return an entry of a context; without a known text field all of it is the text."""
-    if isinstance(row, str):
-        return ContextSource(default_name, row)
-    entry = as_mapping(row)
-    fields = {**as_mapping(entry.get("metadata")), **entry}
-    text = _first_text_field(entry, _TEXT_KEYS)
-    return ContextSource(
-        name=_first_text_field(fields, _NAME_KEYS) or default_name,
-        text=text or json.dumps(row, ensure_ascii=False, default=str),
-        url=_first_text_field(fields, _URL_KEYS),
-    )
 
 
 def _first_text_field(row: Mapping[str, Any], keys: tuple[str, ...]) -> str:
@@ -20150,25 +20326,20 @@ def build_system_instruction(
     Overrides are a JSON object that replaces blocks by their keys, or another text,
     which is added unchanged.
     """
-    standard = _FULL_POLICIES if style == "full" else _LEAN_POLICIES
-    texts = {**standard, **_read_policy_overrides(prompt_policy_overrides)}
-    blocks = [_wrap_in_tag(texts[key], tag) for key, tag in _POLICY_TAGS.items()]
-    instruction = base_instruction.strip() or _DEFAULT_INSTRUCTION
-    parts = [instruction, *blocks, texts.get("extra_policy", "")]
+    texts = dict(_FULL_POLICIES if style == "full" else _LEAN_POLICIES)
+    overrides = parse_json_object(prompt_policy_overrides)
+    if overrides is None:
+        overrides = {"extra_policy": prompt_policy_overrides}
+    for key in (*_POLICY_TAGS, "extra_policy"):
+        if as_text(overrides.get(key)).strip():
+            texts[key] = overrides[key]
+    parts = [base_instruction.strip() or _DEFAULT_INSTRUCTION]
+    for key, tag in _POLICY_TAGS.items():
+        inner = texts[key].strip()
+        brings_tag = inner.startswith(f"<{tag}>") and inner.endswith(f"</{tag}>")
+        parts.append(inner if brings_tag else f"<{tag}>\n{inner}\n</{tag}>")
+    parts.append(texts.get("extra_policy", ""))
     return "\n\n".join(part for part in parts if part.strip())
-
-
-def _read_policy_overrides(text: str) -> dict[str, str]:
-    """Return the changed blocks by key; unknown keys are ignored."""
-    if not text.strip():
-        return {}
-    policies = parse_json_object(text)
-    if policies is None:
-        return {"extra_policy": text}
-    known_keys = [*_POLICY_TAGS, "extra_policy"]
-    return {
-        key: policies[key] for key in known_keys if as_text(policies.get(key)).strip()
-    }
 
 
 def choose_style(style: PolicyStyle, family: str) -> ChosenStyle:
@@ -20181,18 +20352,11 @@ def choose_style(style: PolicyStyle, family: str) -> ChosenStyle:
     return "lean"
 
 
-def _wrap_in_tag(text: str, tag: str) -> str:
-    """Return a block in its tag, unless it brings the tag itself."""
-    inner = text.strip()
-    if inner.startswith(f"<{tag}>") and inner.endswith(f"</{tag}>"):
-        return inner
-    return f"<{tag}>\n{inner}\n</{tag}>"
-
-
 # --------------------------------------------------------------------------------------
 # strategies.parameters
 #
-# The parameters of a strategy: names, limits and defaults.
+# The parameters of a strategy, each a row: the key of AGENT_JSON and of a request, and
+# the valve of the Pipelines server.
 #
 # Both strategies take the same. `model`, `instruction`, `prompt_policy_overrides`,
 # `context`, `maximum_iterations` and `emit_intermediate_thoughts` are specified
@@ -20206,13 +20370,6 @@ STRATEGY_NAMES: Mapping[str, str] = {
 }
 """The strategies by their ids. They are one loop under two names (R7)."""
 
-RANGES: Mapping[str, tuple[int, int]] = {
-    "maximum_iterations": (1, 30),
-    "maximum_seconds": (0, 86_400),
-    "maximum_tokens": (0, 100_000_000),
-}
-"""The least and the greatest value of a parameter."""
-
 
 class StrategyParameters(BaseModel):
     """What a strategy has to do, and the keys of AGENT_JSON.
@@ -20224,56 +20381,115 @@ class StrategyParameters(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    model: StrictStr = Field(
-        default="gpt-6.1-sol",
+    model: StrictStr = row_field(
+        "gpt-6.1-sol",
+        Row(
+            "The model of an agent, by any name that MODEL_ID can have. With the switch "
+            "*Agent* it is the model of the chat.",
+            pipelines="Model of both agents; the name can include an effort.",
+            example="gpt-5.2-high",
+            request_key="agent_model",
+        ),
         min_length=1,
-        description="The model of an agent, by any name that MODEL_ID can have. With "
-        "the switch *Agent* it is the model of the chat.",
     )
-    instruction: StrictStr = Field(
-        default="",
-        description="What an agent is for. The system prompt of the chat follows it.",
+    instruction: StrictStr = row_field(
+        "",
+        Row(
+            "What an agent is for. The system prompt of the chat follows it.",
+            pipelines="What the agent is and does; it precedes the policies.",
+            example="You help the support team of an online shop.",
+            right="ruling",
+            request_key="instruction",
+        ),
     )
-    prompt_policy_overrides: StrictStr = Field(
-        default="",
-        description="Changed policies: a text, which is added, or an object, which "
-        "replaces some of them (docs/agent.md).",
+    policy_style: PolicyStyle = row_field(
+        "full",
+        Row(
+            "Length of the policies: `full`, `lean` (a sentence each), or `auto`, which "
+            "depends on the model.",
+            pipelines="Wording of the policies: `full` is detailed, `lean` is short and "
+            "for newer models, `auto` depends on the model.",
+        ),
     )
-    context: StrictStr | dict[str, Any] | list[Any] | None = Field(
-        default=None,
-        description="What an agent knows: a text, or a list of texts and of objects "
-        "with `title`, `content` and `url`. They are sources below each answer.",
+    prompt_policy_overrides: StrictStr = row_field(
+        "",
+        Row(
+            "Changed policies: a text, which is added, or an object, which replaces "
+            "some of them (docs/agent.md).",
+            pipelines="Changes to the policies. Plain text is added after them. Example: "
+            "`Answer in French.` A JSON object replaces individual ones, by the keys "
+            "`persistence_policy`, `context_gathering_policy`, `uncertainty_policy`, "
+            "`tool_preamble_policy` or `extra_policy`. Example: "
+            '`{"tool_preamble_policy": "Say nothing before a call."}`.',
+            right="ruling",
+            request_key="prompt_policy_overrides",
+        ),
     )
-    policy_style: PolicyStyle = Field(
-        default="full",
-        description="Length of the policies: `full`, `lean` (a sentence each), or "
-        "`auto`, which depends on the model.",
+    context: StrictStr | dict[str, Any] | list[Any] | None = row_field(
+        None,
+        Row(
+            "What an agent knows: a text, or a list of texts and of objects with "
+            "`title`, `content` and `url`. They are sources below each answer.",
+            pipelines="Facts that accompany every question, shown as a source; "
+            "`context_gathering_policy` says how the agent finds more.",
+            example="Our office hours are 9 to 17.",
+            right="ruling",
+            request_key="context",
+        ),
     )
-    guide: Guide = Field(
-        default="",
+    guide: Guide = row_field(
+        "",
+        Row(
+            "Who an agent is: `researcher`, `engineer`, `companion`, or an object with "
+            "`systemPrompt`, `temperature`, `memoryPolicy` and `initialMemories`.",
+            pipelines="A guide: who the agent is and how much of a chat it remembers: "
+            "`researcher`, `engineer`, `companion`, or the name of a file in PRESETS_DIR "
+            "without `.json`.",
+            example="researcher",
+            right="ruling",
+        ),
         validate_default=True,
-        description="Who an agent is: `researcher`, `engineer`, `companion`, or an "
-        "object with `systemPrompt`, `temperature`, `memoryPolicy` and "
-        "`initialMemories`.",
     )
-    maximum_iterations: int = Field(
-        default=6,
-        description="Maximum number of rounds that may call tools, 1 to 30; then the "
-        "model answers with what it has.",
+    emit_intermediate_thoughts: StrictBool = row_field(
+        True,
+        Row(
+            "Show what the model writes between calls of tools. Off: only the answer.",
+            pipelines="Show what the model says before tool calls, as a thought. If off, "
+            "only the answer is shown.",
+            request_key="emit_intermediate_thoughts",
+        ),
     )
-    maximum_seconds: int = Field(
-        default=0,
-        description="Time limit of an answer and its tools, excluding time waiting "
-        "for people. 0: none.",
+    maximum_iterations: int = row_field(
+        6,
+        Row(
+            "Maximum number of rounds that may call tools, 1 to 30; then the model "
+            "answers with what it has.",
+            pipelines="Maximum number of tool rounds in one answer, 1 to 30; then the "
+            "model answers with what it has.",
+            bounds=(1, 30),
+            right="costly",
+            request_key="maximum_iterations",
+        ),
     )
-    maximum_tokens: int = Field(
-        default=0,
-        description="Token limit of all rounds of an answer. 0: none.",
+    maximum_seconds: int = row_field(
+        0,
+        Row(
+            "Time limit of an answer and its tools, excluding time waiting for people. "
+            "0: none.",
+            pipelines="Time limit of one answer in seconds, excluding Open WebUI's tools "
+            "and approvals. 0: none.",
+            bounds=(0, 86_400),
+            right="costly",
+        ),
     )
-    emit_intermediate_thoughts: StrictBool = Field(
-        default=True,
-        description="Show what the model writes between calls of tools. Off: only "
-        "the answer.",
+    maximum_tokens: int = row_field(
+        0,
+        Row(
+            "Token limit of all rounds of an answer. 0: none.",
+            pipelines="Token limit for all rounds of one answer. 0: none.",
+            bounds=(0, 100_000_000),
+            right="costly",
+        ),
     )
 
     # Validators of types, `Annotated[int, BeforeValidator(...)]`, would keep up to eight
@@ -20298,17 +20514,56 @@ class StrategyParameters(BaseModel):
             raise ValueError("there is no such guide")
         return BUILT_IN_GUIDES[value]
 
-    @field_validator(*RANGES, mode="before")
+    @field_validator("*", mode="before")
     @classmethod
-    def _move_into_range(cls, value: object, info: ValidationInfo) -> int:
+    def _move_into_range(cls, value: object, info: ValidationInfo) -> object:
         """Return a number, moved into its range (R5); raises ValueError."""
+        bounds = rows_of(cls)[str(info.field_name)].bounds
+        if bounds is None:
+            return value
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise ValueError("it must be a number")
-        least, most = RANGES[str(info.field_name)]
+        least, most = bounds
         return clamp_number(value, least, most, least)
 
 
 DEFAULTS = StrategyParameters()
+PARAMETERS = rows_of(StrategyParameters)
+"""The rows of the parameters, by their names."""
+
+
+def _valve_of(parameter: str, default: object = None) -> Any:
+    """Return the valve of the Pipelines server that sets a parameter."""
+    if default is None:
+        default = StrategyParameters.model_fields[parameter].default
+    return row_field(default, replace(PARAMETERS[parameter], parameter=parameter))
+
+
+class ParameterValves(StoredValves):
+    """The valves of the Pipelines server that set the parameters, in its order."""
+
+    MODEL: str = _valve_of("model")
+    INSTRUCTION: str = _valve_of("instruction")
+    POLICY_STYLE: PolicyStyle = _valve_of("policy_style")
+    PROMPT_POLICY_OVERRIDES: str = _valve_of("prompt_policy_overrides")
+    CONTEXT: str = _valve_of("context", "")
+    PRESET: str = _valve_of("guide")
+    PRESETS_DIR: str = valve(
+        "",
+        "Folder with your own guides, as JSON files.",
+        example="/app/presets",
+    )
+    EMIT_INTERMEDIATE_THOUGHTS: bool = _valve_of("emit_intermediate_thoughts")
+    MAXIMUM_ITERATIONS: int = _valve_of("maximum_iterations")
+    MAXIMUM_SECONDS: int = _valve_of("maximum_seconds")
+    MAXIMUM_TOKENS: int = _valve_of("maximum_tokens")
+
+    def parameters(self) -> dict[str, Any]:
+        """Return what the valves say, by the names of the parameters."""
+        rows = rows_of(type(self))
+        return {
+            rows[name].parameter: value for name, value in self if rows[name].parameter
+        }
 
 
 # --------------------------------------------------------------------------------------
@@ -20448,20 +20703,15 @@ def _option_error(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> st
     """Return the error of the first value that is not an option; empty without one."""
     properties = as_mapping(schema.get("properties"))
     for name, value in arguments.items():
-        options = _read_options(properties.get(name))
+        node = as_mapping(properties.get(name))
+        listed = node.get("enum") or node.get("options")  # the latter is no JSON Schema
+        options = [_option_text(option) for option in as_list(listed)]
         if not options or value is None:
             continue
         text = _option_text(value)
         if text not in options:
             return f"parameter '{name}' value {text!r} not in options {options}"
     return ""
-
-
-def _read_options(node: object) -> list[str]:
-    """Return the allowed values: `enum` of JSON Schema, or `options`."""
-    schema = as_mapping(node)
-    options = schema.get("enum") or schema.get("options")
-    return [_option_text(option) for option in as_list(options)]
 
 
 def _option_text(value: object) -> str:
@@ -20630,19 +20880,20 @@ def build_strategy_instructions(
     style: ChosenStyle,
     system_text: str,
     sources: Sequence[ContextSource] = (),
+    host_policy: str = "",
 ) -> str:
     """Return the instructions of a request; `system_text` is that of the chat.
 
     First comes the guide, then the instruction of the parameters, then the chat's own.
-    The context is the end.
+    What the tools of the host are for follows the policies. The context is the end.
     """
     texts = (parameters.guide.system_prompt, parameters.instruction, system_text)
     base = "\n\n".join(text.strip() for text in texts if text.strip())
     instruction = build_system_instruction(
         base, parameters.prompt_policy_overrides, style
     )
-    context = format_context(sources)
-    return f"{instruction}\n\n{context}" if context else instruction
+    blocks = (instruction, host_policy, format_context(sources))
+    return "\n\n".join(block for block in blocks if block)
 
 
 # --------------------------------------------------------------------------------------
@@ -20693,7 +20944,12 @@ class _MergedCalls:
             return event
         match event:
             case ItemAdded() if is_call(event.item):
-                return self._begin(event)
+                call_id = str(event.item.get("call_id") or "")
+                if call_id and event.item.get("name") and call_id not in self._indexes:
+                    self._indexes[call_id] = event.output_index
+                    return event
+                self._dropped.add(event.output_index)
+                return None
             case ItemDone() if is_call(event.item):
                 index = self._find(event.item)
                 return None if index is None else event._replace(output_index=index)
@@ -20707,15 +20963,6 @@ class _MergedCalls:
             if first_index is not None:
                 merged[first_index] = item
         return tuple(sorted(merged.items()))
-
-    def _begin(self, event: ItemAdded) -> ItemAdded | None:
-        """Return the event of a new call; None for one that is dropped."""
-        call_id = str(event.item.get("call_id") or "")
-        if call_id and event.item.get("name") and call_id not in self._indexes:
-            self._indexes[call_id] = event.output_index
-            return event
-        self._dropped.add(event.output_index)
-        return None
 
     def _find(self, call: Item) -> int | None:
         """Return the index under which a call is shown; None if it is dropped."""
@@ -20842,17 +21089,13 @@ class ThinkTagParser:
         spans.append(TextSpan(self._is_thought, text[start:end]))
         self._previous = text[max(0, end - 1) : end]  # empty at the very beginning
         self._held = text[end:]
-        return _join_spans(spans)
-
-
-def _join_spans(spans: Iterable[TextSpan]) -> list[TextSpan]:
-    """Return spans without empty ones; neighbors of one kind are one."""
-    with_text = [span for span in spans if span.text]
-    joined: list[TextSpan] = []
-    for is_thought, neighbors in groupby(with_text, attrgetter("is_thought")):
-        text = "".join(span.text for span in neighbors)
-        joined.append(TextSpan(is_thought, text))
-    return joined
+        # None is empty, and neighbors of one kind are one.
+        joined: list[TextSpan] = []
+        with_text = [span for span in spans if span.text]
+        for is_thought, neighbors in groupby(with_text, attrgetter("is_thought")):
+            shown = "".join(span.text for span in neighbors)
+            joined.append(TextSpan(is_thought, shown))
+        return joined
 
 
 def parse_spans(text: str) -> list[TextSpan]:
@@ -21361,6 +21604,261 @@ def read_answer_text(output: Iterable[Item]) -> str:
     final = [item for item in messages if not is_commentary(item)]
     texts = [answer_text(message_text(item)).strip() for item in final or messages]
     return "\n\n".join(text for text in texts if text)
+
+
+# --------------------------------------------------------------------------------------
+# manifold.history
+#
+# The input of a request, as far as one request takes it.
+# --------------------------------------------------------------------------------------
+
+
+def fit_history(items: Sequence[Item], most_output: int | None) -> list[Item]:
+    """Return the items of a chat without what is too long for a request.
+
+    Open WebUI, and other clients, know no limit for the outputs of the calls that they
+    make; an output that was cut before stays as it is. None: outputs stay whole.
+    """
+    fitted: list[Item] = []
+    for item in items:
+        if most_output is not None and is_call_output(item):
+            output = cap_output(item["output"], most_output, NOTE_CHARACTERS)
+            item = {**item, "output": output}  # noqa: PLW2901
+        fitted.append(item)
+    return fit_input(fitted)
+
+
+# --------------------------------------------------------------------------------------
+# manifold.learning
+#
+# What the refusals of a run teach for later requests, and for the chat itself.
+# --------------------------------------------------------------------------------------
+
+
+class RepairLearning:
+    """Remembers the repairs of a run, as soon as it is known that they helped.
+
+    `is_as_configured` says whether the request has only what its administrators set.
+    With `has_row` the chat itself keeps what is about its items.
+    """
+
+    def __init__(
+        self,
+        memory: RepairMemory,
+        scope: RepairScope,
+        is_as_configured: Callable[[], bool],
+        *,
+        has_row: bool = False,
+    ) -> None:
+        self._memory = memory
+        self._scope = scope
+        self._is_as_configured = is_as_configured
+        self._has_row = has_row
+        self._trials = RunTrials()
+
+    def note(self, event: RunEvent) -> list[ChatRepair]:
+        """Note an event; return the repairs that the row of the chat has to keep."""
+        for_row: list[ChatRepair] = []
+        for trial in self._trials.note(event):
+            repair = trial.repair
+            if (
+                self._has_row
+                and isinstance(repair, ChatRepair)
+                and repair.is_about_chat
+            ):
+                if trial.is_lasting:
+                    for_row.append(repair)
+            else:
+                self._memory.learn(self._scope, trial, self._is_as_configured)
+        return for_row
+
+
+def is_built_of(
+    sent: ResponsesRequest,
+    model: ResolvedModel,
+    body: JsonObject,
+    settings: Settings,
+) -> bool:
+    """Say whether a request is what `body` and `settings` make of its chat.
+
+    The repairs do not count: they are what the comparison is about.
+    """
+    text = sent.instructions or ""
+    built = build_request(model, text, sent.input, body, settings)
+    return sent.model_copy(update={"repairs": ()}) == built
+
+
+# --------------------------------------------------------------------------------------
+# manifold.costs
+#
+# What the responses to a request cost.
+# --------------------------------------------------------------------------------------
+
+
+def cost_of_request(
+    request: ResponsesRequest,
+    endpoint: Endpoint,
+    facts: ModelFacts,
+    usages: Iterable[Usage],
+    output: Iterable[Item] = (),
+) -> Cost | None:
+    """Return what the responses to a request cost, with the prices of `facts`.
+
+    What the server says of a response comes first. Servers other than OpenAI's do not
+    say which tier served it: it is the one asked for. None if it cannot be known.
+    """
+    asked_tier = request.service_tier or ""
+    served = [usage._replace(tier=usage.tier or asked_tier) for usage in usages]
+    window = completion_window(request)
+    terms = RequestTerms(endpoint.host, request.tools or (), window)
+    return cost_of_run(served, facts, output, utc_today(), terms)
+
+
+def completion_window(request: ResponsesRequest) -> str:
+    """Return the time that is asked for, unless the server has refused to be asked."""
+    if not request.background_options:
+        return ""
+    options = as_mapping(request.payload().get("background_options"))
+    return as_text(options.get("completion_window"))
+
+
+# --------------------------------------------------------------------------------------
+# manifold.models
+#
+# The model that answers, as the server that is asked has it.
+# --------------------------------------------------------------------------------------
+
+
+def model_at(
+    model: ResolvedModel, endpoint: Endpoint, listed: ModelList
+) -> ResolvedModel:
+    """Return a model with the last day and the context that its server names, if any."""
+    last_day = listed.shutdown_dates.get(model.id)
+    if last_day:
+        model = model._replace(facts=model.facts._replace(shutdown=last_day))
+    return listed.with_context(model, endpoint)
+
+
+def answering_model(asked: ResolvedModel, endpoint: Endpoint) -> ResolvedModel:
+    """Return the model that answers: the successor of one that was switched off.
+
+    Azure ends its models on other days than OpenAI.
+    """
+    successor = None if endpoint.is_azure else replacement(asked, utc_today())
+    return successor or asked
+
+
+def retirement(asked: ResolvedModel, endpoint: Endpoint) -> str:
+    """Return the notice about the end of a model; empty unless it is near."""
+    answering = answering_model(asked, endpoint)
+    return retirement_notice(asked, utc_today(), answering)
+
+
+# --------------------------------------------------------------------------------------
+# manifold.request_settings
+#
+# What the valves of both shells decide about a request and about its calls of tools.
+# --------------------------------------------------------------------------------------
+
+
+_MIN_THRESHOLD = 1000
+"""The API refuses to compact a shorter chat."""
+_BATCH_SHARE = 5
+"""Calls made at once run in parallel, but not all of them."""
+
+
+def settings_of_valves(
+    valves: SharedValves,
+    endpoint: Endpoint,
+    ids: Mapping[str, str | None],
+    *,
+    streams: bool,
+    summary: str,
+    compaction_tokens: int,
+) -> Settings:
+    """Return the settings of a request that both shells have.
+
+    `ids` name the user and the cache (`hash_ids`). The same chat and user always get
+    the same defaults, because the prompt cache and, from gpt-6.2 on, encrypted reasoning
+    depend on them
+    (docs/reference/responses-api.md, "Changed beginnings").
+    """
+    defaults: dict[str, Any] = dict(ids)
+    if compaction_tokens and not endpoint.is_azure:  # Azure does not have it
+        threshold = max(compaction_tokens, _MIN_THRESHOLD)
+        compaction = {"type": "compaction", "compact_threshold": threshold}
+        defaults["context_management"] = [compaction]
+    return Settings(
+        summary=None if summary == "disabled" else summary,
+        stream=streams and valves.ENABLE_STREAM,
+        parallel_tool_calls=None if valves.PARALLEL_TOOL_CALLS else False,
+        defaults=given_values(defaults),
+    )
+
+
+def call_limits(
+    valves: SharedValves, seconds: float, own: Sequence[tuple[str, float]]
+) -> CallLimits:
+    """Return the limits of calls, with the time of one and those of names of `own`."""
+    return CallLimits(
+        seconds=seconds,
+        batch_seconds=_BATCH_SHARE * seconds,
+        characters=valves.TOOL_OUTPUT_CHARACTERS,
+        own=own,
+    )
+
+
+# --------------------------------------------------------------------------------------
+# manifold.views
+#
+# The forms of an answer for its reader: Open WebUI, or a plain client.
+# --------------------------------------------------------------------------------------
+
+
+def client_view(model: str) -> ChunkRenderer:
+    """Return what renders a stream for a plain client."""
+    return ChunkRenderer(_completion_id(), unix_seconds(), model)
+
+
+def whole_completion(ended: RunDone, model: str) -> Chunk:
+    """Return the whole answer at once, for a plain client."""
+    return completion(ended, _completion_id(), unix_seconds(), model)
+
+
+def page_result(
+    ended: RunDone, model: str, items: Sequence[Item], *, has_advice: bool = False
+) -> Chunk:
+    """Return the whole answer at once, with the output items that Open WebUI stores.
+
+    The page shows no finish_reason, so an answer that ended early gets its message as
+    an error, unless a status line `has_advice` about it.
+    """
+    result = whole_completion(ended, model)
+    if "usage" in result:
+        result |= host_usage(ended)
+    if has_advice and "choices" in result:
+        result.pop("error", None)
+    elif ended.ending.is_failure:
+        result |= error_chunk(ended.ending.sentence)
+    if items:
+        result["output"] = items
+    return result
+
+
+def failure_chunk(caller: ChatCaller, message: str, error: Exception) -> Chunk:
+    """Return the chunk of an answer that an exception stopped."""
+    if caller.host_reads:
+        return error_chunk(message)
+    return exception_error(message, error)
+
+
+def readable_chunk(chunk: Chunk, caller: ChatCaller) -> Chunk:
+    """Return a chunk in a form that its reader shows."""
+    return error_as_text(chunk) if caller.drops_errors else chunk
+
+
+def _completion_id() -> str:
+    return f"chatcmpl-{new_ulid()}"
 
 
 # --------------------------------------------------------------------------------------
@@ -23555,19 +24053,6 @@ _MORE_TOOLS: dict[str, Mapping[str, Any]] = {
 _RUN_OPERATIONS = {"python_execute": "run", "shell_execute": "shell"}
 
 
-def _build_sandbox_spec(
-    name: str, description: str, properties: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Return name, description and parameters of a tool."""
-    parameters = {
-        "type": "object",
-        "properties": dict(properties),
-        "required": list(properties),
-        "additionalProperties": False,
-    }
-    return {"name": name, "description": description, "parameters": parameters}
-
-
 def _build_sandbox_request(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return the request to the sandbox; raises _SandboxCallFailed."""
     properties: Mapping[str, Any]
@@ -23632,11 +24117,6 @@ def _build_sandbox_result(
             failed = "unkept" in answer
             return SandboxResult(notes if failed else done, failed)
     raise _SandboxCallFailed("The sandbox returned an invalid answer.")
-
-
-def _returns_files(reply: SandboxReply) -> bool:
-    """Say whether the user gets the files of a reply: those of a run, or one read."""
-    return "stdout" in reply.answer or "given" in reply.answer
 
 
 def _describe_run(reply: SandboxReply, notes: str, *, failed: bool) -> str:
@@ -23769,10 +24249,19 @@ class SandboxTools:
         """
         if await self._find_sandbox() is None:
             return []
-        return [
-            _build_sandbox_spec(name, about.format(self._packages), properties)
-            for name, (about, properties) in _TOOLS.items()
-        ]
+        specs: list[dict[str, Any]] = []
+        for name, (about, properties) in _TOOLS.items():
+            parameters = {
+                "type": "object",
+                "properties": dict(properties),
+                "required": list(properties),
+                "additionalProperties": False,
+            }
+            description = about.format(self._packages)
+            specs.append(
+                {"name": name, "description": description, "parameters": parameters}
+            )
+        return specs
 
     @property
     def max_file_bytes(self) -> int:
@@ -23891,7 +24380,9 @@ class SandboxTools:
                 raise SandboxClosed
             with workspace.open_spool() as spool:
                 reply = await sandbox.run(request, workspace.archive, spool)
-                returned = reply.changed if _returns_files(reply) else ()
+                # The user gets the files that a run wrote, or the one that was read.
+                returns_files = not reply.answer.keys().isdisjoint(("stdout", "given"))
+                returned = reply.changed if returns_files else ()
                 files = workspace.export_files(spool, returned, self._limits.disk)
                 workspace.store_archive(spool, reply)
                 if "id" in request:
@@ -23956,81 +24447,6 @@ class SandboxTools:
         """Tell an administrator, above an answer and in the log."""
         self.problems.append(problem)
         self._log(problem)
-
-
-# --------------------------------------------------------------------------------------
-# gpt5_agent.pictures
-#
-# The pictures of own tools that the model sees, while Open WebUI runs its tools.
-#
-# Open WebUI stores a picture as a file and sends back the text of an output alone. The
-# agent that is called again would continue without the picture, and its request would
-# begin differently from the one before, which costs the prompt cache.
-# --------------------------------------------------------------------------------------
-
-
-_MAX_OUTPUTS = 1000
-_MAX_CHARACTERS = 96 * 1024 * 1024
-"""Of all outputs; those of one answer have at most a quarter of it."""
-
-
-class _SeenOutput(NamedTuple):
-    """An output with pictures; `size` counts the characters of their addresses."""
-
-    chat: str
-    call_id: str
-    output: list[Item]
-    size: int
-
-
-class PictureMemory:
-    """Outputs with pictures of answers that are not complete, oldest first.
-
-    If there are too many, the oldest go: their answers continue with the text alone, as
-    they do after a restart of the server.
-    """
-
-    def __init__(self) -> None:
-        self._outputs: list[_SeenOutput] = []
-        self._lock = Lock()
-        """Requests are prepared in threads."""
-
-    def keep(self, chat: str, item: Item) -> None:
-        """Remember the output of a call if it has pictures; `chat` names the user too."""
-        output = item.get("output")
-        if not chat or not isinstance(output, list):
-            return
-        size = sum(len(str(part.get("image_url", ""))) for part in output)
-        if not size:
-            return
-        with self._lock:
-            self._outputs.append(
-                _SeenOutput(chat, str(item.get("call_id")), output, size)
-            )
-            total = sum(kept.size for kept in self._outputs)
-            while total > _MAX_CHARACTERS or len(self._outputs) > _MAX_OUTPUTS:
-                total -= self._outputs.pop(0).size
-
-    def restore(self, chat: str, items: Sequence[Item]) -> list[Item]:
-        """Return the items of a chat with the pictures in the outputs of its calls."""
-        with self._lock:
-            outputs = {
-                kept.call_id: kept.output for kept in self._outputs if kept.chat == chat
-            }
-        return [_with_output(item, outputs) for item in items]
-
-    def forget(self, chat: str) -> None:
-        """Drop what a chat has, once its answer is complete."""
-        with self._lock:
-            self._outputs = [kept for kept in self._outputs if kept.chat != chat]
-
-
-def _with_output(item: Item, outputs: Mapping[str, list[Item]]) -> Item:
-    """Return the output of a call as the model saw it; other items as they are."""
-    output = outputs.get(str(item.get("call_id")))
-    if output is None or not is_call_output(item):
-        return item
-    return {**item, "output": output}
 
 
 # --------------------------------------------------------------------------------------
@@ -24242,6 +24658,81 @@ def notify_interface(event: AgentEvent, interface: UserInterface) -> None:
 
 
 # --------------------------------------------------------------------------------------
+# gpt5_agent.pictures
+#
+# The pictures of own tools that the model sees, while Open WebUI runs its tools.
+#
+# Open WebUI stores a picture as a file and sends back the text of an output alone. The
+# agent that is called again would continue without the picture, and its request would
+# begin differently from the one before, which costs the prompt cache.
+# --------------------------------------------------------------------------------------
+
+
+_MAX_OUTPUTS = 1000
+_MAX_CHARACTERS = 96 * 1024 * 1024
+"""Of all outputs; those of one answer have at most a quarter of it."""
+
+
+class _SeenOutput(NamedTuple):
+    """An output with pictures; `size` counts the characters of their addresses."""
+
+    chat: str
+    call_id: str
+    output: list[Item]
+    size: int
+
+
+class PictureMemory:
+    """Outputs with pictures of answers that are not complete, oldest first.
+
+    If there are too many, the oldest go: their answers continue with the text alone, as
+    they do after a restart of the server.
+    """
+
+    def __init__(self) -> None:
+        self._outputs: list[_SeenOutput] = []
+        self._lock = Lock()
+        """Requests are prepared in threads."""
+
+    def keep(self, chat: str, item: Item) -> None:
+        """Remember the output of a call if it has pictures; `chat` names the user too."""
+        output = item.get("output")
+        if not chat or not isinstance(output, list):
+            return
+        size = sum(len(str(part.get("image_url", ""))) for part in output)
+        if not size:
+            return
+        with self._lock:
+            self._outputs.append(
+                _SeenOutput(chat, str(item.get("call_id")), output, size)
+            )
+            total = sum(kept.size for kept in self._outputs)
+            while total > _MAX_CHARACTERS or len(self._outputs) > _MAX_OUTPUTS:
+                total -= self._outputs.pop(0).size
+
+    def restore(self, chat: str, items: Sequence[Item]) -> list[Item]:
+        """Return the items of a chat with the pictures in the outputs of its calls."""
+        with self._lock:
+            outputs = {
+                kept.call_id: kept.output for kept in self._outputs if kept.chat == chat
+            }
+        return [_with_output(item, outputs) for item in items]
+
+    def forget(self, chat: str) -> None:
+        """Drop what a chat has, once its answer is complete."""
+        with self._lock:
+            self._outputs = [kept for kept in self._outputs if kept.chat != chat]
+
+
+def _with_output(item: Item, outputs: Mapping[str, list[Item]]) -> Item:
+    """Return the output of a call as the model saw it; other items as they are."""
+    output = outputs.get(str(item.get("call_id")))
+    if output is None or not is_call_output(item):
+        return item
+    return {**item, "output": output}
+
+
+# --------------------------------------------------------------------------------------
 # gpt5_agent.request
 #
 # The question to the agent, with its settings.
@@ -24265,7 +24756,7 @@ class OwnToolSettings(NamedTuple):
     store_file: StoreFile | None = None
 
 
-def show_always(notice: str) -> bool:  # noqa: ARG001
+def show_always(name: str) -> bool:  # noqa: ARG001
     """Say that a notice was not shown before."""
     return True
 
@@ -24273,14 +24764,15 @@ def show_always(notice: str) -> bool:  # noqa: ARG001
 class AgentRequest(NamedTuple):
     """One question to the agent.
 
-    `body` holds the caller's other keys, `query` the question if it is not in the
-    messages, `notices` what an administrator reads above the answer where it `is_new`.
-    `chat` names the user and the chat for which approvals are kept; without it each
-    counts once. `on_request` is called with what is sent first, and `on_end` once,
+    `body` holds the caller's other keys, `notices` what is read above the answer if its
+    name `is_new`. `chat` names the user and the chat for which approvals are kept;
+    without it each counts once. `on_request` is called with what is sent first, and `on_end` once,
     however the answer ends.
     """
 
     strategy: str
+    model: ResolvedModel
+    """The one that answers."""
     parameters: StrategyParameters
     messages: Sequence[Mapping[str, Any]]
     body: Mapping[str, Any]
@@ -24291,8 +24783,8 @@ class AgentRequest(NamedTuple):
     limits: Limits = Limits()
     settings: Settings = Settings()
     own_tools: OwnToolSettings = OwnToolSettings()
-    query: str = ""
-    notices: tuple[str, ...] = ()
+    notices: Mapping[str, str] = MappingProxyType({})
+    """By the names under which it is remembered that they were shown."""
     is_new: Callable[[str], bool] = show_always
     chat: str = ""
     log: Callable[[str], object] = ignore_report
@@ -24427,7 +24919,6 @@ class DelegateTool(NamedTuple):
                 asks_in_chat=False,
                 delegates=False,
             ),
-            query="",
             on_request=ignore_report,
         )
 
@@ -25207,7 +25698,8 @@ class PreparedRun(NamedTuple):
     earlier_rounds: EarlierRounds
     style: ChosenStyle
     sources: Sequence[ContextSource]
-    note: str
+    notes: Sequence[str]
+    """What the person who asked should know of how the chat was read."""
     permissions: frozenset[str]
 
     def with_own_name(self, call: Item) -> Item:
@@ -25225,7 +25717,12 @@ class _ChatHistory(NamedTuple):
 
 def prepare_run(request: AgentRequest) -> PreparedRun:
     """Return what the agent begins with; raises InvalidRequest."""
-    model = _resolve_calling_model(request.parameters.model)
+    model = request.model
+    if not model.facts.functions:
+        raise InvalidRequest(
+            f"The model {model.id} cannot call functions, and an agent needs them. An "
+            "administrator has to choose another one in MODEL, for example gpt-5.2."
+        )
     if not all(isinstance(message, Mapping) for message in request.messages):
         raise InvalidRequest("A message of this chat is not an object with a role.")
     parameters = request.parameters
@@ -25233,21 +25730,12 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
     noted_style, permissions = read_chat_notes(request.messages, request.sign)
     style = noted_style or choose_style(parameters.policy_style, model.family)
     memory = apply_memory_policy(request.messages, parameters.guide.memory_policy)
-    messages = _replace_query(memory.messages, request.query)
     origin = origin_at(model.family, request.endpoint)
-    history = _build_history(messages, origin, earlier, request.sign)
-    # Outputs of tools that the host ran come as messages; those of ours were cut before.
-    characters = request.own_tools.limits.characters
-    items = [
-        (
-            {**item, "output": cap_output(item["output"], characters)}
-            if is_call_output(item)
-            else item
-        )
-        for item in history.items
-    ]
+    history = _build_history(memory.messages, origin, earlier, request.sign)
+    items = history.items
     if request.pictures:
         items = request.pictures.restore(request.chat, items)
+    items = fit_history(items, request.own_tools.limits.characters)
     sources = read_context(parameters.context)
     tools, names = _offer_functions(request)
     first_request = build_request(
@@ -25257,6 +25745,9 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
         _merge_body(request, tools, names),
         request.settings._replace(tools=tools),
     )
+    if request.repairs:
+        known = request.repairs.repairs(repair_scope(request, model.id))
+        first_request = first_request.model_copy(update={"repairs": known})
     own_tools = OwnTools(request.own_tools.tools, request.own_tools.store_file)
     host_schemas: dict[str, Mapping[str, Any]] = {}
     for tool in tools:
@@ -25272,39 +25763,27 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
         earlier_rounds=earlier,
         style=style,
         sources=() if earlier.is_continuation else sources,
-        note=history.notice or memory.note,
+        notes=[note for note in (memory.note, history.notice) if note],
         permissions=permissions,
     )
 
 
-def is_as_valves_say(request: AgentRequest, prepared: PreparedRun) -> bool:
+def is_as_configured(request: AgentRequest, prepared: PreparedRun) -> bool:
     """Say whether a request has only what the administrator's valves set.
 
     The tools that run here are the administrator's, those of the host belong to the
     chat. What a caller may set is in the body.
     """
-    sent = prepared.request
     bare = request._replace(body={})
     tools, names = _offer_functions(bare)
-    built = build_request(
-        prepared.model,
-        sent.instructions or "",
-        sent.input,
-        _merge_body(bare, tools, names),
-        request.settings._replace(tools=tools),
-    )
-    return sent.model_copy(update={"repairs": ()}) == built
+    body = _merge_body(bare, tools, names)
+    settings = request.settings._replace(tools=tools)
+    return is_built_of(prepared.request, prepared.model, body, settings)
 
 
-def _resolve_calling_model(name: str) -> ResolvedModel:
-    """Return a model that can call functions; raises InvalidRequest."""
-    model = resolve_model(name)
-    if not model.facts.functions:
-        raise InvalidRequest(
-            f"The model {model.id} cannot call functions, and an agent needs them. An "
-            "administrator has to choose another one in MODEL, for example gpt-5.2."
-        )
-    return model
+def repair_scope(request: AgentRequest, model: str) -> RepairScope:
+    """Return whose requests a repair is about."""
+    return RepairScope(request.endpoint.account(), model, request.user_id)
 
 
 def _build_history(
@@ -25318,11 +25797,17 @@ def _build_history(
         messages = _drop_last_turn_details(messages, sign)
     system_text, parts = parse_messages(drop_question_calls(messages))
     parts, records = restore_from_details(without_commands(parts), sign)
+    parts = resolve_images(parts, _leave_large_image)
     items = build_input(parts, records, reader)
     maker = earlier.open_origin
     is_readable = maker is not None and reader.can_decrypt(maker)
     open_items = replay_output(earlier.open_turn, with_reasoning=is_readable)
     return _ChatHistory(system_text, [*items, *open_items], cut_notice(parts))
+
+
+def _leave_large_image(_encoded: str) -> bytes:
+    """Return nothing: the Pipelines server has no library that makes images smaller."""
+    return b""
 
 
 def _drop_last_turn_details(messages: Sequence[Message], sign: Sign) -> list[Message]:
@@ -25335,29 +25820,6 @@ def _drop_last_turn_details(messages: Sequence[Message], sign: Sign) -> list[Mes
     kept = dict(messages[last])
     del kept[DETAILS_FIELD]
     return [*messages[:last], kept, *messages[last + 1 :]]
-
-
-def _replace_query(messages: Sequence[Message], query: str) -> Sequence[Message]:
-    """Return the messages with `query` as the text of the user's last message.
-
-    Its pictures and files stay.
-    """
-    if not query.strip():
-        return messages
-    starts = find_turn_starts(messages)
-    if not starts:
-        return [*messages, {"role": "user", "content": query}]
-    last = starts[-1]
-    others = [
-        part
-        for part in as_list(messages[last].get("content"))
-        if as_mapping(part).get("type") not in ("text", "input_text")
-    ]
-    content: Any = query
-    if others:
-        content = [{"type": "text", "text": query}, *others]
-    replaced = {"role": "user", "content": content}
-    return [*messages[:last], replaced, *messages[last + 1 :]]
 
 
 def _offer_functions(request: AgentRequest) -> tuple[Sequence[Item], ToolNames]:
@@ -25775,39 +26237,6 @@ def _build_verdicts(
 
 
 # --------------------------------------------------------------------------------------
-# gpt5_agent.agent.learning
-#
-# What the refusals of a run teach for later ones.
-# --------------------------------------------------------------------------------------
-
-
-class RepairLearning:
-    """Remembers the repairs that helped; what is known is left out at once."""
-
-    def __init__(
-        self, request: AgentRequest, model: str, is_configured: Callable[[], bool]
-    ) -> None:
-        """Begin with what the memory of the pipeline has about `model`.
-
-        `is_configured` says whether what is sent has only what the valves set.
-        """
-        self._memory = request.repairs or RepairMemory()
-        self._scope = RepairScope(request.endpoint.account(), model, request.user_id)
-        self._trials = RunTrials()
-        self._is_configured = is_configured
-
-    def repaired(self, request: ResponsesRequest) -> ResponsesRequest:
-        """Return a request with the known repairs."""
-        known = self._memory.repairs(self._scope)
-        return request.model_copy(update={"repairs": known})
-
-    def note(self, event: RunEvent) -> None:
-        """Note an event; remember the trials that it shows to have helped."""
-        for trial in self._trials.note(event):
-            self._memory.learn(self._scope, trial, self._is_configured)
-
-
-# --------------------------------------------------------------------------------------
 # gpt5_agent.agent.steps
 #
 # The log of the steps of a run: rounds, answers of the model, calls.
@@ -26011,9 +26440,9 @@ class _Agent:
         self._steps = steps
         self._judge = ChatJudge(request, prepared)
         self._learning = RepairLearning(
-            request,
-            prepared.request.model,
-            partial(is_as_valves_say, request, prepared),
+            request.repairs or RepairMemory(),
+            repair_scope(request, prepared.request.model),
+            partial(is_as_configured, request, prepared),
         )
         self._run_end = RunDone(COMPLETED)
         self._round: RoundDone | None = None
@@ -26028,10 +26457,9 @@ class _Agent:
     def take_notes(self) -> list[str]:
         """Return what people should know of this answer."""
         request = self._request
-        notes = [notice for notice in request.notices if request.is_new(notice)]
-        if self._prepared.note:
-            notes.append(self._prepared.note)
-        return notes
+        notices = request.notices.items()
+        new = [text for name, text in notices if request.is_new(name)]
+        return [*self._prepared.notes, *new]
 
     def build_run_end(self) -> RunDone:
         """Return how the run ended, with all its output, and what this call cost.
@@ -26041,9 +26469,13 @@ class _Agent:
         spending = self._spending
         cost = None
         if spending.own_usages:
-            model = resolve_model(self._request.parameters.model)
             # Also where another server has other prices: limits in money count it.
-            cost = cost_of_run(spending.own_usages, model.facts, (), utc_today())
+            cost = cost_of_request(
+                self._prepared.request,
+                self._request.endpoint,
+                self._prepared.model.facts,
+                spending.own_usages,
+            )
         earlier = self._prepared.request.input[-1:]
         return RunDone(
             ending=explain_ending(self._run_end, earlier),
@@ -26053,6 +26485,15 @@ class _Agent:
             trace=self._run_end.trace,
             cost=cost,
         )
+
+    def shown_cost(self) -> Cost | None:
+        """Return what the answer cost so far, unless only its server knows prices."""
+        endpoint = self._request.endpoint
+        facts = self._prepared.model.facts
+        if not endpoint.serves_openai:
+            facts = facts._replace(prices=None)
+        usages = self._spending.usages
+        return cost_of_request(self._prepared.request, endpoint, facts, usages)
 
     async def run(self) -> AsyncGenerator[AgentEvent, None]:
         """Run round after round; yield what happens."""
@@ -26082,7 +26523,7 @@ class _Agent:
 
         A choice that forces a tool holds until tools ran once.
         """
-        request = self._learning.repaired(self._prepared.request)
+        request = self._prepared.request
         if self._prepared.earlier_rounds.is_continuation:
             choice = next_tool_choice(request.tool_choice)
             request = request.model_copy(update={"tool_choice": choice})
@@ -26264,14 +26705,15 @@ async def run_agent(
             return
         text = read_answer_text(agent.answer) if agent else ""
         notes = agent.take_notes() if agent else []
-        metadata = _build_metadata(request, spending, kind)
+        metadata = _build_metadata(request, spending, kind, agent)
+        ended = ended._replace(metadata=metadata.wire())
         for event in _final_events(ended, text, metadata, notes):
             yield event
     finally:
         if agent is None or agent.is_over:
             if request.pictures:
                 request.pictures.forget(request.chat)
-            request.on_end(_build_metadata(request, spending, kind))
+            request.on_end(_build_metadata(request, spending, kind, agent))
 
 
 async def _start_agent(
@@ -26332,31 +26774,20 @@ def _noted_counts(usage: Usage | None) -> dict[str, Any]:
 
 
 def _build_metadata(
-    request: AgentRequest, spending: Spending, ending: str
+    request: AgentRequest, spending: Spending, ending: str, agent: _Agent | None
 ) -> RunMetadata:
-    """Return what an answer took."""
-    model = resolve_model(request.parameters.model)
-    facts = model.facts._replace(context_window=request.limits.context_window)
-    cost = _shown_cost(request, spending.usages)
+    """Return what an answer took; there is no agent if the question was refused."""
     return RunMetadata(
         strategy=request.strategy,
-        model=model.id,
+        model=request.model.id,
         ending=ending,
         rounds=spending.rounds,
         tool_calls=spending.calls,
         latency=spending.seconds,
-        cost=cost,
+        cost=agent.shown_cost() if agent else None,
         usage=spending.total_usage,
-        window_share=window_share(spending.last_usage, facts),
+        window_share=window_share(spending.last_usage, request.model.facts),
     )
-
-
-def _shown_cost(request: AgentRequest, usages: Sequence[Usage]) -> Cost | None:
-    """Return what responses cost, as their server says, or by OpenAI's own prices."""
-    facts = resolve_model(request.parameters.model).facts
-    if not request.endpoint.serves_openai:
-        facts = facts._replace(prices=None)
-    return cost_of_run(usages, facts, (), utc_today())
 
 
 # --------------------------------------------------------------------------------------
@@ -26648,11 +27079,14 @@ def read_inlet_context(
 def read_caller(body: Mapping[str, Any]) -> PipelineCaller:
     """Return who calls; a body that passed no inlet is a plain client's."""
     context = as_mapping(body.get(CONTEXT_KEY))
+    ids = {key: str(context.get(key) or "") for key in _CONTEXT_IDS}
+    if is_program(ids["task"]):
+        ids |= {"task": "", "message_id": ""}
     return PipelineCaller(
         host_model=str(body.get("model") or ""),
         streams=bool(body.get("stream")),
         is_admin=context.get("is_admin") is True,
-        **{key: str(context.get(key) or "") for key in _CONTEXT_IDS},
+        **ids,
     )
 
 
@@ -26704,26 +27138,28 @@ def _read_tool_reference(reference: str) -> tuple[str, str]:
     return "", tool_id
 
 
-# --------------------------------------------------------------------------------------
-# gpt5_agent.shell.log
-#
-# The agents' lines in the server's log.
-# --------------------------------------------------------------------------------------
+def replace_query(messages: Sequence[Message], query: str) -> Sequence[Message]:
+    """Return the messages with `query` as the text of the user's last message.
 
-
-_LOGGER = logging.getLogger("gpt5_agent_strategies")
-
-
-class AgentLog(AnswerLog):
-    """The log of one answer of the agents."""
-
-    def _write(self, level: LogLevel, one_line: str) -> None:
-        _LOGGER.log(LOG_LEVELS[level], "%s %s", self.run_id, one_line)
-
-    def _write_audit(self, line: str) -> None:
-        _LOGGER.handle(
-            _LOGGER.makeRecord(_LOGGER.name, logging.INFO, "audit", 0, line, (), None)
-        )
+    Its pictures and files stay.
+    """
+    are_messages = all(isinstance(message, Mapping) for message in messages)
+    if not query.strip() or not are_messages:  # others are refused with the chat
+        return messages
+    starts = find_turn_starts(messages)
+    if not starts:
+        return [*messages, {"role": "user", "content": query}]
+    last = starts[-1]
+    others = [
+        part
+        for part in as_list(messages[last].get("content"))
+        if as_mapping(part).get("type") not in ("text", "input_text")
+    ]
+    content: Any = query
+    if others:
+        content = [{"type": "text", "text": query}, *others]
+    replaced = {"role": "user", "content": content}
+    return [*messages[:last], replaced, *messages[last + 1 :]]
 
 
 # --------------------------------------------------------------------------------------
@@ -27128,7 +27564,7 @@ def _write_sealing_key(folder: str, key: bytes) -> None:
 # --------------------------------------------------------------------------------------
 # gpt5_agent.shell.valves
 #
-# The administrator's valves; any stored value loads.
+# The administrator's valves, and the keys of EXPERT_JSON; any stored value loads.
 #
 # A stored value that pydantic refuses would stop the whole Pipelines server from
 # starting, and the error message would quote the value. So numbers are moved into their
@@ -27146,20 +27582,39 @@ def _plain_quotes(text: str) -> str:
     return _MARKDOWN_CODE.sub(_PAGE_QUOTES, text)
 
 
-class Valves(SharedValves):
-    """Settings of the administrator; the page begins with the shared ones."""
+class AgentExpertSettings(ExpertKeys):
+    """What EXPERT_JSON can hold: settings that hardly any server needs to change."""
+
+    max_retries: int = Field(
+        default=1,
+        ge=0,
+        le=5,
+        description="How often a request that failed before any text is retried, "
+        "0 to 5.",
+    )
+    caller_may_set: str = Field(
+        default="context, query, emit_intermediate_thoughts",
+        description="What a request may set besides its chat, tools, sampling and "
+        "format, separated by commas; also possible: `agent_model`, `instruction`, "
+        "`prompt_policy_overrides`, `maximum_iterations`, `reasoning_effort`, "
+        "`reasoning_summary`, `verbosity` and the API's parameters. Anyone who may "
+        "chat can then spend more, or change the rules.",
+    )
+
+
+class Valves(SharedValves, ParameterValves):
+    """Settings of the administrator.
+
+    The page begins with the shared ones, then come the agent's parameters.
+    """
 
     model_config = ConfigDict(
         json_schema_extra=page_schema("pipelines", SHARED, _plain_quotes)
     )
+    old_names = old_names("pipelines", AgentExpertSettings)
 
-    # The model, its reasoning and its answers
+    # Reasoning and answers
 
-    MODEL: str = valve(
-        DEFAULTS.model,
-        "Model of both agents; the name can include an effort.",
-        example="gpt-5.2-high",
-    )
     REASONING_EFFORT: Literal[
         "", "none", "minimal", "low", "medium", "high", "xhigh", "max"
     ] = valve(
@@ -27170,51 +27625,12 @@ class Valves(SharedValves):
     VERBOSITY: Literal["", "low", "medium", "high"] = valve(
         "",
         "How long answers are; if empty, the model decides.",
-        then=("ENABLE_STREAM",),
+        then=("ENABLE_STREAM", "COMPACTION_TOKENS"),
     )
-
-    # The agent
-
-    INSTRUCTION: str = valve(
-        "",
-        "What the agent is and does; it precedes the policies.",
-        example="You help the support team of an online shop.",
-    )
-    POLICY_STYLE: Literal["full", "lean", "auto"] = valve(
-        DEFAULTS.policy_style,
-        "Wording of the policies: `full` is detailed, `lean` is short and for newer "
-        "models, `auto` depends on the model.",
-    )
-    PROMPT_POLICY_OVERRIDES: str = valve(
-        "",
-        "Changes to the policies. Plain text is added after them. Example: `Answer "
-        "in French.` A JSON object replaces individual ones, by the keys "
-        "`persistence_policy`, `context_gathering_policy`, `uncertainty_policy`, "
-        "`tool_preamble_policy` or `extra_policy`. Example: "
-        '`{"tool_preamble_policy": "Say nothing before a call."}`.',
-    )
-    CONTEXT: str = valve(
-        "",
-        "Facts that accompany every question, shown as a source; "
-        "`context_gathering_policy` says how the agent finds more.",
-        example="Our office hours are 9 to 17.",
-    )
-    PRESET: str = valve(
-        "",
-        "A guide: who the agent is and how much of a chat it remembers: "
-        "`researcher`, `engineer`, `companion`, or the name of a file in PRESETS_DIR "
-        "without `.json`.",
-        example="researcher",
-    )
-    PRESETS_DIR: str = valve(
-        "",
-        "Folder with your own guides, as JSON files.",
-        example="/app/presets",
-    )
-    EMIT_INTERMEDIATE_THOUGHTS: bool = valve(
-        DEFAULTS.emit_intermediate_thoughts,
-        "Show what the model says before tool calls, as a thought. If off, only the "
-        "answer is shown.",
+    # The rounds of an agent make a chat long without anybody writing in it, so it is
+    # compacted unless an administrator says otherwise.
+    COMPACTION_TOKENS: int = row_field(
+        200_000, rows_of(SharedValves)["COMPACTION_TOKENS"]
     )
 
     # Tools that run in this pipeline
@@ -27255,41 +27671,10 @@ class Valves(SharedValves):
             "TOOL_TIMEOUTS",
             "TOOL_OUTPUT_CHARACTERS",
             "TOOL_APPROVAL",
-        ),
-    )
-
-    # Cost
-
-    MAXIMUM_ITERATIONS: int = valve(
-        DEFAULTS.maximum_iterations,
-        "Maximum number of tool rounds in one answer, 1 to 30; then the model "
-        "answers with what it has.",
-        bounds=RANGES["maximum_iterations"],
-    )
-    MAXIMUM_SECONDS: int = valve(
-        DEFAULTS.maximum_seconds,
-        "Time limit of one answer in seconds, excluding Open WebUI's tools and "
-        "approvals. 0: none.",
-        bounds=RANGES["maximum_seconds"],
-    )
-    MAXIMUM_TOKENS: int = valve(
-        DEFAULTS.maximum_tokens,
-        "Token limit for all rounds of one answer. 0: none.",
-        bounds=RANGES["maximum_tokens"],
-        then=(
-            "COMPACTION_TOKENS",
             "VERIFY_SSL",
             "CA_BUNDLE",
             "PROXY",
         ),
-    )
-
-    COMPACTION_TOKENS: int = valve(
-        200_000,
-        "Let OpenAI compact the chat, also between two rounds, when its input has "
-        "more tokens than this, or than half of the model's context window. 0: "
-        "never.",
-        bounds=(0, 10_000_000),
     )
 
     # Log and the rest
@@ -27335,31 +27720,8 @@ class Valves(SharedValves):
 # --------------------------------------------------------------------------------------
 # gpt5_agent.shell.json_valves
 #
-# Valves of the pipeline that hold JSON objects, with their keys and ranges.
-#
-# docs/agent-settings.md is generated from the descriptions. The keys that the pipe has,
-# too, have its names (pipes/owui_manifold/call/expert.py).
+# What the valves of the pipeline say that hold several values each.
 # --------------------------------------------------------------------------------------
-
-
-class AgentExpertSettings(ExpertKeys):
-    """What EXPERT_JSON can hold: settings that hardly any server needs to change."""
-
-    max_retries: int = Field(
-        default=1,
-        ge=0,
-        le=5,
-        description="How often a request that failed before any text is retried, "
-        "0 to 5.",
-    )
-    caller_may_set: str = Field(
-        default="context, query, emit_intermediate_thoughts",
-        description="What a request may set besides its chat, tools, sampling and "
-        "format, separated by commas; also possible: `agent_model`, `instruction`, "
-        "`prompt_policy_overrides`, `maximum_iterations`, `reasoning_effort`, "
-        "`reasoning_summary`, `verbosity` and the API's parameters. Anyone who may "
-        "chat can then spend more, or change the rules.",
-    )
 
 
 class ValveSettings(NamedTuple):
@@ -27377,7 +27739,9 @@ class ValveSettings(NamedTuple):
 
 def read_valve_settings(valves: Valves) -> ValveSettings:
     """Return what the valves say; defaults for what cannot be read."""
-    expert, expert_problems = read_expert_json(valves.EXPERT_JSON, AgentExpertSettings)
+    expert, expert_problems = read_json_valve(
+        "EXPERT_JSON", valves.EXPERT_JSON, AgentExpertSettings
+    )
     sandbox, sandbox_problems = read_json_valve(
         "SANDBOX_OPTIONS", valves.SANDBOX_OPTIONS, SandboxOptions
     )
@@ -27385,7 +27749,32 @@ def read_valve_settings(valves: Valves) -> ValveSettings:
     problems = [*expert_problems, *sandbox_problems]
     if timeouts.problem:
         problems.append(timeouts.problem)
+    # Only the page that saves the valves removes an old name, so it is told until then.
+    for name, instead in valves.without_effect().items():
+        problems.append(f"The stored valve {name} has no effect. {instead}")
     return ValveSettings(valves, expert, sandbox, timeouts, tuple(problems))
+
+
+# --------------------------------------------------------------------------------------
+# gpt5_agent.shell.log
+#
+# The agents' lines in the server's log.
+# --------------------------------------------------------------------------------------
+
+
+_LOGGER = logging.getLogger("gpt5_agent_strategies")
+
+
+class AgentLog(AnswerLog):
+    """The log of one answer of the agents."""
+
+    def _write(self, level: LogLevel, one_line: str) -> None:
+        _LOGGER.log(LOG_LEVELS[level], "%s %s", self.run_id, one_line)
+
+    def _write_audit(self, line: str) -> None:
+        _LOGGER.handle(
+            _LOGGER.makeRecord(_LOGGER.name, logging.INFO, "audit", 0, line, (), None)
+        )
 
 
 # --------------------------------------------------------------------------------------
@@ -27861,23 +28250,46 @@ def _inactive_valve(valves: Valves, name: str) -> str:
 # --------------------------------------------------------------------------------------
 
 
-class AgentInput(NamedTuple):
-    """One question.
+_NOTICE_SECONDS = 3600.0
+"""After an hour, a notice is read again."""
 
-    `notices` are for administrators, where `is_new` says that they were not yet shown.
-    """
+
+def _recent_notices() -> RecentTexts:
+    return RecentTexts(seconds=_NOTICE_SECONDS)
+
+
+@dataclass(frozen=True)
+class SharedState:
+    """What all answers of a pipeline share; whoever makes it closes it."""
+
+    connections: Connections = field(default_factory=Connections)
+    own_tools: OwnToolPool = field(default_factory=OwnToolPool)
+    repairs: RepairMemory = field(default_factory=RepairMemory)
+    pictures: PictureMemory = field(default_factory=PictureMemory)
+    listed: ModelList = field(default_factory=ModelList)
+    notices: RecentTexts = field(default_factory=_recent_notices)
+    """Those that were shown."""
+
+    async def close(self) -> None:
+        """Close the tools and the connections."""
+        await self.own_tools.close()
+        await self.connections.close()
+
+
+class PipelineCall(NamedTuple):
+    """One call of the pipeline, and what it shares with others."""
 
     strategy: str
     messages: Sequence[Mapping[str, Any]]
     body: Mapping[str, Any]
+    """Only what a request may set."""
     settings: ValveSettings
+    shared: SharedState
+    log: AgentLog
     caller: PipelineCaller = PipelineCaller()
     attached: AttachedToChat = AttachedToChat()
     notices: tuple[str, ...] = ()
-    is_new: Callable[[str], bool] = show_always
-    repairs: RepairMemory | None = None
-    pictures: PictureMemory | None = None
-    listed: ModelList | None = None
+    """For administrators."""
 
     @property
     def valves(self) -> Valves:
@@ -27895,10 +28307,8 @@ class AgentInput(NamedTuple):
 
 
 def build_agent_request(
-    question: AgentInput,
+    question: PipelineCall,
     endpoint: Endpoint,
-    connections: Connections,
-    log: AgentLog,
     offer: OwnToolOffer = NO_OFFER,
     store_file: StoreFile | None = None,
 ) -> AgentRequest:
@@ -27906,80 +28316,89 @@ def build_agent_request(
 
     `offer` has the tools that run here; `store_file` gives their files to the user.
     """
+    log = question.log
+    shared = question.shared
     valves = question.valves
     expert = question.settings.expert
     parameters = _build_parameters(question)
     rules = read_rules(valves.TOOL_APPROVAL, PIPELINE_SHELL)
-    notices = (*question.notices, *offer.problems)
     if rules.problem:
         log.warn(rules.problem)
-        notices = (*notices, rules.problem)
+    messages = question.messages
+    if not question.caller.task:
+        messages = replace_query(messages, question.choose_text("query", ""))
+    asked = model_at(resolve_model(parameters.model), endpoint, shared.listed)
+    model = answering_model(asked, endpoint)
 
-    model = resolve_model(parameters.model)
-    if question.listed:
-        model = question.listed.with_context(model, endpoint)
+    # The page shows the last one, so the most serious one comes last.
+    notices: dict[str, str] = {}
+    end_of_model = retirement(asked, endpoint)
+    if end_of_model:
+        notices[f"chat {question.caller.workspace}: {end_of_model}"] = end_of_model
+    if question.caller.is_admin:
+        problems = (*question.notices, *offer.problems, rules.problem)
+        notices |= {problem: problem for problem in problems if problem}
 
     def log_metadata(metadata: RunMetadata) -> None:
         log.note(json.dumps(metadata.wire()))
 
     return AgentRequest(
         strategy=question.strategy,
+        model=model,
         parameters=parameters,
-        messages=question.messages,
+        messages=messages,
         body=question.body,
         endpoint=endpoint,
-        connections=connections,
+        connections=shared.connections,
         signing_secret=signing_secret(endpoint.api_key),
         limits=Limits(
             timeouts=expert.timeouts(model),
             retries=RetryPolicy(expert.max_retries),
-            keeps_tagged_thoughts=_shows_thoughts(question),
+            keeps_tagged_thoughts=parameters.emit_intermediate_thoughts,
             context_window=model.facts.context_window,
         ),
         settings=_build_request_settings(question, endpoint, model),
         own_tools=_build_tool_settings(question, rules.rules, offer.tools, store_file),
-        query=question.choose_text("query", ""),
-        notices=notices if question.caller.is_admin else (),
-        is_new=question.is_new,
+        notices=notices,
+        is_new=shared.notices.first_time,
         chat=question.caller.workspace,
         log=log.note,
         redacted=log.redacted_for_model,
         debug=valves.DEBUG,
         on_end=log_metadata,
         user_id=question.caller.user_id,
-        repairs=question.repairs,
-        pictures=question.pictures,
+        repairs=shared.repairs,
+        pictures=shared.pictures,
     )
 
 
-def _build_parameters(question: AgentInput) -> StrategyParameters:
+def _build_parameters(question: PipelineCall) -> StrategyParameters:
     """Return what the strategy is to do: the request decides before the valves.
 
     Raises InvalidRequest.
     """
     valves = question.valves
-    context = question.body.get("context") or valves.CONTEXT
-    rounds = question.body.get("maximum_iterations")
-    return StrategyParameters(
-        model=question.choose_text("agent_model", valves.MODEL) or DEFAULTS.model,
-        instruction=question.choose_text("instruction", valves.INSTRUCTION),
-        prompt_policy_overrides=question.choose_text(
-            "prompt_policy_overrides", valves.PROMPT_POLICY_OVERRIDES
-        ),
-        context=context if isinstance(context, str | dict | list) else None,
-        policy_style=valves.POLICY_STYLE,
-        guide=find_preset(valves.PRESET, valves.PRESETS_DIR),
-        maximum_iterations=clamp_number(
-            rounds, *RANGES["maximum_iterations"], valves.MAXIMUM_ITERATIONS
-        ),
-        maximum_seconds=valves.MAXIMUM_SECONDS,
-        maximum_tokens=valves.MAXIMUM_TOKENS,
-        emit_intermediate_thoughts=_shows_thoughts(question),
-    )
+    values = valves.parameters()
+    values["model"] = values["model"] or DEFAULTS.model
+    values["guide"] = find_preset(valves.PRESET, valves.PRESETS_DIR)
+    for name, row in PARAMETERS.items():
+        if not row.request_key:
+            continue
+        given = question.body.get(row.request_key)
+        own = values[name]
+        if row.bounds:
+            values[name] = clamp_number(given, *row.bounds, own)
+        elif isinstance(own, bool) and given is not None:
+            values[name] = read_bool(row.request_key, given)
+        elif name == "context" and isinstance(given, dict | list):
+            values[name] = given or own  # several sources, each with its title
+        elif isinstance(own, str):
+            values[name] = question.choose_text(row.request_key, own)
+    return StrategyParameters(**values)
 
 
 def _build_tool_settings(
-    question: AgentInput,
+    question: PipelineCall,
     rules: ApprovalRules,
     tools: Sequence[Tool],
     store_file: StoreFile | None,
@@ -27994,24 +28413,11 @@ def _build_tool_settings(
         approver=Approver(
             rules, other_names=names.other_names, may_match=names.may_match
         ),
-        limits=CallLimits(
-            seconds=timeouts.default,
-            characters=valves.TOOL_OUTPUT_CHARACTERS,
-            own=timeouts.by_pattern,
-        ),
+        limits=call_limits(valves, timeouts.default, timeouts.by_pattern),
         asks_in_chat=question.caller.can_ask,
         delegates=valves.DELEGATION,
         store_file=store_file,
     )
-
-
-def _shows_thoughts(question: AgentInput) -> bool:
-    """Say whether thoughts between the rounds are shown; raises InvalidRequest."""
-    name = "emit_intermediate_thoughts"
-    chosen = question.body.get(name)
-    if chosen is None:
-        return question.valves.EMIT_INTERMEDIATE_THOUGHTS
-    return read_bool(name, chosen)
 
 
 def read_api_key(valves: Valves) -> str:
@@ -28054,27 +28460,25 @@ def build_endpoint(valves: Valves, log: AgentLog) -> Endpoint:
 
 
 def _build_request_settings(
-    question: AgentInput, endpoint: Endpoint, model: ResolvedModel
+    question: PipelineCall, endpoint: Endpoint, model: ResolvedModel
 ) -> Settings:
     """Return the fields of a request that the valves decide."""
     valves = question.valves
-    caller = question.caller
-    summary = valves.REASONING_SUMMARY
     # OpenAI compacts a chat at this size, or at half of the model's window.
     most_tokens = valves.COMPACTION_TOKENS
     window = model.facts.context_window
     if window:
         most_tokens = min(most_tokens, window // 2)
-    return Settings(
-        effort=valves.REASONING_EFFORT or None,
-        summary=None if summary == "disabled" else summary,
-        verbosity=valves.VERBOSITY or None,
-        stream=bool(question.body.get("stream")) and valves.ENABLE_STREAM,
-        parallel_tool_calls=None if valves.PARALLEL_TOOL_CALLS else False,
-        defaults={
-            **hash_ids("chat", caller.user_id, caller.chat_id),
-            "context_management": compaction_settings(most_tokens, endpoint),
-        },
+    shared = settings_of_valves(
+        valves,
+        endpoint,
+        hash_ids("chat", question.caller.user_id, question.caller.chat_id),
+        streams=bool(question.body.get("stream")),
+        summary=valves.REASONING_SUMMARY,
+        compaction_tokens=most_tokens,
+    )
+    return shared._replace(
+        effort=valves.REASONING_EFFORT or None, verbosity=valves.VERBOSITY or None
     )
 
 
@@ -28103,13 +28507,6 @@ def _build_listener_chunk(
     return host_event(f"agent:{_LISTENER_EVENTS[type(event)]}", event._asdict())
 
 
-def _metadata_fields(metadata: RunMetadata | None) -> dict[str, Any]:
-    """Return the field of a result that holds the metadata; empty without any."""
-    if metadata is None:
-        return {}
-    return {"execution_metadata": metadata.wire()}
-
-
 def _build_image_chunks(event: RunEvent) -> Iterator[Chunk]:
     """Yield the pictures of a tool, which the host stores as files."""
     if not isinstance(event, ToolOutput):
@@ -28127,12 +28524,6 @@ def _read_note(event: RunEvent) -> str:
     if not isinstance(event, ToolOutput):
         return ""
     return "\n\n".join(event.card.get("notes", ()))
-
-
-def _build_metadata_chunk(metadata: RunMetadata, note_count: int) -> Chunk:
-    """Return the last line above the answer: what it took, how many notes there are."""
-    line = metadata.describe(note_count)
-    return _build_status_chunk(line, "execution_metadata", _metadata_fields(metadata))
 
 
 def _build_status_chunk(line: str, action: str, fields: Mapping[str, Any]) -> Chunk:
@@ -28201,7 +28592,6 @@ class HostRenderer:
         """Whether a person is asked about a call."""
         self._note_count = 0
         self._run_end = RunDone(CUT)
-        self._metadata: RunMetadata | None = None
 
     def show(self, event: AgentEvent) -> Iterator[Chunk]:
         """Yield the chunks to send."""
@@ -28217,8 +28607,8 @@ class HostRenderer:
             case ContextSource():
                 yield source_chunk(event.name, event.text, event.url)
             case ExecutionEnded():
-                self._metadata = event.metadata
-                yield _build_metadata_chunk(event.metadata, self._note_count)
+                line = event.metadata.describe(self._note_count)
+                yield closing_chunk(line, event.metadata.wire())
             case ToolCallRequested():
                 yield _build_listener_chunk(event)
                 yield from self._render_note(call_above_card(event))
@@ -28229,22 +28619,11 @@ class HostRenderer:
             case _:
                 yield from self._render_run_event(event)
 
-    def result(self, completion_id: str, created: int, model: str) -> Chunk:
-        """Return the complete answer, with the output that the host stores.
-
-        The page shows no finish_reason: an answer that ended early needs its message.
-        """
+    def result(self, model: str) -> Chunk:
+        """Return the complete answer, with the output that the host stores."""
         items = self._native.shown.items
-        ending = self._run_end.ending
         shown = self._run_end._replace(output=tuple(items))
-        result = completion(shown, completion_id, created, model)
-        if "usage" in result:
-            result |= host_usage(shown)
-        if ending.is_failure:
-            result |= error_chunk(ending.sentence)
-        if items:
-            result["output"] = items
-        return result | _metadata_fields(self._metadata)
+        return page_result(shown, model, items)
 
     def _render_run_event(self, event: RunEvent) -> Iterator[Chunk]:
         """Yield an event of the API's run, then the files of a tool."""
@@ -28311,25 +28690,18 @@ class HostRenderer:
 class ClientRenderer:
     """Shows a run as chunks of a chat completion."""
 
-    def __init__(
-        self, emits_thoughts: bool, completion_id: str, created: int, model: str
-    ) -> None:
-        """Take the fields that every chunk repeats."""
-        self._chunks = ChunkRenderer(completion_id, created, model)
+    def __init__(self, emits_thoughts: bool, model: str) -> None:
+        """Take the name of the model, which every chunk repeats."""
+        self._chunks = client_view(model)
         self._texts = RunTexts(are_shown=emits_thoughts)
         self._items: dict[int, Item] = {}
         self._run_end = RunDone(CUT)
-        self._metadata: RunMetadata | None = None
 
     def show(self, event: AgentEvent) -> Iterator[Chunk]:
         """Yield the chunks to send."""
         match event:
             case StepStarted(kind="round", parent=""):
                 self._texts.begin_round(may_call=event.may_call)
-            case ExecutionEnded():
-                self._metadata = event.metadata
-                fields = _metadata_fields(event.metadata)
-                yield {**self._chunks.head, "choices": [], **fields}
             case _ if not isinstance(event, AgentOnlyEvent):
                 for shown in self._texts.feed(event):
                     self._store_item(shown)
@@ -28342,11 +28714,10 @@ class ClientRenderer:
                 for chunk in _build_image_chunks(event):
                     yield {**self._chunks.head, **chunk}
 
-    def result(self, completion_id: str, created: int, model: str) -> Chunk:
+    def result(self, model: str) -> Chunk:
         """Return the whole answer at once."""
         shown = self._run_end._replace(output=tuple(self._items.values()))
-        result = completion(shown, completion_id, created, model)
-        return {**result, **_metadata_fields(self._metadata)}
+        return whole_completion(shown, model)
 
     def _store_item(self, shown: RunEvent) -> None:
         """Keep what a result consists of."""
@@ -28372,20 +28743,6 @@ _Events = AsyncGenerator[AgentEvent, None]
 _Renderer = HostRenderer | ClientRenderer
 
 
-class PipelineCall(NamedTuple):
-    """One call of the pipeline, with what is needed to answer it."""
-
-    question: AgentInput
-    connections: Connections
-    own_tools: OwnToolPool
-    log: AgentLog
-
-    @property
-    def caller(self) -> PipelineCaller:
-        """Who asks."""
-        return self.question.caller
-
-
 async def stream_answer(call: PipelineCall) -> AsyncGenerator[AnswerPiece, None]:
     """Yield the answer in the reader's form, closed by an end marker."""
     try:
@@ -28399,7 +28756,7 @@ async def stream_answer(call: PipelineCall) -> AsyncGenerator[AnswerPiece, None]
                     for chunk in renderer.show(event):
                         yield chunk
     except Exception as error:  # raised, it would take away what has been shown
-        yield _readable_chunk(_failure_chunk(call, error), call.caller)
+        yield readable_chunk(_failure_chunk(call, error), call.caller)
     yield DONE_LINE
 
 
@@ -28415,9 +28772,7 @@ async def answer_once(call: PipelineCall) -> Chunk:
 def _failure_chunk(call: PipelineCall, error: Exception) -> Chunk:
     """Log what stopped an answer; return it in the form of its reader."""
     message = report_exception(call.log, error, PIPELINE_SHELL)
-    if call.caller.host_reads:
-        return error_chunk(message)
-    return exception_error(message, error)
+    return failure_chunk(call.caller, message, error)
 
 
 async def _run_agent(call: PipelineCall) -> Chunk:
@@ -28425,7 +28780,7 @@ async def _run_agent(call: PipelineCall) -> Chunk:
         async for event in events:
             for _ in renderer.show(event):
                 pass
-    return renderer.result(_new_completion_id(), unix_seconds(), call.caller.host_model)
+    return renderer.result(call.caller.host_model)
 
 
 @asynccontextmanager
@@ -28435,36 +28790,30 @@ async def _open_run(
     """Open the tools of an answer; give the agent's events and their renderer."""
     caller = call.caller
     log = call.log
-    valves = call.question.valves
+    valves = call.valves
     endpoint = build_endpoint(valves, log)
     key = WorkspaceKey(caller.user_id, caller.chat_id or log.run_id)
-    attached = call.question.attached.files
+    attached = call.attached.files
     host_files = open_host_files(valves, caller.user_id, attached, log)
     async with aclosing(host_files) as files:
-        offer = await call.own_tools.open_tools(
-            call.question.settings, key, log, files, call.question.messages
+        offer = await call.shared.own_tools.open_tools(
+            call.settings, key, log, files, call.messages
         )
-        request = build_agent_request(
-            call.question,
-            endpoint,
-            call.connections,
-            log,
-            offer,
-            files.store if caller.host_reads else None,
-        )
-        expert = call.question.settings.expert
+        store_file = files.store if caller.host_reads else None
+        request = build_agent_request(call, endpoint, offer, store_file)
+        expert = call.settings.expert
         audit = open_audit_log(expert, log, endpoint.host)
         if audit:
             request = request._replace(on_request=audit.note_request)
         renderer = _choose_renderer(request, caller)
         async with (
             aclosing(run_agent(request)) as events,
-            aclosing(_report_end(call, events, audit)) as reported_events,
+            aclosing(_report_run(call, events, audit)) as reported_events,
         ):
             yield reported_events, renderer
 
 
-async def _report_end(
+async def _report_run(
     call: PipelineCall, events: _Events, audit: AuditLog | None
 ) -> _Events:
     """Yield the events, the last one as it is reported."""
@@ -28476,41 +28825,25 @@ def _reported(call: PipelineCall, ended: RunDone, audit: AuditLog | None) -> Run
     """Log an end, and return it; a failure gets the error id of the log."""
     if audit:
         audit.note_end(ended)
-    report_skipped(call.log, ended.trace)
-    if not ended.ending.is_failure:
-        return ended
-    ending = report_failure(
-        call.log, ended, PIPELINE_SHELL, is_admin=call.caller.is_admin
-    )
-    return ended._replace(ending=ending)
+    return report_run(call.log, ended, PIPELINE_SHELL, is_admin=call.caller.is_admin)
 
 
 def _choose_renderer(request: AgentRequest, caller: PipelineCaller) -> _Renderer:
     """Return the renderer of the reader: Open WebUI or a plain client."""
     emits_thoughts = request.parameters.emit_intermediate_thoughts
     if not caller.host_reads:
-        return ClientRenderer(
-            emits_thoughts, _new_completion_id(), unix_seconds(), caller.host_model
-        )
-    family = resolve_model(request.parameters.model).family
-    origin = origin_at(family, request.endpoint)
+        return ClientRenderer(emits_thoughts, caller.host_model)
+    origin = origin_at(request.model.family, request.endpoint)
     return HostRenderer(emits_thoughts, origin, request.sign)
 
 
 async def _stream_task(call: PipelineCall) -> AsyncGenerator[Chunk, None]:
     """Yield the text of a task as it grows."""
-    renderer = ChunkRenderer(
-        _new_completion_id(), unix_seconds(), call.caller.host_model
-    )
+    renderer = client_view(call.caller.host_model)
     async with aclosing(_task_events(call)) as events:
         async for event in events:
             for chunk in renderer.render(event):
-                yield _readable_chunk(chunk, call.caller)
-
-
-def _readable_chunk(chunk: Chunk, caller: PipelineCaller) -> Chunk:
-    """Return a chunk in a form that its reader shows."""
-    return error_as_text(chunk) if caller.drops_errors else chunk
+                yield readable_chunk(chunk, call.caller)
 
 
 async def _run_task(call: PipelineCall) -> Chunk:
@@ -28534,19 +28867,21 @@ async def _run_task(call: PipelineCall) -> Chunk:
 async def _task_events(call: PipelineCall) -> RunEvents:
     """Yield the events of a task, without the loop; the log gets a failure."""
     log = call.log
-    endpoint = build_endpoint(call.question.valves, log)
-    settings = build_agent_request(call.question, endpoint, call.connections, log)
+    endpoint = build_endpoint(call.valves, log)
+    settings = build_agent_request(call, endpoint)
     request = _build_task(settings, settings.body, call.caller.task)
 
     def is_as_configured() -> bool:
         return request == _build_task(settings, {}, call.caller.task)
 
-    learning = RepairLearning(settings, request.model, is_as_configured)
-    repaired = learning.repaired(request)
-    audit = open_audit_log(call.question.settings.expert, log, endpoint.host)
+    memory = settings.repairs or RepairMemory()
+    scope = repair_scope(settings, request.model)
+    learning = RepairLearning(memory, scope, is_as_configured)
+    repaired = request.model_copy(update={"repairs": memory.repairs(scope)})
+    audit = open_audit_log(call.settings.expert, log, endpoint.host)
     if audit:
         audit.note_request(repaired)
-    events = run(repaired, endpoint, call.connections, settings.limits)
+    events = run(repaired, endpoint, call.shared.connections, settings.limits)
     async with aclosing(events):
         async for event in events:
             learning.note(event)
@@ -28561,24 +28896,19 @@ def _build_task(
     Titles and the like are done at the lowest effort of the agent's model, other tasks
     at its own, without a limit that no one has chosen.
     """
-    model = resolve_model(settings.parameters.model)
     at_own_effort = task not in SMALL_TASKS
     if at_own_effort:
         body = without_hosts_limit(body, task)
         if settings.settings.effort:
             body = {"reasoning_effort": settings.settings.effort, **body}
     return task_request(
-        model,
+        settings.model,
         settings.messages,
         body,
         task,
         at_own_effort=at_own_effort,
         stream=settings.settings.stream,
     )
-
-
-def _new_completion_id() -> str:
-    return f"chatcmpl-{new_ulid()}"
 
 
 # --------------------------------------------------------------------------------------
@@ -28622,13 +28952,8 @@ _FIELD_KEYS: Mapping[str, Mapping[str, str]] = {
 
 _SETTINGS = frozenset(
     {
-        "agent_model",
-        "instruction",
-        "prompt_policy_overrides",
-        "maximum_iterations",
-        "context",
+        *(row.request_key for row in PARAMETERS.values() if row.request_key),
         "query",
-        "emit_intermediate_thoughts",
         "reasoning_effort",
         "reasoning_summary",
         "verbosity",
@@ -28693,9 +29018,6 @@ def _select_fields(
 _MIN_THREADS = 400
 """The server gives 40 threads to all its streams, and each of ours waits in one."""
 
-_NOTICE_SECONDS = 3600.0
-"""After an hour, administrators read a notice again."""
-
 _STOPPED_TEXT = (
     "The Pipelines server was stopped or reloaded its pipelines, which ended this "
     "answer. Ask again."
@@ -28718,16 +29040,11 @@ class Pipeline:
         """Open nothing: the server creates one at every load."""
         self.type = "manifold"
         self.valves = self.Valves()
-        self._connections = Connections()
-        self._own_tools = OwnToolPool()
+        self._shared = SharedState()
         self._logged = RecentTexts()
         """What the log has said today about requests and valves."""
-        self._repairs = RepairMemory()
-        self._pictures = PictureMemory()
-        self._listed = ModelList()
-        self._shown_notices = RecentTexts(seconds=_NOTICE_SECONDS)
         self._restore_sigterm: Callable[[], object] | None = None
-        self._bridge = AsyncBridge(error_chunk(_STOPPED_TEXT), self._close_all)
+        self._bridge = AsyncBridge(error_chunk(_STOPPED_TEXT), self._shared.close)
 
     def pipelines(self) -> list[dict[str, str]]:
         """Return the agents as models, and ask their server for its own.
@@ -28744,11 +29061,15 @@ class Pipeline:
         ]
 
     async def _refresh_models(self, endpoint: Endpoint) -> None:
-        self._listed.refresh(endpoint, self._connections)
+        self._shared.listed.refresh(endpoint, self._shared.connections)
 
     async def on_startup(self) -> None:
-        """Let more answers wait at once, and end them when the server is stopped."""
+        """Let more answers wait at once, and end them when the server is stopped.
+
+        What is wrong with the valves is in the log before anybody asks.
+        """
         _raise_thread_limit()
+        self._find_notices(usable_settings(self.valves), AgentLog(new_ulid()[-10:]))
         self._restore_sigterm = close_on_sigterm(self._bridge)
 
     async def on_shutdown(self) -> None:
@@ -28784,20 +29105,17 @@ class Pipeline:
             body = {key: value for key, value in body.items() if key != CONTEXT_KEY}
         caller = read_caller(body)
         log = AgentLog(new_ulid()[-10:])
-        question = AgentInput(
+        call = PipelineCall(
             strategy=model_id,
             messages=messages,
             body=self._select_keys(body, settings.expert.caller_may_set, caller, log),
             settings=settings,
+            shared=self._shared,
+            log=log,
             caller=caller,
             attached=read_attached(body),
             notices=self._find_notices(settings, log),
-            is_new=self._shown_notices.first_time,
-            repairs=self._repairs,
-            pictures=self._pictures,
-            listed=self._listed,
         )
-        call = PipelineCall(question, self._connections, self._own_tools, log)
         try:
             if caller.streams:
                 return self._bridge.stream(stream_answer(call))
@@ -28833,11 +29151,6 @@ class Pipeline:
             if self._logged.first_time(message):
                 log.warn(message)
         return tuple(messages)
-
-    async def _close_all(self) -> None:
-        """Close what all answers share."""
-        await self._own_tools.close()
-        await self._connections.close()
 
 
 def _is_from_inlet(body: Mapping[str, Any], valves: Valves) -> bool:

@@ -162,28 +162,6 @@ def clamp_number(value: object, least: int, most: int, default: int) -> int:
         return default
 
 
-_KILOBYTE = 1024
-
-
-def count_entries(value: object, depth: int) -> int:
-    """Return about how large a JSON value is: entries and kilobytes, to a depth."""
-    if isinstance(value, str):
-        return len(value) // _KILOBYTE
-    rows = as_list(value)
-    if isinstance(value, Mapping):
-        rows = list(value.values())
-    count = len(rows)
-    if depth <= 0:
-        return count
-    for row in rows:
-        # Most values are short texts and numbers; a call for each would be half the time.
-        if isinstance(row, str):
-            count += len(row) // _KILOBYTE
-        elif isinstance(row, (dict, list)):
-            count += count_entries(row, depth - 1)
-    return count
-
-
 _VALUE_SIZE = 10
 """What each value adds to a size; a walk takes about as long for ten characters."""
 _MAX_VALUE_DEPTH = 64
@@ -240,23 +218,14 @@ def matches_schema(value: object, schema: Any) -> bool:
         case tuple():
             return any(matches_schema(value, option) for option in schema)
         case [schema_of_rows]:
-            return _rows_match(value, schema_of_rows)
+            return isinstance(value, list) and all(
+                matches_schema(row, schema_of_rows) for row in value
+            )
         case dict():
-            return _entries_match(value, schema)
+            if not isinstance(value, Mapping) or not value.keys() <= schema.keys():
+                return False
+            return all(matches_schema(value[key], schema[key]) for key in value)
     return bool(schema(value))
-
-
-def _rows_match(value: object, schema: Any) -> bool:
-    if not isinstance(value, list):
-        return False
-    return all(matches_schema(row, schema) for row in value)
-
-
-def _entries_match(value: object, schemas: JsonObject) -> bool:
-    """Say whether a value is an object with no other keys, and matching values."""
-    if not isinstance(value, Mapping) or not value.keys() <= schemas.keys():
-        return False
-    return all(matches_schema(value[key], schemas[key]) for key in value)
 
 
 def as_mapping(value: object) -> JsonObject:
@@ -765,7 +734,7 @@ def _read_detail(rows: Iterable[object]) -> dict[str, Any]:
     a value could have has a row, and names of types are in between.
     """
     entries = [as_mapping(row) for row in rows]
-    most_exact = max(entries, key=_length_of_location, default={})
+    most_exact = max(entries, key=lambda row: len(as_list(row.get("loc"))), default={})
     path = ""
     for key in as_list(most_exact.get("loc"))[1:]:
         step = f"[{key}]" if isinstance(key, int) else f".{key}"
@@ -775,10 +744,6 @@ def _read_detail(rows: Iterable[object]) -> dict[str, Any]:
 
 
 _PATH_STEP = re.compile(r"\[\d+]|\.[a-z_\d]+")
-
-
-def _length_of_location(row: Mapping[str, Any]) -> int:
-    return len(as_list(row.get("loc")))
 
 
 def _inner_error(text: str) -> ApiError | None:
@@ -945,13 +910,13 @@ def redact_words(text: str, secrets: Iterable[str] = ()) -> str:
 def _printable(line: str) -> str:
     if line.isprintable():
         return line
-    return "".join(_escape_unprintable(character) for character in line)
-
-
-def _escape_unprintable(character: str) -> str:
-    if character.isprintable():
-        return character
-    return ascii(character)[1:-1]  # without its quotes
+    shown: list[str] = []
+    for character in line:
+        if character.isprintable():
+            shown.append(character)
+        else:
+            shown.append(ascii(character)[1:-1])  # without its quotes
+    return "".join(shown)
 
 
 def hide_paths(text: str, roots: Iterable[str]) -> str:
@@ -1307,17 +1272,12 @@ class EntraTokens:
                 except InvalidRequest:
                     if unix_seconds() >= end:
                         raise
-                self._forget_ended()
+                now = unix_seconds()
+                for known, (_, known_end) in list(self._known.items()):
+                    if known_end <= now:  # of earlier settings
+                        del self._known[known]
                 self._known[scope] = token, end
         return token
-
-    def _forget_ended(self) -> None:
-        """Forget tokens of earlier settings."""
-        now = unix_seconds()
-        for scope in list(self._known):
-            _, end = self._known[scope]
-            if end <= now:
-                del self._known[scope]
 
     def _ask(self, scope: str) -> tuple[str, int]:
         """Return a token and its last second."""
@@ -3254,7 +3214,8 @@ def _resolve_research_mode(
     The effort is high if the name has none (OpenAI's guide "Web search" recommends
     `high` or `xhigh`). Retired models and those of other vendors have such names, too.
     """
-    if not name.endswith(_RESEARCH) or _is_model_id(name):
+    is_own_model = name in CATALOG_FACTS or name in CATALOG_SUCCESSORS
+    if is_own_model or not name.endswith(_RESEARCH):
         return None
     model = resolve_model(name.removesuffix(_RESEARCH), overrides)
     if not model.facts.known_family:
@@ -3263,11 +3224,6 @@ def _resolve_research_mode(
     if effort not in _RESEARCH_EFFORTS and model.takes_effort("high"):
         effort = "high"
     return model._replace(effort=effort, name=f"{model.name} Research", research=True)
-
-
-def _is_model_id(name: str) -> bool:
-    """Say whether OpenAI has, or had, a model of that name."""
-    return name in CATALOG_FACTS or name in CATALOG_SUCCESSORS
 
 
 def takes_hosted_tool(model: ResolvedModel, kind: str) -> bool:
@@ -3440,21 +3396,14 @@ def _shown_name(model_id: str, effort: str | None) -> str:
         snapshot = _SNAPSHOT_DATE.search(model_id)
         if snapshot:
             notes.append(snapshot["date"])
-        name = _capitalized_id(_SNAPSHOT_DATE.sub("", model_id))
+        _, version, *words = _SNAPSHOT_DATE.sub("", model_id).split("-")
+        name = f"GPT-{version}"
+        for word in words:
+            if word != "latest":
+                name += f" {word if word in _SIZES else word.capitalize()}"
     if effort:
         notes.append(effort)
     return f"{name} ({', '.join(notes)})" if notes else name
-
-
-def _capitalized_id(model_id: str) -> str:
-    _, version, *words = model_id.split("-")
-    shown = [f"GPT-{version}"]
-    for word in words:
-        if word in _SIZES:
-            shown.append(word)
-        elif word != "latest":
-            shown.append(word.capitalize())
-    return " ".join(shown)
 
 
 # --------------------------------------------------------------------------------------
@@ -3894,7 +3843,14 @@ def _find_pairs(items: Sequence[JsonObject]) -> set[int]:
             continue
         kind = item.get("type")
         if kind in _CALLS:
-            _wait_for_output(waiting, items, index, turn_start)
+            # A call that was stopped gets no output. Some servers give its id again to
+            # a call of a later turn, which counts instead (recorded at Bedrock, whose
+            # first call is always `call_0`). Of some calls only the place is known,
+            # not the name: they have no pair.
+            earlier = waiting.get(call_id)
+            was_stopped = earlier is not None and earlier < turn_start
+            if item.get("name") and (was_stopped or call_id not in waiting):
+                waiting[call_id] = index
             continue
         # No such call, or it has its output already.
         call_index = waiting.get(call_id)
@@ -3904,28 +3860,6 @@ def _find_pairs(items: Sequence[JsonObject]) -> set[int]:
             paired |= {call_index, index}
             waiting[call_id] = None
     return paired
-
-
-def _wait_for_output(
-    waiting: dict[str, int | None],
-    items: Sequence[JsonObject],
-    index: int,
-    turn_start: int,
-) -> None:
-    """Note the call at an index, unless its id is that of an earlier one.
-
-    Of some calls only the place is known, not the name: they have no pair. A call
-    that was stopped gets no output. Some servers give its id again to a call of a later
-    turn, which counts instead (recorded at Bedrock, whose first call is always
-    `call_0`).
-    """
-    if not items[index].get("name"):
-        return
-    call_id = items[index]["call_id"]
-    earlier = waiting.get(call_id)
-    was_stopped = earlier is not None and earlier < turn_start
-    if was_stopped or call_id not in waiting:
-        waiting[call_id] = index
 
 
 def move_messages_behind_outputs(items: Sequence[Item]) -> list[Item]:
@@ -4301,6 +4235,9 @@ def add_usage(first: Usage | None, second: Usage | None) -> Usage | None:
     """Return the sum, field by field."""
     if first is None or second is None:
         return first or second
+    cost = None
+    if first.cost is not None and second.cost is not None:
+        cost = first.cost + second.cost
     return Usage(
         input=first.input + second.input,
         output=first.output + second.output,
@@ -4309,13 +4246,8 @@ def add_usage(first: Usage | None, second: Usage | None) -> Usage | None:
         cache_writes=first.cache_writes + second.cache_writes,
         reasoning=first.reasoning + second.reasoning,
         cache_writes_12h=first.cache_writes_12h + second.cache_writes_12h,
-        cost=_add_costs(first.cost, second.cost),
+        cost=cost,  # unknown if either is
     )
-
-
-def _add_costs(first: float | None, second: float | None) -> float | None:
-    """Return the sum, None if either is unknown."""
-    return None if first is None or second is None else first + second
 
 
 def sum_usages(usages: Iterable[Usage]) -> Usage | None:
@@ -4340,6 +4272,8 @@ def read_usage(
     writes = as_mapping(inputs.get("cache_write_tokens_details"))
     input_tokens = _read_count(wire.get("input_tokens"))
     output_tokens = _read_count(wire.get("output_tokens"))
+    searches = as_mapping(as_mapping(tool_usage).get("web_search")).get("num_requests")
+    is_count = type(searches) is int and 0 <= searches < _MAX_TOKENS
     return Usage(
         input=input_tokens,
         output=output_tokens,
@@ -4349,18 +4283,10 @@ def read_usage(
         reasoning=_read_count(outputs.get("reasoning_tokens")),
         tier=as_text(tier),
         cost=_read_cost(wire),
-        searches=_read_searches(as_mapping(tool_usage).get("web_search")),
+        searches=searches if is_count else None,  # not told
         images=_read_image_tokens(as_mapping(tool_usage).get("image_gen")),
         cache_writes_12h=_read_count(writes.get("ttl_12h_tokens")),
     )
-
-
-def _read_searches(wire: object) -> int | None:
-    """Return the searches that are billed, None if they are not told."""
-    count = as_mapping(wire).get("num_requests")
-    if isinstance(count, int) and not isinstance(count, bool):
-        return count if 0 <= count < _MAX_TOKENS else None
-    return None
 
 
 def _read_image_tokens(wire: object) -> ImageTokens | None:
@@ -4735,7 +4661,8 @@ _LARGEST_OF_PAGE = 2**53 - 1
 
 CHECK_HEADING = "The setup of this pipe, tested with"
 USAGE_HEADING = "### What it cost"
-"""How the answers to commands begin."""
+"""How the answers to commands begin; here, so that the filter need not import how chats
+are parsed."""
 
 
 # --------------------------------------------------------------------------------------
@@ -5040,15 +4967,14 @@ def read_json_valve(
     text: str,
     form: type[_Form],
     consequence: str = "Its default applies.",
-) -> tuple[_Form, list[str]]:
+) -> tuple[_Form, Sequence[str]]:
     """Return the settings in the text of a valve, and what is wrong with them.
-
     `form` names the known keys with their types, ranges and defaults. Each problem is a
     message for administrators; `consequence` is what follows from an invalid value.
     """
     given = parse_json_object(text.strip() or "{}")
     if given is None:
-        return form(), [f"{valve} is not a JSON object, so its defaults apply."]
+        return form(), (f"{valve} is not a JSON object, so its defaults apply.",)
     known = form.model_fields
     accepted: dict[str, object] = {}
     problems: list[str] = []
@@ -5074,7 +5000,7 @@ def read_json_valve(
     problem = unknown_words(valve, unknown, known, advice)
     if problem:
         problems.append(problem)
-    return form.model_validate(accepted), problems
+    return form.model_validate(accepted), tuple(problems)
 
 
 def describe_mistake(error: ValidationError, form: type[BaseModel]) -> str:
@@ -5097,11 +5023,6 @@ def describe_mistake(error: ValidationError, form: type[BaseModel]) -> str:
         case "greater_than_equal":
             return f"`{key}` has to be at least {mistake['ctx']['ge']:g}"
     return f"`{key}` has a wrong value ({mistake['msg'].lower()})"
-
-
-def read_expert_json(text: str, form: type[_Form]) -> tuple[_Form, list[str]]:
-    """Return the settings of EXPERT_JSON, and what is wrong with them."""
-    return read_json_valve("EXPERT_JSON", text, form)
 
 
 def _nearest_allowed(error: ValidationError) -> float | None:
@@ -5497,18 +5418,15 @@ def endpoint_trials(
     """Return each entry of ENDPOINTS_JSON (see `CallAccount.endpoint_trials`)."""
     trials: list[EndpointTrial] = []
     for entry in read_endpoints(text) or ():
-        model = _trial_model(entry, models)
+        # The first model that the entry is for, or the first of all, if there is any.
+        model = models[0] if models else ""
+        for listed in models:
+            if entry.is_for(entry.groups, _model_names(listed)):
+                model = listed
+                break
         choice = EndpointChoice([entry], base_url, UserReports(), "")
         trials.append(EndpointTrial(model, choice))
     return trials
-
-
-def _trial_model(entry: EndpointEntry, models: Sequence[str]) -> str:
-    """Return the first model that an entry is for, or the first of all, if any."""
-    for model in models:
-        if entry.is_for(entry.groups, _model_names(model)):
-            return model
-    return models[0] if models else ""
 
 
 def _model_names(model: str) -> set[str]:
@@ -6261,7 +6179,7 @@ _USUAL_DAYS = 30
 _MAX_SHOWN = 100
 """Lines of a table."""
 _MAX_READ = 1000
-"""Users with their models, behind a table and a picture of the dearest."""
+"""Users with their models, after a table and a picture of the dearest."""
 _MAX_LISTED = 5000
 """Lines of the CSV in a chat."""
 _MAX_IN_FILE = 100_000
@@ -7157,7 +7075,8 @@ class _Run:
         try:
             async with aclosing(events):
                 while True:
-                    event = await self._next(events)
+                    with _current(self._span):
+                        event = await anext(events, None)
                     if event is None:
                         break
                     self._note(describe(event))
@@ -7167,11 +7086,6 @@ class _Run:
             raise
         finally:
             self._end()
-
-    async def _next(self, events: AsyncGenerator[_RunEvent, None]) -> _RunEvent | None:
-        """Return the next event, None at the end; it belongs to the span."""
-        with _current(self._span):
-            return await anext(events, None)
 
     def _note(self, words: EventWords) -> None:
         match words.word:
@@ -7183,17 +7097,15 @@ class _Run:
             case "recovery":
                 self._count("recoveries", "1", 1)
             case "end":
-                self._note_end(words)
-
-    def _note_end(self, end: EventWords) -> None:
-        """Note how the run ended."""
-        word = self._words.known_or_other(end.code) if end.code else end.kind
-        self._span.set_attribute("gen_ai.response.finish_reasons", [word])
-        if end.model:
-            self._span.set_attribute(
-                "gen_ai.response.model", _exportable_name(end.model)
-            )
-        self._error = "" if end.kind in ("completed", "incomplete") else word
+                word = words.kind
+                if words.code:
+                    word = self._words.known_or_other(words.code)
+                self._span.set_attribute("gen_ai.response.finish_reasons", [word])
+                if words.model:
+                    model = _exportable_name(words.model)
+                    self._span.set_attribute("gen_ai.response.model", model)
+                is_error = words.kind not in ("completed", "incomplete")
+                self._error = word if is_error else ""
 
     def _note_usage(self) -> None:
         """Note what the run has used."""

@@ -122,6 +122,45 @@ from pydantic import (
 from pydantic.alias_generators import to_camel
 
 # --------------------------------------------------------------------------------------
+# openai_responses.clock
+#
+# Time and chance: what a test has to replace.
+# --------------------------------------------------------------------------------------
+
+
+def unix_seconds() -> int:
+    """Return the seconds since 1970, as the API and the host count them."""
+    return int(time.time())
+
+
+def monotonic_seconds() -> float:
+    """Return a time that never goes back, for measuring durations."""
+    return time.monotonic()
+
+
+def random_fraction() -> float:
+    """Return a number from 0 to 1, to spread waits."""
+    return random.random()
+
+
+def utc_today() -> date:
+    """Return today's date in UTC."""
+    return datetime.now(UTC).date()
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.digest
+#
+# Digests of texts, to compare or to name them without keeping them.
+# --------------------------------------------------------------------------------------
+
+
+def hex_digest(text: str) -> str:
+    """Return the SHA-256 of a text; a lone surrogate is none of UTF-8's characters."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+# --------------------------------------------------------------------------------------
 # openai_responses.json_input
 #
 # JSON that others wrote, which may be invalid.
@@ -220,28 +259,6 @@ def clamp_number(value: object, least: int, most: int, default: int) -> int:
         return default
 
 
-_KILOBYTE = 1024
-
-
-def count_entries(value: object, depth: int) -> int:
-    """Return about how large a JSON value is: entries and kilobytes, to a depth."""
-    if isinstance(value, str):
-        return len(value) // _KILOBYTE
-    rows = as_list(value)
-    if isinstance(value, Mapping):
-        rows = list(value.values())
-    count = len(rows)
-    if depth <= 0:
-        return count
-    for row in rows:
-        # Most values are short texts and numbers; a call for each would be half the time.
-        if isinstance(row, str):
-            count += len(row) // _KILOBYTE
-        elif isinstance(row, (dict, list)):
-            count += count_entries(row, depth - 1)
-    return count
-
-
 _VALUE_SIZE = 10
 """What each value adds to a size; a walk takes about as long for ten characters."""
 _MAX_VALUE_DEPTH = 64
@@ -298,23 +315,14 @@ def matches_schema(value: object, schema: Any) -> bool:
         case tuple():
             return any(matches_schema(value, option) for option in schema)
         case [schema_of_rows]:
-            return _rows_match(value, schema_of_rows)
+            return isinstance(value, list) and all(
+                matches_schema(row, schema_of_rows) for row in value
+            )
         case dict():
-            return _entries_match(value, schema)
+            if not isinstance(value, Mapping) or not value.keys() <= schema.keys():
+                return False
+            return all(matches_schema(value[key], schema[key]) for key in value)
     return bool(schema(value))
-
-
-def _rows_match(value: object, schema: Any) -> bool:
-    if not isinstance(value, list):
-        return False
-    return all(matches_schema(row, schema) for row in value)
-
-
-def _entries_match(value: object, schemas: JsonObject) -> bool:
-    """Say whether a value is an object with no other keys, and matching values."""
-    if not isinstance(value, Mapping) or not value.keys() <= schemas.keys():
-        return False
-    return all(matches_schema(value[key], schemas[key]) for key in value)
 
 
 def as_mapping(value: object) -> JsonObject:
@@ -338,6 +346,783 @@ def as_list(value: object) -> list[Any]:
 def as_text(value: object) -> str:
     """Return a text, an empty one for anything else."""
     return value if isinstance(value, str) else ""
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.tool_kinds
+#
+# The kinds of tools that OpenAI runs, and the items that they make.
+#
+# `TOOL_KINDS` is the one list of them: what a caller may set, what a limit can forbid and
+# what a call costs, what a request offers and what goes back follow it. What only a host
+# knows is in tables of the same kinds: `TOOL_SETTINGS` of the pipe and `HOSTED_CARDS` of
+# the page (cards). tests/test_tool_kinds.py fails for a kind that one of them lacks.
+# --------------------------------------------------------------------------------------
+
+
+class ItemKind(NamedTuple):
+    """What all items of one type have in common."""
+
+    parts: tuple[tuple[str, str], ...] = ()
+    """Lists of texts that deltas grow: kind and field."""
+    text: tuple[str, str] | None = None
+    """The one text that deltas grow: kind and field."""
+    is_encrypted: bool = False
+    """Only the account and model family that made it can read it."""
+    returned: Literal["always", "same_run", "never"] = "always"
+    """The later requests that a hosted item goes into."""
+    required: tuple[str, ...] = ()
+    """Fields without which the API refuses a hosted item."""
+    nullable: tuple[str, ...] = ()
+    """Fields that the API demands even if they are null."""
+    is_call: bool = False
+    """It belongs to a call of a hosted tool."""
+
+
+class ToolKind(NamedTuple):
+    """A kind of tools that OpenAI runs, itself or at another server."""
+
+    type: str
+    """As the API calls it; the types of older and dated versions begin with it."""
+    older_types: tuple[str, ...] = ()
+    """Versions that a caller can be allowed on their own."""
+    closed_fields: tuple[str, ...] = ()
+    """Fields that name what belongs to somebody, or where a chat is sent."""
+    items: Mapping[str, ItemKind] = MappingProxyType({})
+    """The items that it makes, by their types; none if it is not offered."""
+    least: Mapping[str, Any] = MappingProxyType({})
+    """What the API demands beside the type."""
+    include: str = ""
+    """What a request must ask for to get all of its items."""
+    refused_at_minimal: bool = False
+    """It cannot be used with the effort `minimal`."""
+    is_cited: bool = False
+    """Answers cite what it found."""
+    fee: float = 0
+    """US dollars for a call, where a source says it."""
+    container_fee: float = 0
+    """US dollars for each container in which its calls run."""
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """The names by which a caller can be allowed it."""
+        return (self.type, *self.older_types)
+
+
+_KINDS = (
+    ToolKind(
+        "web_search",
+        older_types=("web_search_preview",),
+        # "The following tools cannot be used with reasoning.effort 'minimal':
+        # web_search." (openai/codex 3559); of the others no refusal was reported.
+        items={"web_search_call": ItemKind(required=("action",), is_call=True)},
+        include="web_search_call.action.sources",
+        refused_at_minimal=True,
+        is_cited=True,
+        fee=0.01,
+    ),
+    ToolKind(
+        "file_search",
+        closed_fields=("vector_store_ids",),
+        items={"file_search_call": ItemKind(required=("queries",), is_call=True)},
+        refused_at_minimal=True,
+        is_cited=True,
+    ),
+    ToolKind(
+        "mcp",
+        closed_fields=(
+            "server_url",
+            "connector_id",
+            "tunnel_id",
+            "authorization",
+            "headers",
+        ),
+        items={
+            # Without the list the API asks the server again at each request.
+            "mcp_list_tools": ItemKind(required=("server_label", "tools")),
+            "mcp_call": ItemKind(
+                required=("server_label", "name", "arguments"),
+                text=("arguments", "arguments"),
+                is_call=True,
+            ),
+            # An approval holds for one response; without it the API would make the call
+            # again.
+            "mcp_approval_request": ItemKind(
+                required=("id", "server_label", "name", "arguments"),
+                returned="same_run",
+                is_call=True,
+            ),
+            "mcp_approval_response": ItemKind(
+                required=("approval_request_id", "approve"),
+                returned="same_run",
+                is_call=True,
+            ),
+        },
+    ),
+    ToolKind(
+        "code_interpreter",
+        closed_fields=("container",),
+        items={
+            "code_interpreter_call": ItemKind(
+                required=("container_id",),
+                nullable=("code", "outputs"),
+                text=("code", "code"),
+                is_call=True,
+            )
+        },
+        least={"container": {"type": "auto"}},
+        include="code_interpreter_call.outputs",
+        # A container of 1 GB for 20 minutes. OpenAI may bill it by the minute, at least
+        # five: this is the most (OpenAI's page of prices, by simonw/llm 1592, 2026-08).
+        container_fee=0.03,
+    ),
+    ToolKind(
+        "image_generation",
+        closed_fields=("input_image_mask",),
+        # The API looks it up by its id, even if the image is in it (pydantic-ai
+        # 2.68.0).
+        items={"image_generation_call": ItemKind(returned="never")},
+        refused_at_minimal=True,
+    ),
+    # Known so that no caller and no limit lets them pass; nothing offers them.
+    ToolKind("shell", closed_fields=("environment",)),
+    ToolKind("local_shell"),
+    ToolKind("apply_patch"),
+    ToolKind(
+        "computer",
+        older_types=("computer_use_preview",),
+        closed_fields=("environment",),
+    ),
+    ToolKind("programmatic_tool_calling"),
+)
+"""In the order in which a request offers them: the prompt cache depends on it.
+
+The types are those of openai-python 3.54.0, the fee is from LiteLLM 1.109.1
+(2026-11-21), what is refused at `minimal` from openai-agents.
+"""
+
+TOOL_KINDS: Mapping[str, ToolKind] = {kind.type: kind for kind in _KINDS}
+
+TOOL_OF_ITEM: Mapping[str, ToolKind] = {
+    name: tool for tool in _KINDS for name in tool.items
+}
+"""The kind of tools that makes an item, by the item's type."""
+
+HOSTED_ITEM_KINDS: Mapping[str, ItemKind] = {
+    name: tool.items[name] for name, tool in TOOL_OF_ITEM.items()
+}
+"""What is known of the items that tools make, by their types."""
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.items
+#
+# The API's items: their kinds, their texts, and pairs of calls and outputs.
+#
+# An item stays the dict that the API sent; unknown fields are sent back unchanged. What
+# the API wants of them then: docs/reference/responses-api.md, "Items in later requests".
+# --------------------------------------------------------------------------------------
+
+
+Item = dict[str, Any]
+
+ADDED_TOOLS = "additional_tools"
+CONFIGURATION = "configuration_update"
+"""Input items that change the request from their place on."""
+
+
+ITEM_KINDS: Mapping[str, ItemKind] = {
+    "message": ItemKind(parts=(("text", "content"),)),
+    "reasoning": ItemKind(
+        parts=(("summary", "summary"), ("reasoning", "content")), is_encrypted=True
+    ),
+    "compaction": ItemKind(is_encrypted=True),
+    CONFIGURATION: ItemKind(),
+    "function_call": ItemKind(text=("arguments", "arguments")),
+    "function_call_output": ItemKind(),
+    "custom_tool_call": ItemKind(text=("arguments", "input")),
+    "custom_tool_call_output": ItemKind(),
+    **HOSTED_ITEM_KINDS,
+}
+"""Known types of items."""
+
+_OTHER_KIND = ItemKind()
+_NO_TOOL = ToolKind("")
+
+CALL_OUTPUTS = {
+    "function_call": "function_call_output",
+    "custom_tool_call": "custom_tool_call_output",
+}
+"""Calls that we answer, and the types of their answers."""
+_CALLS = tuple(CALL_OUTPUTS)
+"""A tuple compares: a stored `type` may be a list, which no set can look up."""
+_OUTPUTS = tuple(CALL_OUTPUTS.values())
+
+
+def item_type(item: JsonObject) -> str:
+    """Return the type; a message in its short form has none."""
+    kind = item.get("type")
+    # The type `EasyInputMessage` of openai-python 3.54.0 has no `type`.
+    if kind is None and "role" in item:
+        return "message"
+    return kind if isinstance(kind, str) else ""
+
+
+def json_digest(value: object) -> str:
+    """Return a short name for an item or a tool, the same for the same JSON value."""
+    text = json.dumps(value, sort_keys=True, default=str)
+    return hex_digest(text)[:32]
+
+
+def tool_name(tool: JsonObject) -> str:
+    """Return what names a tool: its name, its label, or its type."""
+    return str(tool.get("name") or tool.get("server_label") or tool.get("type"))
+
+
+def kind_of(item: JsonObject) -> ItemKind:
+    """Return what is known of its type."""
+    return ITEM_KINDS.get(item_type(item), _OTHER_KIND)
+
+
+def maker_of(item: JsonObject) -> ToolKind:
+    """Return the kind of tools that makes such items; one without a type if none does."""
+    return TOOL_OF_ITEM.get(item_type(item), _NO_TOOL)
+
+
+def tool_kind(tool: JsonObject) -> ToolKind:
+    """Return the kind of a tool; one without a type for those that OpenAI does not run.
+
+    The types of older and dated versions begin with that of their kind.
+    """
+    name = as_text(tool.get("type"))
+    for kind in TOOL_KINDS.values():
+        if name.startswith(kind.type):
+            return kind
+    return _NO_TOOL
+
+
+_UNBILLED_ACTIONS = ("open_page", "find_in_page")
+"""Of web searches (openai-python 3.57.0, `ToolUsage`)."""
+
+
+def is_billed_search(item: JsonObject) -> bool:
+    """Say whether `item` is a web search that costs a fee, not a look at a page."""
+    action = as_mapping(item.get("action"))
+    is_search = item_type(item) == "web_search_call"
+    return is_search and action.get("type") not in _UNBILLED_ACTIONS
+
+
+def container_ids(items: Iterable[JsonObject]) -> set[str]:
+    """Return the ids of the containers in which code ran."""
+    return set(_texts([item.get("container_id") for item in items]))
+
+
+def is_call(item: JsonObject) -> bool:
+    """Say whether our side has to answer `item`."""
+    return item.get("type") in _CALLS
+
+
+def is_call_output(item: JsonObject) -> bool:
+    """Say whether `item` answers a call."""
+    return item.get("type") in _OUTPUTS
+
+
+def is_paired(item: JsonObject) -> bool:
+    """Say whether `item` is one of a call and its output."""
+    return is_call(item) or is_call_output(item)
+
+
+def is_reasoning(item: JsonObject) -> bool:
+    """Say whether `item` is a reasoning item."""
+    return item.get("type") == "reasoning"
+
+
+def is_commentary(item: JsonObject) -> bool:
+    """Say whether `item` is a message about the work on the answer."""
+    # Models up to gpt-5.2 have no phase, and other servers none at all.
+    return item.get("phase") == "commentary" and item_type(item) == "message"
+
+
+def has_encrypted_reasoning(item: JsonObject) -> bool:
+    """Say whether `item` is reasoning that the model can read again."""
+    return is_reasoning(item) and bool(item.get("encrypted_content"))
+
+
+def has_plain_reasoning(item: JsonObject) -> bool:
+    """Say whether `item` is reasoning of which its server gave the words alone.
+
+    LiteLLM gives them as the summary, and models behind it demand them
+    (docs/servers.md). Words alone of a thought that its server encrypts, and that it
+    never ended, would be refused: "Item with id 'rs_...' not found".
+    """
+    is_plain = is_reasoning(item) and not item.get("encrypted_content")
+    return is_plain and item.get("status") != "incomplete" and has_text(item)
+
+
+def is_encrypted(item: JsonObject) -> bool:
+    """Say whether only those who made `item` can read it."""
+    return kind_of(item).is_encrypted
+
+
+def is_compaction(item: JsonObject) -> bool:
+    """Say whether `item` replaces all items before it."""
+    return item.get("type") == "compaction" and bool(item.get("encrypted_content"))
+
+
+def since_compaction(items: Sequence[Item]) -> list[Item]:
+    """Return `items` from the last compaction on, after instructions and added tools.
+
+    Tools that earlier items added stay in force, and their calls have to name them.
+
+    The API compacts at the end of a response (in all eight recordings), which may be
+    one that calls tools. What waits for an answer there moves after the compaction and
+    the configuration update of the API that may follow it: an answer is refused without
+    its call.
+    """
+    # A compaction stands for all in front of it; a chat may hold several.
+    indexes = [index for index, item in enumerate(items) if is_compaction(item)]
+    if not indexes:
+        return list(items)
+    start = indexes[-1]
+    end = start + 1 + count_updates(items[start + 1 :])
+    # Instructions are sent as the first developer message; a compaction lacks them.
+    instructions = [item for item in items[:1] if item.get("role") == "developer"]
+    waiting = _waiting_items(items[:start])
+    added = [item for item in items[:start] if item_type(item) == ADDED_TOOLS]
+    return [*instructions, *added, *items[start:end], *waiting, *items[end:]]
+
+
+def count_updates(items: Iterable[Item]) -> int:
+    """Return how many configuration updates `items` begin with."""
+    count = 0
+    for item in items:
+        if item_type(item) != CONFIGURATION:
+            break
+        count += 1
+    return count
+
+
+def _waiting_items(items: Sequence[Item]) -> list[Item]:
+    """Return the calls and the approval requests that `items` do not answer."""
+    answered = {item.get("approval_request_id") for item in items}
+    calls = {id(call) for call in open_calls(items)}
+    waiting: list[Item] = []
+    for item in items:
+        is_request = item_type(item) == "mcp_approval_request"
+        if id(item) in calls or (is_request and item.get("id") not in answered):
+            waiting.append(item)
+    return waiting
+
+
+def text_message(role: object, text: str) -> Item:
+    """Return a message with one text, in the form that the API has for its role."""
+    if role == "assistant":
+        part: Item = {"type": "output_text", "text": text, "annotations": []}
+    else:
+        part = {"type": "input_text", "text": text}
+    return {"type": "message", "role": role, "content": [part]}
+
+
+def message_text(item: JsonObject) -> str:
+    """Return the text and the refusals of a message."""
+    content = item.get("content")
+    if isinstance(content, str):
+        return content
+    return "".join(part_text(part) for part in content_parts(content))
+
+
+def has_text(item: JsonObject) -> bool:
+    """Say whether `item` holds a text that deltas grow."""
+    return bool(message_text(item)) or any(text for _, text in item_texts(item))
+
+
+def content_parts(content: object) -> list[Item]:
+    """Return the objects in a content."""
+    return [part for part in as_list(content) if isinstance(part, dict)]
+
+
+def part_text(part: JsonObject) -> str:
+    """Return the text of a content part."""
+    return as_text(part.get("text") or part.get("refusal"))
+
+
+def find_call_ids(items: Iterable[Item]) -> set[str]:
+    """Return the ids of all calls that our side has to answer."""
+    return {as_text(item.get("call_id")) for item in items if is_call(item)}
+
+
+def distinct_call_id(call_id: str, taken: Container[str]) -> str:
+    """Return `call_id`, with the first number after it that makes it a free one."""
+    own_id = call_id
+    number = 1
+    while own_id in taken:
+        number += 1
+        own_id = f"{call_id}_{number}"
+    return own_id
+
+
+def open_calls(items: Sequence[Item]) -> list[Item]:
+    """Return the calls without an output."""
+    answered = {item.get("call_id") for item in items if is_call_output(item)}
+    return [
+        item for item in items if is_call(item) and item.get("call_id") not in answered
+    ]
+
+
+def _find_pairs(items: Sequence[JsonObject]) -> set[int]:
+    """Return the indexes of the calls that have an output, and of these outputs.
+
+    An output answers an earlier call of its own kind; a `call_id` counts once.
+    """
+    paired: set[int] = set()
+    waiting: dict[str, int | None] = {}  # the index of each call; None once answered
+    turn_start = 0
+    for index, item in enumerate(items):
+        if item.get("role") == "user":
+            turn_start = index
+        call_id = item.get("call_id")
+        if not isinstance(call_id, str):
+            continue
+        kind = item.get("type")
+        if kind in _CALLS:
+            # A call that was stopped gets no output. Some servers give its id again to
+            # a call of a later turn, which counts instead (recorded at Bedrock, whose
+            # first call is always `call_0`). Of some calls only the place is known,
+            # not the name: they have no pair.
+            earlier = waiting.get(call_id)
+            was_stopped = earlier is not None and earlier < turn_start
+            if item.get("name") and (was_stopped or call_id not in waiting):
+                waiting[call_id] = index
+            continue
+        # No such call, or it has its output already.
+        call_index = waiting.get(call_id)
+        if call_index is None:
+            continue
+        if kind == CALL_OUTPUTS[items[call_index]["type"]]:
+            paired |= {call_index, index}
+            waiting[call_id] = None
+    return paired
+
+
+def move_messages_behind_outputs(items: Sequence[Item]) -> list[Item]:
+    """Return `items` without messages between calls and their outputs.
+
+    They follow the last of the outputs. A call without an output moves nothing.
+    """
+    ordered: list[Item] = []
+    moved: list[Item] = []
+    waiting: set[str] = set()
+    paired = _find_pairs(items)
+    for index, item in enumerate(items):
+        if waiting and item_type(item) == "message":
+            moved.append(item)
+            continue
+        ordered.append(item)
+        if index not in paired:
+            continue
+        if is_call(item):
+            waiting.add(item["call_id"])
+        else:
+            waiting.discard(item["call_id"])
+        if not waiting:
+            ordered += moved
+            moved = []
+    return ordered
+
+
+_INPUT_ROLES = ("user", "system", "developer")
+
+
+def drop_orphans(items: Sequence[Item]) -> list[Item]:
+    """Return `items` without half pairs, and without the reasoning that produced them.
+
+    The API refuses all three (docs/reference/responses-api.md, "Refusals of input
+    items", 5). `dangling` is reasoning whose product has not come yet. Reasoning before
+    several calls stays as long as one of them stays.
+    """
+    kept: list[Item] = []
+    dangling: list[Item] = []
+    has_lost_call = False
+    paired = _find_pairs(items)
+    for index, item in enumerate(items):
+        kind = item.get("type")
+        if is_paired(item) and index not in paired:
+            has_lost_call = has_lost_call or kind in _CALLS
+            continue
+        # Reasoning without its product is a 400 (recorded, 986 and 1009), and its
+        # product may be the lost call.
+        if _is_no_product(item) or (has_lost_call and kind not in _CALLS):
+            dangling = []
+        has_lost_call = False
+        if kind == "reasoning":
+            dangling.append(item)
+            continue
+        # `item` is what the reasoning led to.
+        kept += dangling
+        dangling = []
+        kept.append(item)
+    return kept
+
+
+def _is_no_product(item: Item) -> bool:
+    """Say whether reasoning in front of `item` led to something else, or to nothing."""
+    kind = item.get("type")
+    if kind in _OUTPUTS or kind == CONFIGURATION:
+        return True
+    return item.get("role") in _INPUT_ROLES
+
+
+TextPlace = tuple[str, int]
+"""A kind of text and the number of its part."""
+
+
+def item_texts(item: JsonObject) -> Iterator[tuple[TextPlace, str]]:
+    """Yield place and text of everything in `item` that deltas grow."""
+    kind = kind_of(item)
+    for text_kind, field in kind.parts:
+        for index, part in enumerate(as_list(item.get(field))):
+            if not isinstance(part, Mapping):
+                continue
+            if part.get("type") == "refusal":
+                yield ("refusal", index), as_text(part.get("refusal"))
+            else:
+                yield (text_kind, index), as_text(part.get("text"))
+    if kind.text:
+        text_kind, field = kind.text
+        yield (text_kind, 0), as_text(item.get(field))
+
+
+_TEXT_PARTS: Mapping[str, Item] = {
+    "text": {"type": "output_text", "text": "", "annotations": []},
+    "refusal": {"type": "refusal", "refusal": ""},
+    "summary": {"type": "summary_text", "text": ""},
+    "reasoning": {"type": "reasoning_text", "text": ""},
+}
+"""The API's parts of the texts that deltas grow."""
+
+
+def text_part(kind: str, text: str) -> Item:
+    """Return a part with a text of a kind, as the API writes it."""
+    return {**_TEXT_PARTS[kind], _text_field(kind): text}
+
+
+def _text_field(kind: str) -> str:
+    return "refusal" if kind == "refusal" else "text"
+
+
+def with_texts(item: Item, texts: Mapping[TextPlace, str]) -> Item:
+    """Return an item with these texts at their places, the inverse of `item_texts`.
+
+    Those whose part it lacks become new parts at the end.
+    """
+    changed = dict(item)
+    kind = kind_of(item)
+    if kind.text:
+        text_kind, field = kind.text
+        if (text_kind, 0) in texts:
+            changed[field] = texts[text_kind, 0]
+    known_places = dict(item_texts(item))
+    for text_kind, field in kind.parts:
+        kinds = ("text", "refusal") if text_kind == "text" else (text_kind,)
+        parts = list(as_list(item.get(field)))
+        for place, text in texts.items():
+            own_kind, number = place
+            if own_kind not in kinds:
+                continue
+            if place in known_places:
+                parts[number] = {**parts[number], _text_field(own_kind): text}
+            else:
+                parts.append(text_part(own_kind, text))
+            changed[field] = parts
+    return changed
+
+
+def arguments_text(arguments: object) -> str:
+    """Return the arguments of a call as the API has them: a JSON object in a text.
+
+    Gateways give the object itself, or null for none.
+    """
+    if isinstance(arguments, str):
+        return arguments
+    if arguments is None:
+        return ""
+    return json.dumps(arguments, ensure_ascii=False)
+
+
+def is_image_call(item: JsonObject) -> bool:
+    """Say whether `item` is an image that the model generated."""
+    return item.get("type") == "image_generation_call"
+
+
+def has_image(item: JsonObject) -> bool:
+    """Say whether `item` holds an image that the model can read."""
+    is_generated = is_image_call(item) and _image_label(item) is not None
+    # As input the API takes neither SVG nor moving GIF.
+    return is_generated and image_format(item) in ("png", "jpeg", "webp")
+
+
+_DATA_URL = re.compile(r"data:image/([\w.+-]{1,40})(?:;[\w=.+-]{1,40})?;base64,", re.I)
+_WEB_ADDRESS = re.compile(r"https?://[^\s\x00-\x1f\"'<>\\^`{|}]+", re.IGNORECASE)
+_LONGEST_LABEL = 120
+_LONGEST_ADDRESS = 4000
+_MEDIA_TYPES = {"svg": "svg+xml"}
+"""The media type of RFC 6838; the API says `svg`."""
+
+
+def image_format(item: JsonObject) -> str:
+    """Return the format of a generated image, in the words of the API."""
+    label = _DATA_URL.match(as_text(item.get("result"))[:_LONGEST_LABEL])
+    if label is None:
+        return str(item.get("output_format") or "png")
+    subtype = label[1].lower()
+    return {"jpg": "jpeg", "svg+xml": "svg"}.get(subtype, subtype)
+
+
+def image_url(item: JsonObject) -> str:
+    """Return a generated image as a data URL, or its address; empty if it is neither.
+
+    OpenAI gives base64, some gateways a data URL or an address of the web.
+    """
+    label = _image_label(item)
+    return "" if label is None else f"{label}{item['result']}"
+
+
+def _image_label(item: JsonObject) -> str | None:
+    """Return what makes a data URL of a generated image; None if there is no image.
+
+    Base64 has no colon, and an address is short: an image of many megabytes is not
+    searched.
+    """
+    result = as_text(item.get("result"))
+    if not result:
+        return None
+    if _DATA_URL.match(result[:_LONGEST_LABEL]) or is_web_address(result):
+        return ""
+    if ":" in result[:_LONGEST_LABEL]:
+        return None
+    subtype = image_format(item)
+    return f"data:image/{_MEDIA_TYPES.get(subtype, subtype)};base64,"
+
+
+def is_web_address(url: str) -> bool:
+    """Say whether a text is an address of the web, as a page may load it."""
+    is_short = len(url) <= _LONGEST_ADDRESS
+    return is_short and _WEB_ADDRESS.fullmatch(url) is not None
+
+
+def image_message(item: JsonObject) -> Item:
+    """Return a generated image as an input message.
+
+    The API would look the item itself up by an id that it never stored.
+    """
+    part = {"type": "input_image", "detail": "auto", "image_url": image_url(item)}
+    return {"type": "message", "role": "user", "content": [part]}
+
+
+def is_code(item: JsonObject) -> bool:
+    """Say whether `item` is code that the API ran."""
+    return item.get("type") == "code_interpreter_call"
+
+
+def code_output(item: JsonObject) -> str:
+    """Return what code printed, or that it failed."""
+    if item.get("status") in ("failed", "incomplete"):
+        return "The code did not run to its end."
+    outputs = content_parts(item.get("outputs"))
+    return "".join(str(part.get("logs") or "") for part in outputs)
+
+
+_UNFINISHED = ("in_progress", "searching", "interpreting", "calling", "incomplete")
+_ACTIONS = ("search", "open_page", "find_in_page")
+
+
+def is_hosted(item: JsonObject) -> bool:
+    """Say whether the API made or answered `item` itself."""
+    return item_type(item) in TOOL_OF_ITEM
+
+
+def is_host_returned(item: JsonObject) -> bool:
+    """Say whether `item` is a hosted one that a later request can contain.
+
+    Without a list of a server's tools the API asks the server again.
+    """
+    kind = kind_of(item)
+    tool = maker_of(item)
+    if not tool.type or kind.returned == "never":
+        return False
+    if item.get("status") in _UNFINISHED:
+        return False
+    action = as_mapping(item.get("action")).get("type")
+    if tool.type == "web_search" and action not in _ACTIONS:
+        return False
+    if item_type(item) == "mcp_list_tools" and item.get("error"):
+        return False
+    return all(item.get(key) is not None for key in kind.required)
+
+
+def is_kept_hosted(item: JsonObject) -> bool:
+    """Say whether later turns send `item`, a hosted one."""
+    return is_host_returned(item) and kind_of(item).returned == "always"
+
+
+def is_replayed(item: JsonObject, *, is_ours: bool) -> bool:
+    """Say whether later turns send `item`, which an answer stored.
+
+    `is_ours` says whether its maker is the model family, server and account that will
+    read it: no other item can be decrypted, or configures the model. Unknown types are
+    never sent, nor are messages that are not the model's.
+    """
+    kind = kind_of(item)
+    if is_hosted(item):
+        return is_kept_hosted(item) or has_image(item)
+    if kind.is_encrypted:
+        return is_ours and bool(item.get("encrypted_content"))
+    # The effort may be one that this model does not have.
+    if item_type(item) == CONFIGURATION and not is_ours:
+        return False
+    is_of_the_model = item.get("role", "assistant") == "assistant"
+    return is_of_the_model and kind is not _OTHER_KIND
+
+
+def drop_tool_items(items: Iterable[Item]) -> list[Item]:
+    """Return `items` without calls, their outputs, and the reasoning that led to them.
+
+    It is dropped at the end as well: reasoning without its product is refused.
+    """
+    kept: list[Item] = []
+    for item in items:
+        if is_paired(item) or kind_of(item).is_call:
+            _drop_last_reasoning(kept)
+        else:
+            kept.append(item)
+    _drop_last_reasoning(kept)
+    return kept
+
+
+def _drop_last_reasoning(items: list[Item]) -> None:
+    """Take the reasoning at the end out of `items`."""
+    while items and is_reasoning(items[-1]):
+        items.pop()
+
+
+def search_queries(item: JsonObject) -> list[str]:
+    """Return the queries of a search."""
+    if item_type(item) == "file_search_call":
+        return _texts(item.get("queries"))
+    action = as_mapping(item.get("action"))
+    return _texts(action.get("queries")) or _texts([action.get("query")])
+
+
+def search_pages(item: JsonObject) -> list[str]:
+    """Return the addresses of the pages that a search found, each once."""
+    sources = content_parts(as_mapping(item.get("action")).get("sources"))
+    addresses = _texts([source.get("url") for source in sources])
+    return list(dict.fromkeys(addresses))
+
+
+def _texts(values: object) -> list[str]:
+    """Return the texts of a list that are not empty."""
+    return [value for value in as_list(values) if isinstance(value, str) and value]
 
 
 # --------------------------------------------------------------------------------------
@@ -697,7 +1482,7 @@ def _read_detail(rows: Iterable[object]) -> dict[str, Any]:
     a value could have has a row, and names of types are in between.
     """
     entries = [as_mapping(row) for row in rows]
-    most_exact = max(entries, key=_length_of_location, default={})
+    most_exact = max(entries, key=lambda row: len(as_list(row.get("loc"))), default={})
     path = ""
     for key in as_list(most_exact.get("loc"))[1:]:
         step = f"[{key}]" if isinstance(key, int) else f".{key}"
@@ -707,10 +1492,6 @@ def _read_detail(rows: Iterable[object]) -> dict[str, Any]:
 
 
 _PATH_STEP = re.compile(r"\[\d+]|\.[a-z_\d]+")
-
-
-def _length_of_location(row: Mapping[str, Any]) -> int:
-    return len(as_list(row.get("loc")))
 
 
 def _inner_error(text: str) -> ApiError | None:
@@ -877,13 +1658,13 @@ def redact_words(text: str, secrets: Iterable[str] = ()) -> str:
 def _printable(line: str) -> str:
     if line.isprintable():
         return line
-    return "".join(_escape_unprintable(character) for character in line)
-
-
-def _escape_unprintable(character: str) -> str:
-    if character.isprintable():
-        return character
-    return ascii(character)[1:-1]  # without its quotes
+    shown: list[str] = []
+    for character in line:
+        if character.isprintable():
+            shown.append(character)
+        else:
+            shown.append(ascii(character)[1:-1])  # without its quotes
+    return "".join(shown)
 
 
 def hide_paths(text: str, roots: Iterable[str]) -> str:
@@ -1674,810 +2455,6 @@ def api_word(word: str | None) -> str | None:
         if word in sentences:
             return word
     return word if _WORD_OF_API.fullmatch(word) else None
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.digest
-#
-# Digests of texts, to compare or to name them without keeping them.
-# --------------------------------------------------------------------------------------
-
-
-def hex_digest(text: str) -> str:
-    """Return the SHA-256 of a text; a lone surrogate is none of UTF-8's characters."""
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.tool_kinds
-#
-# The kinds of tools that OpenAI runs, and the items that they make.
-#
-# `TOOL_KINDS` is the one list of them: what a caller may set, what a limit can forbid and
-# what a call costs, what a request offers and what goes back follow it. What only a host
-# knows is in tables of the same kinds: `TOOL_SETTINGS` of the pipe and `HOSTED_CARDS` of
-# the page (cards). tests/test_tool_kinds.py fails for a kind that one of them lacks.
-# --------------------------------------------------------------------------------------
-
-
-class ItemKind(NamedTuple):
-    """What all items of one type have in common."""
-
-    parts: tuple[tuple[str, str], ...] = ()
-    """Lists of texts that deltas grow: kind and field."""
-    text: tuple[str, str] | None = None
-    """The one text that deltas grow: kind and field."""
-    is_encrypted: bool = False
-    """Only the account and model family that made it can read it."""
-    returned: Literal["always", "same_run", "never"] = "always"
-    """The later requests that a hosted item goes into."""
-    required: tuple[str, ...] = ()
-    """Fields without which the API refuses a hosted item."""
-    nullable: tuple[str, ...] = ()
-    """Fields that the API demands even if they are null."""
-    is_call: bool = False
-    """It belongs to a call of a hosted tool."""
-
-
-class ToolKind(NamedTuple):
-    """A kind of tools that OpenAI runs, itself or at another server."""
-
-    type: str
-    """As the API calls it; the types of older and dated versions begin with it."""
-    older_types: tuple[str, ...] = ()
-    """Versions that a caller can be allowed on their own."""
-    closed_fields: tuple[str, ...] = ()
-    """Fields that name what belongs to somebody, or where a chat is sent."""
-    items: Mapping[str, ItemKind] = MappingProxyType({})
-    """The items that it makes, by their types; none if it is not offered."""
-    least: Mapping[str, Any] = MappingProxyType({})
-    """What the API demands beside the type."""
-    include: str = ""
-    """What a request must ask for to get all of its items."""
-    refused_at_minimal: bool = False
-    """It cannot be used with the effort `minimal`."""
-    is_cited: bool = False
-    """Answers cite what it found."""
-    fee: float = 0
-    """US dollars for a call, where a source says it."""
-    container_fee: float = 0
-    """US dollars for each container in which its calls run."""
-
-    @property
-    def types(self) -> tuple[str, ...]:
-        """The names by which a caller can be allowed it."""
-        return (self.type, *self.older_types)
-
-
-_KINDS = (
-    ToolKind(
-        "web_search",
-        older_types=("web_search_preview",),
-        # "The following tools cannot be used with reasoning.effort 'minimal':
-        # web_search." (openai/codex 3559); of the others no refusal was reported.
-        items={"web_search_call": ItemKind(required=("action",), is_call=True)},
-        include="web_search_call.action.sources",
-        refused_at_minimal=True,
-        is_cited=True,
-        fee=0.01,
-    ),
-    ToolKind(
-        "file_search",
-        closed_fields=("vector_store_ids",),
-        items={"file_search_call": ItemKind(required=("queries",), is_call=True)},
-        refused_at_minimal=True,
-        is_cited=True,
-    ),
-    ToolKind(
-        "mcp",
-        closed_fields=(
-            "server_url",
-            "connector_id",
-            "tunnel_id",
-            "authorization",
-            "headers",
-        ),
-        items={
-            # Without the list the API asks the server again at each request.
-            "mcp_list_tools": ItemKind(required=("server_label", "tools")),
-            "mcp_call": ItemKind(
-                required=("server_label", "name", "arguments"),
-                text=("arguments", "arguments"),
-                is_call=True,
-            ),
-            # An approval holds for one response; without it the API would make the call
-            # again.
-            "mcp_approval_request": ItemKind(
-                required=("id", "server_label", "name", "arguments"),
-                returned="same_run",
-                is_call=True,
-            ),
-            "mcp_approval_response": ItemKind(
-                required=("approval_request_id", "approve"),
-                returned="same_run",
-                is_call=True,
-            ),
-        },
-    ),
-    ToolKind(
-        "code_interpreter",
-        closed_fields=("container",),
-        items={
-            "code_interpreter_call": ItemKind(
-                required=("container_id",),
-                nullable=("code", "outputs"),
-                text=("code", "code"),
-                is_call=True,
-            )
-        },
-        least={"container": {"type": "auto"}},
-        include="code_interpreter_call.outputs",
-        # A container of 1 GB for 20 minutes. OpenAI may bill it by the minute, at least
-        # five: this is the most (OpenAI's page of prices, by simonw/llm 1592, 2026-08).
-        container_fee=0.03,
-    ),
-    ToolKind(
-        "image_generation",
-        closed_fields=("input_image_mask",),
-        # The API looks it up by its id, even if the image is in it (pydantic-ai
-        # 2.68.0).
-        items={"image_generation_call": ItemKind(returned="never")},
-        refused_at_minimal=True,
-    ),
-    # Known so that no caller and no limit lets them pass; nothing offers them.
-    ToolKind("shell", closed_fields=("environment",)),
-    ToolKind("local_shell"),
-    ToolKind("apply_patch"),
-    ToolKind(
-        "computer",
-        older_types=("computer_use_preview",),
-        closed_fields=("environment",),
-    ),
-    ToolKind("programmatic_tool_calling"),
-)
-"""In the order in which a request offers them: the prompt cache depends on it.
-
-The types are those of openai-python 3.54.0, the fee is from LiteLLM 1.109.1
-(2026-11-21), what is refused at `minimal` from openai-agents.
-"""
-
-TOOL_KINDS: Mapping[str, ToolKind] = {kind.type: kind for kind in _KINDS}
-
-TOOL_OF_ITEM: Mapping[str, ToolKind] = {
-    name: tool for tool in _KINDS for name in tool.items
-}
-"""The kind of tools that makes an item, by the item's type."""
-
-HOSTED_ITEM_KINDS: Mapping[str, ItemKind] = {
-    name: tool.items[name] for name, tool in TOOL_OF_ITEM.items()
-}
-"""What is known of the items that tools make, by their types."""
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.items
-#
-# The API's items: their kinds, their texts, and pairs of calls and outputs.
-#
-# An item stays the dict that the API sent; unknown fields are sent back unchanged. What
-# the API wants of them then: docs/reference/responses-api.md, "Items in later requests".
-# --------------------------------------------------------------------------------------
-
-
-Item = dict[str, Any]
-
-ADDED_TOOLS = "additional_tools"
-CONFIGURATION = "configuration_update"
-"""Input items that change the request from their place on."""
-
-
-ITEM_KINDS: Mapping[str, ItemKind] = {
-    "message": ItemKind(parts=(("text", "content"),)),
-    "reasoning": ItemKind(
-        parts=(("summary", "summary"), ("reasoning", "content")), is_encrypted=True
-    ),
-    "compaction": ItemKind(is_encrypted=True),
-    CONFIGURATION: ItemKind(),
-    "function_call": ItemKind(text=("arguments", "arguments")),
-    "function_call_output": ItemKind(),
-    "custom_tool_call": ItemKind(text=("arguments", "input")),
-    "custom_tool_call_output": ItemKind(),
-    **HOSTED_ITEM_KINDS,
-}
-"""Known types of items."""
-
-_OTHER_KIND = ItemKind()
-_NO_TOOL = ToolKind("")
-
-CALL_OUTPUTS = {
-    "function_call": "function_call_output",
-    "custom_tool_call": "custom_tool_call_output",
-}
-"""Calls that we answer, and the types of their answers."""
-_CALLS = tuple(CALL_OUTPUTS)
-"""A tuple compares: a stored `type` may be a list, which no set can look up."""
-_OUTPUTS = tuple(CALL_OUTPUTS.values())
-
-
-def item_type(item: JsonObject) -> str:
-    """Return the type; a message in its short form has none."""
-    kind = item.get("type")
-    # The type `EasyInputMessage` of openai-python 3.54.0 has no `type`.
-    if kind is None and "role" in item:
-        return "message"
-    return kind if isinstance(kind, str) else ""
-
-
-def json_digest(value: object) -> str:
-    """Return a short name for an item or a tool, the same for the same JSON value."""
-    text = json.dumps(value, sort_keys=True, default=str)
-    return hex_digest(text)[:32]
-
-
-def tool_name(tool: JsonObject) -> str:
-    """Return what names a tool: its name, its label, or its type."""
-    return str(tool.get("name") or tool.get("server_label") or tool.get("type"))
-
-
-def kind_of(item: JsonObject) -> ItemKind:
-    """Return what is known of its type."""
-    return ITEM_KINDS.get(item_type(item), _OTHER_KIND)
-
-
-def maker_of(item: JsonObject) -> ToolKind:
-    """Return the kind of tools that makes such items; one without a type if none does."""
-    return TOOL_OF_ITEM.get(item_type(item), _NO_TOOL)
-
-
-def tool_kind(tool: JsonObject) -> ToolKind:
-    """Return the kind of a tool; one without a type for those that OpenAI does not run.
-
-    The types of older and dated versions begin with that of their kind.
-    """
-    name = as_text(tool.get("type"))
-    for kind in TOOL_KINDS.values():
-        if name.startswith(kind.type):
-            return kind
-    return _NO_TOOL
-
-
-_UNBILLED_ACTIONS = ("open_page", "find_in_page")
-"""Of web searches (openai-python 3.57.0, `ToolUsage`)."""
-
-
-def is_billed_search(item: JsonObject) -> bool:
-    """Say whether `item` is a web search that costs a fee, not a look at a page."""
-    action = as_mapping(item.get("action"))
-    is_search = item_type(item) == "web_search_call"
-    return is_search and action.get("type") not in _UNBILLED_ACTIONS
-
-
-def container_ids(items: Iterable[JsonObject]) -> set[str]:
-    """Return the ids of the containers in which code ran."""
-    return set(_texts([item.get("container_id") for item in items]))
-
-
-def is_call(item: JsonObject) -> bool:
-    """Say whether our side has to answer `item`."""
-    return item.get("type") in _CALLS
-
-
-def is_call_output(item: JsonObject) -> bool:
-    """Say whether `item` answers a call."""
-    return item.get("type") in _OUTPUTS
-
-
-def is_paired(item: JsonObject) -> bool:
-    """Say whether `item` is one of a call and its output."""
-    return is_call(item) or is_call_output(item)
-
-
-def is_reasoning(item: JsonObject) -> bool:
-    """Say whether `item` is a reasoning item."""
-    return item.get("type") == "reasoning"
-
-
-def is_commentary(item: JsonObject) -> bool:
-    """Say whether `item` is a message about the work on the answer."""
-    # Models up to gpt-5.2 have no phase, and other servers none at all.
-    return item.get("phase") == "commentary" and item_type(item) == "message"
-
-
-def has_encrypted_reasoning(item: JsonObject) -> bool:
-    """Say whether `item` is reasoning that the model can read again."""
-    return is_reasoning(item) and bool(item.get("encrypted_content"))
-
-
-def has_plain_reasoning(item: JsonObject) -> bool:
-    """Say whether `item` is reasoning of which its server gave the words alone.
-
-    LiteLLM gives them as the summary, and models behind it demand them
-    (docs/servers.md). Words alone of a thought that its server encrypts, and that it
-    never ended, would be refused: "Item with id 'rs_...' not found".
-    """
-    is_plain = is_reasoning(item) and not item.get("encrypted_content")
-    return is_plain and item.get("status") != "incomplete" and has_text(item)
-
-
-def is_encrypted(item: JsonObject) -> bool:
-    """Say whether only those who made `item` can read it."""
-    return kind_of(item).is_encrypted
-
-
-def is_compaction(item: JsonObject) -> bool:
-    """Say whether `item` replaces all items before it."""
-    return item.get("type") == "compaction" and bool(item.get("encrypted_content"))
-
-
-def since_compaction(items: Sequence[Item]) -> list[Item]:
-    """Return `items` from the last compaction on, after instructions and added tools.
-
-    Tools that earlier items added stay in force, and their calls have to name them.
-
-    The API compacts at the end of a response (in all eight recordings), which may be
-    one that calls tools. What waits for an answer there moves after the compaction and
-    the configuration update of the API that may follow it: an answer is refused without
-    its call.
-    """
-    # A compaction stands for all in front of it; a chat may hold several.
-    indexes = [index for index, item in enumerate(items) if is_compaction(item)]
-    if not indexes:
-        return list(items)
-    start = indexes[-1]
-    end = start + 1 + count_updates(items[start + 1 :])
-    # Instructions are sent as the first developer message; a compaction lacks them.
-    instructions = [item for item in items[:1] if item.get("role") == "developer"]
-    waiting = _waiting_items(items[:start])
-    added = [item for item in items[:start] if item_type(item) == ADDED_TOOLS]
-    return [*instructions, *added, *items[start:end], *waiting, *items[end:]]
-
-
-def count_updates(items: Iterable[Item]) -> int:
-    """Return how many configuration updates `items` begin with."""
-    count = 0
-    for item in items:
-        if item_type(item) != CONFIGURATION:
-            break
-        count += 1
-    return count
-
-
-def _waiting_items(items: Sequence[Item]) -> list[Item]:
-    """Return the calls and the approval requests that `items` do not answer."""
-    answered = {item.get("approval_request_id") for item in items}
-    calls = {id(call) for call in open_calls(items)}
-    waiting: list[Item] = []
-    for item in items:
-        is_request = item_type(item) == "mcp_approval_request"
-        if id(item) in calls or (is_request and item.get("id") not in answered):
-            waiting.append(item)
-    return waiting
-
-
-def text_message(role: object, text: str) -> Item:
-    """Return a message with one text, in the form that the API has for its role."""
-    if role == "assistant":
-        part: Item = {"type": "output_text", "text": text, "annotations": []}
-    else:
-        part = {"type": "input_text", "text": text}
-    return {"type": "message", "role": role, "content": [part]}
-
-
-def message_text(item: JsonObject) -> str:
-    """Return the text and the refusals of a message."""
-    content = item.get("content")
-    if isinstance(content, str):
-        return content
-    return "".join(part_text(part) for part in content_parts(content))
-
-
-def has_text(item: JsonObject) -> bool:
-    """Say whether `item` holds a text that deltas grow."""
-    return bool(message_text(item)) or any(text for _, text in item_texts(item))
-
-
-def content_parts(content: object) -> list[Item]:
-    """Return the objects in a content."""
-    return [part for part in as_list(content) if isinstance(part, dict)]
-
-
-def part_text(part: JsonObject) -> str:
-    """Return the text of a content part."""
-    return as_text(part.get("text") or part.get("refusal"))
-
-
-def find_call_ids(items: Iterable[Item]) -> set[str]:
-    """Return the ids of all calls that our side has to answer."""
-    return {as_text(item.get("call_id")) for item in items if is_call(item)}
-
-
-def distinct_call_id(call_id: str, taken: Container[str]) -> str:
-    """Return `call_id`, with the first number after it that makes it a free one."""
-    own_id = call_id
-    number = 1
-    while own_id in taken:
-        number += 1
-        own_id = f"{call_id}_{number}"
-    return own_id
-
-
-def open_calls(items: Sequence[Item]) -> list[Item]:
-    """Return the calls without an output."""
-    answered = {item.get("call_id") for item in items if is_call_output(item)}
-    return [
-        item for item in items if is_call(item) and item.get("call_id") not in answered
-    ]
-
-
-def _find_pairs(items: Sequence[JsonObject]) -> set[int]:
-    """Return the indexes of the calls that have an output, and of these outputs.
-
-    An output answers an earlier call of its own kind; a `call_id` counts once.
-    """
-    paired: set[int] = set()
-    waiting: dict[str, int | None] = {}  # the index of each call; None once answered
-    turn_start = 0
-    for index, item in enumerate(items):
-        if item.get("role") == "user":
-            turn_start = index
-        call_id = item.get("call_id")
-        if not isinstance(call_id, str):
-            continue
-        kind = item.get("type")
-        if kind in _CALLS:
-            _wait_for_output(waiting, items, index, turn_start)
-            continue
-        # No such call, or it has its output already.
-        call_index = waiting.get(call_id)
-        if call_index is None:
-            continue
-        if kind == CALL_OUTPUTS[items[call_index]["type"]]:
-            paired |= {call_index, index}
-            waiting[call_id] = None
-    return paired
-
-
-def _wait_for_output(
-    waiting: dict[str, int | None],
-    items: Sequence[JsonObject],
-    index: int,
-    turn_start: int,
-) -> None:
-    """Note the call at an index, unless its id is that of an earlier one.
-
-    Of some calls only the place is known, not the name: they have no pair. A call
-    that was stopped gets no output. Some servers give its id again to a call of a later
-    turn, which counts instead (recorded at Bedrock, whose first call is always
-    `call_0`).
-    """
-    if not items[index].get("name"):
-        return
-    call_id = items[index]["call_id"]
-    earlier = waiting.get(call_id)
-    was_stopped = earlier is not None and earlier < turn_start
-    if was_stopped or call_id not in waiting:
-        waiting[call_id] = index
-
-
-def move_messages_behind_outputs(items: Sequence[Item]) -> list[Item]:
-    """Return `items` without messages between calls and their outputs.
-
-    They follow the last of the outputs. A call without an output moves nothing.
-    """
-    ordered: list[Item] = []
-    moved: list[Item] = []
-    waiting: set[str] = set()
-    paired = _find_pairs(items)
-    for index, item in enumerate(items):
-        if waiting and item_type(item) == "message":
-            moved.append(item)
-            continue
-        ordered.append(item)
-        if index not in paired:
-            continue
-        if is_call(item):
-            waiting.add(item["call_id"])
-        else:
-            waiting.discard(item["call_id"])
-        if not waiting:
-            ordered += moved
-            moved = []
-    return ordered
-
-
-_INPUT_ROLES = ("user", "system", "developer")
-
-
-def drop_orphans(items: Sequence[Item]) -> list[Item]:
-    """Return `items` without half pairs, and without the reasoning that produced them.
-
-    The API refuses all three (docs/reference/responses-api.md, "Refusals of input
-    items", 5). `dangling` is reasoning whose product has not come yet. Reasoning before
-    several calls stays as long as one of them stays.
-    """
-    kept: list[Item] = []
-    dangling: list[Item] = []
-    has_lost_call = False
-    paired = _find_pairs(items)
-    for index, item in enumerate(items):
-        kind = item.get("type")
-        if is_paired(item) and index not in paired:
-            has_lost_call = has_lost_call or kind in _CALLS
-            continue
-        # Reasoning without its product is a 400 (recorded, 986 and 1009), and its
-        # product may be the lost call.
-        if _is_no_product(item) or (has_lost_call and kind not in _CALLS):
-            dangling = []
-        has_lost_call = False
-        if kind == "reasoning":
-            dangling.append(item)
-            continue
-        # `item` is what the reasoning led to.
-        kept += dangling
-        dangling = []
-        kept.append(item)
-    return kept
-
-
-def _is_no_product(item: Item) -> bool:
-    """Say whether reasoning in front of `item` led to something else, or to nothing."""
-    kind = item.get("type")
-    if kind in _OUTPUTS or kind == CONFIGURATION:
-        return True
-    return item.get("role") in _INPUT_ROLES
-
-
-TextPlace = tuple[str, int]
-"""A kind of text and the number of its part."""
-
-
-def item_texts(item: JsonObject) -> Iterator[tuple[TextPlace, str]]:
-    """Yield place and text of everything in `item` that deltas grow."""
-    kind = kind_of(item)
-    for text_kind, field in kind.parts:
-        for index, part in enumerate(as_list(item.get(field))):
-            if not isinstance(part, Mapping):
-                continue
-            if part.get("type") == "refusal":
-                yield ("refusal", index), as_text(part.get("refusal"))
-            else:
-                yield (text_kind, index), as_text(part.get("text"))
-    if kind.text:
-        text_kind, field = kind.text
-        yield (text_kind, 0), as_text(item.get(field))
-
-
-_TEXT_PARTS: Mapping[str, Item] = {
-    "text": {"type": "output_text", "text": "", "annotations": []},
-    "refusal": {"type": "refusal", "refusal": ""},
-    "summary": {"type": "summary_text", "text": ""},
-    "reasoning": {"type": "reasoning_text", "text": ""},
-}
-"""The API's parts of the texts that deltas grow."""
-
-
-def text_part(kind: str, text: str) -> Item:
-    """Return a part with a text of a kind, as the API writes it."""
-    return {**_TEXT_PARTS[kind], _text_field(kind): text}
-
-
-def _text_field(kind: str) -> str:
-    return "refusal" if kind == "refusal" else "text"
-
-
-def with_texts(item: Item, texts: Mapping[TextPlace, str]) -> Item:
-    """Return an item with these texts at their places, the inverse of `item_texts`.
-
-    Those whose part it lacks become new parts at the end.
-    """
-    changed = dict(item)
-    kind = kind_of(item)
-    if kind.text:
-        text_kind, field = kind.text
-        if (text_kind, 0) in texts:
-            changed[field] = texts[text_kind, 0]
-    known_places = dict(item_texts(item))
-    for text_kind, field in kind.parts:
-        kinds = ("text", "refusal") if text_kind == "text" else (text_kind,)
-        parts = list(as_list(item.get(field)))
-        for place, text in texts.items():
-            own_kind, number = place
-            if own_kind not in kinds:
-                continue
-            if place in known_places:
-                parts[number] = {**parts[number], _text_field(own_kind): text}
-            else:
-                parts.append(text_part(own_kind, text))
-            changed[field] = parts
-    return changed
-
-
-def arguments_text(arguments: object) -> str:
-    """Return the arguments of a call as the API has them: a JSON object in a text.
-
-    Gateways give the object itself, or null for none.
-    """
-    if isinstance(arguments, str):
-        return arguments
-    if arguments is None:
-        return ""
-    return json.dumps(arguments, ensure_ascii=False)
-
-
-def is_image_call(item: JsonObject) -> bool:
-    """Say whether `item` is an image that the model generated."""
-    return item.get("type") == "image_generation_call"
-
-
-def has_image(item: JsonObject) -> bool:
-    """Say whether `item` holds an image that the model can read."""
-    is_generated = is_image_call(item) and _image_label(item) is not None
-    # As input the API takes neither SVG nor moving GIF.
-    return is_generated and image_format(item) in ("png", "jpeg", "webp")
-
-
-_DATA_URL = re.compile(r"data:image/([\w.+-]{1,40})(?:;[\w=.+-]{1,40})?;base64,", re.I)
-_WEB_ADDRESS = re.compile(r"https?://[^\s\x00-\x1f\"'<>\\^`{|}]+", re.IGNORECASE)
-_LONGEST_LABEL = 120
-_LONGEST_ADDRESS = 4000
-_MEDIA_TYPES = {"svg": "svg+xml"}
-"""The media type of RFC 6838; the API says `svg`."""
-
-
-def image_format(item: JsonObject) -> str:
-    """Return the format of a generated image, in the words of the API."""
-    label = _DATA_URL.match(as_text(item.get("result"))[:_LONGEST_LABEL])
-    if label is None:
-        return str(item.get("output_format") or "png")
-    subtype = label[1].lower()
-    return {"jpg": "jpeg", "svg+xml": "svg"}.get(subtype, subtype)
-
-
-def image_url(item: JsonObject) -> str:
-    """Return a generated image as a data URL, or its address; empty if it is neither.
-
-    OpenAI gives base64, some gateways a data URL or an address of the web.
-    """
-    label = _image_label(item)
-    return "" if label is None else f"{label}{item['result']}"
-
-
-def _image_label(item: JsonObject) -> str | None:
-    """Return what makes a data URL of a generated image; None if there is no image.
-
-    Base64 has no colon, and an address is short: an image of many megabytes is not
-    searched.
-    """
-    result = as_text(item.get("result"))
-    if not result:
-        return None
-    if _DATA_URL.match(result[:_LONGEST_LABEL]) or is_web_address(result):
-        return ""
-    if ":" in result[:_LONGEST_LABEL]:
-        return None
-    subtype = image_format(item)
-    return f"data:image/{_MEDIA_TYPES.get(subtype, subtype)};base64,"
-
-
-def is_web_address(url: str) -> bool:
-    """Say whether a text is an address of the web, as a page may load it."""
-    is_short = len(url) <= _LONGEST_ADDRESS
-    return is_short and _WEB_ADDRESS.fullmatch(url) is not None
-
-
-def image_message(item: JsonObject) -> Item:
-    """Return a generated image as an input message.
-
-    The API would look the item itself up by an id that it never stored.
-    """
-    part = {"type": "input_image", "detail": "auto", "image_url": image_url(item)}
-    return {"type": "message", "role": "user", "content": [part]}
-
-
-def is_code(item: JsonObject) -> bool:
-    """Say whether `item` is code that the API ran."""
-    return item.get("type") == "code_interpreter_call"
-
-
-def code_output(item: JsonObject) -> str:
-    """Return what code printed, or that it failed."""
-    if item.get("status") in ("failed", "incomplete"):
-        return "The code did not run to its end."
-    outputs = content_parts(item.get("outputs"))
-    return "".join(str(part.get("logs") or "") for part in outputs)
-
-
-_UNFINISHED = ("in_progress", "searching", "interpreting", "calling", "incomplete")
-_ACTIONS = ("search", "open_page", "find_in_page")
-
-
-def is_hosted(item: JsonObject) -> bool:
-    """Say whether the API made or answered `item` itself."""
-    return item_type(item) in TOOL_OF_ITEM
-
-
-def is_host_returned(item: JsonObject) -> bool:
-    """Say whether `item` is a hosted one that a later request can contain.
-
-    Without a list of a server's tools the API asks the server again.
-    """
-    kind = kind_of(item)
-    tool = maker_of(item)
-    if not tool.type or kind.returned == "never":
-        return False
-    if item.get("status") in _UNFINISHED:
-        return False
-    action = as_mapping(item.get("action")).get("type")
-    if tool.type == "web_search" and action not in _ACTIONS:
-        return False
-    if item_type(item) == "mcp_list_tools" and item.get("error"):
-        return False
-    return all(item.get(key) is not None for key in kind.required)
-
-
-def is_kept_hosted(item: JsonObject) -> bool:
-    """Say whether later turns send `item`, a hosted one."""
-    return is_host_returned(item) and kind_of(item).returned == "always"
-
-
-def is_replayed(item: JsonObject, *, is_ours: bool) -> bool:
-    """Say whether later turns send `item`, which an answer stored.
-
-    `is_ours` says whether its maker is the model family, server and account that will
-    read it: no other item can be decrypted, or configures the model. Unknown types are
-    never sent, nor are messages that are not the model's.
-    """
-    kind = kind_of(item)
-    if is_hosted(item):
-        return is_kept_hosted(item) or has_image(item)
-    if kind.is_encrypted:
-        return is_ours and bool(item.get("encrypted_content"))
-    # The effort may be one that this model does not have.
-    if item_type(item) == CONFIGURATION and not is_ours:
-        return False
-    is_of_the_model = item.get("role", "assistant") == "assistant"
-    return is_of_the_model and kind is not _OTHER_KIND
-
-
-def drop_tool_items(items: Iterable[Item]) -> list[Item]:
-    """Return `items` without calls, their outputs, and the reasoning that led to them.
-
-    It is dropped at the end as well: reasoning without its product is refused.
-    """
-    kept: list[Item] = []
-    for item in items:
-        if is_paired(item) or kind_of(item).is_call:
-            _drop_last_reasoning(kept)
-        else:
-            kept.append(item)
-    _drop_last_reasoning(kept)
-    return kept
-
-
-def _drop_last_reasoning(items: list[Item]) -> None:
-    """Take the reasoning at the end out of `items`."""
-    while items and is_reasoning(items[-1]):
-        items.pop()
-
-
-def search_queries(item: JsonObject) -> list[str]:
-    """Return the queries of a search."""
-    if item_type(item) == "file_search_call":
-        return _texts(item.get("queries"))
-    action = as_mapping(item.get("action"))
-    return _texts(action.get("queries")) or _texts([action.get("query")])
-
-
-def search_pages(item: JsonObject) -> list[str]:
-    """Return the addresses of the pages that a search found, each once."""
-    sources = content_parts(as_mapping(item.get("action")).get("sources"))
-    addresses = _texts([source.get("url") for source in sources])
-    return list(dict.fromkeys(addresses))
-
-
-def _texts(values: object) -> list[str]:
-    """Return the texts of a list that are not empty."""
-    return [value for value in as_list(values) if isinstance(value, str) and value]
 
 
 # --------------------------------------------------------------------------------------
@@ -3609,6 +3586,9 @@ def add_usage(first: Usage | None, second: Usage | None) -> Usage | None:
     """Return the sum, field by field."""
     if first is None or second is None:
         return first or second
+    cost = None
+    if first.cost is not None and second.cost is not None:
+        cost = first.cost + second.cost
     return Usage(
         input=first.input + second.input,
         output=first.output + second.output,
@@ -3617,13 +3597,8 @@ def add_usage(first: Usage | None, second: Usage | None) -> Usage | None:
         cache_writes=first.cache_writes + second.cache_writes,
         reasoning=first.reasoning + second.reasoning,
         cache_writes_12h=first.cache_writes_12h + second.cache_writes_12h,
-        cost=_add_costs(first.cost, second.cost),
+        cost=cost,  # unknown if either is
     )
-
-
-def _add_costs(first: float | None, second: float | None) -> float | None:
-    """Return the sum, None if either is unknown."""
-    return None if first is None or second is None else first + second
 
 
 def sum_usages(usages: Iterable[Usage]) -> Usage | None:
@@ -3648,6 +3623,8 @@ def read_usage(
     writes = as_mapping(inputs.get("cache_write_tokens_details"))
     input_tokens = _read_count(wire.get("input_tokens"))
     output_tokens = _read_count(wire.get("output_tokens"))
+    searches = as_mapping(as_mapping(tool_usage).get("web_search")).get("num_requests")
+    is_count = type(searches) is int and 0 <= searches < _MAX_TOKENS
     return Usage(
         input=input_tokens,
         output=output_tokens,
@@ -3657,18 +3634,10 @@ def read_usage(
         reasoning=_read_count(outputs.get("reasoning_tokens")),
         tier=as_text(tier),
         cost=_read_cost(wire),
-        searches=_read_searches(as_mapping(tool_usage).get("web_search")),
+        searches=searches if is_count else None,  # not told
         images=_read_image_tokens(as_mapping(tool_usage).get("image_gen")),
         cache_writes_12h=_read_count(writes.get("ttl_12h_tokens")),
     )
-
-
-def _read_searches(wire: object) -> int | None:
-    """Return the searches that are billed, None if they are not told."""
-    count = as_mapping(wire).get("num_requests")
-    if isinstance(count, int) and not isinstance(count, bool):
-        return count if 0 <= count < _MAX_TOKENS else None
-    return None
 
 
 def _read_image_tokens(wire: object) -> ImageTokens | None:
@@ -4147,7 +4116,8 @@ def _resolve_research_mode(
     The effort is high if the name has none (OpenAI's guide "Web search" recommends
     `high` or `xhigh`). Retired models and those of other vendors have such names, too.
     """
-    if not name.endswith(_RESEARCH) or _is_model_id(name):
+    is_own_model = name in CATALOG_FACTS or name in CATALOG_SUCCESSORS
+    if is_own_model or not name.endswith(_RESEARCH):
         return None
     model = resolve_model(name.removesuffix(_RESEARCH), overrides)
     if not model.facts.known_family:
@@ -4156,11 +4126,6 @@ def _resolve_research_mode(
     if effort not in _RESEARCH_EFFORTS and model.takes_effort("high"):
         effort = "high"
     return model._replace(effort=effort, name=f"{model.name} Research", research=True)
-
-
-def _is_model_id(name: str) -> bool:
-    """Say whether OpenAI has, or had, a model of that name."""
-    return name in CATALOG_FACTS or name in CATALOG_SUCCESSORS
 
 
 def takes_hosted_tool(model: ResolvedModel, kind: str) -> bool:
@@ -4333,21 +4298,14 @@ def _shown_name(model_id: str, effort: str | None) -> str:
         snapshot = _SNAPSHOT_DATE.search(model_id)
         if snapshot:
             notes.append(snapshot["date"])
-        name = _capitalized_id(_SNAPSHOT_DATE.sub("", model_id))
+        _, version, *words = _SNAPSHOT_DATE.sub("", model_id).split("-")
+        name = f"GPT-{version}"
+        for word in words:
+            if word != "latest":
+                name += f" {word if word in _SIZES else word.capitalize()}"
     if effort:
         notes.append(effort)
     return f"{name} ({', '.join(notes)})" if notes else name
-
-
-def _capitalized_id(model_id: str) -> str:
-    _, version, *words = model_id.split("-")
-    shown = [f"GPT-{version}"]
-    for word in words:
-        if word in _SIZES:
-            shown.append(word)
-        elif word != "latest":
-            shown.append(word.capitalize())
-    return " ".join(shown)
 
 
 # --------------------------------------------------------------------------------------
@@ -4494,13 +4452,9 @@ def _readings(text: str) -> Iterator[str]:
     if "%" in text:
         yield unquote(text)
     if "\\" in text:
-        yield _ESCAPED.sub(_unescape, text)
+        yield _ESCAPED.sub(lambda match: chr(int(match[1], 16)), text)
     if "&" in text:
         yield html.unescape(text)
-
-
-def _unescape(match: re.Match[str]) -> str:
-    return chr(int(match[1], 16))
 
 
 def _open_quote(words: str) -> str:
@@ -5074,7 +5028,9 @@ def _apply_changes(
             sent.append(row._replace(item=_words_of_pair(row.item)))
         elif row.name in changes.left_out and not is_from_people(row.item):
             _drop_last_reasoning_rows(sent)
-        elif row.name in changes.plain and _has_plain_form(row.item):
+        elif row.name in changes.plain and (
+            is_paired(row.item) or item_type(row.item) == "message"
+        ):
             sent.append(row._replace(item=plain_item(row.item)))
         else:
             sent.append(row)
@@ -5125,10 +5081,6 @@ def _drop_last_reasoning_rows(rows: list[NamedItem]) -> None:
         rows.pop()
 
 
-def _has_plain_form(item: Item) -> bool:
-    return is_paired(item) or item_type(item) == "message"
-
-
 def is_from_people(item: Item) -> bool:
     """Say whether a person or the administrator wrote `item`, which always stays.
 
@@ -5158,21 +5110,16 @@ def has_media(item: Item, types: Collection[str] = _MEDIA) -> bool:
 
 def plain_item(item: Item) -> Item:
     """Return a message, a call or an output with its words alone."""
-    bare = _without_media(item)
+    bare = dict(item)
+    for key in ("content", "output"):
+        if isinstance(item.get(key), list):
+            bare[key] = [_part_without_media(part) for part in item[key]]
     if item_type(item) == "message":
         return text_message(item.get("role"), message_text(bare))
     if isinstance(bare.get("output"), list):
         texts = [part_text(part) for part in content_parts(bare["output"])]
         bare["output"] = "\n".join(texts)
     return {key: bare[key] for key in _PLAIN_FIELDS_OF_PAIR if key in bare}
-
-
-def _without_media(item: Item) -> Item:
-    changed = dict(item)
-    for key in ("content", "output"):
-        if isinstance(item.get(key), list):
-            changed[key] = [_part_without_media(part) for part in item[key]]
-    return changed
 
 
 def _part_without_media(part: object) -> object:
@@ -5308,15 +5255,13 @@ class LeaveOutParameter(RequestRepair):
         if self.path not in MAY_BE_LEFT_OUT:
             return payload
         value = value_at(payload, *self.path.split("."))
-        if value is None or self._is_about_another(value):
+        # Only another value was refused; without a digest all were.
+        is_other = bool(self.value_digest) and self.value_digest != json_digest(value)
+        if value is None or is_other:
             return payload
         if self.path == "text" and "format" in value:
             return payload  # the person asked for it
         return _with_parameter(payload, self.path, None)
-
-    def _is_about_another(self, value: object) -> bool:
-        """Say whether only another value was refused; without a digest all were."""
-        return bool(self.value_digest) and self.value_digest != json_digest(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -5344,18 +5289,14 @@ def _with_parameter(
     outer, _, inner = path.partition(".")
     changed = dict(payload)
     if inner:
-        changed[outer] = _with_key(payload[outer], inner, value)
+        fields = {**payload[outer], inner: value}
+        if value is None:
+            del fields[inner]
+        changed[outer] = fields
     else:
         changed[outer] = value
     if changed[outer] in (None, {}):
         del changed[outer]
-    return changed
-
-
-def _with_key(fields: Mapping[str, Any], key: str, value: object) -> dict[str, Any]:
-    changed = {**fields, key: value}
-    if value is None:
-        del changed[key]
     return changed
 
 
@@ -5399,18 +5340,14 @@ class LeaveOutTool(RequestRepair):
         if len(remaining) == len(declared):
             return payload
         changed = dict(payload)
-        if self._is_added(payload):
+        own = as_list(payload.get("tools"))
+        if len(self._other_tools(own)) == len(own):  # only an item declares it
             changed = lower_payload(payload, {ADDED_TOOLS})
         choice = _remaining_choice(payload.get("tool_choice"), remaining)
         return _with_tools(changed, self._other_tools(changed["tools"]), choice)
 
     def _other_tools(self, tools: Sequence[Item]) -> list[Item]:
         return [tool for tool in tools if json_digest(tool) != self.digest]
-
-    def _is_added(self, payload: Mapping[str, Any]) -> bool:
-        """Say whether only an item declares the tool, not the request itself."""
-        tools = as_list(payload.get("tools"))
-        return len(self._other_tools(tools)) == len(tools)
 
 
 def _with_tools(
@@ -5501,15 +5438,14 @@ class LeaveOutStrict(RequestRepair):
         changed = dict(payload)
         if payload.get("tools"):
             changed["tools"] = _without_strict(payload["tools"])
-        changed["input"] = [_item_without_strict(item) for item in payload["input"]]
+        items: list[Item] = []
+        for item in payload["input"]:
+            if item_type(item) == ADDED_TOOLS:
+                items.append({**item, "tools": _without_strict(item["tools"])})
+            else:
+                items.append(item)
+        changed["input"] = items
         return changed
-
-
-def _item_without_strict(item: Item) -> Item:
-    """Return an item in whose tools no function says whether it is strict."""
-    if item_type(item) != ADDED_TOOLS:
-        return item
-    return {**item, "tools": _without_strict(item["tools"])}
 
 
 def _without_strict(tools: Iterable[Item]) -> list[Item]:
@@ -5841,20 +5777,18 @@ _CAUSES_THAT_STAY = (
     NO_CREDIT_CODES | SENTENCES["failed"].keys() | SENTENCES["refused"].keys()
 ) - {*IMAGE_CODES, _UNREAD, "404"}
 """Codes of causes that no change of the request removes."""
-_UNREADABLE = re.compile(
-    # Reasoning without what it led to, or the other way round (continuedev/continue
-    # 8933, 11994; recorded, 986).
-    r"provided without its required"
-    # An id that would have to be looked up (anomalyco/opencode 7724).
-    r"|Items are not persisted when"
-    r"|encrypted content .{0,400} could not be verified"
+_REASONING_NOT_TAKEN = re.compile(
     # A model that does not reason (openai/openai-python 2364).
-    r"|reasoning input items can only be provided",
-    re.IGNORECASE | re.DOTALL,
+    r"reasoning input items can only be provided"
+    # Reasoning without what it led to, or the other way round (continuedev/continue
+    # 8933, 11994; recorded, 986), and an id that would have to be looked up
+    # (anomalyco/opencode 7724). What a strict server gets has ids that no item of the
+    # request has yet (`strict_payload`), so they lead to no item.
+    r"|provided without its required|Items are not persisted when",
+    re.IGNORECASE,
 )
 _CONTAINER = re.compile(r"\bcontainer(?:_id|s? is expired)?", re.IGNORECASE)
 """What the API says of the container of earlier code."""
-_UNVERIFIED = re.compile(r"must be verified to stream", re.IGNORECASE)
 _TEXT_BEFORE_OUTPUT = re.compile(r"No tool output found for (tool|function) call\b")
 """What DeepSeek says of a text between a call and its output (recorded), and of nothing
 that a request lacks: calls and outputs are sent in pairs."""
@@ -5962,17 +5896,19 @@ def _candidates(refusal: Refusal) -> Iterator[Trial]:
     if "reasoning" in refusal.error.text.lower():
         is_named = "reasoning" in refusal.named_parameter
         yield Trial(LeaveOutPlainReasoning(), is_lasting=is_named)
-    for find in (
-        _by_unseen_images,
-        _by_code_or_words,
-        _by_place,
-        _by_image_code,
-        _by_id,
-        _by_unreadable_reasoning,
-        _by_parameter,
-        _by_tool,
-    ):
-        yield from find(refusal)
+    yield from _by_unseen_images(refusal)
+    yield from _by_code_or_words(refusal)
+    yield from _by_place(refusal)
+    yield from _by_image_code(refusal)
+    for number in refusal.numbers_of_ids:
+        yield from _without_item(refusal, number)
+    not_taken = _REASONING_NOT_TAKEN.search(refusal.words)
+    if not_taken:
+        repair = LeaveOutReasoning(refusal.sent.last_name)
+        yield Trial(repair, is_lasting=refusal.is_own_phrase(not_taken[0]))
+    yield from _by_parameter(refusal)
+    for tool in refusal.tools:  # that the words name by its name, label or type
+        yield _without_tool(refusal, tool)
 
 
 def _by_code_or_words(refusal: Refusal) -> Iterator[Trial]:
@@ -6002,15 +5938,6 @@ def _by_code_or_words(refusal: Refusal) -> Iterator[Trial]:
     if "not found in 'tools'" in words:
         is_lasting = refusal.is_own_phrase("not found in 'tools'")
         yield Trial(LowerItems(ADDED_TOOLS), is_lasting=is_lasting)
-    # "Your organization must be verified to stream this model." (continuedev/continue
-    # 8209)
-    unverified = _UNVERIFIED.search(words)
-    if unverified:
-        yield Trial(
-            LeaveOutParameter("stream"),
-            is_named=refusal.named_parameter == "stream",
-            is_lasting=refusal.is_own_phrase(unverified[0]),
-        )
 
 
 def _by_place(refusal: Refusal) -> Iterator[Trial]:
@@ -6026,7 +5953,12 @@ def _by_place(refusal: Refusal) -> Iterator[Trial]:
             yield Trial(LeaveOutStrict(), is_named=is_named)
         yield _without_tool(refusal, tool, is_named=is_named)
         return
-    yield from _without_field(refusal, place)
+    kind = item_type(place.value)
+    if refusal.is_unknown and may_lose_field(kind, place.keys):
+        # What a person wrote may have the field by that person's choice.
+        is_the_models = not is_from_people(place.value)
+        repair = LeaveOutField(kind, place.keys)
+        yield Trial(repair, is_named=is_named and is_the_models)
     yield from _without_item(refusal, place.number, is_named=is_named)
 
 
@@ -6035,17 +5967,6 @@ def _without_tool(refusal: Refusal, tool: Item, *, is_named: bool = False) -> Tr
     is_lasting = _UNREACHED not in refusal.words
     repair = LeaveOutTool(json_digest(tool), tool_name(tool)[:_MAX_NAME])
     return Trial(repair, is_named=is_named, is_lasting=is_lasting)
-
-
-def _without_field(refusal: Refusal, place: Place) -> Iterator[Trial]:
-    """Yield the repair of a field that the server does not know.
-
-    What a person wrote may have it by that person's choice.
-    """
-    kind = item_type(place.value)
-    if refusal.is_unknown and may_lose_field(kind, place.keys):
-        is_named = refusal.has_named_place and not is_from_people(place.value)
-        yield Trial(LeaveOutField(kind, place.keys), is_named=is_named)
 
 
 def _without_item(
@@ -6095,25 +6016,14 @@ def _by_image_code(refusal: Refusal) -> Iterator[Trial]:
             yield trial._replace(is_lasting=len(numbers) == 1)
 
 
-def _by_id(refusal: Refusal) -> Iterator[Trial]:
-    """Yield the repairs of the items that have an id which the server names."""
-    for number in refusal.numbers_of_ids:
-        yield from _without_item(refusal, number)
-
-
-def _by_unreadable_reasoning(refusal: Refusal) -> Iterator[Trial]:
-    """Yield the repair for encrypted reasoning that the server's words are about."""
-    unreadable = _UNREADABLE.search(refusal.words)
-    if unreadable:
-        repair = LeaveOutReasoning(refusal.sent.last_name)
-        yield Trial(repair, is_lasting=refusal.is_own_phrase(unreadable[0]))
-
-
 def _by_parameter(refusal: Refusal) -> Iterator[Trial]:
     """Yield the repair of a parameter; one that guards stays."""
     payload = refusal.sent.payload
     is_named = refusal.named_parameter == refusal.parameter
-    path = _whole_parameter(refusal.parameter)
+    path = refusal.parameter
+    outer = re.split(r"[.\[]", path)[0]  # of a place inside, like `include[1]`
+    if outer not in ("reasoning", "text"):  # of which each field goes on its own
+        path = outer
     if path == "tool_choice":
         yield Trial(LeaveOutToolChoice(), is_named=is_named)
     if path not in MAY_BE_LEFT_OUT:
@@ -6125,15 +6035,6 @@ def _by_parameter(refusal: Refusal) -> Iterator[Trial]:
             yield Trial(repair, is_named=is_named)
     refused_value = "" if refusal.is_unknown else value_digest(payload, path)
     yield Trial(LeaveOutParameter(path, refused_value), is_named=is_named)
-
-
-def _whole_parameter(path: str) -> str:
-    """Return what is left out for a place inside of a parameter, like `include[1]`.
-
-    Only what `reasoning` and `text` hold goes on its own.
-    """
-    outer = re.split(r"[.\[]", path)[0]
-    return path if outer in ("reasoning", "text") else outer
 
 
 def _nearest_effort(asked: object, quoted: set[str]) -> str | None:
@@ -6150,12 +6051,6 @@ def _nearest_effort(asked: object, quoted: set[str]) -> str | None:
             nearest = effort
             least_distance = distance
     return nearest
-
-
-def _by_tool(refusal: Refusal) -> Iterator[Trial]:
-    """Yield the repair of a tool that the words name by its name, label or type."""
-    for tool in refusal.tools:
-        yield _without_tool(refusal, tool)
 
 
 # --------------------------------------------------------------------------------------
@@ -6731,11 +6626,19 @@ def function_parameters(
     # request.
     json_size(schema, LARGEST_SCHEMA)
     copy = _SchemaCopy(schema)
+    root = copy.schema
     # Without `type: object` at the root, or with a choice there, the whole request is
-    # refused (vercel/ai 7005, janhq/jan 7017).
-    parameters = _object_without_choice(copy.schema)
+    # refused (vercel/ai 7005, janhq/jan 7017). A model that knew no property of the
+    # choice could not call the function, so the root gets those of all its options.
+    properties: Schema = {}
+    for part in reversed(
+        joined_schemas(root, lambda node: schema_parts(root, node, list))
+    ):
+        properties.update(as_mapping(part.get("properties")))  # the first option counts
+    parameters = {key: root[key] for key in root if key not in _REFUSED_AT_THE_ROOT}
+    parameters |= {"type": "object", "properties": properties}
     is_plain_object = (
-        not copy.schema.keys() & _REFUSED_AT_THE_ROOT
+        not root.keys() & _REFUSED_AT_THE_ROOT
         and schema.get("type", "object") == "object"
     )
     if strict_left is None or not copy.is_exact or not is_plain_object:
@@ -6948,7 +6851,12 @@ class _SchemaCopy:
     def _copy_keywords(self, node: JsonObject) -> Schema:
         copy: Schema = {}
         for keyword, value in node.items():
-            if self._is_valid(keyword, value):
+            if keyword == "$ref":
+                is_valid = self._is_definition(value)
+            else:
+                check = _VALID_VALUES.get(keyword)
+                is_valid = check is not None and check(value)
+            if is_valid:
                 copy[keyword] = self._copy_value(keyword, value)
             elif keyword in _NEEDED_FOR_STRICT_MODE:
                 self.is_exact = False
@@ -6960,13 +6868,6 @@ class _SchemaCopy:
         if "array" in types:
             copy.setdefault("items", {})
         return copy
-
-    def _is_valid(self, keyword: object, value: object) -> bool:
-        if keyword == "$ref":
-            return self._is_definition(value)
-        if not isinstance(keyword, str) or keyword not in _VALID_VALUES:
-            return False
-        return _VALID_VALUES[keyword](value)
 
     def _is_definition(self, reference: object) -> bool:
         """Say whether a reference names a definition at the root, or the root."""
@@ -6980,57 +6881,22 @@ class _SchemaCopy:
         if keyword in _SCHEMA_LIST_KEYWORDS:
             return [self._copy(part) for part in value]
         if keyword in _SCHEMA_MAP_KEYWORDS:
-            return self._copy_map(keyword, value)
-        if keyword == "required":
-            return _unique_texts(value)
-        if keyword == "type" and isinstance(value, list):
-            return _unique_texts(value)
+            is_name: Callable[[Any], bool] = _is_text
+            if keyword == "patternProperties":
+                is_name = _is_portable_pattern
+            return {
+                name: self._copy(part) for name, part in value.items() if is_name(name)
+            }
+        if keyword == "required" or (keyword == "type" and isinstance(value, list)):
+            # The draft wants each text once.
+            texts = [text for text in value if isinstance(text, str)]
+            return list(dict.fromkeys(texts))
         return value
 
-    def _copy_map(self, keyword: str, parts: JsonObject) -> Schema:
-        is_name: Callable[[Any], bool] = _is_text
-        if keyword == "patternProperties":
-            is_name = _is_portable_pattern
-        return {name: self._copy(part) for name, part in parts.items() if is_name(name)}
-
-
-def _unique_texts(values: list[Any]) -> list[str]:
-    """Return the texts of a list, each once, as the draft wants it."""
-    texts = [value for value in values if isinstance(value, str)]
-    return list(dict.fromkeys(texts))
-
-
-# ---------------------------------------------------------------- root
 
 _REFUSED_AT_THE_ROOT = frozenset(
     {"$ref", "allOf", "anyOf", "const", "enum", "not", "oneOf"}
 )
-
-
-def _object_without_choice(root: Schema) -> Schema:
-    """Return an object with all properties of the options that the root offers.
-
-    The API refuses a choice at the root, and a model that knew none of its properties
-    could not call the function.
-    """
-    plain = {key: root[key] for key in root if key not in _REFUSED_AT_THE_ROOT}
-    return {**plain, "type": "object", "properties": _all_properties(root)}
-
-
-def _all_properties(root: Schema) -> Schema:
-    """Return the properties of the root and its options; those of the first count."""
-
-    def parts_of(node: JsonObject) -> list[Any]:
-        return schema_parts(root, node, _choose_all)
-
-    properties: Schema = {}
-    for part in reversed(joined_schemas(root, parts_of)):
-        properties.update(as_mapping(part.get("properties")))
-    return properties
-
-
-def _choose_all(options: list[Any]) -> list[Any]:
-    return options
 
 
 # ---------------------------------------------------------------- reading
@@ -7053,16 +6919,13 @@ def resolve_reference(root: JsonObject, reference: object) -> Any:
     part: Any = root
     for step in steps:
         name = step.replace("~1", "/").replace("~0", "~")
-        part = _step_into(part, name)
+        if not isinstance(part, list):
+            part = as_mapping(part).get(name)
+        elif name.isdecimal() and int(name) < len(part):
+            part = part[int(name)]
+        else:
+            return None
     return part
-
-
-def _step_into(part: object, name: str) -> Any:
-    if not isinstance(part, list):
-        return as_mapping(part).get(name)
-    if name.isdecimal() and int(name) < len(part):
-        return part[int(name)]
-    return None
 
 
 def joined_schemas(
@@ -7190,12 +7053,8 @@ _MAX_CALL_ID = 64
 
 def _normalize_spelling(name: str) -> str:
     """Return what two spellings of a name have in common: case and signs do not count."""
-    return _FORBIDDEN.sub("_", _bare_name(name)).lower()
-
-
-def _bare_name(name: str) -> str:
-    """Return the name of a tool without what models write around it."""
-    return name.strip().removeprefix(_MODELS_PREFIX)
+    bare = name.strip().removeprefix(_MODELS_PREFIX)
+    return _FORBIDDEN.sub("_", bare).lower()
 
 
 def added_tool_names(items: Iterable[Item]) -> set[str]:
@@ -7217,21 +7076,17 @@ def fit_calls(items: Sequence[Item]) -> list[Item]:
     an earlier answer: tools lay in namespaces once, and are now declared without.
     """
     added = added_tool_names(items)
-    return [clean_call(_with_own_namespace(item, added)) for item in items]
-
-
-def _with_own_namespace(item: Item, added: Collection[str]) -> Item:
-    """Return a call of an `added` tool with its namespace, any other call without one."""
-    if not is_call(item):
-        return item
-    name = as_text(item.get("name"))
-    namespace = name if name in added else None
-    if item.get("namespace") == namespace:
-        return item
-    changed = {key: value for key, value in item.items() if key != "namespace"}
-    if namespace:
-        changed["namespace"] = namespace
-    return changed
+    fitting: list[Item] = []
+    for item in items:
+        fit = item
+        name = as_text(item.get("name"))
+        namespace = name if name in added else None
+        if is_call(item) and item.get("namespace") != namespace:
+            fit = {key: item[key] for key in item if key != "namespace"}
+            if namespace:
+                fit["namespace"] = namespace
+        fitting.append(clean_call(fit))
+    return fitting
 
 
 def clean_call(item: Item) -> Item:
@@ -7247,7 +7102,8 @@ def clean_call(item: Item) -> Item:
     if item_type(item) == "function_call" and not isinstance(arguments, str):
         changed["arguments"] = arguments_text(arguments) or "{}"
     if is_call(item) and isinstance(name, str) and not _ALLOWED.fullmatch(name):
-        changed["name"] = ToolNames().sent_name(_bare_name(name))
+        bare = name.strip().removeprefix(_MODELS_PREFIX)
+        changed["name"] = ToolNames().sent_name(bare)
     if isinstance(call_id, str) and not 0 < len(call_id) <= _MAX_CALL_ID:
         changed["call_id"] = f"call_{hex_digest(call_id)[:32]}"
     return {**item, **changed} if changed else item
@@ -7293,20 +7149,18 @@ def responses_tools(
         else:
             tools.append(_responses_tool(spec, strict, strict_left))
     if left_out:
-        names = [_spec_name(spec) for spec in left_out[:_NAMED_IN_LOG]]
+        names: list[str] = []
+        for described in left_out[:_NAMED_IN_LOG]:
+            outer = as_mapping(described)  # it may be anything
+            inner = as_mapping(outer.get("function") or outer.get("custom"))
+            own_name = as_text(inner.get("name") or outer.get("name"))
+            names.append(repr(own_name[:_MAX_SHOWN_OF_NAME]))
         log(
             "Tools are left out, because their schemas are too large or too deep: "
             f"{', '.join(names)} ({len(left_out)} in all). Make the schemas smaller, or "
             "offer fewer tools."
         )
     return tools
-
-
-def _spec_name(spec: object) -> str:
-    """Return the quoted name of a tool for the log; the spec may be anything."""
-    outer = as_mapping(spec)
-    inner = as_mapping(outer.get("function") or outer.get("custom"))
-    return repr(as_text(inner.get("name") or outer.get("name"))[:_MAX_SHOWN_OF_NAME])
 
 
 def is_hosted_tool(tool: JsonObject) -> bool:
@@ -7377,8 +7231,16 @@ def _responses_tool(spec: JsonObject, strict: bool, strict_left: JsonBudget) -> 
         )
     if kind == "function":
         return _function_tool(flat, strict, strict_left)
-    known = {key: flat[key] for key in _KEYS_OF_CUSTOM if key in flat}
-    return {**known, **_custom_format(flat), "type": kind}
+    tool: Item = {key: flat[key] for key in _KEYS_OF_CUSTOM if key in flat}
+    # Chat Completions nests the grammar.
+    own_format = as_mapping(flat.get("format"))
+    grammar = own_format.get("grammar")
+    if isinstance(grammar, Mapping):
+        own_format = {"type": "grammar", **grammar}
+    known = {key: own_format[key] for key in _KEYS_OF_FORMAT if key in own_format}
+    if known:
+        tool["format"] = known
+    return {**tool, "type": kind}
 
 
 def _function_tool(function: JsonObject, strict: bool, strict_left: JsonBudget) -> Item:
@@ -7395,16 +7257,6 @@ def _function_tool(function: JsonObject, strict: bool, strict_left: JsonBudget) 
     # `strict` is always stated: without it the API makes the function strict, and each
     # optional property a required one (recorded, 219 of 219).
     return {**tool, "parameters": schema, "strict": is_strict}
-
-
-def _custom_format(custom: JsonObject) -> Item:
-    """Return the `format` of a custom tool; Chat Completions nests the grammar."""
-    given = as_mapping(custom.get("format"))
-    grammar = given.get("grammar")
-    if isinstance(grammar, Mapping):
-        given = {"type": "grammar", **grammar}
-    known = {key: given[key] for key in _KEYS_OF_FORMAT if key in given}
-    return {"format": known} if known else {}
 
 
 def tool_identity(tool: JsonObject) -> tuple[str, object]:
@@ -7616,9 +7468,16 @@ def build_request(
     given, _ = read_parameters(body)
     passed_on, _ = _check_passed_on(given)
     facts = model.facts
-    effort = _choose_effort(model, given, settings)
+    effort = given["reasoning"].get("effort") or settings.effort or model.effort
+    if effort == "max" and facts.efforts:  # the highest of the model
+        effort = facts.efforts[-1]
+    elif effort and not model.takes_effort(effort):
+        effort = None
     effort_in_use = effort or facts.default_effort
-    tools = [tool for tool in settings.tools if _takes_tool(effort_in_use, tool)]
+    tools: list[Item] = []
+    for tool in settings.tools:
+        if effort_in_use != "minimal" or not tool_kind(tool).refused_at_minimal:
+            tools.append(tool)
     fields: dict[str, Any] = {
         "model": model.id,
         "input": list(items),
@@ -7628,12 +7487,13 @@ def build_request(
         "tools": tools or None,
         "parallel_tool_calls": settings.parallel_tool_calls,
     }
+    includes = [tool_kind(tool).include for tool in tools]
     # An unknown model reasons if an effort is set.
-    with_reasoning = False
-    if facts.reasoning or effort is not None:
+    if facts.reasoning or effort:
         fields["reasoning"] = _build_reasoning(model, effort, given, settings)
-        with_reasoning = settings.encrypted_reasoning
-    fields["include"] = _list_includes(tools, with_reasoning)
+        if settings.encrypted_reasoning:
+            includes.insert(0, "reasoning.encrypted_content")
+    fields["include"] = [name for name in includes if name] or None
     fields |= {**settings.defaults, **passed_on}
     if settings.background:
         fields["background"] = True
@@ -7643,16 +7503,11 @@ def build_request(
             window = settings.completion_window
             fields["background_options"] = {"completion_window": window}
             fields["stream"] = False  # "stream: false or omitted" (SDK 3.57.0)
-    _keep_what_fits(fields, facts, effort_in_use)
-    return ResponsesRequest(**fields)
-
-
-def _keep_what_fits(
-    fields: dict[str, Any], facts: ModelFacts, effort: str | None
-) -> None:
-    """Remove the sampling that the model rejects, and limit the length of the answer."""
     # "logprobs are not supported with reasoning models." (recorded, 630)
-    if not _takes_sampling(facts.sampling, effort):
+    takes_sampling = facts.sampling == "always"
+    if facts.sampling == "with_none":
+        takes_sampling = effort_in_use == "none"
+    if not takes_sampling:
         for name in SAMPLING:
             fields.pop(name, None)
     length = fields.get("max_output_tokens")
@@ -7660,19 +7515,7 @@ def _keep_what_fits(
         # Below 16, or above the model's maximum, the API refuses the request.
         longest = facts.max_output_tokens or _MAX_OUTPUT_TOKENS
         fields["max_output_tokens"] = clamp_number(length, 16, longest, longest)
-
-
-def _choose_effort(
-    model: ResolvedModel, given: JsonObject, settings: Settings
-) -> str | None:
-    """Return the effort that is asked for, None if the model does not take it.
-
-    `max` means the highest of the model.
-    """
-    asked = given["reasoning"].get("effort") or settings.effort or model.effort
-    if asked == "max" and model.facts.efforts:
-        return model.facts.efforts[-1]
-    return asked if asked and model.takes_effort(asked) else None
+    return ResponsesRequest(**fields)
 
 
 def _check_passed_on(given: JsonObject) -> tuple[dict[str, Any], list[str]]:
@@ -7691,26 +7534,6 @@ def _check_passed_on(given: JsonObject) -> tuple[dict[str, Any], list[str]]:
             complaints.append(str(InvalidParameter(name, reason)))
         return kept, complaints
     return kept, []
-
-
-def _takes_tool(effort: str | None, tool: Item) -> bool:
-    return effort != "minimal" or not tool_kind(tool).refused_at_minimal
-
-
-def _takes_sampling(sampling: str, effort: str | None) -> bool:
-    return sampling == "always" or (sampling == "with_none" and effort == "none")
-
-
-def _list_includes(tools: Sequence[Item], with_reasoning: bool) -> list[str] | None:
-    """Return what the response is to hold with its output; None for nothing."""
-    wanted: list[str] = []
-    if with_reasoning:
-        wanted.append("reasoning.encrypted_content")
-    for tool in tools:
-        name = tool_kind(tool).include
-        if name:
-            wanted.append(name)
-    return wanted or None
 
 
 def _build_reasoning(
@@ -8219,14 +8042,30 @@ def parse_event(event: ServerSentEvent) -> StreamEvent:
         wire, end = _SCAN_JSON(text, 0)
         if end != len(text):
             raise ValueError
-        if _may_be_deep(text) and is_too_deep(wire):
-            raise ValueError
+        # A level takes two characters at least, so a delta needs no look at its depth.
+        if len(text) > 2 * MAX_JSON_DEPTH:
+            brackets = text.count("[") + text.count("{")
+            if brackets > MAX_JSON_DEPTH and is_too_deep(wire):
+                raise ValueError
         read = _READERS.get(wire.get("type") or event.event)
         return read(wire) if read else _read_unknown(wire, event.event)
     except _ODD_EVENT:
         if event.event == "error" and text:  # a proxy's own words
             return StreamError(read_api_error(text))
         raise MalformedEvent from None
+
+
+_OPENING_EVENTS = ("response.created", "response.queued", "response.in_progress")
+
+
+def is_opening(event: ServerSentEvent) -> bool:
+    """Say whether an event has nothing but the response as the request opened it.
+
+    It repeats the request with all its tools, so that parsing it takes longer than all
+    deltas of a short answer.
+    """
+    name = event.event
+    return name in _OPENING_EVENTS and event.data.startswith(f'{{"type":"{name}",')
 
 
 def _read_unknown(wire: JsonObject, name: str) -> StreamEvent:
@@ -8278,16 +8117,6 @@ def describe_unreadable(event: ServerSentEvent) -> str:
     except ValueError:
         return "no JSON"
     return "with odd fields" if isinstance(wire, dict) else "no object"
-
-
-def _may_be_deep(text: str) -> bool:
-    """Say whether a JSON text has brackets enough to be too deep.
-
-    A level takes two characters at least, so a delta needs no look at its depth.
-    """
-    if len(text) <= 2 * MAX_JSON_DEPTH:
-        return False
-    return text.count("[") + text.count("{") > MAX_JSON_DEPTH
 
 
 _ODD_EVENT = (
@@ -8589,30 +8418,30 @@ RunEvents = AsyncGenerator[RunEvent, None]
 
 
 # --------------------------------------------------------------------------------------
-# openai_responses.clock
+# openai_responses.ulid
 #
-# Time and chance: what a test has to replace.
+# ULIDs: 48 bits of milliseconds and 80 random bits in Crockford's alphabet.
+#
+# They sort by time. A package for them would have to be installed on the user's server;
+# tests compare these with ulid-py.
 # --------------------------------------------------------------------------------------
 
 
-def unix_seconds() -> int:
-    """Return the seconds since 1970, as the API and the host count them."""
-    return int(time.time())
+_CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+_ULID_DIGITS = 26
+_RANDOM_BITS = 80
+_NANOSECONDS_OF_MILLISECOND = 1_000_000
 
 
-def monotonic_seconds() -> float:
-    """Return a time that never goes back, for measuring durations."""
-    return time.monotonic()
-
-
-def random_fraction() -> float:
-    """Return a number from 0 to 1, to spread waits."""
-    return random.random()
-
-
-def utc_today() -> date:
-    """Return today's date in UTC."""
-    return datetime.now(UTC).date()
+def new_ulid() -> str:
+    """Return a fresh id."""
+    milliseconds = time.time_ns() // _NANOSECONDS_OF_MILLISECOND
+    number = (milliseconds << _RANDOM_BITS) | secrets.randbits(_RANDOM_BITS)
+    digits: list[str] = []
+    for _ in range(_ULID_DIGITS):
+        number, digit = divmod(number, len(_CROCKFORD))
+        digits.append(_CROCKFORD[digit])
+    return "".join(reversed(digits))
 
 
 # --------------------------------------------------------------------------------------
@@ -8844,6 +8673,318 @@ def _environment_proxy(url: str) -> str | None:
     if proxy_bypass(parts.hostname or "") or proxy_bypass(parts.netloc):
         return None
     return proxy
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.requests.replay
+#
+# Output items of earlier responses, as they are sent again.
+#
+# The API refuses or silently drops encrypted reasoning of another model family, server or
+# organization, so the origin of an item is stored with it
+# (docs/reference/responses-api.md, "Refusals of input items", 4, 10 and 11).
+#
+# What the model produced stays byte for byte, without ids, which the API would look up
+# and not find, and without `status`, which Azure refuses on reasoning (the same section,
+# 1 to 3, 6, 7 and 9). Hosted items need both. They get a new id, always the same for the
+# same item: the API's own id would require the reasoning before the item, which a chat
+# may have lost.
+#
+# The API accepts an `mcp_call` but does not show it to the model (seen live in 2026), so
+# later requests contain a function call with its output instead; it is also what a host
+# makes of the card. An approval belongs to one response: without it the API would make
+# the call again. An approval that the model has acted on becomes a pair, too.
+#
+# Code that the API ran is itself within its run only: its container is dead after 20 idle
+# minutes, and the chat with it (docs/reference/responses-api.md, "Hosted items again").
+# --------------------------------------------------------------------------------------
+
+
+class Origin(NamedTuple):
+    """The model family, the server, and the account that produced an item.
+
+    Earlier writers stored neither of the latter two.
+    """
+
+    family: str
+    endpoint: str = ""
+    account: str = ""
+
+    def can_decrypt(self, maker: Self) -> bool:
+        """Say whether reasoning of `maker` can be sent here."""
+        same_server = maker.endpoint in ("", self.endpoint)
+        same_account = maker.account in ("", self.account)
+        return same_server and same_account and maker.family == self.family
+
+    def wire(self) -> dict[str, str]:
+        """Return the form in which it is stored."""
+        fields = {"family": self.family, "endpoint": self.endpoint}
+        if self.account:
+            fields["account"] = self.account
+        return fields
+
+
+def origin_at(family: str, endpoint: Endpoint) -> Origin:
+    """Return the origin of items of `family` from `endpoint`."""
+    return Origin(family, endpoint.host, endpoint.reasoning_scope_id())
+
+
+def read_origin(wire: object, model: str) -> Origin:
+    """Return a stored origin, or the one that the name of the model implies."""
+    fields = as_mapping(wire)
+    family = fields.get("family")
+    if family:
+        endpoint = str(fields.get("endpoint") or "")
+        account = str(fields.get("account") or "")
+        return Origin(str(family), endpoint, account)
+    return Origin(resolve_model(model).family)
+
+
+_REMOTE_PREFIX = "mcp"
+"""How the ids of remote calls begin, and no others."""
+
+
+def is_remote_id(call_id: str) -> bool:
+    """Say whether the API made the call itself, at a remote server."""
+    return call_id.startswith(_REMOTE_PREFIX)
+
+
+def remote_name(item: JsonObject) -> str:
+    """Return the label of the server and the name of the tool, as one name."""
+    return ToolNames().sent_name(f"{item.get('server_label')}_{item.get('name')}")
+
+
+def remote_pair(item: JsonObject) -> list[Item]:
+    """Return the call that `item` made, with its output or error."""
+    output = _remote_error(item)
+    if not output:
+        output = str(item.get("output") or "")
+    return _remote_call_pair(item, output)
+
+
+def refused_pair(request: JsonObject, why: str) -> list[Item]:
+    """Return a call that was denied, with its output."""
+    return _remote_call_pair(request, f"Error: {why}")
+
+
+def _remote_call_pair(item: JsonObject, output: str) -> list[Item]:
+    """Return the call that `item` made or requested, with an output."""
+    arguments = arguments_text(item.get("arguments")) or "{}"
+    return _call_pair(_remote_call_id(item), remote_name(item), arguments, output)
+
+
+def _call_pair(call_id: str, name: str, arguments: str, output: str) -> list[Item]:
+    call = {"type": "function_call", "call_id": call_id, "name": name}
+    return [
+        {**call, "arguments": arguments},
+        {"type": "function_call_output", "call_id": call_id, "output": output},
+    ]
+
+
+def remote_failed(item: JsonObject) -> bool:
+    """Say whether an `mcp_call` failed."""
+    return bool(item.get("error")) or item.get("status") == "failed"
+
+
+def is_approval_request(item: JsonObject) -> bool:
+    """Say whether the API asks for permission to make a call."""
+    return item.get("type") == "mcp_approval_request"
+
+
+def drop_settled_approvals(items: Sequence[Item]) -> list[Item]:
+    """Return `items` without approvals that were acted on, or that have no answer."""
+    answers = {
+        item.get("approval_request_id"): item for item in items if _is_response(item)
+    }
+    open_ids = _open_approvals(items)
+    open_items: list[Item] = []
+    for item in items:
+        request_id = item.get("approval_request_id") if _is_response(item) else None
+        if is_approval_request(item):
+            request_id = item["id"]
+        if request_id is None or request_id in open_ids:
+            open_items.append(item)
+        elif is_approval_request(item):
+            answer = answers.get(request_id, {})
+            if answer.get("approve") is False:
+                open_items += refused_pair(item, str(answer.get("reason") or ""))
+    return open_items
+
+
+def _open_approvals(items: Sequence[Item]) -> set[object]:
+    """Return the ids of the approvals after which the model has done nothing yet.
+
+    A call with the id of a request is none of its acts: the host makes one of the card
+    of a request that was denied.
+    """
+    requests = {_remote_call_id(item) for item in items if is_approval_request(item)}
+    open_ids: set[object] = set()
+    for item in items:
+        if _is_response(item):
+            open_ids.add(item.get("approval_request_id"))
+        elif not is_call_output(item) and item.get("call_id") not in requests:
+            open_ids.clear()
+    return open_ids
+
+
+def reorder_remote_outputs(items: Sequence[Item]) -> list[Item]:
+    """Return `items` with the output of each remote call directly after it."""
+    # In the host's messages all outputs of a round come after all of its calls.
+    outputs = {
+        item["call_id"]: item
+        for item in items
+        if _is_remote(item, "function_call_output")
+    }
+    ordered: list[Item] = []
+    for item in items:
+        if not _is_remote(item, "function_call_output"):
+            ordered.append(item)
+        if _is_remote(item, "function_call") and item["call_id"] in outputs:
+            ordered.append(outputs[item["call_id"]])
+    return ordered
+
+
+def _is_response(item: JsonObject) -> bool:
+    return item.get("type") == "mcp_approval_response"
+
+
+def _is_remote(item: JsonObject, kind: str) -> bool:
+    return item_type(item) == kind and is_remote_id(str(item.get("call_id")))
+
+
+def _remote_call_id(item: JsonObject) -> str:
+    own = str(item.get("id") or "")
+    return own if is_remote_id(own) else f"{_REMOTE_PREFIX}_{own}"
+
+
+def _remote_error(item: JsonObject) -> str:
+    error = item.get("error")
+    if not error:
+        return ""
+    text = error
+    if isinstance(error, Mapping):
+        content = error.get("content")
+        text = error.get("message") or content
+        if isinstance(content, list):
+            texts = [part_text(part) for part in content_parts(content)]
+            text = "\n".join(texts)
+    return f"Error: {text or 'the server did not say what went wrong.'}"
+
+
+_NEVER_REPLAYED = ("id", "status", "created_by")
+_MADE_HERE = "replayed"
+
+
+def strip_for_replay(item: Item) -> Item:
+    """Return `item` in the form that is sent again: without ids, status and nulls.
+
+    `logprobs` of a message and `action.sources` of a search are removed, too.
+    """
+    kept = _without(item, _NEVER_REPLAYED)
+    if is_hosted(item):
+        if is_host_returned(item):
+            kept = {**kept, **_required_fields(item)}
+        return kept
+    # "Invalid 'input[39].content': array too long. Expected an array with maximum
+    # length 0" (musistudio/claude-code-router 1783, of other servers' reasoning).
+    if is_encrypted(item) and kept.get("content"):
+        return _without(kept, ("content",))
+    if isinstance(kept.get("content"), list) and item_type(item) == "message":
+        parts = content_parts(kept["content"])
+        kept = {**kept, "content": [_without(part, ("logprobs",)) for part in parts]}
+    return kept
+
+
+def _without(fields: Item, names: Sequence[str]) -> Item:
+    """Return an object without nulls and `names`: if it has none, itself."""
+    if fields.keys().isdisjoint(names) and None not in fields.values():
+        return fields
+    return {
+        key: value
+        for key, value in fields.items()
+        if key not in names and value is not None
+    }
+
+
+def replay_items(item: Item) -> list[Item]:
+    """Return the items that represent `item` in later requests."""
+    if item_type(item) == "mcp_call":
+        return remote_pair(item)
+    if has_plain_reasoning(item):  # its server wants it as it was
+        return [{key: value for key, value in item.items() if value not in (None, "")}]
+    if has_image(item):
+        return [image_message(item)]
+    return [strip_for_replay(item)]
+
+
+_MAX_CODE_LENGTH = 20_000
+_CODE_IS_GONE = "[The container of this code is gone, with its files.]"
+
+
+CHANGED_LATER = {"code_interpreter_call", "image_generation_call"}
+"""The types of items that later requests show as other items."""
+
+
+def past_items(item: Item) -> list[Item]:
+    """Return the items that represent `item` when its run is over.
+
+    A request that names a dead container is refused. So code becomes a call with its
+    output, always the same for the same item.
+    """
+    if has_image(item):
+        return [image_message(item)]
+    if not is_code(item):
+        return [item]
+    code = as_text(item.get("code"))
+    call_id = _new_id(as_text(item.get("id")) or f"ci_{code}")
+    arguments = json.dumps({"code": code[:_MAX_CODE_LENGTH]})
+    text = f"{code_output(item)[:_MAX_CODE_LENGTH]}\n{_CODE_IS_GONE}"
+    return _call_pair(call_id, "code_interpreter", arguments, text)
+
+
+def replay_output(output: Iterable[Item], *, with_reasoning: bool) -> list[Item]:
+    """Return the output of a response for the next request of its run."""
+    replayed: list[Item] = []
+    for item in output:
+        if is_reasoning(item):
+            goes_back = with_reasoning and (
+                has_encrypted_reasoning(item) or has_plain_reasoning(item)
+            )
+        else:
+            goes_back = not is_hosted(item) or is_host_returned(item) or has_image(item)
+        if goes_back:
+            replayed += replay_items(item)
+    return replayed
+
+
+def _required_fields(item: Item) -> Item:
+    kind = kind_of(item)
+    fields = {key: item.get(key) for key in kind.nullable}
+    for key in ("id", "status"):
+        if item.get(key):
+            fields[key] = item[key]
+    if fields.get("outputs"):  # images are large and only people need them
+        parts = content_parts(fields["outputs"])
+        fields["outputs"] = [part for part in parts if part.get("type") != "image"]
+    # "Unknown parameter: 'input[n].action.sources'", although the API itself sent them
+    # (pydantic-ai 2.68.0).
+    if item_type(item) == "web_search_call":
+        fields["action"] = _without(item["action"], ("sources",))
+    # Only what later turns send gets another id: within a run an approval names the id
+    # of the request for it.
+    if "id" in fields and kind.returned == "always":
+        fields["id"] = _new_id(str(item["id"]))
+    return fields
+
+
+def _new_id(own: str) -> str:
+    """Return an id of the kind of `own`, always the same for the same item."""
+    # An id has at most 64 characters and the prefix of its kind, else it is refused
+    # (cockpit-tools 2090).
+    prefix, _, rest = own.partition("_")
+    if rest.startswith(_MADE_HERE):
+        return own
+    return f"{prefix[:8]}_{_MADE_HERE}{hex_digest(own)[:40]}"
 
 
 # --------------------------------------------------------------------------------------
@@ -9714,19 +9855,14 @@ class Connections:
                 async with self.request(endpoint, path, {}, limits):
                     return
             except ResponsesError as error:
-                if _is_final_status(error.status):
+                # Another attempt would be answered alike. 0: there was no answer.
+                is_final = 0 < error.status < _SERVER_ERRORS
+                if is_final and error.status != _TOO_MANY_REQUESTS:
                     return
 
     async def close(self) -> None:
         """Close the session of the running loop, after the work of `do_later`."""
         await self._pool().close()
-
-
-def _is_final_status(status: int) -> bool:
-    """Say whether another attempt would be answered alike; 0: there was no answer."""
-    if status == _TOO_MANY_REQUESTS:
-        return False
-    return 0 < status < _SERVER_ERRORS
 
 
 _ITEMS_AT_ONCE = 1000
@@ -9815,361 +9951,6 @@ async def container_file(
     path = f"/containers/{_path_step(container_id)}/files/{_path_step(file_id)}/content"
     async with connections.request(endpoint, path, None, deadlines) as answer:
         return bytes(await answer.read_all(most_bytes))
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.ulid
-#
-# ULIDs: 48 bits of milliseconds and 80 random bits in Crockford's alphabet.
-#
-# They sort by time. A package for them would have to be installed on the user's server;
-# tests compare these with ulid-py.
-# --------------------------------------------------------------------------------------
-
-
-_CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
-_ULID_DIGITS = 26
-_RANDOM_BITS = 80
-_NANOSECONDS_OF_MILLISECOND = 1_000_000
-
-
-def new_ulid() -> str:
-    """Return a fresh id."""
-    milliseconds = time.time_ns() // _NANOSECONDS_OF_MILLISECOND
-    number = (milliseconds << _RANDOM_BITS) | secrets.randbits(_RANDOM_BITS)
-    digits: list[str] = []
-    for _ in range(_ULID_DIGITS):
-        number, digit = divmod(number, len(_CROCKFORD))
-        digits.append(_CROCKFORD[digit])
-    return "".join(reversed(digits))
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.requests.replay
-#
-# Output items of earlier responses, as they are sent again.
-#
-# The API refuses or silently drops encrypted reasoning of another model family, server or
-# organization, so the origin of an item is stored with it
-# (docs/reference/responses-api.md, "Refusals of input items", 4, 10 and 11).
-#
-# What the model produced stays byte for byte, without ids, which the API would look up
-# and not find, and without `status`, which Azure refuses on reasoning (the same section,
-# 1 to 3, 6, 7 and 9). Hosted items need both. They get a new id, always the same for the
-# same item: the API's own id would require the reasoning before the item, which a chat
-# may have lost.
-#
-# The API accepts an `mcp_call` but does not show it to the model (seen live in 2026), so
-# later requests contain a function call with its output instead; it is also what a host
-# makes of the card. An approval belongs to one response: without it the API would make
-# the call again. An approval that the model has acted on becomes a pair, too.
-#
-# Code that the API ran is itself within its run only: its container is dead after 20 idle
-# minutes, and the chat with it (docs/reference/responses-api.md, "Hosted items again").
-# --------------------------------------------------------------------------------------
-
-
-class Origin(NamedTuple):
-    """The model family, the server, and the account that produced an item.
-
-    Earlier writers stored neither of the latter two.
-    """
-
-    family: str
-    endpoint: str = ""
-    account: str = ""
-
-    def can_decrypt(self, maker: Self) -> bool:
-        """Say whether reasoning of `maker` can be sent here."""
-        same_server = maker.endpoint in ("", self.endpoint)
-        same_account = maker.account in ("", self.account)
-        return same_server and same_account and maker.family == self.family
-
-    def wire(self) -> dict[str, str]:
-        """Return the form in which it is stored."""
-        fields = {"family": self.family, "endpoint": self.endpoint}
-        if self.account:
-            fields["account"] = self.account
-        return fields
-
-
-def origin_at(family: str, endpoint: Endpoint) -> Origin:
-    """Return the origin of items of `family` from `endpoint`."""
-    return Origin(family, endpoint.host, endpoint.reasoning_scope_id())
-
-
-def read_origin(wire: object, model: str) -> Origin:
-    """Return a stored origin, or the one that the name of the model implies."""
-    fields = as_mapping(wire)
-    family = fields.get("family")
-    if family:
-        endpoint = str(fields.get("endpoint") or "")
-        account = str(fields.get("account") or "")
-        return Origin(str(family), endpoint, account)
-    return Origin(resolve_model(model).family)
-
-
-_REMOTE_PREFIX = "mcp"
-"""How the ids of remote calls begin, and no others."""
-
-
-def is_remote_id(call_id: str) -> bool:
-    """Say whether the API made the call itself, at a remote server."""
-    return call_id.startswith(_REMOTE_PREFIX)
-
-
-def remote_name(item: JsonObject) -> str:
-    """Return the label of the server and the name of the tool, as one name."""
-    return ToolNames().sent_name(f"{item.get('server_label')}_{item.get('name')}")
-
-
-def remote_pair(item: JsonObject) -> list[Item]:
-    """Return the call that `item` made, with its output or error."""
-    output = _remote_error(item)
-    if not output:
-        output = str(item.get("output") or "")
-    return _remote_call_pair(item, output)
-
-
-def refused_pair(request: JsonObject, why: str) -> list[Item]:
-    """Return a call that was denied, with its output."""
-    return _remote_call_pair(request, f"Error: {why}")
-
-
-def _remote_call_pair(item: JsonObject, output: str) -> list[Item]:
-    """Return the call that `item` made or requested, with an output."""
-    arguments = arguments_text(item.get("arguments")) or "{}"
-    return _call_pair(_remote_call_id(item), remote_name(item), arguments, output)
-
-
-def _call_pair(call_id: str, name: str, arguments: str, output: str) -> list[Item]:
-    call = {"type": "function_call", "call_id": call_id, "name": name}
-    return [
-        {**call, "arguments": arguments},
-        {"type": "function_call_output", "call_id": call_id, "output": output},
-    ]
-
-
-def remote_failed(item: JsonObject) -> bool:
-    """Say whether an `mcp_call` failed."""
-    return bool(item.get("error")) or item.get("status") == "failed"
-
-
-def is_approval_request(item: JsonObject) -> bool:
-    """Say whether the API asks for permission to make a call."""
-    return item.get("type") == "mcp_approval_request"
-
-
-def drop_settled_approvals(items: Sequence[Item]) -> list[Item]:
-    """Return `items` without approvals that were acted on, or that have no answer."""
-    answers = {
-        item.get("approval_request_id"): item for item in items if _is_response(item)
-    }
-    open_ids = _open_approvals(items)
-    open_items: list[Item] = []
-    for item in items:
-        request_id = _approval_id(item)
-        if request_id is None or request_id in open_ids:
-            open_items.append(item)
-        elif is_approval_request(item):
-            answer = answers.get(request_id, {})
-            if answer.get("approve") is False:
-                open_items += refused_pair(item, str(answer.get("reason") or ""))
-    return open_items
-
-
-def _open_approvals(items: Sequence[Item]) -> set[object]:
-    """Return the ids of the approvals after which the model has done nothing yet.
-
-    A call with the id of a request is none of its acts: the host makes one of the card
-    of a request that was denied.
-    """
-    requests = {_remote_call_id(item) for item in items if is_approval_request(item)}
-    open_ids: set[object] = set()
-    for item in items:
-        if _is_response(item):
-            open_ids.add(item.get("approval_request_id"))
-        elif not is_call_output(item) and item.get("call_id") not in requests:
-            open_ids.clear()
-    return open_ids
-
-
-def _approval_id(item: JsonObject) -> object:
-    """Return the id of a request for approval, or the one that an answer names."""
-    if is_approval_request(item):
-        return item["id"]
-    return item.get("approval_request_id") if _is_response(item) else None
-
-
-def reorder_remote_outputs(items: Sequence[Item]) -> list[Item]:
-    """Return `items` with the output of each remote call directly after it."""
-    # In the host's messages all outputs of a round come after all of its calls.
-    outputs = {
-        item["call_id"]: item
-        for item in items
-        if _is_remote(item, "function_call_output")
-    }
-    ordered: list[Item] = []
-    for item in items:
-        if not _is_remote(item, "function_call_output"):
-            ordered.append(item)
-        if _is_remote(item, "function_call") and item["call_id"] in outputs:
-            ordered.append(outputs[item["call_id"]])
-    return ordered
-
-
-def _is_response(item: JsonObject) -> bool:
-    return item.get("type") == "mcp_approval_response"
-
-
-def _is_remote(item: JsonObject, kind: str) -> bool:
-    return item_type(item) == kind and is_remote_id(str(item.get("call_id")))
-
-
-def _remote_call_id(item: JsonObject) -> str:
-    own = str(item.get("id") or "")
-    return own if is_remote_id(own) else f"{_REMOTE_PREFIX}_{own}"
-
-
-def _remote_error(item: JsonObject) -> str:
-    error = item.get("error")
-    if not error:
-        return ""
-    text = error
-    if isinstance(error, Mapping):
-        content = error.get("content")
-        text = error.get("message") or content
-        if isinstance(content, list):
-            texts = [part_text(part) for part in content_parts(content)]
-            text = "\n".join(texts)
-    return f"Error: {text or 'the server did not say what went wrong.'}"
-
-
-_NEVER_REPLAYED = ("id", "status", "created_by")
-_MADE_HERE = "replayed"
-
-
-def strip_for_replay(item: Item) -> Item:
-    """Return `item` in the form that is sent again: without ids, status and nulls.
-
-    `logprobs` of a message and `action.sources` of a search are removed, too.
-    """
-    kept = _without(item, _NEVER_REPLAYED)
-    if is_hosted(item):
-        if is_host_returned(item):
-            kept = {**kept, **_required_fields(item)}
-        return kept
-    # "Invalid 'input[39].content': array too long. Expected an array with maximum
-    # length 0" (musistudio/claude-code-router 1783, of other servers' reasoning).
-    if is_encrypted(item) and kept.get("content"):
-        return _without(kept, ("content",))
-    if isinstance(kept.get("content"), list) and item_type(item) == "message":
-        parts = content_parts(kept["content"])
-        kept = {**kept, "content": [_without(part, ("logprobs",)) for part in parts]}
-    return kept
-
-
-def _without(fields: Item, names: Sequence[str]) -> Item:
-    """Return an object without nulls and `names`: if it has none, itself."""
-    if fields.keys().isdisjoint(names) and None not in fields.values():
-        return fields
-    return {
-        key: value
-        for key, value in fields.items()
-        if key not in names and value is not None
-    }
-
-
-def replay_items(item: Item) -> list[Item]:
-    """Return the items that represent `item` in later requests."""
-    if item_type(item) == "mcp_call":
-        return remote_pair(item)
-    if has_plain_reasoning(item):  # its server wants it as it was
-        return [{key: value for key, value in item.items() if value not in (None, "")}]
-    if has_image(item):
-        return [image_message(item)]
-    return [strip_for_replay(item)]
-
-
-_MAX_CODE_LENGTH = 20_000
-_CODE_IS_GONE = "[The container of this code is gone, with its files.]"
-
-
-CHANGED_LATER = {"code_interpreter_call", "image_generation_call"}
-"""The types of items that later requests show as other items."""
-
-
-def past_items(item: Item) -> list[Item]:
-    """Return the items that represent `item` when its run is over.
-
-    A request that names a dead container is refused. So code becomes a call with its
-    output, always the same for the same item.
-    """
-    if has_image(item):
-        return [image_message(item)]
-    if not is_code(item):
-        return [item]
-    code = as_text(item.get("code"))
-    call_id = _new_id(as_text(item.get("id")) or f"ci_{code}")
-    arguments = json.dumps({"code": code[:_MAX_CODE_LENGTH]})
-    text = f"{code_output(item)[:_MAX_CODE_LENGTH]}\n{_CODE_IS_GONE}"
-    return _call_pair(call_id, "code_interpreter", arguments, text)
-
-
-def replay_output(output: Iterable[Item], *, with_reasoning: bool) -> list[Item]:
-    """Return the output of a response for the next request of its run."""
-    replayed: list[Item] = []
-    for item in output:
-        if _goes_back(item, with_reasoning):
-            replayed += replay_items(item)
-    return replayed
-
-
-def _goes_back(item: Item, with_reasoning: bool) -> bool:
-    if is_reasoning(item):
-        return with_reasoning and (
-            has_encrypted_reasoning(item) or has_plain_reasoning(item)
-        )
-    return not is_hosted(item) or is_host_returned(item) or has_image(item)
-
-
-def _required_fields(item: Item) -> Item:
-    kind = kind_of(item)
-    fields = {key: item.get(key) for key in kind.nullable}
-    for key in ("id", "status"):
-        if item.get(key):
-            fields[key] = item[key]
-    if fields.get("outputs"):  # images are large and only people need them
-        parts = content_parts(fields["outputs"])
-        fields["outputs"] = [part for part in parts if part.get("type") != "image"]
-    # "Unknown parameter: 'input[n].action.sources'", although the API itself sent them
-    # (pydantic-ai 2.68.0).
-    if item_type(item) == "web_search_call":
-        fields["action"] = _without_sources(item["action"])
-    # Only what later turns send gets another id: within a run an approval names the id
-    # of the request for it.
-    if "id" in fields and kind.returned == "always":
-        fields["id"] = _new_id(str(item["id"]))
-    return fields
-
-
-def _without_sources(action: JsonObject) -> Item:
-    """Return the action of a search without its sources and without nulls."""
-    return {
-        key: value
-        for key, value in action.items()
-        if key != "sources" and value is not None
-    }
-
-
-def _new_id(own: str) -> str:
-    """Return an id of the kind of `own`, always the same for the same item."""
-    # An id has at most 64 characters and the prefix of its kind, else it is refused
-    # (cockpit-tools 2090).
-    prefix, _, rest = own.partition("_")
-    if rest.startswith(_MADE_HERE):
-        return own
-    return f"{prefix[:8]}_{_MADE_HERE}{hex_digest(own)[:40]}"
 
 
 # --------------------------------------------------------------------------------------
@@ -10383,16 +10164,13 @@ def trials_that_helped(trials: Sequence[Trial]) -> list[Trial]:
         return []
     helped: list[Trial] = []
     for trial, following in pairwise(trials):
-        if not _was_in_vain(trial, following):
+        is_same_refusal = trial.error == following.error
+        is_same_kind = type(trial.repair) is type(following.repair)
+        if is_same_kind or not is_same_refusal:
             helped.append(trial)
     # The request with the last one was accepted.
     helped.append(trials[-1]._replace(helped_at_once=True))
     return helped
-
-
-def _was_in_vain(trial: Trial, following: Trial) -> bool:
-    is_same_refusal = trial.error == following.error
-    return is_same_refusal and type(trial.repair) is not type(following.repair)
 
 
 # --------------------------------------------------------------------------------------
@@ -10423,7 +10201,14 @@ async def upload_file(
 
     Raises the same errors as `Connections.request`.
     """
-    body = _multipart_body(file, _upload_fields(endpoint))
+    # Azure does not know the purpose `user_data`; its guide "Responses API" uses
+    # `assistants` instead.
+    fields = {
+        "purpose": "assistants" if endpoint.is_azure else "user_data",
+        "expires_after[anchor]": "created_at",
+        "expires_after[seconds]": str(UPLOAD_SECONDS),
+    }
+    body = _multipart_body(file, fields)
     async with connections.request(endpoint, "/files", body, deadlines) as answer:
         file_id = as_text(as_mapping(await answer.read_json()).get("id"))
     if not file_id:
@@ -10431,26 +10216,14 @@ async def upload_file(
     return file_id
 
 
-def _upload_fields(endpoint: Endpoint) -> Mapping[str, str]:
-    """Return the fields that go with the file.
-
-    Azure does not know the purpose `user_data`; its guide "Responses API" uses
-    `assistants` instead.
-    """
-    purpose = "assistants" if endpoint.is_azure else "user_data"
-    return {
-        "purpose": purpose,
-        "expires_after[anchor]": "created_at",
-        "expires_after[seconds]": str(UPLOAD_SECONDS),
-    }
-
-
 def _multipart_body(file: Upload, fields: Mapping[str, str]) -> EncodedBody:
     """Return a file and its fields as `multipart/form-data` (RFC 7578)."""
     boundary = hex_digest(f"{file.name} {len(file.content)}")
     while boundary.encode() in file.content:
         boundary = hex_digest(boundary)
-    name_field = f'name="file"; filename="{_quoted_name(file.name)}"'
+    # As browsers write a file's name into a header (HTML, "Form data").
+    quoted = file.name.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")
+    name_field = f'name="file"; filename="{quoted}"'
     lines: list[bytes] = []
     for name, value in fields.items():
         lines += [
@@ -10469,11 +10242,6 @@ def _multipart_body(file: Upload, fields: Mapping[str, str]) -> EncodedBody:
         b"",
     ]
     return EncodedBody(b"\r\n".join(lines), f"multipart/form-data; boundary={boundary}")
-
-
-def _quoted_name(name: str) -> str:
-    """Return a file's name as browsers write it into a header (HTML, "Form data")."""
-    return name.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")
 
 
 # --------------------------------------------------------------------------------------
@@ -10568,24 +10336,18 @@ def newest_models(today: str, usable: Collection[str] | None = None) -> list[str
     versioned: list[re.Match[str]] = []
     for name in usable:
         match = _VERSIONED_ID.fullmatch(name)
-        if match and _is_offered(match, today):
+        if match is None or match["family"] in _CLOSED_CIRCLES:
+            continue
+        facts = CATALOG_FACTS.get(name)
+        is_replaced = facts is not None and bool(facts.successor)
+        last_day = facts.shutdown if facts else None
+        if not is_replaced and (last_day is None or today < last_day):
             versioned.append(match)
     newest: dict[str, re.Match[str]] = {}
     for match in sorted(versioned, key=_age_key):
         newest[match["family"]] = match  # replaces an older one
     newest_first = sorted(newest.values(), key=_age_key, reverse=True)
     return [match.string for match in newest_first]
-
-
-def _is_offered(match: re.Match[str], today: str) -> bool:
-    if match["family"] in _CLOSED_CIRCLES:
-        return False
-    facts = CATALOG_FACTS.get(match.string)
-    if facts is None:
-        return True
-    if facts.successor:
-        return False
-    return facts.shutdown is None or today < facts.shutdown
 
 
 def _age_key(match: re.Match[str]) -> tuple[tuple[int, ...], str]:
@@ -11077,7 +10839,8 @@ class ResponseState:
             case TextDelta():
                 return self._grow(event) if event.text else []
             case AnnotationAdded() | PartialImage():
-                position = self._find(event.output_index, [event.item_id], _has_fields)
+                # They fit an item of any type.
+                position = self._find(event.output_index, [event.item_id], bool)
                 if position in self._open:
                     index = self._first + position
                     return [event._replace(output_index=index, item_id="")]
@@ -11236,7 +10999,11 @@ class ResponseState:
         rests, whole = self._open.pop(position).end_item(_telling_texts(item))
         missing = _missing_arguments(item, whole)
         rests += missing.items()
-        longer = _changed_texts(dict(item_texts(item)), {**whole, **missing})
+        stated = dict(item_texts(item))
+        longer: dict[TextPlace, str] = {}
+        for place, text in {**whole, **missing}.items():
+            if text != stated.get(place):
+                longer[place] = text
         if longer:
             item = with_texts(item, longer)
         return events + self._tell_end(position, rests, self._with_own_call_id(item))
@@ -11262,7 +11029,12 @@ class ResponseState:
                 longer[place] = text
         if not longer:
             return []
-        newer = {} if item is None else _text_fields(item, longer)
+        newer: Item = {}
+        if item is not None:  # its fields that hold the longer texts
+            grown_kinds = {"text" if kind == "refusal" else kind for kind, _ in longer}
+            for kind, field in kind_of(item).parts:
+                if kind in grown_kinds:
+                    newer[field] = item[field]
         longest = {**dict(item_texts(ended)), **longer}
         rests = [rest for rest in rests if rest[0] in longer]
         whole_item = with_texts({**ended, **newer}, longest)
@@ -11308,9 +11080,13 @@ class ResponseState:
             response.get("service_tier"),
             response.get("tool_usage"),
         )
+        removed = Counter[str]()  # what the API left out of the input, by its reasons
+        for row in content_parts(response.get("input_transformations")):
+            if row.get("action") == "removed":
+                removed[api_word(str(row.get("reason"))) or "unknown"] += 1
         self.trace = self.trace._replace(
             model=str(response.get("model") or ""),
-            removed=_removals(response.get("input_transformations")),
+            removed=removed,
             response_id=as_text(response.get("id")),
             cache=as_mapping(response.get("prompt_cache_diagnostics")),
         )
@@ -11387,11 +11163,6 @@ _OPENED_BY = {
 """Items that their texts alone open."""
 
 
-def _has_fields(item: Item) -> bool:
-    """Say whether there is an item: citations and sketches fit one of any type."""
-    return bool(item)
-
-
 _STATUS_OF_ITEMS = {"incomplete": "incomplete", "cancelled": "incomplete"}
 """The status of items that a response has not ended, by its own."""
 
@@ -11460,20 +11231,6 @@ def _missing_arguments(
     return {_ARGUMENTS: text} if text else {}
 
 
-def _changed_texts(
-    texts: Mapping[TextPlace, str], whole: Mapping[TextPlace, str]
-) -> dict[TextPlace, str]:
-    """Return the texts of `whole` that are others than in `texts`."""
-    return {place: text for place, text in whole.items() if text != texts.get(place)}
-
-
-def _text_fields(item: Item, places: Iterable[TextPlace]) -> Item:
-    """Return the fields of an item that hold the texts at these places."""
-    texts = kind_of(item).parts
-    kinds = {"text" if kind == "refusal" else kind for kind, _ in places}
-    return {field: item[field] for kind, field in texts if kind in kinds}
-
-
 def _can_grow(item: Item, kind: str) -> bool:
     """Say whether deltas of a kind belong to an item of this type."""
     if kind in _OPENED_BY:
@@ -11491,15 +11248,6 @@ def _ids(item: Item) -> list[str]:
 def _lacks_call_id(item: Item) -> bool:
     """Say whether `item` is a call that gets its `call_id` here, when it has ended."""
     return is_call(item) and not as_text(item.get("call_id"))
-
-
-def _removals(transformations: object) -> Mapping[str, int]:
-    """Return how many items the API left out of the input, by its reasons."""
-    return Counter(
-        api_word(str(row.get("reason"))) or "unknown"
-        for row in content_parts(transformations)
-        if row.get("action") == "removed"
-    )
 
 
 def _ending_of(status: str, response: JsonObject) -> Ending:
@@ -12007,43 +11755,42 @@ class PageThought:
         self.part_count = 0
 
 
+@dataclass(eq=False)
 class Attempt:
-    """One request and one answer."""
+    """One request and one answer.
 
-    def __init__(
-        self,
-        server: Server,
-        request: ResponsesRequest,
-        page_thought: PageThought,
-        first_index: int = 0,
-        call_ids: Collection[str] = (),
-    ) -> None:
-        """Send nothing yet.
+    The items of the response are numbered from `first_index`; its calls get none of
+    the `call_ids`.
+    """
 
-        The items of the response are numbered from `first_index`; its calls get none of
-        the `call_ids`.
-        """
-        self.server = server
-        self.request = request
-        tool_names = added_tool_names(request.input)
-        tool_names.update(as_text(tool.get("name")) for tool in request.tools or ())
-        self._first_index = first_index
-        self.response = ResponseState(first_index, call_ids, tool_names)
-        self.error: ResponsesError | None = None
-        """Why there is no answer, or only a part of it."""
-        self.skipped = Counter[str]()
-        """The events that cannot be read, by what they are."""
-        self.has_shown = False
-        """Whether more than a thought is on the page."""
-        self.thinks = False
-        """Whether the thought on the page is also that of this attempt."""
-        self._page_thought = page_thought
-        self._earlier_parts = page_thought.part_count
-        """How many parts of it earlier attempts have shown."""
-        self._held: list[RunEvent] = []
-        """The events that are not shown yet."""
-        self._tagged: TaggedThoughts | None = None
-        """What makes reasoning of tags; None at OpenAI and Azure."""
+    server: Server
+    request: ResponsesRequest
+    page_thought: PageThought
+    first_index: int = 0
+    call_ids: Collection[str] = ()
+
+    response: ResponseState = field(init=False)
+    error: ResponsesError | None = field(default=None, init=False)
+    """Why there is no answer, or only a part of it."""
+    skipped: Counter[str] = field(default_factory=Counter, init=False)
+    """The events that cannot be read, by what they are."""
+    has_shown: bool = field(default=False, init=False)
+    """Whether more than a thought is on the page."""
+    thinks: bool = field(default=False, init=False)
+    """Whether the thought on the page is also that of this attempt."""
+    _earlier_parts: int = field(init=False)
+    """How many parts of it earlier attempts have shown."""
+    _held: list[RunEvent] = field(default_factory=list, init=False)
+    """The events that are not shown yet."""
+    _tagged: TaggedThoughts | None = field(default=None, init=False)
+    """What makes reasoning of tags; None at OpenAI and Azure."""
+
+    def __post_init__(self) -> None:
+        tool_names = added_tool_names(self.request.input)
+        tools = self.request.tools or ()
+        tool_names.update(as_text(tool.get("name")) for tool in tools)
+        self.response = ResponseState(self.first_index, self.call_ids, tool_names)
+        self._earlier_parts = self.page_thought.part_count
 
     async def events(self) -> RunEvents:
         """Send the request; yield what is shown of its answer.
@@ -12055,11 +11802,14 @@ class Attempt:
             # Raises InvalidSetting if the endpoint has no address that can be used.
             if limits.thought_tags and not self.server.endpoint.serves_openai:
                 self._tagged = TaggedThoughts(
-                    self._first_index,
+                    self.first_index,
                     limits.thought_tags,
                     keeps_thoughts=limits.keeps_tagged_thoughts,
                 )
-            async with aclosing(self._answer(self._payload())) as events:
+            payload = self.request.payload()
+            if self.server.endpoint.is_strict:
+                payload = strict_payload(payload)
+            async with aclosing(self._answer(payload)) as events:
                 async for event in events:
                     split = self._tagged.feed(event) if self._tagged else [event]
                     for each in split:
@@ -12074,11 +11824,6 @@ class Attempt:
         """The finished items of the response with their indexes."""
         items = self.response.items
         return self._tagged.items(items) if self._tagged else items
-
-    def _payload(self) -> dict[str, Any]:
-        """Return the body of the request, in the form that the server takes."""
-        payload = self.request.payload()
-        return strict_payload(payload) if self.server.endpoint.is_strict else payload
 
     def _answer(self, payload: dict[str, Any]) -> RunEvents:
         """Yield the run events of the whole answer."""
@@ -12147,7 +11892,7 @@ class Attempt:
         """
         if self.has_shown or isinstance(event, Status):
             return [event]
-        thought = self._page_thought
+        thought = self.page_thought
         if not self._held:
             if isinstance(event, ItemAdded) and is_reasoning(event.item):
                 if thought.output_index is None:
@@ -12173,13 +11918,13 @@ class Attempt:
         """Say whether an event grows or ends the thought on the page."""
         if not self.thinks or not isinstance(event, TextDelta | ItemDone):
             return False
-        return event.output_index == self._page_thought.output_index
+        return event.output_index == self.page_thought.output_index
 
     def release(self) -> list[RunEvent]:
         """Return the events that are held, after the end of an earlier thought."""
         events = self._held
         self._held = []
-        thought_index = self._page_thought.output_index
+        thought_index = self.page_thought.output_index
         if thought_index is not None and not self.thinks:
             events = [ItemDone(thought_index, NO_THOUGHT), *events]
         return events
@@ -12336,6 +12081,9 @@ class _StreamReader:
         an empty `data:` or a word, and the last snapshot repeats what one lost line had.
         """
         for wire_event in batch:
+            if self._is_new is None and is_opening(wire_event):
+                yield None
+                continue
             try:
                 parsed = parse_event(wire_event)
             except MalformedEvent:
@@ -12493,20 +12241,18 @@ def _find_own_error(value: Any, node: JsonObject, path: str) -> str:
         return f"{shown_path} must be {_join_with_or(kinds)}"
     allowed = [node["const"]] if "const" in node else node.get("enum")
     if isinstance(allowed, Sequence) and not _is_one_of(value, allowed):
+        words: list[str] = []
         # One more than is shown: the list then says that there are others.
-        first_choices = allowed[: _MAX_SHOWN_CHOICES + 1]
-        words = _join_with_or([_quote(choice) for choice in first_choices])
-        return f"{shown_path} must be one of {words}"
-    if not isinstance(value, Mapping):
-        return ""
-    return _find_missing_key(value, node.get("required") or (), path)
-
-
-def _find_missing_key(value: JsonObject, required: Sequence[object], path: str) -> str:
-    """Return the error of the first required key that is missing, if any."""
-    for name in required:
-        if name not in value:
-            return f"{_join_path(path, str(name))} is missing"
+        for choice in allowed[: _MAX_SHOWN_CHOICES + 1]:
+            if isinstance(choice, str):
+                words.append(repr(choice[:_MAX_SHOWN_CHARACTERS]))
+            else:
+                words.append(short_repr(choice))
+        return f"{shown_path} must be one of {_join_with_or(words)}"
+    if isinstance(value, Mapping):
+        for name in node.get("required") or ():
+            if name not in value:
+                return f"{_join_path(path, str(name))} is missing"
     return ""
 
 
@@ -12525,22 +12271,12 @@ def _join_path(path: str, name: str) -> str:
 
 def _join_with_or(words: Sequence[str]) -> str:
     """Return words as a list with "or"; long ones and long lists end in dots."""
-    shown = [_shorten(word) for word in words[:_MAX_SHOWN_CHOICES]]
+    shown: list[str] = []
+    for word in words[:_MAX_SHOWN_CHOICES]:
+        is_long = len(word) > _MAX_SHOWN_CHARACTERS
+        shown.append(word[: _MAX_SHOWN_CHARACTERS - 3] + "..." if is_long else word)
     listed = " or ".join(shown)
     return f"{listed} ..." if len(words) > _MAX_SHOWN_CHOICES else listed
-
-
-def _shorten(word: str) -> str:
-    if len(word) <= _MAX_SHOWN_CHARACTERS:
-        return word
-    return word[: _MAX_SHOWN_CHARACTERS - 3] + "..."
-
-
-def _quote(value: object) -> str:
-    """Return a value as a model reads it, with the beginning of a long text."""
-    if isinstance(value, str):
-        return repr(value[:_MAX_SHOWN_CHARACTERS])
-    return short_repr(value)
 
 
 def check_arguments(
@@ -13174,18 +12910,16 @@ async def run_calls(
             await batch.wait(call)
             if not call.task.done():
                 _cancel(other for other in started if not other.has_own_time)
-            yield call.item, _result_of(call, toolset.limits)
+            if call.task.done() and not call.task.cancelled():
+                result = call.task.result()
+            else:
+                seconds = f"{toolset.limits.batch_seconds:g} s."
+                why = f"was stopped: the tools took over {seconds}"
+                result = tool_error(f"{_called_name(call.item)} {why}")
+            yield call.item, result
     finally:
         batch.close()
         _cancel(started)
-
-
-def _result_of(call: _StartedCall, limits: CallLimits) -> ToolResult:
-    """Return the result of a call; an error if the time of the batch is used up."""
-    if call.task.done() and not call.task.cancelled():
-        return call.task.result()
-    why = f"was stopped: the tools took over {limits.batch_seconds:g} s."
-    return tool_error(f"{_called_name(call.item)} {why}")
 
 
 def _cancel(calls: Iterable[_StartedCall]) -> None:
@@ -13438,6 +13172,33 @@ async def run_work(size: int, work: Callable[[], _Done]) -> _Done:
     return work()
 
 
+_KILOBYTE = 1024
+
+
+def count_entries(value: object, depth: int) -> int:
+    """Return about how large a JSON value is: entries and kilobytes, to a depth.
+
+    Nothing is counted beyond what makes a chat large: the event loop waits for it.
+    """
+    if isinstance(value, str):
+        return len(value) // _KILOBYTE
+    rows = as_list(value)
+    if isinstance(value, Mapping):
+        rows = list(value.values())
+    count = len(rows)
+    if depth <= 0:
+        return count
+    for row in rows:
+        if count > _LARGE:
+            break
+        # Most values are short texts and numbers; a call for each would be half the time.
+        if isinstance(row, str):
+            count += len(row) // _KILOBYTE
+        elif isinstance(row, (dict, list)):
+            count += count_entries(row, depth - 1)
+    return count
+
+
 # --------------------------------------------------------------------------------------
 # openai_responses.requests.containers
 #
@@ -13466,7 +13227,13 @@ def with_container_files(
     if not file_ids:
         return request
     tools = [_with_files(tool, file_ids) for tool in request.tools or ()]
-    items = [_added_with_files(item, file_ids) for item in request.input]
+    items: list[Item] = []
+    for item in request.input:
+        if item_type(item) == ADDED_TOOLS:
+            added = [_with_files(tool, file_ids) for tool in item["tools"]]
+            items.append({**item, "tools": added})
+        else:
+            items.append(item)
     return request.model_copy(update={"tools": tools or None, "input": items})
 
 
@@ -13480,13 +13247,6 @@ def _with_files(tool: Item, file_ids: Sequence[str]) -> Item:
     if not _opens_container(tool):
         return tool
     return {**tool, "container": {**tool["container"], "file_ids": list(file_ids)}}
-
-
-def _added_with_files(item: Item, file_ids: Sequence[str]) -> Item:
-    """Return an item whose tools have the files; one without tools as it is."""
-    if item_type(item) != ADDED_TOOLS:
-        return item
-    return {**item, "tools": [_with_files(tool, file_ids) for tool in item["tools"]]}
 
 
 # --------------------------------------------------------------------------------------
@@ -13587,8 +13347,15 @@ def _next_turn(
         items += turn.items
     held = lower_payload({**base, "input": items}, APPENDED)
     new = _new_tools(held.get("tools", ()), fields["tools"])
-    update = _changed_settings(held, fields, default_effort)
-    if new is None or not _can_be_stated(update):
+    defaults = {"effort": default_effort, "format": {"type": "text"}}
+    update: Item = {}
+    for key, name in _SETTINGS:
+        value = fields[key].get(name) or defaults[name]
+        if value != (held[key].get(name) or defaults[name]):
+            if value in _UNSTATED:
+                return None
+            update[key] = {name: value}
+    if new is None:
         return None
     stated: list[Item] = []
     if new:
@@ -13596,15 +13363,6 @@ def _next_turn(
     if update:
         stated.append({"type": CONFIGURATION, **update})
     return Turn(asked.model, stated)
-
-
-def _can_be_stated(update: Item) -> bool:
-    """Say whether an item can state the effort and the format of an update."""
-    for settings in update.values():
-        for value in settings.values():
-            if value in _UNSTATED:
-                return False
-    return True
 
 
 def _new_tools(held: Sequence[Item], asked: Sequence[Item]) -> list[Item] | None:
@@ -13616,18 +13374,6 @@ def _new_tools(held: Sequence[Item], asked: Sequence[Item]) -> list[Item] | None
         if old and _without_description(old) != _without_description(tool):
             return None
     return new if len(known) + len(new) <= _MAX_DECLARED_TOOLS else None
-
-
-def _changed_settings(held: Item, asked: Item, default_effort: str | None) -> Item:
-    """Return the effort and the format that are not those that are `held`."""
-    defaults = {"effort": default_effort, "format": {"type": "text"}}
-    update: Item = {}
-    for key, name in _SETTINGS:
-        value = asked[key].get(name) or defaults[name]
-        held_value = held[key].get(name) or defaults[name]
-        if value != held_value:
-            update[key] = {name: value}
-    return update
 
 
 def append_turns(
@@ -13654,21 +13400,14 @@ def append_turns(
     if CONFIGURATION in kinds:
         fields = _first_settings(request, base)
     if ADDED_TOOLS in kinds:
-        fields |= _base_tools(request, base, added)
+        offered = request.tools or ()
+        # A server's fields may be secret, so turns do not store it (`record_turn`).
+        servers = [tool for tool in offered if tool["type"] == "mcp"]
+        tools = [*servers, *base["tools"]] or None
+        declared = declared_tools({"tools": tools, "input": added})
+        fields["tools"] = tools
+        fields["tool_choice"] = _restrict_choice(request.tool_choice, offered, declared)
     return request.model_copy(update=fields), items
-
-
-def _base_tools(
-    request: ResponsesRequest, base: Item, added: Sequence[Item]
-) -> dict[str, Any]:
-    """Return the tools of the `base`, and a choice among those that are still offered."""
-    offered = request.tools or ()
-    # A server's fields may be secret, so turns do not store it (`record_turn`).
-    servers = [tool for tool in offered if tool["type"] == "mcp"]
-    tools = [*servers, *base["tools"]] or None
-    declared = declared_tools({"tools": tools, "input": added})
-    choice = _restrict_choice(request.tool_choice, offered, declared)
-    return {"tools": tools, "tool_choice": choice}
 
 
 def _first_settings(request: ResponsesRequest, base: Item) -> dict[str, Any]:
@@ -13702,16 +13441,12 @@ def _restrict_choice(
         return choice
     if not left:
         return "none"
-    tools = [_named_tool(tool) for tool in left]
-    return {"type": "allowed_tools", "mode": choice or "auto", "tools": tools}
+    named = [{key: tool[key] for key in tool if key in _CHOICE_KEYS} for tool in left]
+    return {"type": "allowed_tools", "mode": choice or "auto", "tools": named}
 
 
 _CHOICE_KEYS = ("type", "name", "server_label")
 """What names a tool in `allowed_tools`."""
-
-
-def _named_tool(tool: Item) -> Item:
-    return {key: tool[key] for key in tool if key in _CHOICE_KEYS}
 
 
 def _without_description(tool: Item) -> Item:
@@ -13742,22 +13477,16 @@ class RunTrials:
             if event.trial:
                 self._open.append(event.trial)
             return []
-        if not self._open or not _is_of_an_answer(event):
+        # A thought may begin in an answer that ends as a refusal.
+        is_answered = not isinstance(event, ItemAdded)
+        if isinstance(event, RunDone):
+            is_answered = event.ending.kind in ("completed", "incomplete")
+        if not self._open or not is_answered:
             return []
         helped = trials_that_helped(self._open)
         self.confirmed += helped
         self._open = []
         return helped
-
-
-def _is_of_an_answer(event: RunEvent) -> bool:
-    """Say whether the server has accepted the request.
-
-    A thought may begin in an answer that ends as a refusal.
-    """
-    if isinstance(event, RunDone):
-        return event.ending.kind in ("completed", "incomplete")
-    return not isinstance(event, ItemAdded)
 
 
 # --------------------------------------------------------------------------------------
@@ -13781,33 +13510,26 @@ _FETCHING_REST = (
 )
 
 
+@dataclass(eq=False)
 class BackgroundAttempt(Attempt):
     """One background response, and how far it was read."""
 
-    def __init__(
-        self,
-        server: Server,
-        request: ResponsesRequest,
-        page_thought: PageThought,
-        first_index: int = 0,
-        call_ids: Collection[str] = (),
-    ) -> None:
-        super().__init__(server, request, page_thought, first_index, call_ids)
-        loop = asyncio.get_running_loop()
-        self._response_id: asyncio.Future[str] = loop.create_future()
-        """Done as soon as the server has named the response."""
-        self._last_sequence = -1
-        """The number of the last event; -1 before the first."""
-        self._failures = 0
-        """The requests in a row that brought nothing new."""
-        self._resumable = True
-        """Whether the API may still resume the stream."""
-        self._is_polling = False
-        """Whether the next request is for the response itself, not for its stream."""
-        self._is_cancelled = False
-        """Whether nothing is left to cancel, also of a response that is unknown now."""
-        self._is_ignored = False
-        """Whether the server answers as if it were asked for no background response."""
+    _response_id: asyncio.Future[str] = field(
+        default_factory=lambda: asyncio.get_running_loop().create_future(), init=False
+    )
+    """Done as soon as the server has named the response."""
+    _last_sequence: int = field(default=-1, init=False)
+    """The number of the last event; -1 before the first."""
+    _failures: int = field(default=0, init=False)
+    """The requests in a row that brought nothing new."""
+    _resumable: bool = field(default=True, init=False)
+    """Whether the API may still resume the stream."""
+    _is_polling: bool = field(default=False, init=False)
+    """Whether the next request is for the response itself, not for its stream."""
+    _is_cancelled: bool = field(default=False, init=False)
+    """Whether nothing is left to cancel, also of a response that is unknown now."""
+    _is_ignored: bool = field(default=False, init=False)
+    """Whether the server answers as if it were asked for no background response."""
 
     async def _answer(self, payload: dict[str, Any] | None) -> RunEvents:
         """Yield the run events of the whole answer, however often it has to be fetched.
@@ -14330,25 +14052,20 @@ class _Rounds:
         may_call = bool(request.tools) and self._may_call
         yield RoundStarted(number, may_call)
         self._had_output = bool(self._output)
-        holds_calls = may_call and self._judge_sees_calls_first()
+        judge = self._toolset.judge if self._toolset else None
+        holds_calls = may_call and judge is not None and judge.holds_calls
         generated = self._provider.generate(request, self._next_index)
         async with aclosing(generated) as parts:
             async for part in parts:
                 if isinstance(part, ModelAnswer):
-                    self._take_answer(part)
-                elif holds_calls and (self._held or _begins_call(part)):
+                    self._answer = part
+                    continue
+                begins_call = isinstance(part, ItemAdded) and is_call(part.item)
+                if holds_calls and (self._held or begins_call):
                     self._held.append(part)
                 else:
                     yield part
-
-    def _judge_sees_calls_first(self) -> bool:
-        """Say whether calls are shown only after the judgment."""
-        judge = self._toolset.judge if self._toolset else None
-        return judge is not None and judge.holds_calls
-
-    def _take_answer(self, answer: ModelAnswer) -> None:
-        """Count a response, and add its items to the output."""
-        self._answer = answer
+        answer = self._answer
         self._inputs = []
         self._usages += answer.usages
         self._spending.add_response(answer.usages, answer.last_usage)
@@ -14357,59 +14074,45 @@ class _Rounds:
             self._next_index = max(self._next_index, index + 1)
 
     async def answer_calls(self) -> RoundEvents:
-        """Answer the calls of the last response; set the next request if there is one."""
+        """Answer the last response; set the next request if there is one.
+
+        Approval requests are answered, and the calls that are not left to the host.
+        """
         output = self._answer.output
         calls = [item for item in output if is_call(item)]
         approvals = [item for item in output if is_approval_request(item)]
-        has_questions = bool(calls or approvals)
+        toolset = self._toolset
         is_failure = self._answer.ending.is_failure
-        if self._toolset is None or is_failure or not has_questions:
-            for event in self._end_unanswered(calls):
+        if toolset is None or is_failure or not (calls or approvals):
+            for event in self._release(None):
                 yield event
+            if is_failure:
+                # No one runs the calls of an interrupted response, and the API refuses
+                # a call without an output in the next turn.
+                for call in calls:
+                    yield self._add_output(call, _refuse(call, _INTERRUPTED))
+            yield self._end_round(Judgment())
             return
         with self._provider.paused():
-            answers = self._answer_all(calls, approvals, self._toolset)
-            async with aclosing(answers) as events:
-                async for event in events:
-                    yield event
-
-    def _end_unanswered(self, calls: Sequence[Item]) -> Iterator[RunEvent | RoundEvent]:
-        """End a response to which the run gives no answer.
-
-        The calls of an interrupted one get outputs: no one runs them, and the API
-        refuses a call without an output in the next turn.
-        """
-        yield from self._release(None)
-        if self._answer.ending.is_failure:
-            for call in calls:
-                yield self._add_output(call, _refuse(call, _INTERRUPTED))
-        yield self._end_round(Judgment())
-
-    async def _answer_all(
-        self, calls: Sequence[Item], approvals: Sequence[Item], toolset: Toolset
-    ) -> RoundEvents:
-        """Answer approval requests, and the calls that are not left to the host.
-
-        The API accepts the answer to an approval request only with the reasoning before
-        that request, so it is sent again even where the toolset carries none.
-        """
-        limit = self._spending.limit_of_calls()
-        judgment = await self._judge(calls, limit, toolset)
-        for event in self._release(judgment.question):
-            yield event
-        yield self._end_round(judgment)
-        if judgment.question:
-            return
-        with self._spending.pause():
-            refusals = await _remote_refusals(approvals, toolset, limit)
-        for request, refusal in zip(approvals, refusals, strict=True):
-            for event in self._decide(request, refusal):
+            limit = self._spending.limit_of_calls()
+            judgment = await self._judge(calls, limit, toolset)
+            for event in self._release(judgment.question):
                 yield event
-        async with aclosing(self._make_calls(judgment, toolset)) as outputs:
-            async for output in outputs:
-                yield output
+            yield self._end_round(judgment)
+            if judgment.question:
+                return
+            with self._spending.pause():
+                refusals = await _remote_refusals(approvals, toolset, limit)
+            for request, refusal in zip(approvals, refusals, strict=True):
+                for event in self._decide(request, refusal):
+                    yield event
+            async with aclosing(self._make_calls(judgment, toolset)) as outputs:
+                async for made in outputs:
+                    yield made
+        # The API accepts the answer to an approval request only with the reasoning
+        # before that request, so it is sent again even where the toolset carries none.
         reasoning = toolset.carries_reasoning or bool(approvals)
-        received = replay_output(self._answer.output, with_reasoning=reasoning)
+        received = replay_output(output, with_reasoning=reasoning)
         self._continue(judgment, received)
 
     async def resume(self, calls: Sequence[Item], toolset: Toolset) -> RoundEvents:
@@ -14445,7 +14148,11 @@ class _Rounds:
             return Judgment(verdicts)
         with self._spending.pause():  # a judge takes time only if it asks a person
             judgment = await toolset.judge.judge(allowed)
-        return Judgment(_merge_verdicts(verdicts, judgment), judgment.question)
+        judged = {verdict.call["call_id"]: verdict for verdict in judgment.verdicts}
+        for number, verdict in enumerate(verdicts):
+            if verdict.is_made:
+                verdicts[number] = judged[verdict.call["call_id"]]
+        return Judgment(verdicts, judgment.question)
 
     def _apply_budget(
         self, calls: Sequence[Item], limit: SpentLimit | None, texts: CallTexts
@@ -14505,7 +14212,12 @@ class _Rounds:
             return
         self._spending.calls += len(judgment.verdicts)
         made = [verdict.call for verdict in judgment.verdicts if verdict.is_made]
-        timed = toolset._replace(limits=self._limit_seconds(toolset.limits))
+        limits = toolset.limits
+        seconds_left = self._spending.seconds_left
+        if seconds_left is not None:
+            seconds = min(limits.batch_seconds, seconds_left)
+            limits = limits._replace(batch_seconds=seconds)
+        timed = toolset._replace(limits=limits)
         calls = run_calls(made, timed, self._spending.pause)
         async with aclosing(calls) as results:
             for verdict in judgment.verdicts:
@@ -14515,23 +14227,19 @@ class _Rounds:
                     _, result = await anext(results)
                     yield self._add_output(verdict.call, result)
 
-    def _limit_seconds(self, limits: CallLimits) -> CallLimits:
-        """Return the limits of calls within the time that the budget leaves."""
-        seconds_left = self._spending.seconds_left
-        if seconds_left is None:
-            return limits
-        seconds = min(limits.batch_seconds, seconds_left)
-        return limits._replace(batch_seconds=seconds)
-
     def _continue(self, judgment: Judgment, received: Sequence[Item]) -> None:
         """Set the next request, unless the run ends here or the host continues it.
 
-        It is the last request with its output and the outputs of its calls.
+        It is the last request with its output and the outputs of its calls. A tool that
+        had to be called has been called, so it is not required again.
         """
         if judgment.is_open or not self._may_call or self._spending.stopped:
             return
-        items = [*received, *self._inputs]
-        self.request = _next_request(self._answer.request, items)
+        last = self._answer.request
+        whole = drop_settled_approvals([*last.input, *received, *self._inputs])
+        choice = next_tool_choice(last.tool_choice)
+        changed = {"input": since_compaction(whole), "tool_choice": choice}
+        self.request = last.model_copy(update=changed)
 
     def _show_call(self, call: Item) -> Iterator[RunEvent]:
         """Yield the events of a call that no response of this run contains."""
@@ -14591,37 +14299,9 @@ class _Rounds:
         )
 
 
-def _begins_call(event: RunEvent) -> bool:
-    """Say whether an event is the first one of a call."""
-    return isinstance(event, ItemAdded) and is_call(event.item)
-
-
-def _merge_verdicts(verdicts: Iterable[Verdict], judgment: Judgment) -> list[Verdict]:
-    """Return the verdicts of the budget, those of the judge for calls that it allows."""
-    judged = {verdict.call["call_id"]: verdict for verdict in judgment.verdicts}
-    merged: list[Verdict] = []
-    for verdict in verdicts:
-        if verdict.is_made:
-            merged.append(judged[verdict.call["call_id"]])
-        else:
-            merged.append(verdict)
-    return merged
-
-
 def _refuse(call: Item, why: str) -> ToolResult:
     """Return the result of a call that is not made."""
     return tool_error(f"{call.get('name')} {why}")
-
-
-def _next_request(request: ResponsesRequest, items: Iterable[Item]) -> ResponsesRequest:
-    """Return the request that follows `request`: it has the new `items` in its input.
-
-    A tool that had to be called has been called, so it is not required again.
-    """
-    whole = drop_settled_approvals([*request.input, *items])
-    choice = next_tool_choice(request.tool_choice)
-    changed = {"input": since_compaction(whole), "tool_choice": choice}
-    return request.model_copy(update=changed)
 
 
 async def _remote_refusals(
@@ -14736,1856 +14416,6 @@ def _keep_valid(shape: re.Pattern[str], value: object) -> str | None:
         return None
     looks_secret = redact(value) != value
     return None if looks_secret else value
-
-
-# --------------------------------------------------------------------------------------
-# owui_chat.events
-#
-# The events of an answer: those of its run, with what is shown and stored of it.
-#
-# `citations` puts shown texts and sources into the events of a run, `storage.recorder`
-# adds markers and records, and `render.native` shows the result.
-# --------------------------------------------------------------------------------------
-
-
-class SourceCited(NamedTuple):
-    """A source to list below the answer, in the host's form."""
-
-    source: JsonObject
-
-
-class Marker(NamedTuple):
-    """Text that names a record; it belongs to the event that follows.
-
-    It comes before the text of a delta, after commentary that ended, or alone at the
-    end of the run.
-    """
-
-    text: str
-
-
-class StoredRecord(NamedTuple):
-    """A record to store in the answer's own output, as an item of it."""
-
-    item: Item
-    output_index: int | None = None
-    """The item whose text follows the record, None for the end of the run."""
-
-
-class TurnDetails(NamedTuple):
-    """The entries of a response for the `reasoning_details` of its reasoning."""
-
-    details: Sequence[Item]
-
-
-CitedEvent = RunEvent | SourceCited
-AnswerEvent = CitedEvent | Marker | StoredRecord | TurnDetails
-
-
-# --------------------------------------------------------------------------------------
-# owui_chat.messages
-#
-# A chat body as Open WebUI sends it, parsed into its parts.
-#
-# Open WebUI sends messages in the form of Chat Completions, without their ids. Texts of
-# assistant messages stay as they are here, markers included; `input.history` reads those.
-# Which stored message each one is, is found from the chat's row, which holds them as a
-# tree. They are paired from the end, because the host may have left out the oldest.
-# --------------------------------------------------------------------------------------
-
-
-class Attachment(NamedTuple):
-    """A file at a message, as the host notes it there."""
-
-    file_id: str
-    name: str
-    content_type: str
-    is_image: bool
-    """The host itself puts an image into the message."""
-
-
-class StoredMessage(NamedTuple):
-    """A message of the user as the chat's row holds it."""
-
-    row: JsonObject
-    answer_id: str
-    """Names the answer to it in this branch of the chat; empty without one."""
-
-    @property
-    def words(self) -> str:
-        """What the user wrote."""
-        return as_text(self.row.get("content"))
-
-
-class UserMessage(NamedTuple):
-    """A message that no model wrote."""
-
-    item: Item
-    """An input message, ready to be sent."""
-    stored: StoredMessage | None = None
-    attachments: Sequence[Attachment] = ()
-
-    @property
-    def content(self) -> list[Item]:
-        """The parts of the input message."""
-        return self.item.get("content") or []
-
-    def with_content(self, parts: Sequence[Item]) -> Self:
-        """Return this message with other parts."""
-        return self._replace(item={**self.item, "content": list(parts)})
-
-
-class AssistantText(NamedTuple):
-    """Text of an assistant's message, as the host gives it back."""
-
-    text: str
-    ulids: Sequence[str] = ()
-    """Of records in front."""
-    details: object = None
-    """Of its records; unread."""
-    may_have_blocks: bool = False
-    """Whether its writer may have put `<details>` blocks into it."""
-
-
-class ToolCall(NamedTuple):
-    """A tool call of an assistant's message; the arguments of a custom one are a text."""
-
-    call_id: str
-    name: str
-    arguments: str
-    is_custom: bool = False
-
-
-class ToolMessage(NamedTuple):
-    """What a tool returned for a call: a text, or parts with images."""
-
-    call_id: str
-    output: str | list[Item]
-
-
-ChatPart = UserMessage | AssistantText | ToolCall | ToolMessage
-
-
-DETAILS_FIELD = "reasoning_details"
-
-
-def parse_messages(
-    messages: Sequence[JsonObject], detail: str = "auto"
-) -> tuple[str, list[ChatPart]]:
-    """Return the instructions and the parts of a chat.
-
-    The system messages at the head are the instructions; later ones stay at their
-    place. Images without a `detail` get this one. A chat that is longer than a request
-    may be begins with `LEFT_OUT`, in the place of its oldest messages. Raises
-    InvalidRequest for what the API cannot take.
-    """
-    if not all(isinstance(message, dict) for message in messages):
-        raise InvalidRequest("A message of this chat is not an object with a role.")
-    instructions = system_text(messages)
-    others = messages[len(_leading_messages(messages, ("system",))) :]
-    newest = _newest_messages(others)
-    parts: list[ChatPart] = []
-    if len(newest) < len(others):
-        parts.append(_LEFT_OUT_PART)
-    for message in newest:
-        parts += _chat_parts(message, detail)
-    return instructions, parts
-
-
-def system_text(messages: Sequence[JsonObject]) -> str:
-    """Return the system messages at the head of a chat as one text."""
-    head = _leading_messages(messages, ("system",))
-    texts = [_plain_text(message.get("content")) for message in head]
-    return "\n\n".join(text for text in texts if text)
-
-
-def _leading_messages(
-    messages: Sequence[JsonObject], roles: Sequence[str]
-) -> list[JsonObject]:
-    """Return the messages with one of these roles that are in front of all others."""
-    leading: list[JsonObject] = []
-    for message in messages:
-        if message.get("role") not in roles:
-            break
-        leading.append(message)
-    return leading
-
-
-_MAX_ENTRIES = 8192
-"""The API takes 16,384 items (docs/reference/responses-api.md), and each message or call
-may bring its reasoning."""
-_ENTRIES_AT_ONCE = 2048
-_INSTRUCTING = ("system", "developer")
-LEFT_OUT = (
-    "The oldest messages of this chat were left out: a request cannot contain them."
-)
-_LEFT_OUT_PART = UserMessage(text_message("developer", LEFT_OUT))
-
-
-def cut_notice(parts: Sequence[ChatPart]) -> str:
-    """Return `LEFT_OUT` if a chat, maybe after its instructions, begins with it."""
-    return LEFT_OUT if _LEFT_OUT_PART in parts[:2] else ""
-
-
-def _newest_messages(messages: Sequence[JsonObject]) -> Sequence[JsonObject]:
-    """Return the messages that one request can hold, from a question on.
-
-    Many go at once, so that the requests after it begin with the same bytes. What an
-    administrator's filter put in front stays.
-    """
-    surplus = sum(_entry_count(message) for message in messages) - _MAX_ENTRIES
-    if surplus <= 0:
-        return messages
-    steps = math.ceil(surplus / _ENTRIES_AT_ONCE)
-    start = _first_question(messages, steps * _ENTRIES_AT_ONCE)
-    first = _leading_messages(messages[:_ENTRIES_AT_ONCE], _INSTRUCTING)
-    return [*first, *messages[max(start, len(first)) :]]
-
-
-def _first_question(messages: Sequence[JsonObject], surplus: int) -> int:
-    """Return the index of the first question after `surplus` entries.
-
-    Without one it is that of the last question, or of the last message.
-    """
-    last = len(messages) - 1
-    entries_before = 0
-    for index, message in enumerate(messages):
-        if message.get("role") == "user":
-            if entries_before >= surplus:
-                return index
-            last = index
-        entries_before += _entry_count(message)
-    return last
-
-
-def _entry_count(message: JsonObject) -> int:
-    """Return how many items of a request a message may become."""
-    calls = as_list(message.get("tool_calls"))
-    details = as_list(message.get(DETAILS_FIELD))
-    return 1 + len(calls) + len(details)
-
-
-def _chat_parts(message: JsonObject, detail: str) -> Iterator[ChatPart]:
-    """Yield the parts of a message of the host; raises InvalidRequest."""
-    content = message.get("content")
-    match message.get("role"):
-        case "user":
-            yield UserMessage(_input_message("user", content, detail))
-        case "system" | "developer":
-            yield UserMessage(_input_message("developer", content, detail))
-        case "assistant":
-            text = _plain_text(content)
-            details = message.get(DETAILS_FIELD)
-            # An assistant message of calls alone has the text ""; its details may still
-            # hold reasoning.
-            if details or text.strip():
-                yield AssistantText(text, details=details)
-            yield from _calls(message.get("tool_calls"))
-        case "tool":
-            yield ToolMessage(str(message.get("tool_call_id") or ""), _output(content))
-        case _:
-            raise InvalidRequest(
-                "A message of this chat has an unknown role. The roles are system, "
-                "developer, user, assistant and tool."
-            )
-
-
-def _calls(tool_calls: object) -> Iterator[ToolCall]:
-    """Yield the calls of an assistant's message."""
-    for call in content_parts(tool_calls):
-        call_id = str(call.get("id"))
-        function = call.get("function")
-        custom = call.get("custom")
-        if isinstance(function, dict):
-            arguments = arguments_text(function.get("arguments")) or "{}"
-            yield ToolCall(call_id, str(function.get("name")), arguments)
-        elif "function" not in call and isinstance(custom, dict):
-            text = str(custom.get("input") or "")
-            yield ToolCall(call_id, str(custom.get("name")), text, is_custom=True)
-
-
-def _output(content: object) -> str | list[Item]:
-    """Return a tool's output; an empty one is kept, because its call needs it."""
-    if content is None:
-        return ""
-    if isinstance(content, list):
-        return [_input_part(part, "auto") for part in content]
-    return str(content)
-
-
-def _input_message(role: str, content: object, detail: str) -> Item:
-    rows = content if isinstance(content, list) else [content]
-    parts = [_input_part(part, detail) for part in rows]
-    return {"type": "message", "role": role, "content": parts}
-
-
-def _input_part(part: object, detail: str) -> Item:
-    """Return a part of a content in the API's form; raises InvalidRequest."""
-    if not isinstance(part, dict):
-        return {"type": "input_text", "text": str(part or "")}
-    match part.get("type"):
-        case "text" | "input_text":
-            return {"type": "input_text", "text": str(part.get("text") or "")}
-        case "image_url" | "input_image":
-            return _image_part(part, detail)
-        case "file":
-            return _file_part(part.get("file"))
-        case "input_file":
-            return _file_part(part)
-    raise InvalidRequest(
-        "A message of this chat contains something other than text, an image or a file. "
-        "The model cannot read it: remove it from the message and send it again."
-    )
-
-
-def _image_part(wire: JsonObject, default: str) -> Item:
-    """Return an image; both forms keep the address and the detail.
-
-    Chat Completions have both in an object, the Responses API has them next to
-    each other.
-    """
-    given = wire.get("image_url")
-    inner = given if isinstance(given, Mapping) else {"url": given}
-    detail = inner.get("detail") or wire.get("detail") or default
-    source = given_values({"image_url": inner.get("url")})
-    return {"type": "input_image", "detail": detail, **source}
-
-
-_KEYS_OF_FILE = ("filename", "file_data", "file_url", "detail")
-
-
-def _file_part(wire: object) -> Item:
-    """Return a file.
-
-    What costs (`prompt_cache_breakpoint`) or names a file at OpenAI (`file_id`) is not
-    the caller's; a refusal would quote a key that the API does not have.
-    """
-    given = as_mapping(wire)
-    address = given.get("file_url")
-    if address and not str(address).lower().startswith(("https://", "http://")):
-        # A gateway may read other addresses itself, such as files of its own machine.
-        return {"type": "input_text", "text": _NO_WEB_ADDRESS}
-    kept = {key: given[key] for key in given if key in _KEYS_OF_FILE}
-    return {"type": "input_file", **given_values(kept)}
-
-
-_NO_WEB_ADDRESS = (
-    "[A file is left out: its address begins neither with https nor http.]"
-)
-
-
-def _plain_text(content: object) -> str:
-    """Return the text of a content; images and files are left out."""
-    if isinstance(content, str):
-        return content
-    parts = [as_mapping(part) for part in as_list(content)]
-    return "".join(as_text(part.get("text")) for part in parts)
-
-
-def user_messages(parts: Sequence[ChatPart]) -> dict[int, UserMessage]:
-    """Return the messages of the user by their places among the parts."""
-    return {
-        index: part
-        for index, part in enumerate(parts)
-        if isinstance(part, UserMessage) and part.item.get("role") == "user"
-    }
-
-
-def attach_stored_messages(
-    parts: Sequence[ChatPart], rows: JsonObject, metadata: JsonObject
-) -> list[ChatPart]:
-    """Return a chat in which each message of the user has its stored one.
-
-    `rows` are the messages of the chat's row, by id. A developer's can only be made by
-    somebody who edits the row: they are left out. Raises InvalidRequest if that is not
-    possible.
-    """
-    users = user_messages(parts)
-    if metadata.get("regeneration_message_id") and users:
-        # The last one says how to answer again, and is in the request alone.
-        users.popitem()
-    question_id = str(metadata.get("user_message_id") or "")
-    answer_id = str(metadata.get("message_id") or "")
-    hidden = Counter[str]()
-    # Open WebUI removes the ids of messages from what it sends
-    # (utils/middleware.py:1989), so only the order tells which stored message each one
-    # is.
-    branch = list(_stored_branch(rows, question_id, answer_id, hidden))
-    result = list(parts)
-    # Both from the end; either may lack the oldest ones.
-    for position, stored in zip(reversed(users), branch, strict=False):
-        result[position] = users[position]._replace(stored=stored)
-    if not hidden:
-        return result
-    shown = [part for part in result if not _take_hidden(part, hidden)]
-    if any(hidden.values()) or len(users) < len(branch):
-        raise InvalidRequest(_HIDDEN_MESSAGE)
-    return shown
-
-
-def mark_old_answers(parts: Sequence[ChatPart], rows: JsonObject) -> list[ChatPart]:
-    """Return a chat in which the texts of old answers are marked.
-
-    `rows` are the messages of the chat's row, by id. An answer whose row has no
-    `output` is older than that field, or was imported.
-    """
-    marked: list[ChatPart] = []
-    is_old = False
-    for part in parts:
-        if isinstance(part, UserMessage):
-            answer = as_mapping(rows.get(part.stored.answer_id if part.stored else ""))
-            is_old = bool(answer) and not answer.get("output")
-        elif is_old and isinstance(part, AssistantText):
-            marked.append(part._replace(may_have_blocks=True))
-            continue
-        marked.append(part)
-    return marked
-
-
-def _take_hidden(part: ChatPart, hidden: Counter[str]) -> bool:
-    """Say whether a part is one of the `hidden` texts of a developer, each once."""
-    if not isinstance(part, UserMessage) or part.item["role"] != "developer":
-        return False
-    text = message_text(part.item)
-    if not hidden[text]:
-        return False
-    hidden[text] -= 1
-    return True
-
-
-def stored_messages(parts: Sequence[ChatPart]) -> list[StoredMessage]:
-    """Return the stored messages of a chat, in order."""
-    stored: list[StoredMessage] = []
-    for part in parts:
-        if isinstance(part, UserMessage) and part.stored:
-            stored.append(part.stored)
-    return stored
-
-
-_HIDDEN_MESSAGE = (
-    "This chat contains a message that the page does not show and that could instruct "
-    "the model. Nothing was sent: start a new chat."
-)
-
-
-def _stored_branch(
-    rows: JsonObject, message_id: str, answer_id: str, hidden: Counter[str]
-) -> Iterator[StoredMessage]:
-    """Yield the user's messages from `message_id` back to the first.
-
-    The texts of a developer are counted in `hidden`. The host merges those of the
-    system into the instructions, where no one can tell whose words they are.
-    """
-    for row_id, row in walk_branch(rows, message_id):
-        match row.get("role"):
-            case "user":
-                yield StoredMessage(row, answer_id)
-                answer_id = ""
-            case "assistant":
-                answer_id = row_id
-            case "developer":
-                hidden[_plain_text(row.get("content"))] += 1
-            case _:
-                raise InvalidRequest(_HIDDEN_MESSAGE)
-
-
-def walk_branch(rows: JsonObject, tip: str) -> Iterator[tuple[str, JsonObject]]:
-    """Yield the messages from `tip` back to the first, with their ids, each once."""
-    seen = set[str]()
-    while tip not in seen:
-        row = rows.get(tip)
-        if not isinstance(row, Mapping):
-            return
-        yield tip, row
-        seen.add(tip)
-        tip = str(row.get("parentId") or "")
-
-
-# --------------------------------------------------------------------------------------
-# owui_chat.wording
-#
-# How numbers, and texts of strangers, are written for people.
-# --------------------------------------------------------------------------------------
-
-
-def plural(count: int, noun: str) -> str:
-    """Return a number with its noun: `1 round`, `2 rounds`."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
-_SHOWS_NOTHING = re.compile(
-    r"[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0e\uffa0"
-    r"\U000e0100-\U000e01ef]|(?<![\u203c-\u3299\U0001f000-\U0001faff])\ufe0f"
-)
-"""Characters that Python calls printable, and that leave no trace: joiners, fillers,
-the empty pattern of Braille, variation selectors. The selector that makes an emoji of a
-symbol is common and stays, one after each symbol."""
-
-
-def with_escapes(text: str) -> str:
-    """Return a text with escapes for what cannot be seen, or changes what is next to it.
-
-    Some characters turn the direction of a line around, others take no room and can
-    hold a text of their own; a carriage return ends a block of code in Markdown.
-    """
-    if text.isprintable() and not _SHOWS_NOTHING.search(text):
-        return text
-    shown: list[str] = []
-    for index, character in enumerate(text):
-        if character.isprintable() and not _SHOWS_NOTHING.match(text, index):
-            shown.append(character)
-        else:
-            shown.append(json.dumps(character)[1:-1])  # as JSON writes it in ASCII
-    return "".join(shown)
-
-
-_BETWEEN_BREAKS = re.compile(r"[^\n\t]+")
-
-
-def value_with_escapes(value: Any) -> Any:
-    """Return a JSON value whose texts have such escapes; they keep their lines and tabs.
-
-    A number that a page cannot show becomes a text.
-    """
-    if isinstance(value, Mapping):
-        shown: dict[str, Any] = {}
-        repeats = Counter[str]()
-        for name, inner in value.items():
-            escaped = shown_name = value_with_escapes(str(name))
-            while shown_name in shown:  # the model wrote an escape itself
-                repeats[escaped] += 1
-                count = repeats[escaped]
-                shown_name = f"{escaped}'{count if count > 1 else ''}"
-            shown[shown_name] = value_with_escapes(inner)
-        return shown
-    if isinstance(value, list):
-        return [value_with_escapes(item) for item in value]
-    if isinstance(value, str):
-        return _BETWEEN_BREAKS.sub(lambda found: with_escapes(found[0]), value)
-    if isinstance(value, int) and abs(value) > _LARGEST_OF_PAGE:
-        return str(value)
-    return value
-
-
-_LARGEST_OF_PAGE = 2**53 - 1
-"""JavaScript rounds larger whole numbers: a page would show another one."""
-
-CHECK_HEADING = "The setup of this pipe, tested with"
-USAGE_HEADING = "### What it cost"
-"""How the answers to commands begin."""
-
-
-# --------------------------------------------------------------------------------------
-# owui_chat.commands
-#
-# Commands that the pipe answers itself: about the server, not for a model.
-#
-# Their answers name other people and how the server is set up. So a command and its answer
-# are left out of later requests, and of what tasks quote. Whoever may not use a command
-# sends it to the model like any other words: it is told by its answer.
-# --------------------------------------------------------------------------------------
-
-
-_HEADINGS = {
-    "/check": (CHECK_HEADING,),
-    "/usage": (USAGE_HEADING, "| Your use (UTC) |"),
-}
-"""How the answers begin, by the command; that of `/usage` in version 1.0.0 is the last."""
-
-
-def without_commands(parts: Sequence[ChatPart]) -> list[ChatPart]:
-    """Return a chat without commands and their answers."""
-    kept: list[ChatPart] = []
-    for part in parts:
-        asked = kept[-1] if kept else None
-        if isinstance(part, AssistantText) and isinstance(asked, UserMessage):
-            words = asked.stored.words if asked.stored else message_text(asked.item)
-            command = words.split(maxsplit=1)[:1]
-            headings = _HEADINGS.get(command[0].lower(), ()) if command else ()
-            if headings and part.text.lstrip().startswith(headings):
-                kept.pop()
-                continue
-        kept.append(part)
-    return kept
-
-
-_QUOTED_COMMAND = re.compile(
-    "^USER: /(?:check|usage)\\b[^\n]*\nASSISTANT: (?:"
-    + "|".join(re.escape(each) for group in _HEADINGS.values() for each in group)
-    # Up to the next message, or to what an administrator's prompt says below them.
-    + ").*?(?=^(?:USER|ASSISTANT|SYSTEM|TOOL): |^</|^#|\\Z)",
-    re.MULTILINE | re.DOTALL,
-)
-"""In the form in which Open WebUI quotes a chat in the prompt of a task
-(`get_messages_content`, utils/misc.py of 0.12.4)."""
-
-
-def without_quoted_commands(prompt: str) -> str:
-    """Return the prompt of a task without commands and their answers."""
-    return _QUOTED_COMMAND.sub("", prompt)
-
-
-# --------------------------------------------------------------------------------------
-# owui_chat.code
-#
-# Code that the API ran, in the host's form.
-#
-# The host has a card for code and puts its content into the text of later turns
-# (docs/reference/open-webui.md, "The stored output and the next turn"). There it takes
-# the place of the stored item. The host runs only code with `attributes` (the same,
-# "Rounds of tools").
-#
-# The page shows the code between two fences and does not show `output` (observed on
-# 0.12.4). So the text of the code closes the first block and opens a second one with its
-# output, which the page's last fence closes.
-# --------------------------------------------------------------------------------------
-
-
-CODE_CARD = "open_webui:code_interpreter"
-
-
-def code_host_item(item: JsonObject) -> Item:
-    """Return code and its output as the host's own item."""
-    return {
-        "type": CODE_CARD,
-        "id": item.get("id"),
-        "status": item.get("status") or "completed",
-        "lang": "python",
-        "code": replay_code(item, code_output(item)),
-    }
-
-
-def replay_code(item: JsonObject, printed: str) -> str:
-    """Return code as the page shows it, with its output in a block below."""
-    code = str(item.get("code") or "")
-    output = printed.strip("\n").replace("```", "'''")
-    if not output:
-        return code
-    return f"{code}\n```\n```text\n{output}"
-
-
-def code_text(code: str) -> str:
-    """Return what the host puts into the text of a later turn for code."""
-    return f"<code_interpreter>\n{code}\n</code_interpreter>"
-
-
-_MAX_DELETED = 20
-"""Deleted cards of one run that are searched for: each time all texts are read."""
-_BETWEEN = "\0"
-"""Separates the texts of a run while they are searched as one."""
-
-
-def take_out_code(
-    texts: Sequence[str], items: Iterable[Item]
-) -> tuple[list[str], list[Item]]:
-    """Return the texts of a run without what the host inserted for code.
-
-    It is there in the order of the `items`. Return also the code that is not there:
-    somebody has deleted its card.
-    """
-    whole = _BETWEEN.join(text.replace(_BETWEEN, "") for text in texts)
-    pieces: list[str] = []
-    deleted: list[Item] = []
-    start = 0
-    for item in items:
-        code = code_host_item(item)["code"]
-        if not code:
-            continue
-        inserted = code_text(code)
-        position = -1
-        if len(deleted) < _MAX_DELETED:
-            position = whole.find(inserted, start)
-        if position < 0:
-            deleted.append(item)
-        else:
-            pieces.append(whole[start:position])
-            start = position + len(inserted)
-    pieces.append(whole[start:])
-    remaining = "".join(pieces).split(_BETWEEN)
-    cleaned: list[str] = []
-    for before, after in zip(texts, remaining, strict=True):
-        # A text without code keeps the white space at its ends.
-        text = before if before == after else after.strip()
-        cleaned.append(text)
-    return cleaned, deleted
-
-
-# --------------------------------------------------------------------------------------
-# owui_chat.storage.markers
-#
-# The marker grammar: a line in the text that names stored items and is invisible.
-#
-# `[openai_responses:v2:{type}:{ulid}]: #` is a link reference definition, which Markdown
-# renders as nothing on a line of its own after a blank line. It is written with blank
-# lines around it, whole in one chunk.
-#
-# The forms of earlier writers are read as well: ids of 16 or 26 characters in any case,
-# with or without a query; v1 links; zero-width blocks. Lines of other pipes are removed
-# from the text. White space around a marker comes from its writer or the host, not from
-# the model: texts of a model that begin or end with white space are stored whole. See
-# docs/reference/markers.md, "Our marker" and "Markers of earlier pipes".
-# --------------------------------------------------------------------------------------
-
-
-# A query has a limit, so that a hostile text is read in linear time.
-# Ours has 26 characters and no query. Versions 0.8.15 to 0.9.15 of the earlier pipe had
-# ids of 16, 1.0.0 also `?model=...`; the space and the `#` may have been lost.
-_V2 = (
-    r"\[openai_responses:v2:(?P<kind>[a-z0-9_]{2,30}):(?P<ulid>[0-9a-z]{16}"
-    r"(?:[0-9a-z]{10})?)(?:\?[^\]\n]{0,500})?\]:[ \t]*\#?"
-)
-# 0.8.10 to 0.8.14: an empty link.
-_V1 = (
-    r"\[\]\(openai_responses:v1:(?P<kind1>[a-z0-9_]{2,30}):(?P<ulid1>[0-9a-z]{26})"
-    r"(?:\?[^)\n]{0,500})?\)"
-)
-# 0.8.6 to 0.8.9: 26 characters of eight bits each, between two word joiners.
-_ZERO_WIDTH = "\u2060(?P<bits>[\u200b\u200c]{208})\u2060"
-# Lines of other pipes, whose items lie in tables of their own.
-_FOREIGN = (
-    r"(?m:^[^\S\n]*\[(?:[0-9A-Z]{20}|P:[a-z_]+|openrouter:v1:[^\]\n]+)\]:[ \t]*\#"
-    r"[^\S\n]*$)"
-)
-_MARKER = re.compile(f"{_V2}|{_V1}|{_ZERO_WIDTH}|{_FOREIGN}", re.IGNORECASE)
-_SIGNS = ("openai_responses:v", "\u2060", "]: #")
-"""Without one a text has no marker, and a search for them is cheap."""
-_MAX_PASSES = 5
-_ZERO_BIT = "\u200b"
-_ONE_BIT = "\u200c"
-"""The digits of a zero-width block, eight for each character of an id."""
-
-
-class MarkedText(NamedTuple):
-    """A piece of text, and the id in the marker before it; empty without a marker."""
-
-    ulid: str
-    text: str
-
-
-def format_marker(kind: str, ulid: str) -> str:
-    """Return the marker as it is written to the text, blank lines included."""
-    return f"\n\n[openai_responses:v2:{kind}:{ulid}]: #\n\n"
-
-
-def split_at_markers(text: str, ulid: str = "") -> list[MarkedText]:
-    """Return the pieces of `text`; at a marker they have no white space.
-
-    `ulid` is in a marker before the text. Without a marker its ends are the model's own.
-    """
-    if not any(sign in text for sign in _SIGNS):
-        only_text = text.strip() if ulid else text
-        return [MarkedText(ulid, only_text)]
-    pieces: list[MarkedText] = []
-    start = 0
-    for match in _MARKER.finditer(text):
-        pieces.append(MarkedText(ulid, text[start : match.start()].strip()))
-        ulid = _marker_id(match)
-        start = match.end()
-    pieces.append(MarkedText(ulid, text[start:].strip()))
-    return [piece for piece in pieces if piece.ulid or piece.text]
-
-
-def strip_markers(text: str) -> str:
-    """Return `text` as a person reads it.
-
-    The search is repeated, because a line of another pipe may become a line of its own
-    only then.
-    """
-    for _ in range(_MAX_PASSES):
-        pieces = [piece.text for piece in split_at_markers(text)]
-        if pieces == [text]:
-            break
-        text = "\n\n".join(piece for piece in pieces if piece)
-    return text
-
-
-def _marker_id(match: re.Match[str]) -> str:
-    """Return the id that a marker names; empty for a line of another pipe."""
-    if match["bits"]:
-        return _read_bits(match["bits"]).upper()
-    return (match["ulid"] or match["ulid1"] or "").upper()
-
-
-def _read_bits(bits: str) -> str:
-    """Return the text of a zero-width block."""
-    digits = bits.replace(_ZERO_BIT, "0").replace(_ONE_BIT, "1")
-    octets = [digits[start : start + 8] for start in range(0, len(digits), 8)]
-    return "".join(chr(int(octet, 2)) for octet in octets)
-
-
-# --------------------------------------------------------------------------------------
-# owui_chat.storage.shown_text
-#
-# Refers a model's text to the text that the chat shows, so that it is stored once.
-#
-# The shown text often differs a little from the model's: the host strips its ends, links
-# to sources become numbers, and two parts of a message become one text. Then the stored
-# message has pieces in the place of its text: a string is the model's own, and a pair is
-# the start and the length of what it has in common with the shown text.
-#
-#     shown   "Rain. [1]"
-#     model   "Rain. ([a.example](https://a.example))
-# "
-#     stored  [[0, 6], "([a.example](https://a.example))
-# "]
-#
-# Who reads the pieces has to know that the shown text is still the same.
-# --------------------------------------------------------------------------------------
-
-
-_LEAST = 24
-"""Characters in common: fewer are hardly longer than their pair."""
-_LEAST_IN_ALL = 128
-"""The references themselves and the digest of the shown text take about half of them."""
-_AHEAD = 4096
-"""How much of the shown text is searched for what the model wrote next."""
-_MOST_OWN = 8192
-"""Characters without a counterpart, each of which is searched for; then the text is
-another one."""
-
-_ModelPiece = str | list[int]
-
-
-def refer_to_shown(item: Item, shown: str) -> Item:
-    """Return a message with pieces of `shown` in the place of its texts.
-
-    It is the `item` itself if that is not shorter.
-    """
-    shown = shown.strip()
-    place = common = 0
-    parts: list[Item] = []
-    for part in content_parts(item.get("content")):
-        field = _shown_field(part)
-        text = part.get(field)
-        pieces = _common_pieces(text, shown, place) if isinstance(text, str) else None
-        if pieces is None:
-            return item
-        parts.append({**part, field: pieces})
-        pairs = [piece for piece in pieces if isinstance(piece, list)]
-        place = sum(pairs[-1])
-        common += sum(length for _, length in pairs)
-    return {**item, "content": parts} if common >= _LEAST_IN_ALL else item
-
-
-def refers_to_shown(item: Item) -> bool:
-    """Say whether a message has pieces in the place of its texts."""
-    parts = content_parts(item.get("content"))
-    return any(isinstance(part.get(_shown_field(part)), list) for part in parts)
-
-
-def restore_from_shown(item: Item, shown: str) -> Item:
-    """Return a message with its texts; `shown` is what `refer_to_shown` was given."""
-    shown = shown.strip()
-    parts: list[Item] = []
-    for part in content_parts(item.get("content")):
-        field = _shown_field(part)
-        pieces = part.get(field)
-        if isinstance(pieces, list):
-            parts.append({**part, field: _joined_pieces(pieces, shown)})
-        else:
-            parts.append(part)
-    return {**item, "content": parts}
-
-
-def _shown_field(part: Item) -> str:
-    return "refusal" if part.get("type") == "refusal" else "text"
-
-
-def _joined_pieces(pieces: Sequence[Any], shown: str) -> str:
-    texts: list[str] = []
-    for piece in pieces:
-        if isinstance(piece, str):
-            texts.append(piece)
-        else:
-            start, length = piece
-            texts.append(shown[start : start + length])
-    return "".join(texts)
-
-
-def _common_pieces(text: str, shown: str, place: int) -> list[_ModelPiece] | None:
-    """Return `text` as pieces, of which `shown` has some after `place`; else None."""
-    pieces: list[_ModelPiece] = []
-    own_start = at = 0
-    own_length = 0
-    while at + _LEAST <= len(text):
-        found = shown.find(text[at : at + _LEAST], place, place + _AHEAD)
-        if found < 0:
-            at += 1
-            own_length += 1
-            if own_length > _MOST_OWN:
-                return None
-            continue
-        length = _common_length(text, at, shown, found)
-        if own_start < at:
-            pieces.append(text[own_start:at])
-        pieces.append([found, length])
-        own_start = at = at + length
-        place = found + length
-    if own_start < len(text):
-        pieces.append(text[own_start:])
-    has_common = any(isinstance(piece, list) for piece in pieces)
-    return pieces if has_common else None
-
-
-def _common_length(text: str, at: int, shown: str, place: int) -> int:
-    """Return how many characters are the same from two places on.
-
-    Slices are compared in halves: character by character, a long text takes
-    milliseconds.
-    """
-    low = 0
-    high = min(len(text) - at, len(shown) - place)
-    while low < high:
-        middle = (low + high + 1) // 2
-        if text[at + low : at + middle] == shown[place + low : place + middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
-
-
-# --------------------------------------------------------------------------------------
-# owui_chat.storage.signature
-#
-# Signatures of what is stored in a chat, which its owner can read and change.
-#
-# A signature tells that this pipe, or another one with the same secret, wrote a value.
-# Keys are derived from the secret with HKDF-SHA256 (RFC 5869), one for each purpose, so
-# that no key can be used for anything else.
-#
-# A signature has two halves: of the value with its names in their order, which is quick to
-# check, and of the value with sorted names, because a database may change the order.
-# --------------------------------------------------------------------------------------
-
-
-Sign = Callable[[object, bool], str]
-"""Returns a half of the signature of a JSON value, as hexadecimal digits.
-
-The flag says whether names are sorted.
-"""
-
-_FIELD = "signature"
-_HALF = 32
-"""Hexadecimal digits: 128 bits."""
-_NO_SALT = bytes(32)
-_ONE_BLOCK = b"\x01"
-# It takes a quarter of the time of `json` (measured on a record with reasoning).
-_IN_ORDER = TypeAdapter[Any](Any).serializer
-_SORTED = json.JSONEncoder(sort_keys=True, separators=(",", ":"), check_circular=False)
-
-
-def derive_key(secret: str, purpose: str) -> bytes:
-    """Return a key of 32 bytes; without the secret no one can derive it."""
-    seed = hmac.digest(_NO_SALT, secret.encode("utf-8", "replace"), "sha256")
-    return hmac.digest(seed, purpose.encode() + _ONE_BLOCK, "sha256")
-
-
-def signer(secret: str, purpose: str) -> Sign:
-    """Return what signs values for one purpose."""
-    keyed = hmac.new(derive_key(secret, purpose), digestmod="sha256")
-    return partial(_signature, keyed)
-
-
-def sign_object(
-    fields: Mapping[str, Any], sign: Sign | None, *scope: object
-) -> dict[str, Any]:
-    """Return an object with its signature, which holds in one `scope` only."""
-    bare = _without_signature(fields)
-    if sign is None:
-        return bare
-    value = [*scope, bare]
-    in_order = sign(value, False)
-    with_sorted_names = sign(value, True)
-    return {**bare, _FIELD: in_order + with_sorted_names}
-
-
-def is_signed(fields: Mapping[str, Any], sign: Sign | None, *scope: object) -> bool:
-    """Say whether an object has its signature; without `sign` none has.
-
-    Earlier versions wrote the second half alone. What cannot be encoded is nothing that
-    this pipe wrote.
-    """
-    signature = fields.get(_FIELD)
-    if sign is None or not isinstance(signature, str) or not signature.isascii():
-        return False
-    value = [*scope, _without_signature(fields)]
-    try:
-        in_order = sign(value, False)
-        if hmac.compare_digest(in_order, signature[:_HALF]):
-            return True
-        with_sorted_names = sign(value, True)
-        return hmac.compare_digest(with_sorted_names, signature[-_HALF:])
-    except (RecursionError, TypeError, ValueError):
-        return False
-
-
-def _without_signature(fields: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in fields.items() if name != _FIELD}
-
-
-def _signature(keyed: hmac.HMAC, value: object, is_sorted: bool) -> str:
-    """Return half of the signature of a JSON value."""
-    text = _sorted_json(value) if is_sorted else _ordered_json(value)
-    signature = keyed.copy()
-    signature.update(text)
-    return signature.hexdigest()[:_HALF]
-
-
-def _ordered_json(value: object) -> bytes:
-    """Return the JSON of a value with its names in their order.
-
-    UTF-8 has no lone surrogates: a value with one is written in the other form.
-    """
-    try:
-        return _IN_ORDER.to_json(value)
-    except ValueError:
-        return _sorted_json(value)
-
-
-def _sorted_json(value: object) -> bytes:
-    return _SORTED.encode(value).encode()
-
-
-# --------------------------------------------------------------------------------------
-# owui_chat.storage.records
-#
-# Records: what of an answer is stored in the chat, and how the chat stays small.
-#
-# Each assistant message has its own top-level key of the chat's JSON, because the host
-# replaces a top-level key whole and several answers can be written at the same time:
-#
-#     "openai_responses_pipe:{message_id}":
-#         {"__v": 5, "items": {ulid: record}, "repairs": [[word, name], ...]}
-#
-# Earlier pipes had one key, `"openai_responses_pipe": {"__v": 3, "items": {id: record}}`,
-# which is read and never written (docs/reference/markers.md, "Stored items of earlier
-# pipes"). A record has the same form in both, with these differences: only ours have
-# `origin`, `shown` and `signature`, and in ours `payload` may be a list, the items that
-# one marker names, whose last message may refer to the shown text. `repairs` are those of
-# the chat's items, which the server refused. Earlier pipes listed records in `dead` whose
-# reasoning is not sent again.
-#
-# The owner of a chat can write anything into its row, and whoever clones a shared chat
-# takes it along. So a record is signed. One without a valid signature, of an earlier
-# writer or of a person, is read for what cannot harm: reasoning, which only the API can
-# have encrypted, in front of texts and calls that the chat itself shows.
-#
-# Records of deleted messages are removed, and the oldest ones if a chat stores too much.
-# A key cannot be removed from a chat, so its value is emptied; its repairs stay.
-# --------------------------------------------------------------------------------------
-
-
-_CHAT_KEY = "openai_responses_pipe"
-_PREFIX = f"{_CHAT_KEY}:"
-_VERSION = 5
-_REFERRING_VERSION = 6
-"""Of the signature of a record that refers to the shown text: a reader that knows no
-references takes such a record for one of somebody else."""
-
-UNSHOWN_TEXT: Item = {"type": "output_text", "annotations": []}
-"""A part without text; its text is the one behind the marker."""
-
-
-class Record(NamedTuple):
-    """The items that one marker names, in the order of the wire.
-
-    `model` is the host's full model id, `created_at` seconds in UTC. If the text part
-    of a message in `payload` has no `text`, the text after the marker is its text. If
-    it has one, or refers to pieces of the shown text (`shown_text`), that counts as
-    long as `shown` is the digest of the text after the marker. Commentary without
-    `shown` has no text in the chat.
-    """
-
-    ulid: str
-    model: str
-    created_at: int
-    payload: tuple[Item, ...]
-    message_id: str
-    origin: Origin
-    shown: str = ""
-    is_carried: bool = False
-    """Whether messages of the request carry it (`details_carrier`), not the chat."""
-
-    @property
-    def kind(self) -> str:
-        """The type that the marker shows."""
-        return str(self.payload[0]["type"]) if len(self.payload) == 1 else "items"
-
-
-def text_digest(text: str) -> str:
-    """Return a digest that tells whether a shown text was edited.
-
-    White space around the text does not count, because the host strips it.
-    """
-    return hex_digest(text.strip())[:32]
-
-
-def omit_shown_text(item: Item, shown: str) -> Item:
-    """Return a message without its text, if that is all that the host returns for it.
-
-    The host strips the ends of texts and does not know refusals or several parts.
-    """
-    is_returned = shown != "" and shown == shown.strip()
-    parts = content_parts(item.get("content"))
-    texts = [part.get("text") for part in parts]
-    if not is_returned or texts != [shown]:
-        return item
-    part = {name: value for name, value in parts[0].items() if name != "text"}
-    return {**item, "content": [part]}
-
-
-def message_key(message_id: str) -> str:
-    """Return the top-level key that holds the records of one message."""
-    return _PREFIX + message_id
-
-
-def write_records(
-    records: Mapping[str, Record], sign: Sign | None, repairs: Iterable[ChatRepair] = ()
-) -> dict[str, Any]:
-    """Return the JSON value for the key of one message."""
-    items = {
-        ulid: sign_object(_wire(record), sign, _signed_version(record.payload), ulid)
-        for ulid, record in records.items()
-    }
-    value: dict[str, Any] = {"__v": _VERSION, "items": items}
-    rows = [row for row in (repair.stored() for repair in repairs) if row]
-    return {**value, "repairs": rows} if rows else value
-
-
-def is_pipe_key(key: str) -> bool:
-    """Say whether a top-level key of a chat holds records, of any writer."""
-    return key.startswith(_PREFIX) or key == _CHAT_KEY
-
-
-def read_records(chat: JsonObject, sign: Sign | None) -> dict[str, Record]:
-    """Return every record of a chat's JSON that can be read, by id."""
-    # Of a chat that was moved here from an earlier pipe both kinds of keys may be
-    # there.
-    values = [as_mapping(value) for key, value in chat.items() if is_pipe_key(key)]
-    dead = _dead_ids(values)
-    records: dict[str, Record] = {}
-    for value in values:
-        for ulid, wire in _wires_in(value):
-            record = _read_record(ulid, wire, sign)
-            if record is None:
-                continue
-            if ulid in dead:
-                record = _without_encrypted(record)
-            records[ulid] = record
-    return records
-
-
-def _dead_ids(values: Iterable[JsonObject]) -> set[str]:
-    """Return the ids of the records whose reasoning the API can no longer read."""
-    dead: set[str] = set()
-    for value in values:
-        dead.update(str(ulid) for ulid in as_list(value.get("dead")))
-    return dead
-
-
-def _without_encrypted(record: Record) -> Record:
-    """Return a record without its encrypted items."""
-    kept = [item for item in record.payload if not is_encrypted(item)]
-    return record._replace(payload=tuple(kept))
-
-
-def stored_repairs(values: Iterable[object]) -> tuple[ChatRepair, ...]:
-    """Return the repairs in the values of a chat's keys, each once."""
-    rows: list[object] = []
-    for value in values:
-        rows += as_list(as_mapping(value).get("repairs"))
-    return tuple(read_chat_repairs(rows))
-
-
-def _wires_in(value: object) -> Iterator[tuple[str, JsonObject]]:
-    """Yield the stored records of a key's value, with their ids."""
-    for ulid, wire in as_mapping(as_mapping(value).get("items")).items():
-        yield str(ulid).upper(), as_mapping(wire)
-
-
-def _read_record(ulid: str, wire: JsonObject, sign: Sign | None) -> Record | None:
-    """Return what is used of a stored record, or None for nothing.
-
-    Of one that we did not sign nothing is used that could instruct the model.
-    """
-    payload = _read_payload(wire.get("payload"))
-    is_ours = is_signed(wire, sign, _signed_version(payload), ulid)
-    if not is_ours:
-        payload = _keep_unsigned_safe(payload)
-    if not payload:
-        return None
-    model = str(wire.get("model") or "")
-    # The part in front of the first dot is the function's; a model's id may have dots
-    # itself (functions.py:193 of Open WebUI 0.12.4).
-    own_name = model.split(".", 1)[-1]
-    created_at = wire.get("created_at")
-    return Record(
-        ulid=ulid,
-        model=model,
-        created_at=created_at if isinstance(created_at, int) else 0,
-        payload=payload,
-        message_id=str(wire.get("message_id") or ""),
-        origin=read_origin(wire.get("origin"), own_name),
-        shown=str(wire.get("shown") or "") if is_ours else "",
-    )
-
-
-def _signed_version(payload: Sequence[Item]) -> int:
-    """Return the version in the signature of a record with these items."""
-    refers = bool(payload) and refers_to_shown(payload[-1])
-    return _REFERRING_VERSION if refers else _VERSION
-
-
-def _read_payload(value: object) -> tuple[Item, ...]:
-    """Return the items of a record; nothing if anything else is among them."""
-    rows = value if isinstance(value, list) else [value]
-    for row in rows:
-        if not isinstance(row, dict) or not row.get("type"):
-            return ()
-    return tuple(rows)
-
-
-def _keep_unsigned_safe(payload: Sequence[Item]) -> tuple[Item, ...]:
-    """Return what is used of a payload that anybody may have written.
-
-    The chat has the text of the last message only: it comes after the marker.
-    """
-    items = [item for item in payload[:-1] if item_type(item) != "message"]
-    safe = keep_unsigned_safe([*items, *payload[-1:]])
-    return tuple(item for item in safe if item is not None)
-
-
-def keep_unsigned_safe(items: Sequence[Item]) -> list[Item | None]:
-    """Return what is used of items that anybody may have written, None for nothing.
-
-    Reasoning stays only in front of what stays, because it belongs to its product; the
-    text after the marker stays.
-    """
-    safe: list[Item | None] = []
-    has_product = True
-    # From the end, because reasoning is worth what follows it.
-    for item in reversed(items):
-        kept = None
-        if has_product or not is_reasoning(item):
-            kept = _without_hidden_text(item)
-        safe.append(kept)
-        has_product = kept is not None
-    safe.reverse()
-    return safe
-
-
-def _without_hidden_text(item: Item) -> Item | None:
-    """Return an item without the words that the chat does not show, or None."""
-    if has_encrypted_reasoning(item):
-        sealed = str(item["encrypted_content"])
-        return {"type": "reasoning", "summary": [], "encrypted_content": sealed}
-    if is_call(item):
-        return {"type": item["type"], "call_id": str(item.get("call_id"))}
-    is_answer = item_type(item) == "message" and item.get("role") == "assistant"
-    if not is_answer or is_commentary(item):
-        return None
-    head: Item = {"type": "message", "role": "assistant"}
-    if item.get("phase") == "final_answer":
-        head["phase"] = "final_answer"
-    return {**head, "content": [UNSHOWN_TEXT]}
-
-
-def _wire(record: Record) -> dict[str, Any]:
-    """Return the stored form of a record; one item is itself, as in earlier pipes."""
-    payload: object = list(record.payload)
-    if len(record.payload) == 1:
-        payload = record.payload[0]
-    wire = {
-        "model": record.model,
-        "created_at": record.created_at,
-        "payload": payload,
-        "message_id": record.message_id,
-        "origin": record.origin.wire(),
-    }
-    return {**wire, "shown": record.shown} if record.shown else wire
-
-
-MAX_STORED_KB = 4096
-"""In one chat, which the host reads at every answer."""
-_KEPT_SHARE = 0.75
-"""What is left of a chat that is too large: more, and each answer would remove something
-and change the beginning of the next request."""
-_KEYS_OF_DELETED = ("__v", "dead", "repairs")
-"""What is left in the value of a deleted message."""
-
-
-def prune(
-    values: JsonObject, messages: JsonObject, own_key: str, max_characters: int
-) -> dict[str, Any]:
-    """Return the values to write in addition to that of `own_key`.
-
-    `messages` are those of the chat; without any, all count as present. Answers that
-    are still growing are not touched, because others write them. The remaining values
-    have at most `max_characters` of JSON.
-    """
-    has_ended = {message_key(name): _has_ended(row) for name, row in messages.items()}
-    pruned: dict[str, Any] = {}
-    present: dict[str, JsonObject] = {}
-    for key, value in values.items():
-        # The key of earlier pipes is never written.
-        if key in (own_key, _CHAT_KEY) or not isinstance(value, Mapping):
-            continue
-        if not messages or has_ended.get(key):
-            present[key] = value
-        elif key not in has_ended:
-            pruned[key] = _without_items(value)
-    pruned |= _prune_oldest(present, max_characters)
-    return {key: value for key, value in pruned.items() if value != values[key]}
-
-
-def _without_items(value: JsonObject) -> dict[str, Any]:
-    """Return what is left of the value of a deleted message."""
-    return {name: value[name] for name in _KEYS_OF_DELETED if name in value}
-
-
-def stored_size(value: object) -> int:
-    """Return the number of characters that a value takes."""
-    return len(json.dumps(value, separators=(",", ":")))
-
-
-def _has_ended(message: object) -> bool:
-    """Say whether an answer has ended; earlier hosts do not say so of all."""
-    return as_mapping(message).get("done") is not False
-
-
-def _prune_oldest(
-    values: Mapping[str, JsonObject], max_characters: int
-) -> dict[str, Any]:
-    """Return the values that lose their items, the oldest first."""
-    sizes = {key: stored_size(value) for key, value in values.items()}
-    excess = sum(sizes.values()) - max_characters
-    if excess <= 0:
-        return {}
-    # More goes than has to, or the next answer would remove something again, and each
-    # removal changes the beginning of a request.
-    excess += int(max_characters * (1 - _KEPT_SHARE))
-    ages: list[tuple[int, str]] = []
-    for key, value in values.items():
-        if as_mapping(value.get("items")):
-            ages.append((_oldest_time(value), key))
-    # Of the same time the one that was written first: sorting keeps their order.
-    ages.sort(key=itemgetter(0))
-    pruned: dict[str, Any] = {}
-    for _, key in ages:
-        if excess <= 0:
-            break
-        emptied = dict(values[key])
-        del emptied["items"]
-        pruned[key] = emptied
-        excess -= sizes[key] - stored_size(emptied)
-    return pruned
-
-
-def _oldest_time(value: object) -> int:
-    """Return when the first record of a value was written; 0 if it is unknown."""
-    times: list[int] = []
-    for _, wire in _wires_in(value):
-        created_at = wire.get("created_at")
-        if isinstance(created_at, int):
-            times.append(created_at)
-    return min(times, default=0)
-
-
-# --------------------------------------------------------------------------------------
-# owui_chat.input.history
-#
-# The input items of a chat's history.
-#
-# The host decides which items exist; a stored item decides their bytes. Everything
-# between two user messages is one run. Inside a run a stored call is placed where the
-# host has its card, with its reasoning before it. Stored items without a card are placed
-# at their marker.
-#
-# `<details>` blocks of earlier writers, which no model wrote, are removed from answers
-# that are older than the host's `output` (docs/reference/markers.md, "Blocks of earlier
-# pipes"). In all others such a block is the model's own text.
-# --------------------------------------------------------------------------------------
-
-
-_SIGN = "<details type="
-_BLOCK = re.compile(
-    r'<details type="(?:status|reasoning|tool_calls|code_interpreter|\w+\.reasoning)"'
-    r"[^<>]*>.*?</details>\n?",
-    re.DOTALL,
-)
-
-
-def _strip_old_blocks(text: str) -> str:
-    """Return `text` without such blocks; a block that is not closed stays as text."""
-    if _SIGN not in text:
-        return text
-    # Only the text before the last end is read, once.
-    head, end, rest = text.rpartition("</details>")
-    return _BLOCK.sub("", f"{head}{end}{rest[:1]}") + rest[1:]
-
-
-def build_input(
-    parts: Iterable[ChatPart],
-    records: Mapping[str, Record],
-    reader: Origin | None,
-    *,
-    with_tools: bool = True,
-    repairs: Sequence[Repair] = (),
-) -> list[Item]:
-    """Return the input of a request; without a `reader` no reasoning is sent.
-
-    A compaction that the `repairs` leave out replaces nothing: what it stood for is
-    sent again. Without `with_tools` runs that are over do not include what tools did.
-    The result is always valid: calls and outputs come in pairs, and reasoning only with
-    its encrypted content and directly before its product.
-    """
-    items: list[Item] = []
-    run: list[AssistantPart] = []
-    unused = dict(records)  # a copied marker names nothing: each record is used once
-    for part in parts:
-        if not isinstance(part, UserMessage):
-            run.append(part)
-            continue
-        ended_run = _RunHistory(run, unused, reader).items()
-        if not with_tools:
-            ended_run = drop_tool_items(ended_run)
-        items += ended_run
-        items.append(part.item)
-        run = []
-    items += _RunHistory(run, unused, reader, is_open=True).items()
-    kinds = {item.get("type") for item in items}
-    if "compaction" in kinds:
-        items = since_compaction(_sent_compactions(items, repairs))
-    paired = drop_orphans(items)
-    if kinds.isdisjoint(CHANGED_LATER):
-        return paired
-    # An image is an input message: inserted last, to keep reasoning next to its text.
-    sent: list[Item] = []
-    for item in paired:
-        sent += past_items(item)
-    return sent
-
-
-def _sent_compactions(items: list[Item], repairs: Sequence[Repair]) -> list[Item]:
-    """Return `items` without the compactions that the `repairs` leave out."""
-    if not repairs:
-        return items
-    sent = {id(row.item) for row in name_items(items, repairs)}
-    return [item for item in items if id(item) in sent or not is_compaction(item)]
-
-
-def tool_message_item(returned: ToolMessage, call_types: Mapping[str, str]) -> Item:
-    """Return the input item for a tool's result; `call_types` are those of calls."""
-    call_id = returned.call_id
-    kind = call_types.get(call_id, "function_call")
-    return {"type": CALL_OUTPUTS[kind], "call_id": call_id, "output": returned.output}
-
-
-AssistantPart = AssistantText | ToolCall | ToolMessage
-
-
-class _CallPlace(NamedTuple):
-    """Where a call is: in which record, and the index after it there."""
-
-    ulid: str
-    end: int
-
-
-_NO_PLACE = _CallPlace("", 0)
-
-
-class _PlacedCall(NamedTuple):
-    """A call, and the stored items around it."""
-
-    before: list[Item]
-    item: Item
-    behind: list[Item]
-
-
-# An example, of a run with one call:
-#
-#   record A of the answer                   what the host gives back
-#   --------------------------------------   ----------------------------
-#   reasoning 1, call_1, reasoning 2,        call_1, the output of call_1
-#   message "It rains."                      marker A, "It rains."
-#
-# The card of call_1 takes the items of the record up to the call, the marker takes the
-# rest. So the result is reasoning 1, call_1, its output, reasoning 2, and the message in
-# the model's own bytes. If the card was deleted, the marker takes all of the record, and
-# `drop_orphans` removes the call with its reasoning.
-class _RunHistory:
-    """The items of one run, combined from the host's parts and the stored items."""
-
-    def __init__(
-        self,
-        run: Sequence[AssistantPart],
-        records: dict[str, Record],
-        reader: Origin | None,
-        *,
-        is_open: bool = False,
-    ) -> None:
-        """Take what the `run` names out of the `records`.
-
-        What this request's server cannot read is left out. A call whose card was
-        deleted stays for now, because it tells which reasoning must be removed with it.
-        A run is open if no message of the user follows: its answer goes on.
-        """
-        self._is_open = is_open
-        self._pieces: list[_Piece] = []
-        self._items: dict[str, list[Item]] = {}
-        """The items of each record, by its ULID."""
-        self._shown: dict[str, str] = {}
-        """The digest of the text that each record was shown with."""
-        self._taken: dict[str, int] = {}
-        """How many items of each record are in the result already."""
-        for part in run:
-            if isinstance(part, AssistantText):
-                self._add_text(part, records, reader)
-            else:
-                self._pieces.append(part)
-        self._take_out_code()
-
-    def _add_text(
-        self,
-        assistant_text: AssistantText,
-        records: dict[str, Record],
-        reader: Origin | None,
-    ) -> None:
-        """Take the records that a text names out of the `records`."""
-        for piece in _marked_texts(assistant_text):
-            self._pieces.append(piece)
-            record = records.pop(piece.ulid, None)
-            if record:
-                readable = _readable_items(record, reader, is_open=self._is_open)
-                self._items[piece.ulid] = readable
-                self._shown[piece.ulid] = record.shown
-
-    @cached_property
-    def _call_places(self) -> dict[str, _CallPlace]:
-        """Where each call is in the records, by its id."""
-        places: dict[str, _CallPlace] = {}
-        for ulid, items in self._items.items():
-            for end, item in enumerate(items, 1):
-                if is_call(item):
-                    places[str(item.get("call_id"))] = _CallPlace(ulid, end)
-        return places
-
-    def _take_out_code(self) -> None:
-        """Remove the host's text for code, and code whose card was deleted."""
-        codes: list[Item] = []
-        for items in self._items.values():
-            codes += [item for item in items if "code" in item and is_code(item)]
-        if not codes:
-            return
-        texts = [_text_of(piece) for piece in self._pieces]
-        cleaned, deleted = take_out_code(texts, codes)
-        self._replace_texts(cleaned)
-        self._remove_items(deleted)
-
-    def _replace_texts(self, texts: Sequence[str]) -> None:
-        """Give the texts of the run other words; `texts` has one for each piece."""
-        pieces: list[_Piece] = []
-        for piece, text in zip(self._pieces, texts, strict=True):
-            if isinstance(piece, MarkedText):
-                pieces.append(MarkedText(piece.ulid, text))
-            else:
-                pieces.append(piece)
-        self._pieces = pieces
-
-    def _remove_items(self, deleted: Iterable[Item]) -> None:
-        """Remove these items, and no others that are equal."""
-        deleted_ids = {id(item) for item in deleted}
-        for ulid, items in self._items.items():
-            remaining = [item for item in items if id(item) not in deleted_ids]
-            self._items[ulid] = remaining
-
-    def items(self) -> list[Item]:
-        """Return the items of the run in order."""
-        items: list[Item] = []
-        call_types: dict[str, str] = {}
-        has_remote = False
-        for piece in self._pieces:
-            if isinstance(piece, MarkedText):
-                items += self._place_text(piece)
-            elif isinstance(piece, ToolCall):
-                call = self._place_call(piece)
-                call_types.setdefault(piece.call_id, call.item["type"])
-                items += [*call.before, call.item, *call.behind]
-            else:
-                items.append(tool_message_item(piece, call_types))
-                has_remote |= is_remote_id(piece.call_id)
-        return reorder_remote_outputs(items) if has_remote else items
-
-    def _place_call(self, call: ToolCall) -> _PlacedCall:
-        """Return a call in its stored bytes, between the items stored around it.
-
-        After the last call of a response comes the compaction that ended it. The
-        outputs came later: they are not compacted.
-        """
-        ulid, end = self._call_places.get(call.call_id, _NO_PLACE)
-        items = self._take_items(ulid, end)
-        if not items:
-            return _PlacedCall([], _call_item(call), [])
-        # The card has the words of a call that was made here, and of a record that is
-        # not signed only the chat's own words count.
-        item = items.pop()
-        if not item.get("name"):
-            item = {**item, **_call_item(call)}
-        behind: list[Item] = []
-        following = self._items.get(ulid, [])[end:]
-        # Recorded: the API compacts after the last item of a response (8 of 8).
-        if following and is_compaction(following[0]):
-            length = 1 + count_updates(following[1:])
-            behind = self._take_items(ulid, end + length)
-        return _PlacedCall(items, item, behind)
-
-    def _take_items(self, ulid: str, end: int | None = None) -> list[Item]:
-        """Return the items of a record that were not taken yet, up to an index."""
-        items = self._items.get(ulid, [])
-        start = self._taken.get(ulid, 0)
-        if end is None:
-            end = len(items)
-        self._taken[ulid] = max(start, end)
-        return items[start:end]
-
-    def _place_text(self, piece: MarkedText) -> list[Item]:
-        """Return the items at a marker, and the text after it as a message.
-
-        The message that is stored there is the model's own form of the text.
-        """
-        items = self._take_items(piece.ulid)
-        message: Item | None = None
-        if items and item_type(items[-1]) == "message":
-            shown = self._shown[piece.ulid]
-            if shown and shown == text_digest(piece.text):
-                return [*items[:-1], restore_from_shown(items[-1], piece.text)]
-            # Open WebUI joins neighboring messages and drops `phase`
-            # (utils/misc.py:408). It does not return the text of commentary, so the text
-            # at its marker is another one.
-            is_hidden = is_commentary(items[-1]) and message_text(items[-1])
-            if shown or not is_hidden:
-                message = items.pop()
-        if piece.text:
-            items.append(_message_item(message, piece.text))
-        return items
-
-
-def _readable_items(
-    record: Record, reader: Origin | None, *, is_open: bool
-) -> list[Item]:
-    """Return what is sent of a record: a configuration is for its model alone.
-
-    Items are stored in the form in which they are sent again. Plain reasoning goes to
-    its own server, and only until the answer that it led to is complete. Earlier pipes
-    stored reasoning that OpenAI had not sealed, but never in one record with a call.
-    """
-    is_ours = bool(reader and reader.can_decrypt(record.origin))
-    goes_on = is_open and is_ours
-    if not record.is_carried:
-        goes_on = goes_on and any(map(is_call, record.payload))
-    return [
-        item
-        for item in record.payload
-        if is_replayed(item, is_ours=is_ours) or (goes_on and has_plain_reasoning(item))
-    ]
-
-
-def _call_item(call: ToolCall) -> Item:
-    """Return a call as the chat has it, without a stored item."""
-    named = {"call_id": call.call_id, "name": call.name}
-    if call.is_custom:
-        return {"type": "custom_tool_call", **named, "input": call.arguments}
-    return {"type": "function_call", **named, "arguments": call.arguments}
-
-
-_Piece = MarkedText | ToolCall | ToolMessage
-
-
-def _marked_texts(assistant_text: AssistantText) -> list[MarkedText]:
-    """Return the text of a message in pieces, each after the marker of a record."""
-    ulids = assistant_text.ulids or ("",)
-    in_front = [MarkedText(ulid, "") for ulid in ulids[:-1]]
-    text = assistant_text.text
-    if assistant_text.may_have_blocks:
-        text = _strip_old_blocks(text)
-    return in_front + split_at_markers(text, ulids[-1])
-
-
-def _text_of(piece: _Piece) -> str:
-    """Return the text of a piece; empty for calls and outputs."""
-    return piece.text if isinstance(piece, MarkedText) else ""
-
-
-def _message_item(kept: Item | None, shown: str) -> Item:
-    """Return a message in the model's own bytes, unless a person edited it."""
-    if kept is None:
-        return text_message("assistant", shown)
-    if message_text(kept).strip() == shown:
-        return kept
-    match kept.get("content"):
-        case [{"type": "output_text"} as part]:
-            edited = {**part, "text": shown}
-            if "text" in part:
-                edited["annotations"] = []  # their positions are no longer valid
-            content = [edited]
-        case _:
-            content = text_message("assistant", shown)["content"]
-    return {**kept, "content": content}
-
-
-# --------------------------------------------------------------------------------------
-# owui_chat.input.tasks
-#
-# Jobs that the host gives a model: titles, tags, summaries, the merging of answers.
-#
-# The host names the job. Its prompt quotes the chat, markers included. The host would use
-# the text of an error as the title.
-# --------------------------------------------------------------------------------------
-
-
-_TEXT: dict[str, Any] = {"type": "string"}
-_TEXTS: dict[str, Any] = {"type": "array", "items": _TEXT}
-_TASK_OBJECTS: Mapping[str, tuple[str, dict[str, Any]]] = {
-    "title_generation": ("title", _TEXT),
-    "tags_generation": ("tags", _TEXTS),
-    "follow_up_generation": ("follow_ups", _TEXTS),
-    "query_generation": ("queries", _TEXTS),
-    "image_prompt_generation": ("prompt", _TEXT),
-    "autocomplete_generation": ("text", _TEXT),
-}
-"""By task: the one key of the answer's JSON object that the host reads, and its schema
-(docs/reference/open-webui.md, "Tasks")."""
-
-
-SMALL_TASKS = frozenset([*_TASK_OBJECTS, "emoji_generation"])
-"""Tasks that a small model does as well; their texts are short."""
-
-_JSON_TASKS = frozenset([*_TASK_OBJECTS, "function_calling", "memory_review"])
-
-
-def is_usable_text(task: str, ending: Ending) -> bool:
-    """Say whether the text of a task is of use: whole, or a text that was cut.
-
-    Half of a JSON object is not.
-    """
-    if ending.kind == "incomplete":
-        return task not in _JSON_TASKS
-    return not ending.is_failure
-
-
-_HOSTS_LIMITS = {
-    "title_generation": 1000,
-    "context_compaction": 1000,
-    "emoji_generation": 4,
-}
-"""The `max_tokens` that the host sends if nobody has chosen any.
-
-It means models that do not reason; the limit counts reasoning, too (routers/tasks.py:185,
-utils/context_compaction.py:433 of 0.12.4).
-"""
-
-
-def without_hosts_limit(body: JsonObject, task: str) -> dict[str, Any]:
-    """Return the body of a task without the limit of tokens that is the host's own."""
-    kept = dict(body)
-    if kept.get("max_tokens") == _HOSTS_LIMITS.get(task):
-        kept.pop("max_tokens", None)
-    return kept
-
-
-_EFFORT_KEYS = frozenset({"reasoning", "reasoning_effort"})
-_ANSWER_KEYS = frozenset(
-    {
-        "json_schema",
-        "parallel_tool_calls",
-        "reasoning_summary",
-        "response_format",
-        "text",
-        "tool_choice",
-        "tools",
-        "verbosity",
-    }
-)
-"""What is chosen for answers, but not for tasks."""
-
-
-def task_request(
-    model: ResolvedModel,
-    messages: Sequence[JsonObject],
-    body: JsonObject,
-    task: str,
-    *,
-    at_own_effort: bool = False,
-    stream: bool = False,
-) -> ResponsesRequest:
-    """Return the request for a task, without tools or stored reasoning.
-
-    The model has its lowest effort, or its own one. If the host reads the answer as
-    JSON, the model is held to that form. Raises InvalidRequest.
-    """
-    clean_messages = [
-        {**as_mapping(message), "content": _clean(value_at(message, "content"))}
-        for message in messages
-    ]
-    instructions, parts = parse_messages(clean_messages)
-    ignored = _ANSWER_KEYS if at_own_effort else _ANSWER_KEYS | _EFFORT_KEYS
-    parameters = {key: body[key] for key in body if key not in ignored}
-    text_format = _task_format(task, clean_messages)
-    if text_format and model.facts.known_family:
-        parameters["text"] = {"format": text_format}
-    effort = None
-    if not at_own_effort:
-        effort = model.lowest_effort()
-        model = model._replace(pro=False)
-    settings = Settings(effort=effort, stream=stream, encrypted_reasoning=False)
-    items = build_input(parts, {}, None)
-    return build_request(model, instructions, items, parameters, settings)
-
-
-def _task_format(task: str, messages: Sequence[JsonObject]) -> dict[str, Any] | None:
-    """Return the `text.format` of a task whose answer the host reads as JSON, or None.
-
-    An administrator's own prompt may ask for something else, so the key must be in it.
-    """
-    if task not in _TASK_OBJECTS:
-        return None
-    key, value_schema = _TASK_OBJECTS[task]
-    if not any(f'"{key}"' in str(message.get("content")) for message in messages):
-        return None
-    schema = {
-        "type": "object",
-        "properties": {key: value_schema},
-        "required": [key],
-        "additionalProperties": False,
-    }
-    return {"type": "json_schema", "name": task, "schema": schema, "strict": True}
-
-
-def task_result(text: str, model: str) -> dict[str, Any]:
-    """Return the answer of a task; its text must be empty if the task failed."""
-    message = {"role": "assistant", "content": text}
-    return {
-        "object": "chat.completion",
-        "model": model,
-        "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
-    }
-
-
-def _clean(content: object) -> object:
-    """Return a content without the markers and the commands of the quoted chat."""
-    match content:
-        case str():
-            return without_quoted_commands(strip_markers(content))
-        case list():
-            return [
-                (
-                    {**part, "text": _clean(part["text"])}
-                    if isinstance(part, Mapping) and isinstance(part.get("text"), str)
-                    else part
-                )
-                for part in content
-            ]
-    return content
 
 
 # --------------------------------------------------------------------------------------
@@ -16854,6 +14684,107 @@ def client_error(message: str, status: int, error: ApiError = _NO_ERROR) -> Chun
             "status": int(status),
         }
     }
+
+
+# --------------------------------------------------------------------------------------
+# owui_chat.answers
+#
+# What the answer of a run is: its commentary, if that is all; or nothing to be seen.
+# --------------------------------------------------------------------------------------
+
+
+COMMENTARY_TYPE = "openai_responses:remark"
+"""The type of the item that shows commentary; the host sends it to no model."""
+
+
+def closing_commentary(output: Sequence[Item]) -> Item | None:
+    """Return the commentary that is the last output of a run or of its last response."""
+    if open_calls(output):
+        return None
+    for item in reversed(output):
+        if is_call(item) or is_call_output(item) or is_approval_request(item):
+            return None
+        if item_type(item) == "message" and message_text(item).strip():
+            return item if is_commentary(item) else None
+    return None
+
+
+def explain_ending(ended: RunDone, earlier: Iterable[Item] = ()) -> Ending:
+    """Return how a run ended; if nothing is shown of its answer, with the reason.
+
+    After tools have run, a model may have nothing to add (gpt-5.4-nano and gpt-5-mini
+    end with an empty message). That is no failure: a person who regenerates the
+    answer would run the tools once more. `earlier` are items of the same answer from
+    before this run, like the outputs of a client's own tools.
+    """
+    ending = ended.ending
+    output = ended.output
+    if open_calls(output) or closing_commentary(output):
+        return ending
+    for item in output:
+        is_message = item_type(item) == "message" and not is_commentary(item)
+        if is_message and message_text(item).strip():
+            return ending
+        if has_image(item) or is_code(item):
+            return ending
+    if ending.kind == "completed":
+        if ended.limit:
+            is_of_calls = ended.limit in ("rounds", "calls")
+            return ending_of_incomplete("only_calls" if is_of_calls else "used_up")
+        for item in (*earlier, *output):
+            # A tool has run, here or at a remote server.
+            if is_call_output(item) or item_type(item) == "mcp_call":
+                return ending
+        return ending_of_incomplete("no_answer")
+    has_reasoning = any(is_reasoning(item) for item in output)
+    if ending.code == "max_output_tokens" and has_reasoning:
+        sentence = ending_of_incomplete("only_tokens").sentence
+        return ending._replace(sentence=sentence)
+    return ending
+
+
+# --------------------------------------------------------------------------------------
+# owui_chat.events
+#
+# The events of an answer: those of its run, with what is shown and stored of it.
+#
+# `citations` puts shown texts and sources into the events of a run, `storage.recorder`
+# adds markers and records, and `render.native` shows the result.
+# --------------------------------------------------------------------------------------
+
+
+class SourceCited(NamedTuple):
+    """A source to list below the answer, in the host's form."""
+
+    source: JsonObject
+
+
+class Marker(NamedTuple):
+    """Text that names a record; it belongs to the event that follows.
+
+    It comes before the text of a delta, after commentary that ended, or alone at the
+    end of the run.
+    """
+
+    text: str
+
+
+class StoredRecord(NamedTuple):
+    """A record to store in the answer's own output, as an item of it."""
+
+    item: Item
+    output_index: int | None = None
+    """The item whose text follows the record, None for the end of the run."""
+
+
+class TurnDetails(NamedTuple):
+    """The entries of a response for the `reasoning_details` of its reasoning."""
+
+    details: Sequence[Item]
+
+
+CitedEvent = RunEvent | SourceCited
+AnswerEvent = CitedEvent | Marker | StoredRecord | TurnDetails
 
 
 # --------------------------------------------------------------------------------------
@@ -17199,7 +15130,7 @@ class _Edit(NamedTuple):
 
 
 _MAX_SOURCES = 200
-"""Of a message, those of the host's tools included; nobody reads more."""
+"""Of a message, those of the host's tools included; no one reads more."""
 _FEW_SOURCES = 10
 _SOURCES_AT_ONCE = 10
 
@@ -17491,11 +15422,11 @@ def _range(annotation: Item, text: str) -> tuple[int, int]:
     if not isinstance(start, int) or not isinstance(last, int):
         return len(text), len(text)
     before = text[last - 1 : last]
-    behind = text[last : last + 1]
-    is_in_word = before.isalnum() and behind.isalnum()
+    after = text[last : last + 1]
+    is_in_word = before.isalnum() and after.isalnum()
     # What would cut a word, or leave the sentence's end after it, is meant as
     # documented.
-    ends_sentence = behind in (".", "!", "?") and last > start
+    ends_sentence = after in (".", "!", "?") and last > start
     end = last + 1 if is_in_word or ends_sentence else last
     return min(start, len(text)), min(end, len(text))
 
@@ -17586,29 +15517,6 @@ def _position_finder(text: str) -> Callable[[object], int]:
         return old_position - removed_before[bisect_left(starts, old_position)]
 
     return find
-
-
-# --------------------------------------------------------------------------------------
-# owui_chat.commentary
-#
-# Commentary of the model: how the host stores it, and when it is the answer.
-# --------------------------------------------------------------------------------------
-
-
-COMMENTARY_TYPE = "openai_responses:remark"
-"""The type of the item that shows commentary; the host sends it to no model."""
-
-
-def closing_commentary(output: Sequence[Item]) -> Item | None:
-    """Return the commentary that is the last output of a run or of its last response."""
-    if open_calls(output):
-        return None
-    for item in reversed(output):
-        if is_call(item) or is_call_output(item) or is_approval_request(item):
-            return None
-        if item_type(item) == "message" and message_text(item).strip():
-            return item if is_commentary(item) else None
-    return None
 
 
 # --------------------------------------------------------------------------------------
@@ -17780,8 +15688,15 @@ def completion(
     """
     error = _error(ended)
     if error and not ended.output:
-        return error
-    message = _message(ended)
+        return {**metadata_field(ended), **error}
+    message: dict[str, Any] = {"role": "assistant", "content": completion_text(ended)}
+    optional = {
+        "reasoning_content": _progress(ended),
+        "annotations": _annotations(ended),
+        "images": [_chat_image(item) for item in ended.output if has_image(item)],
+        "tool_calls": [chat_tool_call(call) for call in open_calls(ended.output)],
+    }
+    message |= {name: value for name, value in optional.items() if value}
     finish = "length"
     if not error:
         finish = _finish_reason(ended.ending, "tool_calls" in message)
@@ -17827,21 +15742,6 @@ def _annotations(ended: RunDone) -> list[Item]:
     return annotations
 
 
-def _message(ended: RunDone) -> dict[str, Any]:
-    """Return the message of a run, with the fields that it has anything for."""
-    message: dict[str, Any] = {"role": "assistant", "content": completion_text(ended)}
-    optional = {
-        "reasoning_content": _progress(ended),
-        "annotations": _annotations(ended),
-        "images": [_chat_image(item) for item in ended.output if has_image(item)],
-        "tool_calls": [chat_tool_call(call) for call in open_calls(ended.output)],
-    }
-    for name, value in optional.items():
-        if value:
-            message[name] = value
-    return message
-
-
 def _progress(ended: RunDone) -> str:
     """Return the reasoning and commentary before the answer."""
     answer_ids = {id(message) for message in _answer_messages(ended)}
@@ -17851,6 +15751,1729 @@ def _progress(ended: RunDone) -> str:
         if is_step or is_reasoning(item):
             texts += [text for _, text in item_texts(item) if text]
     return strip_tracking(_GAP.join(texts))
+
+
+# --------------------------------------------------------------------------------------
+# owui_chat.messages
+#
+# A chat body as Open WebUI sends it, parsed into its parts.
+#
+# Open WebUI sends messages in the form of Chat Completions, without their ids. Texts of
+# assistant messages stay as they are here, markers included; `input.history` reads those.
+# Which stored message each one is, is found from the chat's row, which holds them as a
+# tree. They are paired from the end, because the host may have left out the oldest.
+# --------------------------------------------------------------------------------------
+
+
+class Attachment(NamedTuple):
+    """A file at a message, as the host notes it there."""
+
+    file_id: str
+    name: str
+    content_type: str
+    is_image: bool
+    """The host itself puts an image into the message."""
+
+
+class StoredMessage(NamedTuple):
+    """A message of the user as the chat's row holds it."""
+
+    row: JsonObject
+    answer_id: str
+    """Names the answer to it in this branch of the chat; empty without one."""
+
+    @property
+    def words(self) -> str:
+        """What the user wrote."""
+        return as_text(self.row.get("content"))
+
+
+class UserMessage(NamedTuple):
+    """A message that no model wrote."""
+
+    item: Item
+    """An input message, ready to be sent."""
+    stored: StoredMessage | None = None
+    attachments: Sequence[Attachment] = ()
+
+    @property
+    def content(self) -> list[Item]:
+        """The parts of the input message."""
+        return self.item.get("content") or []
+
+    def with_content(self, parts: Sequence[Item]) -> Self:
+        """Return this message with other parts."""
+        return self._replace(item={**self.item, "content": list(parts)})
+
+
+class AssistantText(NamedTuple):
+    """Text of an assistant's message, as the host gives it back."""
+
+    text: str
+    ulids: Sequence[str] = ()
+    """Of records in front."""
+    details: object = None
+    """Of its records; unread."""
+    may_have_blocks: bool = False
+    """Whether its writer may have put `<details>` blocks into it."""
+
+
+class ToolCall(NamedTuple):
+    """A tool call of an assistant's message; the arguments of a custom one are a text."""
+
+    call_id: str
+    name: str
+    arguments: str
+    is_custom: bool = False
+
+
+class ToolMessage(NamedTuple):
+    """What a tool returned for a call: a text, or parts with images."""
+
+    call_id: str
+    output: str | list[Item]
+
+
+ChatPart = UserMessage | AssistantText | ToolCall | ToolMessage
+
+
+DETAILS_FIELD = "reasoning_details"
+
+
+def parse_messages(
+    messages: Sequence[JsonObject], detail: str = "auto"
+) -> tuple[str, list[ChatPart]]:
+    """Return the instructions and the parts of a chat.
+
+    The system messages at the head are the instructions; later ones stay at their
+    place. Images without a `detail` get this one. A chat that is longer than a request
+    may be begins with `LEFT_OUT`, in the place of its oldest messages. Raises
+    InvalidRequest for what the API cannot take.
+    """
+    if not all(isinstance(message, dict) for message in messages):
+        raise InvalidRequest("A message of this chat is not an object with a role.")
+    instructions = system_text(messages)
+    others = messages[len(_leading_messages(messages, ("system",))) :]
+    newest = _newest_messages(others)
+    parts: list[ChatPart] = []
+    if len(newest) < len(others):
+        parts.append(_LEFT_OUT_PART)
+    for message in newest:
+        parts += _chat_parts(message, detail)
+    return instructions, parts
+
+
+def system_text(messages: Sequence[JsonObject]) -> str:
+    """Return the system messages at the head of a chat as one text."""
+    head = _leading_messages(messages, ("system",))
+    texts = [_plain_text(message.get("content")) for message in head]
+    return "\n\n".join(text for text in texts if text)
+
+
+def _leading_messages(
+    messages: Sequence[JsonObject], roles: Sequence[str]
+) -> list[JsonObject]:
+    """Return the messages with one of these roles that are in front of all others."""
+    leading: list[JsonObject] = []
+    for message in messages:
+        if message.get("role") not in roles:
+            break
+        leading.append(message)
+    return leading
+
+
+_MAX_ENTRIES = 8192
+"""The API takes 16,384 items (docs/reference/responses-api.md), and each message or call
+may bring its reasoning."""
+_ENTRIES_AT_ONCE = 2048
+_INSTRUCTING = ("system", "developer")
+LEFT_OUT = (
+    "The oldest messages of this chat were left out: a request cannot contain them."
+)
+_LEFT_OUT_PART = UserMessage(text_message("developer", LEFT_OUT))
+
+
+def cut_notice(parts: Sequence[ChatPart]) -> str:
+    """Return `LEFT_OUT` if a chat, maybe after its instructions, begins with it."""
+    return LEFT_OUT if _LEFT_OUT_PART in parts[:2] else ""
+
+
+def _newest_messages(messages: Sequence[JsonObject]) -> Sequence[JsonObject]:
+    """Return the messages that one request can hold, from a question on.
+
+    Many go at once, so that the requests after it begin with the same bytes. What an
+    administrator's filter put in front stays.
+    """
+    surplus = sum(_entry_count(message) for message in messages) - _MAX_ENTRIES
+    if surplus <= 0:
+        return messages
+    steps = math.ceil(surplus / _ENTRIES_AT_ONCE)
+    start = _first_question(messages, steps * _ENTRIES_AT_ONCE)
+    first = _leading_messages(messages[:_ENTRIES_AT_ONCE], _INSTRUCTING)
+    return [*first, *messages[max(start, len(first)) :]]
+
+
+def _first_question(messages: Sequence[JsonObject], surplus: int) -> int:
+    """Return the index of the first question after `surplus` entries.
+
+    Without one it is that of the last question, or of the last message.
+    """
+    last = len(messages) - 1
+    entries_before = 0
+    for index, message in enumerate(messages):
+        if message.get("role") == "user":
+            if entries_before >= surplus:
+                return index
+            last = index
+        entries_before += _entry_count(message)
+    return last
+
+
+def _entry_count(message: JsonObject) -> int:
+    """Return how many items of a request a message may become."""
+    calls = as_list(message.get("tool_calls"))
+    details = as_list(message.get(DETAILS_FIELD))
+    return 1 + len(calls) + len(details)
+
+
+def _chat_parts(message: JsonObject, detail: str) -> Iterator[ChatPart]:
+    """Yield the parts of a message of the host; raises InvalidRequest."""
+    content = message.get("content")
+    match message.get("role"):
+        case "user":
+            yield UserMessage(_input_message("user", content, detail))
+        case "system" | "developer":
+            yield UserMessage(_input_message("developer", content, detail))
+        case "assistant":
+            text = _plain_text(content)
+            details = message.get(DETAILS_FIELD)
+            # An assistant message of calls alone has the text ""; its details may still
+            # hold reasoning.
+            if details or text.strip():
+                yield AssistantText(text, details=details)
+            yield from _calls(message.get("tool_calls"))
+        case "tool":
+            # An empty output is kept, because its call needs it.
+            output: str | list[Item] = "" if content is None else str(content)
+            if isinstance(content, list):
+                output = [_input_part(part, "auto") for part in content]
+            yield ToolMessage(str(message.get("tool_call_id") or ""), output)
+        case _:
+            raise InvalidRequest(
+                "A message of this chat has an unknown role. The roles are system, "
+                "developer, user, assistant and tool."
+            )
+
+
+def _calls(tool_calls: object) -> Iterator[ToolCall]:
+    """Yield the calls of an assistant's message."""
+    for call in content_parts(tool_calls):
+        call_id = str(call.get("id"))
+        function = call.get("function")
+        custom = call.get("custom")
+        if isinstance(function, dict):
+            arguments = arguments_text(function.get("arguments")) or "{}"
+            yield ToolCall(call_id, str(function.get("name")), arguments)
+        elif "function" not in call and isinstance(custom, dict):
+            text = str(custom.get("input") or "")
+            yield ToolCall(call_id, str(custom.get("name")), text, is_custom=True)
+
+
+def _input_message(role: str, content: object, detail: str) -> Item:
+    rows = content if isinstance(content, list) else [content]
+    parts = [_input_part(part, detail) for part in rows]
+    return {"type": "message", "role": role, "content": parts}
+
+
+def _input_part(part: object, detail: str) -> Item:
+    """Return a part of a content in the API's form; raises InvalidRequest."""
+    if not isinstance(part, dict):
+        return {"type": "input_text", "text": str(part or "")}
+    match part.get("type"):
+        case "text" | "input_text":
+            return {"type": "input_text", "text": str(part.get("text") or "")}
+        case "image_url" | "input_image":
+            return _image_part(part, detail)
+        case "file":
+            return _file_part(part.get("file"))
+        case "input_file":
+            return _file_part(part)
+    raise InvalidRequest(
+        "A message of this chat contains something other than text, an image or a file. "
+        "The model cannot read it: remove it from the message and send it again."
+    )
+
+
+def _image_part(wire: JsonObject, default: str) -> Item:
+    """Return an image; both forms keep the address and the detail.
+
+    Chat Completions have both in an object, the Responses API has them next to
+    each other.
+    """
+    given = wire.get("image_url")
+    inner = given if isinstance(given, Mapping) else {"url": given}
+    detail = inner.get("detail") or wire.get("detail") or default
+    source = given_values({"image_url": inner.get("url")})
+    return {"type": "input_image", "detail": detail, **source}
+
+
+_KEYS_OF_FILE = ("filename", "file_data", "file_url", "detail")
+
+
+def _file_part(wire: object) -> Item:
+    """Return a file.
+
+    What costs (`prompt_cache_breakpoint`) or names a file at OpenAI (`file_id`) is not
+    the caller's; a refusal would quote a key that the API does not have.
+    """
+    given = as_mapping(wire)
+    address = given.get("file_url")
+    if address and not str(address).lower().startswith(("https://", "http://")):
+        # A gateway may read other addresses itself, such as files of its own machine.
+        return {"type": "input_text", "text": _NO_WEB_ADDRESS}
+    kept = {key: given[key] for key in given if key in _KEYS_OF_FILE}
+    return {"type": "input_file", **given_values(kept)}
+
+
+_NO_WEB_ADDRESS = (
+    "[A file is left out: its address begins neither with https nor http.]"
+)
+
+
+def _plain_text(content: object) -> str:
+    """Return the text of a content; images and files are left out."""
+    if isinstance(content, str):
+        return content
+    parts = [as_mapping(part) for part in as_list(content)]
+    return "".join(as_text(part.get("text")) for part in parts)
+
+
+def user_messages(parts: Sequence[ChatPart]) -> dict[int, UserMessage]:
+    """Return the messages of the user by their places among the parts."""
+    return {
+        index: part
+        for index, part in enumerate(parts)
+        if isinstance(part, UserMessage) and part.item.get("role") == "user"
+    }
+
+
+def attach_stored_messages(
+    parts: Sequence[ChatPart], rows: JsonObject, metadata: JsonObject
+) -> list[ChatPart]:
+    """Return a chat in which each message of the user has its stored one.
+
+    `rows` are the messages of the chat's row, by id. A developer's can only be made by
+    somebody who edits the row: they are left out. Raises InvalidRequest if that is not
+    possible.
+    """
+    users = user_messages(parts)
+    if metadata.get("regeneration_message_id") and users:
+        # The last one says how to answer again, and is in the request alone.
+        users.popitem()
+    question_id = str(metadata.get("user_message_id") or "")
+    answer_id = str(metadata.get("message_id") or "")
+    hidden = Counter[str]()
+    # Open WebUI removes the ids of messages from what it sends
+    # (utils/middleware.py:1989), so only the order tells which stored message each one
+    # is.
+    branch = list(_stored_branch(rows, question_id, answer_id, hidden))
+    result = list(parts)
+    # Both from the end; either may lack the oldest ones.
+    for position, stored in zip(reversed(users), branch, strict=False):
+        result[position] = users[position]._replace(stored=stored)
+    if not hidden:
+        return result
+    shown = [part for part in result if not _take_hidden(part, hidden)]
+    if any(hidden.values()) or len(users) < len(branch):
+        raise InvalidRequest(_HIDDEN_MESSAGE)
+    return shown
+
+
+def mark_old_answers(parts: Sequence[ChatPart], rows: JsonObject) -> list[ChatPart]:
+    """Return a chat in which the texts of old answers are marked.
+
+    `rows` are the messages of the chat's row, by id. An answer whose row has no
+    `output` is older than that field, or was imported.
+    """
+    marked: list[ChatPart] = []
+    is_old = False
+    for part in parts:
+        if isinstance(part, UserMessage):
+            answer = as_mapping(rows.get(part.stored.answer_id if part.stored else ""))
+            is_old = bool(answer) and not answer.get("output")
+        elif is_old and isinstance(part, AssistantText):
+            marked.append(part._replace(may_have_blocks=True))
+            continue
+        marked.append(part)
+    return marked
+
+
+def _take_hidden(part: ChatPart, hidden: Counter[str]) -> bool:
+    """Say whether a part is one of the `hidden` texts of a developer, each once."""
+    if not isinstance(part, UserMessage) or part.item["role"] != "developer":
+        return False
+    text = message_text(part.item)
+    if not hidden[text]:
+        return False
+    hidden[text] -= 1
+    return True
+
+
+def stored_messages(parts: Sequence[ChatPart]) -> list[StoredMessage]:
+    """Return the stored messages of a chat, in order."""
+    stored: list[StoredMessage] = []
+    for part in parts:
+        if isinstance(part, UserMessage) and part.stored:
+            stored.append(part.stored)
+    return stored
+
+
+_HIDDEN_MESSAGE = (
+    "This chat contains a message that the page does not show and that could instruct "
+    "the model. Nothing was sent: start a new chat."
+)
+
+
+def _stored_branch(
+    rows: JsonObject, message_id: str, answer_id: str, hidden: Counter[str]
+) -> Iterator[StoredMessage]:
+    """Yield the user's messages from `message_id` back to the first.
+
+    The texts of a developer are counted in `hidden`. The host merges those of the
+    system into the instructions, where no one can tell whose words they are.
+    """
+    for row_id, row in walk_branch(rows, message_id):
+        match row.get("role"):
+            case "user":
+                yield StoredMessage(row, answer_id)
+                answer_id = ""
+            case "assistant":
+                answer_id = row_id
+            case "developer":
+                hidden[_plain_text(row.get("content"))] += 1
+            case _:
+                raise InvalidRequest(_HIDDEN_MESSAGE)
+
+
+def walk_branch(rows: JsonObject, tip: str) -> Iterator[tuple[str, JsonObject]]:
+    """Yield the messages from `tip` back to the first, with their ids, each once."""
+    seen = set[str]()
+    while tip not in seen:
+        row = rows.get(tip)
+        if not isinstance(row, Mapping):
+            return
+        yield tip, row
+        seen.add(tip)
+        tip = str(row.get("parentId") or "")
+
+
+# --------------------------------------------------------------------------------------
+# owui_chat.wording
+#
+# How numbers, and texts of strangers, are written for people.
+# --------------------------------------------------------------------------------------
+
+
+def plural(count: int, noun: str) -> str:
+    """Return a number with its noun: `1 round`, `2 rounds`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+_SHOWS_NOTHING = re.compile(
+    r"[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0e\uffa0"
+    r"\U000e0100-\U000e01ef]|(?<![\u203c-\u3299\U0001f000-\U0001faff])\ufe0f"
+)
+"""Characters that Python calls printable, and that leave no trace: joiners, fillers,
+the empty pattern of Braille, variation selectors. The selector that makes an emoji of a
+symbol is common and stays, one after each symbol."""
+
+
+def with_escapes(text: str) -> str:
+    """Return a text with escapes for what cannot be seen, or changes what is next to it.
+
+    Some characters turn the direction of a line around, others take no room and can
+    hold a text of their own; a carriage return ends a block of code in Markdown.
+    """
+    if text.isprintable() and not _SHOWS_NOTHING.search(text):
+        return text
+    shown: list[str] = []
+    for index, character in enumerate(text):
+        if character.isprintable() and not _SHOWS_NOTHING.match(text, index):
+            shown.append(character)
+        else:
+            shown.append(json.dumps(character)[1:-1])  # as JSON writes it in ASCII
+    return "".join(shown)
+
+
+_BETWEEN_BREAKS = re.compile(r"[^\n\t]+")
+
+
+def value_with_escapes(value: Any) -> Any:
+    """Return a JSON value whose texts have such escapes; they keep their lines and tabs.
+
+    A number that a page cannot show becomes a text.
+    """
+    if isinstance(value, Mapping):
+        shown: dict[str, Any] = {}
+        repeats = Counter[str]()
+        for name, inner in value.items():
+            escaped = shown_name = value_with_escapes(str(name))
+            while shown_name in shown:  # the model wrote an escape itself
+                repeats[escaped] += 1
+                count = repeats[escaped]
+                shown_name = f"{escaped}'{count if count > 1 else ''}"
+            shown[shown_name] = value_with_escapes(inner)
+        return shown
+    if isinstance(value, list):
+        return [value_with_escapes(item) for item in value]
+    if isinstance(value, str):
+        return _BETWEEN_BREAKS.sub(lambda found: with_escapes(found[0]), value)
+    if isinstance(value, int) and abs(value) > _LARGEST_OF_PAGE:
+        return str(value)
+    return value
+
+
+_LARGEST_OF_PAGE = 2**53 - 1
+"""JavaScript rounds larger whole numbers: a page would show another one."""
+
+CHECK_HEADING = "The setup of this pipe, tested with"
+USAGE_HEADING = "### What it cost"
+"""How the answers to commands begin; here, so that the filter need not import how chats
+are parsed."""
+
+
+# --------------------------------------------------------------------------------------
+# owui_chat.commands
+#
+# Commands that the pipe answers itself: about the server, not for a model.
+#
+# Their answers name other people and how the server is set up. So a command and its answer
+# are left out of later requests, and of what tasks quote. Whoever may not use a command
+# sends it to the model like any other words: it is told by its answer.
+# --------------------------------------------------------------------------------------
+
+
+_HEADINGS = {
+    "/check": (CHECK_HEADING,),
+    "/usage": (USAGE_HEADING, "| Your use (UTC) |"),
+}
+"""How the answers begin, by the command; that of `/usage` in version 1.0.0 is the last."""
+
+
+def without_commands(parts: Sequence[ChatPart]) -> list[ChatPart]:
+    """Return a chat without commands and their answers."""
+    kept: list[ChatPart] = []
+    for part in parts:
+        asked = kept[-1] if kept else None
+        if isinstance(part, AssistantText) and isinstance(asked, UserMessage):
+            words = asked.stored.words if asked.stored else message_text(asked.item)
+            command = words.split(maxsplit=1)[:1]
+            headings = _HEADINGS.get(command[0].lower(), ()) if command else ()
+            if headings and part.text.lstrip().startswith(headings):
+                kept.pop()
+                continue
+        kept.append(part)
+    return kept
+
+
+_QUOTED_COMMAND = re.compile(
+    "^USER: /(?:check|usage)\\b[^\n]*\nASSISTANT: (?:"
+    + "|".join(re.escape(each) for group in _HEADINGS.values() for each in group)
+    # Up to the next message, or to what an administrator's prompt says below them.
+    + ").*?(?=^(?:USER|ASSISTANT|SYSTEM|TOOL): |^</|^#|\\Z)",
+    re.MULTILINE | re.DOTALL,
+)
+"""In the form in which Open WebUI quotes a chat in the prompt of a task
+(`get_messages_content`, utils/misc.py of 0.12.4)."""
+
+
+def without_quoted_commands(prompt: str) -> str:
+    """Return the prompt of a task without commands and their answers."""
+    return _QUOTED_COMMAND.sub("", prompt)
+
+
+# --------------------------------------------------------------------------------------
+# owui_chat.code
+#
+# Code that the API ran, in the host's form.
+#
+# The host has a card for code and puts its content into the text of later turns
+# (docs/reference/open-webui.md, "The stored output and the next turn"). There it takes
+# the place of the stored item. The host runs only code with `attributes` (the same,
+# "Rounds of tools").
+#
+# The page shows the code between two fences and does not show `output` (observed on
+# 0.12.4). So the text of the code closes the first block and opens a second one with its
+# output, which the page's last fence closes.
+# --------------------------------------------------------------------------------------
+
+
+CODE_CARD = "open_webui:code_interpreter"
+
+
+def code_host_item(item: JsonObject) -> Item:
+    """Return code and its output as the host's own item."""
+    return {
+        "type": CODE_CARD,
+        "id": item.get("id"),
+        "status": item.get("status") or "completed",
+        "lang": "python",
+        "code": replay_code(item, code_output(item)),
+    }
+
+
+def replay_code(item: JsonObject, printed: str) -> str:
+    """Return code as the page shows it, with its output in a block below."""
+    code = str(item.get("code") or "")
+    output = printed.strip("\n").replace("```", "'''")
+    if not output:
+        return code
+    return f"{code}\n```\n```text\n{output}"
+
+
+def code_text(code: str) -> str:
+    """Return what the host puts into the text of a later turn for code."""
+    return f"<code_interpreter>\n{code}\n</code_interpreter>"
+
+
+_MAX_DELETED = 20
+"""Deleted cards of one run that are searched for: each time all texts are read."""
+_BETWEEN = "\0"
+"""Separates the texts of a run while they are searched as one."""
+
+
+def take_out_code(
+    texts: Sequence[str], items: Iterable[Item]
+) -> tuple[list[str], list[Item]]:
+    """Return the texts of a run without what the host inserted for code.
+
+    It is there in the order of the `items`. Return also the code that is not there:
+    somebody has deleted its card.
+    """
+    whole = _BETWEEN.join(text.replace(_BETWEEN, "") for text in texts)
+    pieces: list[str] = []
+    deleted: list[Item] = []
+    start = 0
+    for item in items:
+        code = code_host_item(item)["code"]
+        if not code:
+            continue
+        inserted = code_text(code)
+        position = -1
+        if len(deleted) < _MAX_DELETED:
+            position = whole.find(inserted, start)
+        if position < 0:
+            deleted.append(item)
+        else:
+            pieces.append(whole[start:position])
+            start = position + len(inserted)
+    pieces.append(whole[start:])
+    remaining = "".join(pieces).split(_BETWEEN)
+    cleaned: list[str] = []
+    for before, after in zip(texts, remaining, strict=True):
+        # A text without code keeps the white space at its ends.
+        text = before if before == after else after.strip()
+        cleaned.append(text)
+    return cleaned, deleted
+
+
+# --------------------------------------------------------------------------------------
+# owui_chat.storage.markers
+#
+# The marker grammar: a line in the text that names stored items and is invisible.
+#
+# `[openai_responses:v2:{type}:{ulid}]: #` is a link reference definition, which Markdown
+# renders as nothing on a line of its own after a blank line. It is written with blank
+# lines around it, whole in one chunk.
+#
+# The forms of earlier writers are read as well: ids of 16 or 26 characters in any case,
+# with or without a query; v1 links; zero-width blocks. Lines of other pipes are removed
+# from the text. White space around a marker comes from its writer or the host, not from
+# the model: texts of a model that begin or end with white space are stored whole. See
+# docs/reference/markers.md, "Our marker" and "Markers of earlier pipes".
+# --------------------------------------------------------------------------------------
+
+
+# A query has a limit, so that a hostile text is read in linear time.
+# Ours has 26 characters and no query. Versions 0.8.15 to 0.9.15 of the earlier pipe had
+# ids of 16, 1.0.0 also `?model=...`; the space and the `#` may have been lost.
+_V2 = (
+    r"\[openai_responses:v2:(?P<kind>[a-z0-9_]{2,30}):(?P<ulid>[0-9a-z]{16}"
+    r"(?:[0-9a-z]{10})?)(?:\?[^\]\n]{0,500})?\]:[ \t]*\#?"
+)
+# 0.8.10 to 0.8.14: an empty link.
+_V1 = (
+    r"\[\]\(openai_responses:v1:(?P<kind1>[a-z0-9_]{2,30}):(?P<ulid1>[0-9a-z]{26})"
+    r"(?:\?[^)\n]{0,500})?\)"
+)
+# 0.8.6 to 0.8.9: 26 characters of eight bits each, between two word joiners.
+_ZERO_WIDTH = "\u2060(?P<bits>[\u200b\u200c]{208})\u2060"
+# Lines of other pipes, whose items lie in tables of their own.
+_FOREIGN = (
+    r"(?m:^[^\S\n]*\[(?:[0-9A-Z]{20}|P:[a-z_]+|openrouter:v1:[^\]\n]+)\]:[ \t]*\#"
+    r"[^\S\n]*$)"
+)
+_MARKER = re.compile(f"{_V2}|{_V1}|{_ZERO_WIDTH}|{_FOREIGN}", re.IGNORECASE)
+_SIGNS = ("openai_responses:v", "\u2060", "]: #")
+"""Without one a text has no marker, and a search for them is cheap."""
+_MAX_PASSES = 5
+_ZERO_BIT = "\u200b"
+_ONE_BIT = "\u200c"
+"""The digits of a zero-width block, eight for each character of an id."""
+
+
+class MarkedText(NamedTuple):
+    """A piece of text, and the id in the marker before it; empty without a marker."""
+
+    ulid: str
+    text: str
+
+
+def format_marker(kind: str, ulid: str) -> str:
+    """Return the marker as it is written to the text, blank lines included."""
+    return f"\n\n[openai_responses:v2:{kind}:{ulid}]: #\n\n"
+
+
+def split_at_markers(text: str, ulid: str = "") -> list[MarkedText]:
+    """Return the pieces of `text`; at a marker they have no white space.
+
+    `ulid` is in a marker before the text. Without a marker its ends are the model's own.
+    """
+    if not any(sign in text for sign in _SIGNS):
+        only_text = text.strip() if ulid else text
+        return [MarkedText(ulid, only_text)]
+    pieces: list[MarkedText] = []
+    start = 0
+    for match in _MARKER.finditer(text):
+        pieces.append(MarkedText(ulid, text[start : match.start()].strip()))
+        ulid = _marker_id(match)
+        start = match.end()
+    pieces.append(MarkedText(ulid, text[start:].strip()))
+    return [piece for piece in pieces if piece.ulid or piece.text]
+
+
+def strip_markers(text: str) -> str:
+    """Return `text` as a person reads it.
+
+    The search is repeated, because a line of another pipe may become a line of its own
+    only then.
+    """
+    for _ in range(_MAX_PASSES):
+        pieces = [piece.text for piece in split_at_markers(text)]
+        if pieces == [text]:
+            break
+        text = "\n\n".join(piece for piece in pieces if piece)
+    return text
+
+
+def _marker_id(match: re.Match[str]) -> str:
+    """Return the id that a marker names; empty for a line of another pipe."""
+    if match["bits"]:
+        digits = match["bits"].replace(_ZERO_BIT, "0").replace(_ONE_BIT, "1")
+        octets = [digits[start : start + 8] for start in range(0, len(digits), 8)]
+        return "".join(chr(int(octet, 2)) for octet in octets).upper()
+    return (match["ulid"] or match["ulid1"] or "").upper()
+
+
+# --------------------------------------------------------------------------------------
+# owui_chat.storage.shown_text
+#
+# Refers a model's text to the text that the chat shows, so that it is stored once.
+#
+# The shown text often differs a little from the model's: the host strips its ends, links
+# to sources become numbers, and two parts of a message become one text. Then the stored
+# message has pieces in the place of its text: a string is the model's own, and a pair is
+# the start and the length of what it has in common with the shown text.
+#
+#     shown   "Rain. [1]"
+#     model   "Rain. ([a.example](https://a.example))
+# "
+#     stored  [[0, 6], "([a.example](https://a.example))
+# "]
+#
+# Who reads the pieces has to know that the shown text is still the same.
+# --------------------------------------------------------------------------------------
+
+
+_LEAST = 24
+"""Characters in common: fewer are hardly longer than their pair."""
+_LEAST_IN_ALL = 128
+"""The references themselves and the digest of the shown text take about half of them."""
+_AHEAD = 4096
+"""How much of the shown text is searched for what the model wrote next."""
+_MOST_OWN = 8192
+"""Characters without a counterpart, each of which is searched for; then the text is
+another one."""
+
+_ModelPiece = str | list[int]
+
+
+def refer_to_shown(item: Item, shown: str) -> Item:
+    """Return a message with pieces of `shown` in the place of its texts.
+
+    It is the `item` itself if that is not shorter.
+    """
+    shown = shown.strip()
+    place = common = 0
+    parts: list[Item] = []
+    for part in content_parts(item.get("content")):
+        field = _shown_field(part)
+        text = part.get(field)
+        pieces = _common_pieces(text, shown, place) if isinstance(text, str) else None
+        if pieces is None:
+            return item
+        parts.append({**part, field: pieces})
+        pairs = [piece for piece in pieces if isinstance(piece, list)]
+        place = sum(pairs[-1])
+        common += sum(length for _, length in pairs)
+    return {**item, "content": parts} if common >= _LEAST_IN_ALL else item
+
+
+def refers_to_shown(item: Item) -> bool:
+    """Say whether a message has pieces in the place of its texts."""
+    parts = content_parts(item.get("content"))
+    return any(isinstance(part.get(_shown_field(part)), list) for part in parts)
+
+
+def restore_from_shown(item: Item, shown: str) -> Item:
+    """Return a message with its texts; `shown` is what `refer_to_shown` was given."""
+    shown = shown.strip()
+    parts: list[Item] = []
+    for part in content_parts(item.get("content")):
+        field = _shown_field(part)
+        pieces = part.get(field)
+        if isinstance(pieces, list):
+            parts.append({**part, field: _joined_pieces(pieces, shown)})
+        else:
+            parts.append(part)
+    return {**item, "content": parts}
+
+
+def _shown_field(part: Item) -> str:
+    return "refusal" if part.get("type") == "refusal" else "text"
+
+
+def _joined_pieces(pieces: Sequence[Any], shown: str) -> str:
+    texts: list[str] = []
+    for piece in pieces:
+        if isinstance(piece, str):
+            texts.append(piece)
+        else:
+            start, length = piece
+            texts.append(shown[start : start + length])
+    return "".join(texts)
+
+
+def _common_pieces(text: str, shown: str, place: int) -> list[_ModelPiece] | None:
+    """Return `text` as pieces, of which `shown` has some after `place`; else None."""
+    pieces: list[_ModelPiece] = []
+    own_start = at = 0
+    own_length = 0
+    while at + _LEAST <= len(text):
+        found = shown.find(text[at : at + _LEAST], place, place + _AHEAD)
+        if found < 0:
+            at += 1
+            own_length += 1
+            if own_length > _MOST_OWN:
+                return None
+            continue
+        length = _common_length(text, at, shown, found)
+        if own_start < at:
+            pieces.append(text[own_start:at])
+        pieces.append([found, length])
+        own_start = at = at + length
+        place = found + length
+    if own_start < len(text):
+        pieces.append(text[own_start:])
+    has_common = any(isinstance(piece, list) for piece in pieces)
+    return pieces if has_common else None
+
+
+def _common_length(text: str, at: int, shown: str, place: int) -> int:
+    """Return how many characters are the same from two places on.
+
+    Slices are compared in halves: character by character, a long text takes
+    milliseconds.
+    """
+    low = 0
+    high = min(len(text) - at, len(shown) - place)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if text[at + low : at + middle] == shown[place + low : place + middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+# --------------------------------------------------------------------------------------
+# owui_chat.storage.signature
+#
+# Signatures of what is stored in a chat, which its owner can read and change.
+#
+# A signature tells that this pipe, or another one with the same secret, wrote a value.
+# Keys are derived from the secret with HKDF-SHA256 (RFC 5869), one for each purpose, so
+# that no key can be used for anything else.
+#
+# A signature has two halves: of the value with its names in their order, which is quick to
+# check, and of the value with sorted names, because a database may change the order.
+# --------------------------------------------------------------------------------------
+
+
+Sign = Callable[[object, bool], str]
+"""Returns a half of the signature of a JSON value, as hexadecimal digits.
+
+The flag says whether names are sorted.
+"""
+
+_FIELD = "signature"
+_HALF = 32
+"""Hexadecimal digits: 128 bits."""
+_NO_SALT = bytes(32)
+_ONE_BLOCK = b"\x01"
+# It takes a quarter of the time of `json` (measured on a record with reasoning).
+_IN_ORDER = TypeAdapter[Any](Any).serializer
+_SORTED = json.JSONEncoder(sort_keys=True, separators=(",", ":"), check_circular=False)
+
+
+def derive_key(secret: str, purpose: str) -> bytes:
+    """Return a key of 32 bytes; without the secret no one can derive it."""
+    seed = hmac.digest(_NO_SALT, secret.encode("utf-8", "replace"), "sha256")
+    return hmac.digest(seed, purpose.encode() + _ONE_BLOCK, "sha256")
+
+
+def signer(secret: str, purpose: str) -> Sign:
+    """Return what signs values for one purpose."""
+    keyed = hmac.new(derive_key(secret, purpose), digestmod="sha256")
+    return partial(_signature, keyed)
+
+
+def sign_object(
+    fields: Mapping[str, Any], sign: Sign | None, *scope: object
+) -> dict[str, Any]:
+    """Return an object with its signature, which holds in one `scope` only."""
+    bare = _without_signature(fields)
+    if sign is None:
+        return bare
+    value = [*scope, bare]
+    in_order = sign(value, False)
+    with_sorted_names = sign(value, True)
+    return {**bare, _FIELD: in_order + with_sorted_names}
+
+
+def is_signed(fields: Mapping[str, Any], sign: Sign | None, *scope: object) -> bool:
+    """Say whether an object has its signature; without `sign` none has.
+
+    Earlier versions wrote the second half alone. What cannot be encoded is nothing that
+    this pipe wrote.
+    """
+    signature = fields.get(_FIELD)
+    if sign is None or not isinstance(signature, str) or not signature.isascii():
+        return False
+    value = [*scope, _without_signature(fields)]
+    try:
+        in_order = sign(value, False)
+        if hmac.compare_digest(in_order, signature[:_HALF]):
+            return True
+        with_sorted_names = sign(value, True)
+        return hmac.compare_digest(with_sorted_names, signature[-_HALF:])
+    except (RecursionError, TypeError, ValueError):
+        return False
+
+
+def _without_signature(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if name != _FIELD}
+
+
+def _signature(keyed: hmac.HMAC, value: object, is_sorted: bool) -> str:
+    """Return half of the signature of a JSON value."""
+    text = _sorted_json(value) if is_sorted else _ordered_json(value)
+    signature = keyed.copy()
+    signature.update(text)
+    return signature.hexdigest()[:_HALF]
+
+
+def _ordered_json(value: object) -> bytes:
+    """Return the JSON of a value with its names in their order.
+
+    UTF-8 has no lone surrogates: a value with one is written in the other form.
+    """
+    try:
+        return _IN_ORDER.to_json(value)
+    except ValueError:
+        return _sorted_json(value)
+
+
+def _sorted_json(value: object) -> bytes:
+    return _SORTED.encode(value).encode()
+
+
+# --------------------------------------------------------------------------------------
+# owui_chat.storage.records
+#
+# Records: what of an answer is stored in the chat, and how the chat stays small.
+#
+# Each assistant message has its own top-level key of the chat's JSON, because the host
+# replaces a top-level key whole and several answers can be written at the same time:
+#
+#     "openai_responses_pipe:{message_id}":
+#         {"__v": 5, "items": {ulid: record}, "repairs": [[word, name], ...]}
+#
+# Earlier pipes had one key, `"openai_responses_pipe": {"__v": 3, "items": {id: record}}`,
+# which is read and never written (docs/reference/markers.md, "Stored items of earlier
+# pipes"). A record has the same form in both, with these differences: only ours have
+# `origin`, `shown` and `signature`, and in ours `payload` may be a list, the items that
+# one marker names, whose last message may refer to the shown text. `repairs` are those of
+# the chat's items, which the server refused. Earlier pipes listed records in `dead` whose
+# reasoning is not sent again.
+#
+# The owner of a chat can write anything into its row, and whoever clones a shared chat
+# takes it along. So a record is signed. One without a valid signature, of an earlier
+# writer or of a person, is read for what cannot harm: reasoning, which only the API can
+# have encrypted, in front of texts and calls that the chat itself shows.
+#
+# Records of deleted messages are removed, and the oldest ones if a chat stores too much.
+# A key cannot be removed from a chat, so its value is emptied; its repairs stay.
+# --------------------------------------------------------------------------------------
+
+
+_CHAT_KEY = "openai_responses_pipe"
+_PREFIX = f"{_CHAT_KEY}:"
+_VERSION = 5
+_REFERRING_VERSION = 6
+"""Of the signature of a record that refers to the shown text: a reader that knows no
+references takes such a record for one of somebody else."""
+
+UNSHOWN_TEXT: Item = {"type": "output_text", "annotations": []}
+"""A part without text; its text is the one after the marker."""
+
+
+class Record(NamedTuple):
+    """The items that one marker names, in the order of the wire.
+
+    `model` is the host's full model id, `created_at` seconds in UTC. If the text part
+    of a message in `payload` has no `text`, the text after the marker is its text. If
+    it has one, or refers to pieces of the shown text (`shown_text`), that counts as
+    long as `shown` is the digest of the text after the marker. Commentary without
+    `shown` has no text in the chat.
+    """
+
+    ulid: str
+    model: str
+    created_at: int
+    payload: tuple[Item, ...]
+    message_id: str
+    origin: Origin
+    shown: str = ""
+    is_carried: bool = False
+    """Whether messages of the request carry it (`details_carrier`), not the chat."""
+
+    @property
+    def kind(self) -> str:
+        """The type that the marker shows."""
+        return str(self.payload[0]["type"]) if len(self.payload) == 1 else "items"
+
+
+def text_digest(text: str) -> str:
+    """Return a digest that tells whether a shown text was edited.
+
+    White space around the text does not count, because the host strips it.
+    """
+    return hex_digest(text.strip())[:32]
+
+
+def omit_shown_text(item: Item, shown: str) -> Item:
+    """Return a message without its text, if that is all that the host returns for it.
+
+    The host strips the ends of texts and does not know refusals or several parts.
+    """
+    is_returned = shown != "" and shown == shown.strip()
+    parts = content_parts(item.get("content"))
+    texts = [part.get("text") for part in parts]
+    if not is_returned or texts != [shown]:
+        return item
+    part = {name: value for name, value in parts[0].items() if name != "text"}
+    return {**item, "content": [part]}
+
+
+def message_key(message_id: str) -> str:
+    """Return the top-level key that holds the records of one message."""
+    return _PREFIX + message_id
+
+
+def write_records(
+    records: Mapping[str, Record], sign: Sign | None, repairs: Iterable[ChatRepair] = ()
+) -> dict[str, Any]:
+    """Return the JSON value for the key of one message."""
+    items = {
+        ulid: sign_object(_wire(record), sign, _signed_version(record.payload), ulid)
+        for ulid, record in records.items()
+    }
+    value: dict[str, Any] = {"__v": _VERSION, "items": items}
+    rows = [row for row in (repair.stored() for repair in repairs) if row]
+    return {**value, "repairs": rows} if rows else value
+
+
+def is_pipe_key(key: str) -> bool:
+    """Say whether a top-level key of a chat holds records, of any writer."""
+    return key.startswith(_PREFIX) or key == _CHAT_KEY
+
+
+def read_records(chat: JsonObject, sign: Sign | None) -> dict[str, Record]:
+    """Return every record of a chat's JSON that can be read, by id."""
+    # Of a chat that was moved here from an earlier pipe both kinds of keys may be
+    # there.
+    values = [as_mapping(value) for key, value in chat.items() if is_pipe_key(key)]
+    dead: set[str] = set()
+    for value in values:
+        dead.update(str(ulid) for ulid in as_list(value.get("dead")))
+    records: dict[str, Record] = {}
+    for value in values:
+        for ulid, wire in _wires_in(value):
+            record = _read_record(ulid, wire, sign)
+            if record is None:
+                continue
+            if ulid in dead:
+                kept = [item for item in record.payload if not is_encrypted(item)]
+                record = record._replace(payload=tuple(kept))
+            records[ulid] = record
+    return records
+
+
+def stored_repairs(values: Iterable[object]) -> tuple[ChatRepair, ...]:
+    """Return the repairs in the values of a chat's keys, each once."""
+    rows: list[object] = []
+    for value in values:
+        rows += as_list(as_mapping(value).get("repairs"))
+    return tuple(read_chat_repairs(rows))
+
+
+def _wires_in(value: object) -> Iterator[tuple[str, JsonObject]]:
+    """Yield the stored records of a key's value, with their ids."""
+    for ulid, wire in as_mapping(as_mapping(value).get("items")).items():
+        yield str(ulid).upper(), as_mapping(wire)
+
+
+def _read_record(ulid: str, wire: JsonObject, sign: Sign | None) -> Record | None:
+    """Return what is used of a stored record, or None for nothing.
+
+    Of one that we did not sign nothing is used that could instruct the model.
+    """
+    payload = _read_payload(wire.get("payload"))
+    is_ours = is_signed(wire, sign, _signed_version(payload), ulid)
+    if not is_ours:
+        payload = _keep_unsigned_safe(payload)
+    if not payload:
+        return None
+    model = str(wire.get("model") or "")
+    # The part in front of the first dot is the function's; a model's id may have dots
+    # itself (functions.py:193 of Open WebUI 0.12.4).
+    own_name = model.split(".", 1)[-1]
+    created_at = wire.get("created_at")
+    return Record(
+        ulid=ulid,
+        model=model,
+        created_at=created_at if isinstance(created_at, int) else 0,
+        payload=payload,
+        message_id=str(wire.get("message_id") or ""),
+        origin=read_origin(wire.get("origin"), own_name),
+        shown=str(wire.get("shown") or "") if is_ours else "",
+    )
+
+
+def _signed_version(payload: Sequence[Item]) -> int:
+    """Return the version in the signature of a record with these items."""
+    refers = bool(payload) and refers_to_shown(payload[-1])
+    return _REFERRING_VERSION if refers else _VERSION
+
+
+def _read_payload(value: object) -> tuple[Item, ...]:
+    """Return the items of a record; nothing if anything else is among them."""
+    rows = value if isinstance(value, list) else [value]
+    for row in rows:
+        if not isinstance(row, dict) or not row.get("type"):
+            return ()
+    return tuple(rows)
+
+
+def _keep_unsigned_safe(payload: Sequence[Item]) -> tuple[Item, ...]:
+    """Return what is used of a payload that anybody may have written.
+
+    The chat has the text of the last message only: it comes after the marker.
+    """
+    items = [item for item in payload[:-1] if item_type(item) != "message"]
+    safe = keep_unsigned_safe([*items, *payload[-1:]])
+    return tuple(item for item in safe if item is not None)
+
+
+def keep_unsigned_safe(items: Sequence[Item]) -> list[Item | None]:
+    """Return what is used of items that anybody may have written, None for nothing.
+
+    Reasoning stays only in front of what stays, because it belongs to its product; the
+    text after the marker stays.
+    """
+    safe: list[Item | None] = []
+    has_product = True
+    # From the end, because reasoning is worth what follows it.
+    for item in reversed(items):
+        kept = None
+        if has_product or not is_reasoning(item):
+            kept = _without_hidden_text(item)
+        safe.append(kept)
+        has_product = kept is not None
+    safe.reverse()
+    return safe
+
+
+def _without_hidden_text(item: Item) -> Item | None:
+    """Return an item without the words that the chat does not show, or None."""
+    if has_encrypted_reasoning(item):
+        sealed = str(item["encrypted_content"])
+        return {"type": "reasoning", "summary": [], "encrypted_content": sealed}
+    if is_call(item):
+        return {"type": item["type"], "call_id": str(item.get("call_id"))}
+    is_answer = item_type(item) == "message" and item.get("role") == "assistant"
+    if not is_answer or is_commentary(item):
+        return None
+    head: Item = {"type": "message", "role": "assistant"}
+    if item.get("phase") == "final_answer":
+        head["phase"] = "final_answer"
+    return {**head, "content": [UNSHOWN_TEXT]}
+
+
+def _wire(record: Record) -> dict[str, Any]:
+    """Return the stored form of a record; one item is itself, as in earlier pipes."""
+    payload: object = list(record.payload)
+    if len(record.payload) == 1:
+        payload = record.payload[0]
+    wire = {
+        "model": record.model,
+        "created_at": record.created_at,
+        "payload": payload,
+        "message_id": record.message_id,
+        "origin": record.origin.wire(),
+    }
+    return {**wire, "shown": record.shown} if record.shown else wire
+
+
+MAX_STORED_KB = 4096
+"""In one chat, which the host reads at every answer."""
+_KEPT_SHARE = 0.75
+"""What is left of a chat that is too large: more, and each answer would remove something
+and change the beginning of the next request."""
+_KEYS_OF_DELETED = ("__v", "dead", "repairs")
+"""What is left in the value of a deleted message."""
+
+
+def prune(
+    values: JsonObject, messages: JsonObject, own_key: str, max_characters: int
+) -> dict[str, Any]:
+    """Return the values to write in addition to that of `own_key`.
+
+    `messages` are those of the chat; without any, all count as present. Answers that
+    are still growing are not touched, because others write them. The remaining values
+    have at most `max_characters` of JSON.
+    """
+    # Earlier hosts do not say of each answer whether it has ended.
+    has_ended = {
+        message_key(name): as_mapping(row).get("done") is not False
+        for name, row in messages.items()
+    }
+    pruned: dict[str, Any] = {}
+    present: dict[str, JsonObject] = {}
+    for key, value in values.items():
+        # The key of earlier pipes is never written.
+        if key in (own_key, _CHAT_KEY) or not isinstance(value, Mapping):
+            continue
+        if not messages or has_ended.get(key):
+            present[key] = value
+        elif key not in has_ended:
+            kept = {name: value[name] for name in _KEYS_OF_DELETED if name in value}
+            pruned[key] = kept
+    pruned |= _prune_oldest(present, max_characters)
+    return {key: value for key, value in pruned.items() if value != values[key]}
+
+
+def stored_size(value: object) -> int:
+    """Return the number of characters that a value takes."""
+    return len(json.dumps(value, separators=(",", ":")))
+
+
+def _prune_oldest(
+    values: Mapping[str, JsonObject], max_characters: int
+) -> dict[str, Any]:
+    """Return the values that lose their items, the oldest first."""
+    sizes = {key: stored_size(value) for key, value in values.items()}
+    excess = sum(sizes.values()) - max_characters
+    if excess <= 0:
+        return {}
+    # More goes than has to, or the next answer would remove something again, and each
+    # removal changes the beginning of a request.
+    excess += int(max_characters * (1 - _KEPT_SHARE))
+    ages: list[tuple[int, str]] = []
+    for key, value in values.items():
+        if as_mapping(value.get("items")):
+            times = [wire.get("created_at") for _, wire in _wires_in(value)]
+            known = [time for time in times if isinstance(time, int)]
+            ages.append((min(known, default=0), key))
+    # Of the same time the one that was written first: sorting keeps their order.
+    ages.sort(key=itemgetter(0))
+    pruned: dict[str, Any] = {}
+    for _, key in ages:
+        if excess <= 0:
+            break
+        emptied = dict(values[key])
+        del emptied["items"]
+        pruned[key] = emptied
+        excess -= sizes[key] - stored_size(emptied)
+    return pruned
+
+
+# --------------------------------------------------------------------------------------
+# owui_chat.input.history
+#
+# The input items of a chat's history.
+#
+# The host decides which items exist; a stored item decides their bytes. Everything
+# between two user messages is one run. Inside a run a stored call is placed where the
+# host has its card, with its reasoning before it. Stored items without a card are placed
+# at their marker.
+#
+# `<details>` blocks of earlier writers, which no model wrote, are removed from answers
+# that are older than the host's `output` (docs/reference/markers.md, "Blocks of earlier
+# pipes"). In all others such a block is the model's own text.
+# --------------------------------------------------------------------------------------
+
+
+_SIGN = "<details type="
+_BLOCK = re.compile(
+    r'<details type="(?:status|reasoning|tool_calls|code_interpreter|\w+\.reasoning)"'
+    r"[^<>]*>.*?</details>\n?",
+    re.DOTALL,
+)
+
+
+def _strip_old_blocks(text: str) -> str:
+    """Return `text` without such blocks; a block that is not closed stays as text."""
+    if _SIGN not in text:
+        return text
+    # Only the text before the last end is read, once.
+    head, end, rest = text.rpartition("</details>")
+    return _BLOCK.sub("", f"{head}{end}{rest[:1]}") + rest[1:]
+
+
+def build_input(
+    parts: Iterable[ChatPart],
+    records: Mapping[str, Record],
+    reader: Origin | None,
+    *,
+    with_tools: bool = True,
+    repairs: Sequence[Repair] = (),
+) -> list[Item]:
+    """Return the input of a request; without a `reader` no reasoning is sent.
+
+    A compaction that the `repairs` leave out replaces nothing: what it stood for is
+    sent again. Without `with_tools` runs that are over do not include what tools did.
+    The result is always valid: calls and outputs come in pairs, and reasoning only with
+    its encrypted content and directly before its product.
+    """
+    items: list[Item] = []
+    run: list[AssistantPart] = []
+    unused = dict(records)  # a copied marker names nothing: each record is used once
+    for part in parts:
+        if not isinstance(part, UserMessage):
+            run.append(part)
+            continue
+        ended_run = _RunHistory(run, unused, reader).items()
+        if not with_tools:
+            ended_run = drop_tool_items(ended_run)
+        items += ended_run
+        items.append(part.item)
+        run = []
+    items += _RunHistory(run, unused, reader, is_open=True).items()
+    kinds = {item.get("type") for item in items}
+    if "compaction" in kinds:
+        if repairs:
+            sent_ids = {id(row.item) for row in name_items(items, repairs)}
+            items = [
+                item
+                for item in items
+                if id(item) in sent_ids or not is_compaction(item)
+            ]
+        items = since_compaction(items)
+    paired = drop_orphans(items)
+    if kinds.isdisjoint(CHANGED_LATER):
+        return paired
+    # An image is an input message: inserted last, to keep reasoning next to its text.
+    sent: list[Item] = []
+    for item in paired:
+        sent += past_items(item)
+    return sent
+
+
+def tool_message_item(returned: ToolMessage, call_types: Mapping[str, str]) -> Item:
+    """Return the input item for a tool's result; `call_types` are those of calls."""
+    call_id = returned.call_id
+    kind = call_types.get(call_id, "function_call")
+    return {"type": CALL_OUTPUTS[kind], "call_id": call_id, "output": returned.output}
+
+
+AssistantPart = AssistantText | ToolCall | ToolMessage
+_Piece = MarkedText | ToolCall | ToolMessage
+
+
+# An example, of a run with one call:
+#
+#   record A of the answer                   what the host gives back
+#   --------------------------------------   ----------------------------
+#   reasoning 1, call_1, reasoning 2,        call_1, the output of call_1
+#   message "It rains."                      marker A, "It rains."
+#
+# The card of call_1 takes the items of the record up to the call, the marker takes the
+# rest. So the result is reasoning 1, call_1, its output, reasoning 2, and the message in
+# the model's own bytes. If the card was deleted, the marker takes all of the record, and
+# `drop_orphans` removes the call with its reasoning.
+class _RunHistory:
+    """The items of one run, combined from the host's parts and the stored items."""
+
+    def __init__(
+        self,
+        run: Sequence[AssistantPart],
+        records: dict[str, Record],
+        reader: Origin | None,
+        *,
+        is_open: bool = False,
+    ) -> None:
+        """Take what the `run` names out of the `records`.
+
+        What this request's server cannot read is left out. A call whose card was
+        deleted stays for now, because it tells which reasoning must be removed with it.
+        A run is open if no message of the user follows: its answer goes on.
+        """
+        self._pieces: list[_Piece] = []
+        self._items: dict[str, list[Item]] = {}
+        """The items of each record, by its ULID."""
+        self._shown: dict[str, str] = {}
+        """The digest of the text that each record was shown with."""
+        self._taken: dict[str, int] = {}
+        """How many items of each record are in the result already."""
+        for part in run:
+            if not isinstance(part, AssistantText):
+                self._pieces.append(part)
+                continue
+            # The text in pieces, each after the marker of a record.
+            text = _strip_old_blocks(part.text) if part.may_have_blocks else part.text
+            ulids = part.ulids or ("",)
+            in_front = [MarkedText(ulid, "") for ulid in ulids[:-1]]
+            for piece in in_front + split_at_markers(text, ulids[-1]):
+                self._pieces.append(piece)
+                record = records.pop(piece.ulid, None)
+                if record:
+                    readable = _readable_items(record, reader, is_open=is_open)
+                    self._items[piece.ulid] = readable
+                    self._shown[piece.ulid] = record.shown
+        self._take_out_code()
+
+    @cached_property
+    def _call_places(self) -> dict[str, tuple[str, int]]:
+        """In which record each call is, and the index after it there, by its id."""
+        places: dict[str, tuple[str, int]] = {}
+        for ulid, items in self._items.items():
+            for end, item in enumerate(items, 1):
+                if is_call(item):
+                    places[str(item.get("call_id"))] = (ulid, end)
+        return places
+
+    def _take_out_code(self) -> None:
+        """Remove the host's text for code, and code whose card was deleted."""
+        codes: list[Item] = []
+        for items in self._items.values():
+            codes += [item for item in items if "code" in item and is_code(item)]
+        if not codes:
+            return
+        texts = [
+            piece.text if isinstance(piece, MarkedText) else ""
+            for piece in self._pieces
+        ]
+        cleaned, deleted = take_out_code(texts, codes)
+        for number, piece in enumerate(self._pieces):
+            if isinstance(piece, MarkedText):
+                self._pieces[number] = MarkedText(piece.ulid, cleaned[number])
+        # These items go, and no others that are equal.
+        deleted_ids = {id(item) for item in deleted}
+        for ulid, items in self._items.items():
+            remaining = [item for item in items if id(item) not in deleted_ids]
+            self._items[ulid] = remaining
+
+    def items(self) -> list[Item]:
+        """Return the items of the run in order."""
+        items: list[Item] = []
+        call_types: dict[str, str] = {}
+        has_remote = False
+        for piece in self._pieces:
+            if isinstance(piece, MarkedText):
+                items += self._place_text(piece)
+            elif isinstance(piece, ToolCall):
+                before, item, after = self._place_call(piece)
+                call_types.setdefault(piece.call_id, item["type"])
+                items += [*before, item, *after]
+            else:
+                items.append(tool_message_item(piece, call_types))
+                has_remote |= is_remote_id(piece.call_id)
+        return reorder_remote_outputs(items) if has_remote else items
+
+    def _place_call(self, call: ToolCall) -> tuple[list[Item], Item, list[Item]]:
+        """Return the items before a call, the call in its stored bytes, those after it.
+
+        After the last call of a response comes the compaction that ended it. The
+        outputs came later: they are not compacted.
+        """
+        ulid, end = self._call_places.get(call.call_id, ("", 0))
+        items = self._take_items(ulid, end)
+        if not items:
+            return [], _call_item(call), []
+        # The card has the words of a call that was made here, and of a record that is
+        # not signed only the chat's own words count.
+        item = items.pop()
+        if not item.get("name"):
+            item = {**item, **_call_item(call)}
+        after: list[Item] = []
+        following = self._items.get(ulid, [])[end:]
+        # Recorded: the API compacts after the last item of a response (8 of 8).
+        if following and is_compaction(following[0]):
+            length = 1 + count_updates(following[1:])
+            after = self._take_items(ulid, end + length)
+        return items, item, after
+
+    def _take_items(self, ulid: str, end: int | None = None) -> list[Item]:
+        """Return the items of a record that were not taken yet, up to an index."""
+        items = self._items.get(ulid, [])
+        start = self._taken.get(ulid, 0)
+        if end is None:
+            end = len(items)
+        self._taken[ulid] = max(start, end)
+        return items[start:end]
+
+    def _place_text(self, piece: MarkedText) -> list[Item]:
+        """Return the items at a marker, and the text after it as a message.
+
+        The message that is stored there is the model's own form of the text.
+        """
+        items = self._take_items(piece.ulid)
+        message: Item | None = None
+        if items and item_type(items[-1]) == "message":
+            shown = self._shown[piece.ulid]
+            if shown and shown == text_digest(piece.text):
+                return [*items[:-1], restore_from_shown(items[-1], piece.text)]
+            # Open WebUI joins neighboring messages and drops `phase`
+            # (utils/misc.py:408). It does not return the text of commentary, so the text
+            # at its marker is another one.
+            is_hidden = is_commentary(items[-1]) and message_text(items[-1])
+            if shown or not is_hidden:
+                message = items.pop()
+        if piece.text:
+            items.append(_message_item(message, piece.text))
+        return items
+
+
+def _readable_items(
+    record: Record, reader: Origin | None, *, is_open: bool
+) -> list[Item]:
+    """Return what is sent of a record: a configuration is for its model alone.
+
+    Items are stored in the form in which they are sent again. Plain reasoning goes to
+    its own server, and only until the answer that it led to is complete. Earlier pipes
+    stored reasoning that OpenAI had not sealed, but never in one record with a call.
+    """
+    is_ours = bool(reader and reader.can_decrypt(record.origin))
+    goes_on = is_open and is_ours
+    if not record.is_carried:
+        goes_on = goes_on and any(map(is_call, record.payload))
+    return [
+        item
+        for item in record.payload
+        if is_replayed(item, is_ours=is_ours) or (goes_on and has_plain_reasoning(item))
+    ]
+
+
+def _call_item(call: ToolCall) -> Item:
+    """Return a call as the chat has it, without a stored item."""
+    named = {"call_id": call.call_id, "name": call.name}
+    if call.is_custom:
+        return {"type": "custom_tool_call", **named, "input": call.arguments}
+    return {"type": "function_call", **named, "arguments": call.arguments}
+
+
+def _message_item(kept: Item | None, shown: str) -> Item:
+    """Return a message in the model's own bytes, unless a person edited it."""
+    if kept is None:
+        return text_message("assistant", shown)
+    if message_text(kept).strip() == shown:
+        return kept
+    match kept.get("content"):
+        case [{"type": "output_text"} as part]:
+            edited = {**part, "text": shown}
+            if "text" in part:
+                edited["annotations"] = []  # their positions are no longer valid
+            content = [edited]
+        case _:
+            content = text_message("assistant", shown)["content"]
+    return {**kept, "content": content}
+
+
+# --------------------------------------------------------------------------------------
+# owui_chat.input.tasks
+#
+# Jobs that the host gives a model: titles, tags, summaries, the merging of answers.
+#
+# The host names the job. Its prompt quotes the chat, markers included. The host would use
+# the text of an error as the title.
+# --------------------------------------------------------------------------------------
+
+
+_TEXT: dict[str, Any] = {"type": "string"}
+_TEXTS: dict[str, Any] = {"type": "array", "items": _TEXT}
+_TASK_OBJECTS: Mapping[str, tuple[str, dict[str, Any]]] = {
+    "title_generation": ("title", _TEXT),
+    "tags_generation": ("tags", _TEXTS),
+    "follow_up_generation": ("follow_ups", _TEXTS),
+    "query_generation": ("queries", _TEXTS),
+    "image_prompt_generation": ("prompt", _TEXT),
+    "autocomplete_generation": ("text", _TEXT),
+}
+"""By task: the one key of the answer's JSON object that the host reads, and its schema
+(docs/reference/open-webui.md, "Tasks")."""
+
+
+SMALL_TASKS = frozenset([*_TASK_OBJECTS, "emoji_generation"])
+"""Tasks that a small model does as well; their texts are short."""
+
+_JSON_TASKS = frozenset([*_TASK_OBJECTS, "function_calling", "memory_review"])
+
+
+def is_usable_text(task: str, ending: Ending) -> bool:
+    """Say whether the text of a task is of use: whole, or a text that was cut.
+
+    Half of a JSON object is not.
+    """
+    if ending.kind == "incomplete":
+        return task not in _JSON_TASKS
+    return not ending.is_failure
+
+
+_HOSTS_LIMITS = {
+    "title_generation": 1000,
+    "context_compaction": 1000,
+    "emoji_generation": 4,
+}
+"""The `max_tokens` that the host sends if nobody has chosen any.
+
+It means models that do not reason; the limit counts reasoning, too (routers/tasks.py:185,
+utils/context_compaction.py:433 of 0.12.4).
+"""
+
+
+def without_hosts_limit(body: JsonObject, task: str) -> dict[str, Any]:
+    """Return the body of a task without the limit of tokens that is the host's own."""
+    kept = dict(body)
+    if kept.get("max_tokens") == _HOSTS_LIMITS.get(task):
+        kept.pop("max_tokens", None)
+    return kept
+
+
+_EFFORT_KEYS = frozenset({"reasoning", "reasoning_effort"})
+_ANSWER_KEYS = frozenset(
+    {
+        "json_schema",
+        "parallel_tool_calls",
+        "reasoning_summary",
+        "response_format",
+        "text",
+        "tool_choice",
+        "tools",
+        "verbosity",
+    }
+)
+"""What is chosen for answers, but not for tasks."""
+
+
+def task_request(
+    model: ResolvedModel,
+    messages: Sequence[JsonObject],
+    body: JsonObject,
+    task: str,
+    *,
+    at_own_effort: bool = False,
+    stream: bool = False,
+) -> ResponsesRequest:
+    """Return the request for a task, without tools or stored reasoning.
+
+    The model has its lowest effort, or its own one. If the host reads the answer as
+    JSON, the model is held to that form. Raises InvalidRequest.
+    """
+    clean_messages = [
+        {**as_mapping(message), "content": _clean(value_at(message, "content"))}
+        for message in messages
+    ]
+    instructions, parts = parse_messages(clean_messages)
+    ignored = _ANSWER_KEYS if at_own_effort else _ANSWER_KEYS | _EFFORT_KEYS
+    parameters = {key: body[key] for key in body if key not in ignored}
+    text_format = _task_format(task, clean_messages)
+    if text_format and model.facts.known_family:
+        parameters["text"] = {"format": text_format}
+    effort = None
+    if not at_own_effort:
+        effort = model.lowest_effort()
+        model = model._replace(pro=False)
+    settings = Settings(effort=effort, stream=stream, encrypted_reasoning=False)
+    items = build_input(parts, {}, None)
+    return build_request(model, instructions, items, parameters, settings)
+
+
+def _task_format(task: str, messages: Sequence[JsonObject]) -> dict[str, Any] | None:
+    """Return the `text.format` of a task whose answer the host reads as JSON, or None.
+
+    An administrator's own prompt may ask for something else, so the key must be in it.
+    """
+    if task not in _TASK_OBJECTS:
+        return None
+    key, value_schema = _TASK_OBJECTS[task]
+    if not any(f'"{key}"' in str(message.get("content")) for message in messages):
+        return None
+    schema = {
+        "type": "object",
+        "properties": {key: value_schema},
+        "required": [key],
+        "additionalProperties": False,
+    }
+    return {"type": "json_schema", "name": task, "schema": schema, "strict": True}
+
+
+def task_result(text: str, model: str) -> dict[str, Any]:
+    """Return the answer of a task; its text must be empty if the task failed."""
+    message = {"role": "assistant", "content": text}
+    return {
+        "object": "chat.completion",
+        "model": model,
+        "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+    }
+
+
+def _clean(content: object) -> object:
+    """Return a content without the markers and the commands of the quoted chat."""
+    match content:
+        case str():
+            return without_quoted_commands(strip_markers(content))
+        case list():
+            return [
+                (
+                    {**part, "text": _clean(part["text"])}
+                    if isinstance(part, Mapping) and isinstance(part.get("text"), str)
+                    else part
+                )
+                for part in content
+            ]
+    return content
 
 
 # --------------------------------------------------------------------------------------
@@ -17875,7 +17498,7 @@ class AnswerFigures(NamedTuple):
     notes: int = 0
     """Lines above this one: the page hides them until somebody opens them."""
     note_subjects: Sequence[str] = ()
-    """What those are about that nobody should miss."""
+    """What those are about that no one should miss."""
     window_share: int = 0
     """How full the model's context window is, in percent; 0 if unknown."""
     usage_note: str = ""
@@ -17889,9 +17512,11 @@ def closing_line(figures: AnswerFigures) -> str:
 
     A phone shows about 40 characters, so what no one should miss comes first.
     """
-    parts = [_beginning(figures)]
-    if not figures.failed_attempts:
-        parts += figures.note_subjects
+    if figures.failed_attempts:
+        parts = [f"Failed after {plural(figures.failed_attempts, 'attempt')}"]
+    else:
+        word = "Interrupted after" if figures.is_failure else "Finished in"
+        parts = [f"{word} {_duration(figures.seconds)}", *figures.note_subjects]
     if figures.usage:
         parts.append(f"{figures.usage.total:,} tokens")
     if figures.cost is not None:
@@ -17900,9 +17525,10 @@ def closing_line(figures: AnswerFigures) -> str:
         parts.append(plural(figures.rounds, "round"))
     if figures.tool_calls:
         parts.append(plural(figures.tool_calls, "tool call"))
-    cached_share = _cached_share(figures.usage)
-    if cached_share:
-        parts.append(f"{cached_share}% of the input cached")
+    if figures.usage and figures.usage.input:
+        cached_share = 100 * figures.usage.cached // figures.usage.input
+        if cached_share:
+            parts.append(f"{cached_share}% of the input cached")
     if figures.window_share > _NOTABLE_SHARE:
         parts.append(f"context {figures.window_share}% full")
     if figures.notes and not figures.failed_attempts:
@@ -17913,15 +17539,7 @@ def closing_line(figures: AnswerFigures) -> str:
 
 
 _NOTABLE_SHARE = 50
-"""Until then a chat can go on for long, and nobody needs to know."""
-
-
-def _beginning(figures: AnswerFigures) -> str:
-    """Return how an answer ended, and what that took."""
-    if figures.failed_attempts:
-        return f"Failed after {plural(figures.failed_attempts, 'attempt')}"
-    word = "Interrupted after" if figures.is_failure else "Finished in"
-    return f"{word} {_duration(figures.seconds)}"
+"""Until then a chat can go on for long, and no one needs to know."""
 
 
 def _duration(seconds: float) -> str:
@@ -17932,13 +17550,6 @@ def _duration(seconds: float) -> str:
         return f"{whole} s"
     minutes, rest = divmod(whole, 60)
     return f"{minutes} min {rest} s"
-
-
-def _cached_share(usage: Usage | None) -> int:
-    """Return how much of a run's input was cached, in percent."""
-    if usage is None or not usage.input:
-        return 0
-    return 100 * usage.cached // usage.input
 
 
 # --------------------------------------------------------------------------------------
@@ -18370,17 +17981,8 @@ _SAID_AS = {
 }
 """The fields of Chat Completions for the texts of deltas, by their kinds."""
 _COMPACTED = "This chat was compacted: from now on the model reads a summary of what came before."
+_INVISIBLE_TYPE = "openai_responses:end"
 _SHOWN_TYPES = frozenset({"message", "reasoning", *CALL_OUTPUTS})
-
-
-def _end_after_code(shown: OutputItems) -> Chunks:
-    """Yield an invisible item if code would be the last item of a run."""
-    last = shown.items[-1] if shown.items else {}
-    if last.get("type") == CODE_CARD:
-        # In its older mode of tools Open WebUI takes code at the end for a request to
-        # run it, and calls the pipe again, up to five times (utils/middleware.py:6117).
-        end = {"type": "openai_responses:end", "id": f"end_{last['id']}"}
-        yield from shown.add(end)
 
 
 class HostedView(Protocol):
@@ -18474,14 +18076,29 @@ class NativeRenderer:
         match event:
             case TextDelta() if event.output_index in self._host_indexes:
                 yield from self._grow(event)
-            case ItemAdded() if _is_shown(event.item):
+            case ItemAdded() if is_commentary(event.item):
+                commentary = self._commentary[event.output_index] = Commentary(
+                    self.shown
+                )
+                yield from commentary.render(event, self._take_marker())
+            case ItemAdded() if item_type(event.item) in _SHOWN_TYPES:
                 yield self._start(event)
             case ItemDone() if event.output_index in self._host_indexes:
                 yield from self._end(event)
             case ItemAdded() | ItemDone() if item_type(event.item) == "compaction":
-                yield from self._show_compaction(has_ended=isinstance(event, ItemDone))
+                # The event only shows on the page that it lasts; the host stores the
+                # line.
+                self._is_compacting = isinstance(event, ItemAdded)
+                yield compaction_chunk(has_ended=not self._is_compacting)
+                if not self._is_compacting:
+                    self._notes += 1
+                    yield status_chunk(_COMPACTED)
+            case TextDelta() | ItemDone() if event.output_index in self._commentary:
+                commentary = self._commentary[event.output_index]
+                yield from commentary.render(event, self._take_marker())
             case ItemAdded() | TextDelta() | PartialImage() | ItemDone():
-                yield from self._render_other(event)
+                if self._hosted:
+                    yield from self._hosted.render(event)
             case Marker():
                 self._next_marker = event.text
             case ToolOutput():
@@ -18491,27 +18108,6 @@ class NativeRenderer:
                 yield from self._end_run(event)
             case _:
                 yield from self._render_beside(event)
-
-    def _render_other(self, event: ItemEvent) -> Chunks:
-        """Yield the chunks for commentary and for items of OpenAI's own tools."""
-        index = event.output_index
-        if isinstance(event, ItemAdded) and is_commentary(event.item):
-            self._commentary[index] = Commentary(self.shown)
-        if index in self._commentary:
-            yield from self._commentary[index].render(event, self._take_marker())
-        elif self._hosted:
-            yield from self._hosted.render(event)
-
-    def _show_compaction(self, *, has_ended: bool) -> Chunks:
-        """Yield the host's own event about a compaction, and at its end a line.
-
-        The event only shows on the page that it lasts; the host stores the line.
-        """
-        self._is_compacting = not has_ended
-        yield compaction_chunk(has_ended=has_ended)
-        if has_ended:
-            self._notes += 1
-            yield status_chunk(_COMPACTED)
 
     def _render_beside(self, event: AnswerEvent) -> Chunks:
         """Yield the chunks for events that are not items of the run."""
@@ -18526,17 +18122,15 @@ class NativeRenderer:
                     self._retries += 1
                 yield status_chunk(event.sentence)
             case StoredRecord():
-                yield from self.shown.add_record(event, self._index_of(event))
+                # The item whose text follows the record; None for the end.
+                host_index: int | None = None
+                if event.output_index in self._commentary:
+                    host_index = self._commentary[event.output_index].host_index
+                elif event.output_index is not None:
+                    host_index = self._host_indexes.get(event.output_index)
+                yield from self.shown.add_record(event, host_index)
             case TurnDetails():
                 yield from self.shown.add_details(event)
-
-    def _index_of(self, stored: StoredRecord) -> int | None:
-        """Return the place of the item that a record belongs to; None for the end."""
-        index = stored.output_index
-        if index is None:
-            return None
-        commentary = self._commentary.get(index)
-        return commentary.host_index if commentary else self._host_indexes.get(index)
 
     def _take_marker(self) -> str:
         """Return the marker that waits for the next text, once."""
@@ -18567,14 +18161,47 @@ class NativeRenderer:
         if marker:
             yield from self.shown.add_marker(marker)
         yield from self.shown.show_files(is_last=True)
-        yield from _end_after_code(self.shown)
+        last_item = self.shown.items[-1] if self.shown.items else {}
+        if last_item.get("type") == CODE_CARD:
+            # In its older mode of tools Open WebUI takes code at the end for a request
+            # to run it, and calls the pipe again, up to five times
+            # (utils/middleware.py:6117). So something invisible is the end.
+            end = {"type": _INVISIBLE_TYPE, "id": f"end_{last_item['id']}"}
+            yield from self.shown.add(end)
+        yield from self._last_chunks(event)
+        if ending.is_failure and not self.advice:
+            # Without choices it keeps the text and stores the error; an exception would
+            # lose the text (utils/middleware.py:4939).
+            yield error_chunk(event.ending.sentence)
+
+    def _last_chunks(self, event: RunDone) -> Chunks:
+        """Yield the last status line, how to go on, and the usage."""
         # In no native event: Open WebUI ignores `response.incomplete` with its usage, and
         # a `response.completed` would replace all items (utils/response.py:714). In the
         # chunk of the last line, because it sends each chunk to the page.
         lines: list[Chunk] = []
-        if self._has_closing_line(event):
-            line = closing_line(self._figures(event))
-            lines.append(closing_chunk(line, event.metadata))
+        has_failed = event.ending.is_failure
+        if has_failed:  # one that counts notes, or that has an agent's metadata
+            has_line = self._notes > 0 or bool(event.metadata)
+        else:
+            has_line = not open_calls(event.output)
+        if has_line and self._hosted is not None:
+            figures = AnswerFigures(
+                seconds=self._now() - self._began,
+                is_failure=has_failed,
+                rounds=event.work.rounds if event.work else 0,
+                tool_calls=event.work.tool_calls if event.work else 0,
+                usage=event.usage,
+                cost=event.cost,
+                notes=self._notes,
+                note_subjects=[subject for subject in self._note_subjects if subject],
+                window_share=event.window_share,
+                usage_note=event.usage_note,
+                failed_attempts=(
+                    self._retries + 1 if has_failed and self._retries else 0
+                ),
+            )
+            lines.append(closing_chunk(closing_line(figures), event.metadata))
         if self.advice:
             lines.append(status_chunk(self.advice))
         usage = host_usage(event)
@@ -18582,42 +18209,6 @@ class NativeRenderer:
             last = lines.pop() if lines else {"choices": [{"index": 0, "delta": {}}]}
             lines.append({**last, **usage})
         yield from lines
-        if ending.is_failure and not self.advice:
-            # Without choices it keeps the text and stores the error; an exception would
-            # lose the text (utils/middleware.py:4939).
-            yield error_chunk(event.ending.sentence)
-
-    def _has_closing_line(self, event: RunDone) -> bool:
-        """Say whether a last line is shown: of a failure only one that counts notes,
-        or that has an agent's metadata.
-        """
-        if self._hosted is None:
-            return False
-        if event.ending.is_failure:
-            return self._notes > 0 or bool(event.metadata)
-        return not open_calls(event.output)
-
-    def _figures(self, event: RunDone) -> AnswerFigures:
-        """Return what the last line says of the run."""
-        return AnswerFigures(
-            seconds=self._now() - self._began,
-            is_failure=event.ending.is_failure,
-            rounds=event.work.rounds if event.work else 0,
-            tool_calls=event.work.tool_calls if event.work else 0,
-            usage=event.usage,
-            cost=event.cost,
-            notes=self._notes,
-            note_subjects=[subject for subject in self._note_subjects if subject],
-            window_share=event.window_share,
-            usage_note=event.usage_note,
-            failed_attempts=self._failed_attempts(event),
-        )
-
-    def _failed_attempts(self, event: RunDone) -> int:
-        """Return how often the last request was sent in vain; 0 if it was not retried."""
-        if not event.ending.is_failure or not self._retries:
-            return 0
-        return self._retries + 1
 
     def _start(self, event: ItemAdded) -> Chunk:
         """Return the beginning of an item."""
@@ -18636,7 +18227,12 @@ class NativeRenderer:
         marker = self._take_marker()
         if marker:
             self._markers[event.output_index] = marker
-        text = marker + self._gap(event) + event.text
+        # The page joins the parts of a summary, so all parts are shown as one.
+        last_part = self._last_part.get(event.output_index, event.part)
+        self._last_part[event.output_index] = event.part
+        is_thought = event.kind in ("summary", "reasoning")
+        gap = "\n\n" if is_thought and event.part != last_part else ""
+        text = marker + gap + event.text
         thought = self._thoughts.get(event.output_index)
         if thought:
             thought.grow(event.kind, text)
@@ -18662,16 +18258,6 @@ class NativeRenderer:
         gap = "\n\n" if self._last_said.get(field, part) != part else ""
         self._last_said[field] = part
         return {field: gap + event.text}
-
-    def _gap(self, event: TextDelta) -> str:
-        """Return the blank line between two parts of a thought.
-
-        The page joins the parts of a summary, so all parts are shown as one.
-        """
-        last_part = self._last_part.get(event.output_index, event.part)
-        self._last_part[event.output_index] = event.part
-        is_thought = event.kind in ("summary", "reasoning")
-        return "\n\n" if is_thought and event.part != last_part else ""
 
     def _end_thoughts(self, follows: ItemAdded | TextDelta) -> Chunks:
         """Yield the end of the thoughts that something else follows.
@@ -18720,14 +18306,10 @@ class NativeRenderer:
         begun = self.shown.items[host_index]
         thought = self._thoughts.pop(index, None)
         if thought is None or not thought.texts:
-            return {"type": "openai_responses:end", "id": f"end_{begun.get('id')}"}
+            return {"type": _INVISIBLE_TYPE, "id": f"end_{begun.get('id')}"}
         end = self._now() if thought.end is None else thought.end
         seconds = round(end - self._started[index])
         return reasoning_host_item({**begun, **thought.fields()}, seconds)
-
-
-def _is_shown(item: Item) -> bool:
-    return item_type(item) in _SHOWN_TYPES and not is_commentary(item)
 
 
 # --------------------------------------------------------------------------------------
@@ -18860,7 +18442,7 @@ _SIGNATURE = re.compile(
 _HEAD = 24
 """Characters of base64 that contain every signature."""
 _GIF_FRAME = b"\x00\x21\xf9\x04"
-"""Stands before each frame of an animated GIF."""
+"""Is before each frame of an animated GIF."""
 
 
 def _image_type(content: bytes) -> str:
@@ -18891,21 +18473,13 @@ def _readable_url(url: str) -> str:
     label, _, payload = url.partition(";base64,")
     if label[:5].lower() != "data:" or len(url) > _MAX_IMAGE_URL:
         return ""
-    media_type = _encoded_type(payload)
-    if not media_type:
-        return ""
-    return f"data:{media_type};base64,{payload}"
-
-
-def _encoded_type(payload: str) -> str:
-    """Return the media type of an image in base64; a GIF is read completely."""
     try:
         media_type = _image_type(base64.b64decode(payload[:_HEAD]))
-        if media_type == "image/gif":
-            return _image_type(base64.b64decode(payload))
+        if media_type == "image/gif":  # an animation shows only in the whole of it
+            media_type = _image_type(base64.b64decode(payload))
     except ValueError:  # no base64, or not even ASCII
         return ""
-    return media_type
+    return f"data:{media_type};base64,{payload}" if media_type else ""
 
 
 PDF_TYPE = "application/pdf"
@@ -19092,37 +18666,28 @@ def fit_input(items: Sequence[Item]) -> list[Item]:
     """Return `items` with a note for each of the oldest images and files that are too
     many for a request.
     """
-    room = _Room()
-    newest_first = [_fit_item(item, room) for item in reversed(items)]
+    images = _MAX_IMAGES
+    characters = _MAX_INPUT_CHARACTERS
+    newest_first: list[Item] = []
+    for item in reversed(items):
+        key = "output" if "output" in item else "content"
+        rows = item.get(key)
+        if not isinstance(rows, list) or not any(_file_content(row) for row in rows):
+            newest_first.append(item)
+            continue
+        parts: list[Item] = []
+        for part in reversed(rows):
+            content = _file_content(part)
+            # What is too much also takes its room: nothing older is sent in its place.
+            characters -= len(content)
+            if content and item_type(part) == "input_image":
+                images -= 1
+            if content and (images < 0 or characters < 0):
+                parts.append({"type": "input_text", "text": _TOO_MUCH})
+            else:
+                parts.append(part)
+        newest_first.append({**item, key: parts[::-1]})
     return newest_first[::-1]
-
-
-@dataclass
-class _Room:
-    """What a request can still take: images, and characters of images and files."""
-
-    images: int = _MAX_IMAGES
-    characters: int = _MAX_INPUT_CHARACTERS
-
-    def take(self, content: str, *, is_image: bool) -> bool:
-        """Take the room that a part needs; say whether there was enough.
-
-        What is too much also takes its room: nothing older is sent in its place.
-        """
-        self.characters -= len(content)
-        if is_image:
-            self.images -= 1
-        return self.images >= 0 and self.characters >= 0
-
-
-def _fit_item(item: Item, room: _Room) -> Item:
-    """Return an item with a note in place of each image and file without room."""
-    key = "output" if "output" in item else "content"
-    rows = item.get(key)
-    if not isinstance(rows, list) or not any(_file_content(row) for row in rows):
-        return item
-    newest_first = [_fit_part(part, room) for part in reversed(rows)]
-    return {**item, key: newest_first[::-1]}
 
 
 def _file_content(part: Any) -> str:
@@ -19130,15 +18695,6 @@ def _file_content(part: Any) -> str:
     if not isinstance(part, dict):
         return ""
     return str(part.get("image_url") or part.get("file_data") or "")
-
-
-def _fit_part(part: Item, room: _Room) -> Item:
-    content = _file_content(part)
-    if not content:
-        return part
-    if room.take(content, is_image=item_type(part) == "input_image"):
-        return part
-    return {"type": "input_text", "text": _TOO_MUCH}
 
 
 def _files_without_row(
@@ -19351,22 +18907,17 @@ def take_directive(
     if len(users) < 2:
         return list(parts), ""
     question, wish = list(users)[-2:]
-    verbosity = _requested_verbosity(users[wish])
+    digest = words_digest(message_text(users[wish].item))
+    verbosity = ""
+    if digest in DETAILED.split():
+        verbosity = "high"
+    elif digest in CONCISE.split():
+        verbosity = "low"
     # Before 0.12 the wish comes directly after the question, and nothing announces it.
     is_announced = is_guided or wish == question + 1
     if not verbosity or not is_announced:
         return list(parts), ""
     return [*parts[: question + 1], *parts[wish + 1 :]], verbosity
-
-
-def _requested_verbosity(message: UserMessage) -> str:
-    """Return the verbosity that a message asks for with the words of the page."""
-    digest = words_digest(message_text(message.item))
-    if digest in DETAILED.split():
-        return "high"
-    if digest in CONCISE.split():
-        return "low"
-    return ""
 
 
 # --------------------------------------------------------------------------------------
@@ -19394,7 +18945,7 @@ _MAX_CHARACTERS = 200_000
 SAME_CONTEXT = (
     "(The context is one that was given earlier in this chat, unchanged.)\n\n"
 )
-"""What stands in the place of text that the request has already."""
+"""What is in the place of text that the request has already."""
 _MIN_REPEATED = 500
 """Characters from which on repeated text is replaced."""
 
@@ -19412,17 +18963,12 @@ def _find_injected_context(message: UserMessage) -> JsonObject | None:
         return None
     for index, text in enumerate(texts):
         if words in text:
-            texts[index] = _cut_around(words, text)
+            before, after = text, ""
+            if words:  # what is around their last place
+                before, _, after = text.rpartition(words)
+            texts[index] = [before, after]
             return {"words": text_digest(words), "texts": texts}
     return None
-
-
-def _cut_around(words: str, text: str) -> list[str]:
-    """Return what is before and after the last place of some words."""
-    if not words:
-        return [text, ""]
-    before, _, after = text.rpartition(words)
-    return [before, after]
 
 
 def _apply_injected_context(
@@ -19539,11 +19085,11 @@ class SentInstructions(NamedTuple):
     """The instructions that one branch of a chat has sent to a model."""
 
     first: str
-    """They stand at the head of the chat."""
+    """They are at the head of the chat."""
     lines: Sequence[str]
     """Those that hold after all changes."""
     changes: Mapping[str, Item]
-    """The message that stands in front of a question, by the id of its answer."""
+    """The message in front of a question, by the id of its answer."""
 
 
 def sent_instructions(
@@ -19568,19 +19114,15 @@ def sent_instructions(
             first = context.instructions
             lines = _lines(first or "")
         elif context.model == model:
-            changes |= _change_in_front(answer_id, context)
+            message = _change_message(context)
+            if message:
+                changes[answer_id] = message
             lines = _changed_lines(lines, context)
         if answer_id in compacted and first is not None:
             lines = _lines(first)
     if first is None:
         return None
     return SentInstructions(first, lines, changes)
-
-
-def _change_in_front(answer_id: str, context: SentContext) -> dict[str, Item]:
-    """Return the message that states a change, by the id of the answer to it."""
-    message = _change_message(context)
-    return {answer_id: message} if message else {}
 
 
 def change_instructions(
@@ -19642,10 +19184,12 @@ def drop_repeated_context(
     earlier_texts = _injected_texts(parts, sent, compacted)
     texts: list[Any] = []
     for text in injected["texts"]:
-        if isinstance(text, list) and _is_repeated(text[0], earlier_texts):
-            texts.append([SAME_CONTEXT, text[1]])
-        else:
-            texts.append(text)
+        if isinstance(text, list) and len(text[0]) >= _MIN_REPEATED:
+            before, after = text
+            if any(before in earlier for earlier in earlier_texts):
+                texts.append([SAME_CONTEXT, after])
+                continue
+        texts.append(text)
     return {**injected, "texts": texts}
 
 
@@ -19672,13 +19216,6 @@ def _injected_texts(
         if stored.answer_id in compacted:
             texts.clear()
     return texts
-
-
-def _is_repeated(before: str, earlier_texts: Sequence[str]) -> bool:
-    """Say whether an earlier text contains what is in front of the words."""
-    if len(before) < _MIN_REPEATED:
-        return False
-    return any(before in text for text in earlier_texts)
 
 
 def model_turns(
@@ -20104,17 +19641,17 @@ def parse_output_records(stored: Mapping[str, object]) -> dict[str, Any]:
     The owner of a chat writes what they like, and a short text can become a large value.
     """
     weight_left = JsonBudget(MAX_JSON_BYTES)
-    return {key: _stored_value(kept, weight_left) for key, kept in stored.items()}
-
-
-def _stored_value(kept: object, weight_left: JsonBudget) -> object:
-    if not isinstance(kept, str):
-        return kept
-    try:
-        weight_left.spend(json_weight(kept))
-    except JsonTooLarge:
-        return None
-    return parse_json_object(kept)
+    values: dict[str, Any] = {}
+    for key, kept in stored.items():
+        if isinstance(kept, str):
+            try:
+                weight_left.spend(json_weight(kept))
+                values[key] = parse_json_object(kept)
+            except JsonTooLarge:
+                values[key] = None
+        else:
+            values[key] = kept
+    return values
 
 
 def stored_outputs(
@@ -20171,18 +19708,12 @@ def _merge_output(
     records = [item for item in run if item.get("type") == _RECORD_TYPE]
     if not records:
         return answer
-    places = _find_places(answer, run)
-    if not places.has_text and not _has_call(answer, run):
+    finder = _PlaceFinder(answer)
+    for item in run:
+        finder.follow(item)
+    if not finder.has_text and not _has_call(answer, run):
         return answer
-    return _with_records(answer, records, places.by_id)
-
-
-class _Places(NamedTuple):
-    """Where the messages of a run are in an answer."""
-
-    by_id: Mapping[str, _Place]
-    has_text: bool
-    """Whether the answer has one of the run's texts unchanged."""
+    return _with_records(answer, records, finder.by_id)
 
 
 # How the host's answer is held against what it stored:
@@ -20200,14 +19731,6 @@ class _Places(NamedTuple):
 # kept_1 belongs to (part 0, offset 0), kept_2 to (3, 0), kept_3 to (3, 10): after the
 # line feed. If a person edits "It rains.", kept_2 stays at the beginning of its part,
 # and kept_3 has no place any more.
-def _find_places(answer: Sequence[ChatPart], run: Sequence[Item]) -> _Places:
-    """Return the place of each message of a run in an answer."""
-    finder = _PlaceFinder(answer)
-    for item in run:
-        finder.follow(item)
-    return _Places(finder.by_id, finder.has_text)
-
-
 class _PlaceFinder:
     """Follows the items of a run through the answer that the host made of them.
 
@@ -20220,6 +19743,7 @@ class _PlaceFinder:
     def __init__(self, answer: Sequence[ChatPart]) -> None:
         self.by_id: dict[str, _Place] = {}
         self.has_text = False
+        """Whether the answer has one of the run's texts unchanged."""
         self._answer = answer
         self._outputs = {
             part.call_id: number
@@ -20233,7 +19757,11 @@ class _PlaceFinder:
     def follow(self, item: Item) -> None:
         """Note the place of the next item, if it has one."""
         if is_call_output(item):
-            self._go_behind(item)
+            # Go on after the output, if the answer has it, but never back.
+            number = self._outputs.get(str(item.get("call_id")), -1)
+            if number >= self._next_number:
+                self._next_number = number + 1
+                self._place = _Place(self._next_number, 0)
         elif self._place is None:
             return
         elif item.get("type") == COMMENTARY_TYPE:
@@ -20245,13 +19773,6 @@ class _PlaceFinder:
                 self.by_id[_item_id(item)] = start
             if start is not None and end is not None:
                 self.has_text = True
-
-    def _go_behind(self, output: Item) -> None:
-        """Go on after an output, if the answer has it, but never back."""
-        number = self._outputs.get(str(output.get("call_id")), -1)
-        if number >= self._next_number:
-            self._next_number = number + 1
-            self._place = _Place(self._next_number, 0)
 
 
 def _find_text(
@@ -20389,7 +19910,11 @@ def stored_image_ids(
     parts: Iterable[ChatPart], records: Mapping[str, Record]
 ) -> list[str]:
     """Return the ids of the stored images in the answers of a chat."""
-    file_ids = _file_ids_by_record(records)
+    file_ids: dict[str, list[str]] = {}
+    for ulid, record in records.items():
+        images = [item for item in record.payload if is_stored_image(item)]
+        if images:
+            file_ids[ulid] = [image["stored"] for image in images]
     if not file_ids:  # the texts need not be searched
         return []
     ulids: set[str] = set()
@@ -20403,16 +19928,6 @@ def stored_image_ids(
     return wanted
 
 
-def _file_ids_by_record(records: Mapping[str, Record]) -> dict[str, list[str]]:
-    """Return the ids of the stored images in each record that has some."""
-    file_ids: dict[str, list[str]] = {}
-    for ulid, record in records.items():
-        images = [item for item in record.payload if is_stored_image(item)]
-        if images:
-            file_ids[ulid] = [image["stored"] for image in images]
-    return file_ids
-
-
 def restore_images(
     records: Mapping[str, Record], images: Mapping[str, str]
 ) -> dict[str, Record]:
@@ -20420,63 +19935,16 @@ def restore_images(
 
     An image that the user may no longer read is left out.
     """
-    return {
-        ulid: record._replace(payload=tuple(_fill_images(record.payload, images)))
-        for ulid, record in records.items()
-    }
-
-
-def _fill_images(payload: Iterable[Item], images: Mapping[str, str]) -> Iterator[Item]:
-    for item in payload:
-        if not is_stored_image(item):
-            yield item
-        elif item["stored"] in images:
-            yield {**item, "result": images[item["stored"]]}
-
-
-# --------------------------------------------------------------------------------------
-# owui_chat.unseen_answers
-#
-# How an answer of which nothing is seen is told to have ended.
-# --------------------------------------------------------------------------------------
-
-
-def explain_ending(ended: RunDone, earlier: Iterable[Item] = ()) -> Ending:
-    """Return how a run ended; if nothing is shown of its answer, with the reason.
-
-    After tools have run, a model may have nothing to add (gpt-5.4-nano and gpt-5-mini
-    end with an empty message). That is no failure: a person who regenerates the
-    answer would run the tools once more. `earlier` are items of the same answer from
-    before this run, like the outputs of a client's own tools.
-    """
-    ending = ended.ending
-    output = ended.output
-    is_seen = any(_is_seen(item) for item in output)
-    if is_seen or open_calls(output) or closing_commentary(output):
-        return ending
-    if ending.kind == "completed":
-        if ended.limit:
-            is_of_calls = ended.limit in ("rounds", "calls")
-            return ending_of_incomplete("only_calls" if is_of_calls else "used_up")
-        has_run = any(map(_is_of_run_tool, (*earlier, *output)))
-        return ending if has_run else ending_of_incomplete("no_answer")
-    has_reasoning = any(is_reasoning(item) for item in output)
-    if ending.code == "max_output_tokens" and has_reasoning:
-        sentence = ending_of_incomplete("only_tokens").sentence
-        return ending._replace(sentence=sentence)
-    return ending
-
-
-def _is_of_run_tool(item: Item) -> bool:
-    """Say whether a tool has run, here or at a remote server."""
-    return is_call_output(item) or item_type(item) == "mcp_call"
-
-
-def _is_seen(item: Item) -> bool:
-    """Say whether the page shows an item as an answer."""
-    if item_type(item) == "message":
-        return bool(message_text(item).strip()) and not is_commentary(item)
-    return has_image(item) or is_code(item)
+    restored: dict[str, Record] = {}
+    for ulid, record in records.items():
+        payload: list[Item] = []
+        for item in record.payload:
+            if not is_stored_image(item):
+                payload.append(item)
+            elif item["stored"] in images:
+                payload.append({**item, "result": images[item["stored"]]})
+        restored[ulid] = record._replace(payload=tuple(payload))
+    return restored
 
 
 # --------------------------------------------------------------------------------------
@@ -20521,7 +19989,12 @@ class HostedItems:
         if isinstance(event, ItemDone):
             self._open.pop(index, None)
             if item_type(event.item) == "mcp_list_tools":
-                yield status_chunk(_list_message(event.item))
+                label = event.item.get("server_label")
+                tools = event.item.get("tools")
+                line = f"{label} did not list its tools: the answer continues without them."
+                if isinstance(tools, list) and not event.item.get("error"):
+                    line = f"{label} offers {plural(len(tools), 'tool')}."
+                yield status_chunk(line)
 
     def break_off(self, event: RunDone) -> Chunks:
         """Yield the chunks for items that the run did not end."""
@@ -20562,24 +20035,23 @@ class _ImageHostItem(_HostedItem):
                 image = {"type": "image", "url": image_url(sketch)}
                 yield from self._shown.show_files([image])
             case ItemDone():
-                yield from self._end(event)
+                notes = event.card.get("notes")
+                code = value_at(event.item, "error", "code")
+                if notes:
+                    yield from self._note(f"*{notes[0]}*")
+                elif event.item.get("result"):
+                    yield status_chunk("Image generated")
+                else:
+                    is_refused = code == "moderation_blocked"
+                    yield from self._note(f"*{_REFUSED if is_refused else _FAILED}*")
+                if "address" in event.card:
+                    # Of an address outside of the host the page draws only an image in
+                    # a text.
+                    yield from self._note(f"![Image](<{event.card['address']}>)")
                 yield from self._shown.add_files(event.card)
             case _:
                 yield from self._note(f"*{_BROKE_OFF}*")
                 yield from self._shown.show_files()
-
-    def _end(self, event: ItemDone) -> Chunks:
-        """Yield that the image is there, or why it is not."""
-        notes = event.card.get("notes")
-        if notes:
-            yield from self._note(f"*{notes[0]}*")
-        elif event.item.get("result"):
-            yield status_chunk("Image generated")
-        else:
-            yield from self._note(f"*{_failure(event.item)}*")
-        if "address" in event.card:
-            # Of an address outside of the host the page draws only an image in a text.
-            yield from self._note(f"![Image](<{event.card['address']}>)")
 
     def _note(self, markdown: str) -> Chunks:
         """Yield a text that the page shows and that no later turn contains."""
@@ -20590,12 +20062,6 @@ class _ImageHostItem(_HostedItem):
             "content": [{"type": "output_text", "text": markdown}],
         }
         yield from self._shown.add(note)
-
-
-def _failure(item: Item) -> str:
-    """Return why an image was not generated."""
-    code = value_at(item, "error", "code")
-    return _REFUSED if code == "moderation_blocked" else _FAILED
 
 
 _BROKEN_CODE = "The answer was interrupted before the code had run."
@@ -20660,22 +20126,18 @@ def _pages_chunk(item: Item) -> Chunk:
 
 
 def _search_host_item(item: Item) -> Item:
-    """Return a search without its results: the host would store them for nothing."""
+    """Return a search without results and sources: the host would store them in vain."""
     shown = {
         name: value
         for name, value in item.items()
         if name != "results" and value is not None
     }
-    if isinstance(item.get("action"), dict):
-        shown["action"] = _search_action(item["action"])
-    return shown
-
-
-def _search_action(action: Item) -> Item:
-    """Return what a search did, without its sources and tracking."""
-    shown = {name: value for name, value in action.items() if name != "sources"}
-    if isinstance(shown.get("url"), str):
-        shown["url"] = strip_tracking(shown["url"])
+    action = item.get("action")
+    if isinstance(action, dict):
+        done = {name: value for name, value in action.items() if name != "sources"}
+        if isinstance(done.get("url"), str):
+            done["url"] = strip_tracking(done["url"])
+        shown["action"] = done
     return shown
 
 
@@ -20710,15 +20172,6 @@ def _mcp_call_host_item(item: Item, status: str) -> Item:
     """Return a call of a remote server as one of the host's own."""
     call, _ = remote_pair(item)
     return {**call, "id": f"fc_{call['call_id']}", "status": status}
-
-
-def _list_message(item: Item) -> str:
-    """Return the status line about the list of a remote server's tools."""
-    label = item.get("server_label")
-    tools = item.get("tools")
-    if item.get("error") or not isinstance(tools, list):
-        return f"{label} did not list its tools: the answer continues without them."
-    return f"{label} offers {plural(len(tools), 'tool')}."
 
 
 HOSTED_CARDS: Mapping[str, type[_HostedItem]] = {
@@ -20858,26 +20311,19 @@ class Recorder:
         elif isinstance(event, HiddenMessage):
             self._turn[event.output_index] = (event.item, "")
         elif isinstance(event, ResponseDone | RunDone) and self._turn:
-            pairs = self._take_turn()
+            turn = [self._turn[index] for index in sorted(self._turn)]
+            self._turn = {}
+            # Of commentary the host returns only the text of the closing one.
+            closing = closing_commentary([item for item, _ in turn])
+            pairs: list[tuple[Item, str]] = []
+            for item, shown in turn:
+                is_returned = not is_commentary(item) or item == closing
+                pairs.append((item, shown if is_returned else ""))
             name, _ = self._new_id_and_time()
             details = write_details(
                 name, pairs, self._scope.origin, {}, self._scope.sign
             )
             yield TurnDetails(details)
-
-    def _take_turn(self) -> list[tuple[Item, str]]:
-        """Return the items of the response that has ended, each with its shown text.
-
-        Of commentary the host returns only the text of the closing one.
-        """
-        turn = [self._turn[index] for index in sorted(self._turn)]
-        self._turn = {}
-        closing = closing_commentary([item for item, _ in turn])
-        pairs: list[tuple[Item, str]] = []
-        for item, shown in turn:
-            is_returned = not is_commentary(item) or item == closing
-            pairs.append((item, shown if is_returned else ""))
-        return pairs
 
     def _close(self, event: RunDone) -> Iterator[_RecorderEvent]:
         """Yield the records of the end: final commentary, and items without a text.
@@ -20895,21 +20341,15 @@ class Recorder:
             # The host makes them and asks again, and then this reasoning has to go back.
             for index, rows in self._plain.items():
                 self._wait(index, rows)
-        self._drop_trailing_reasoning()
+        # The API would refuse reasoning that nothing follows.
+        while self._pending and is_reasoning(self._pending[-1][1]):
+            self._pending.pop()
         if self._pending:
             record = self._take_record()
             if item_type(record.payload[-1]) == "message":
                 # A hidden one is the model's own form of no text at all.
                 record = record._replace(shown=text_digest(""))
             yield from self._with_marker(record, None)
-
-    def _drop_trailing_reasoning(self) -> None:
-        """Drop reasoning that nothing followed: the API would refuse it alone."""
-        while self._pending:
-            _, last = self._pending[-1]
-            if not is_reasoning(last):
-                return
-            self._pending.pop()
 
     def _wait(self, index: int, rows: Iterable[Item]) -> None:
         """Insert an item at its place; parallel calls may end in another order.
@@ -20930,18 +20370,19 @@ class Recorder:
 
         The chat returns what a remote server said: its card has it.
         """
-        if not self._is_kept(item):
+        if is_call(item):
+            is_kept = item.get("status") != "incomplete"
+        elif (
+            has_encrypted_reasoning(item)
+            or is_compaction(item)
+            or item_type(item) == CONFIGURATION
+        ):
+            is_kept = self._scope.keeps_reasoning
+        else:
+            is_kept = is_kept_hosted(item) or is_stored_image(item)
+        if not is_kept:
             return []
         return [row for row in replay_items(item) if not is_call_output(row)]
-
-    def _is_kept(self, item: Item) -> bool:
-        """Say whether an item is recorded, which the chat does not show as it is."""
-        if is_call(item):
-            return item.get("status") != "incomplete"
-        is_update = item_type(item) == CONFIGURATION
-        if has_encrypted_reasoning(item) or is_compaction(item) or is_update:
-            return self._scope.keeps_reasoning
-        return is_kept_hosted(item) or is_stored_image(item)
 
     def _begin(self, index: int, item: Item, kind: str) -> Iterator[_RecorderEvent]:
         """Yield the record of a message that begins, if it needs one.
@@ -21099,6 +20540,17 @@ class Row:
     so one outside of them becomes the nearest."""
     then: tuple[str, ...] = ()
     """The shared valves that follow on the page."""
+    word: str = ""
+    """Of a user's valve: the word of USER_MAY_CHANGE that lets users change it."""
+    own_key: Literal["", "headers", "all", "never"] = ""
+    """What `user_keys_get` has to be for a user's own key to get this; empty: any."""
+    right: Literal["", "costly", "ruling"] = ""
+    """Of an agent's parameter in the pipe: a request may lower a `costly` one, and set a
+    `ruling` one that has no value yet, unless an administrator allows more."""
+    request_key: str = ""
+    """Of an agent's parameter: the key of a request to the Pipelines server."""
+    parameter: str = ""
+    """Of a valve of the Pipelines server: the agent's parameter that it sets."""
 
     def __call__(self, schema: dict[str, Any]) -> None:
         """Have the page draw a secret as a password: pydantic calls this."""
@@ -21115,11 +20567,18 @@ def valve(  # noqa: PLR0913 - one for each column
     secret: bool = False,
     bounds: tuple[int, int] | None = None,
     then: tuple[str, ...] = (),
+    word: str = "",
+    own_key: Literal["", "headers", "all", "never"] = "",
     **limits: Any,
 ) -> Any:
     """Return the field of a valve; `limits` are pydantic's."""
-    row = Row(text, pipelines, example, secret, bounds, then)
-    return Field(default=default, description=text, json_schema_extra=row, **limits)
+    row = Row(text, pipelines, example, secret, bounds, then, word, own_key)
+    return row_field(default, row, **limits)
+
+
+def row_field(default: object, row: Row, **limits: Any) -> Any:
+    """Return the field of a row; `limits` are pydantic's."""
+    return Field(default=default, description=row.text, json_schema_extra=row, **limits)
 
 
 def rows_of(valves: type[BaseModel]) -> dict[str, Row]:
@@ -21131,18 +20590,64 @@ def rows_of(valves: type[BaseModel]) -> dict[str, Row]:
     return rows
 
 
-class BoundedValves(BaseModel):
-    """Valves whose numbers are kept within their bounds."""
+class OldName(NamedTuple):
+    """What became of a valve that is none any more."""
 
-    @field_validator("*", mode="before")
+    instead: str
+    """What to do."""
+    harmless: tuple[object, ...] = ("",)
+    """The stored values with which nothing is lost."""
+
+
+class StoredValves(BaseModel):
+    """Valves of an administrator, from whatever a server has stored.
+
+    A host reads them for every call, so what depends on the class alone is made once,
+    and one validator does what pydantic would otherwise ask for at each field.
+    """
+
+    old_names: ClassVar[Mapping[str, OldName]] = {}
+    """Names that may be stored, and have no effect."""
+    _bounds: ClassVar[Mapping[str, tuple[int, int, int]]] = {}
+    """The least, the most and the default of each number that has bounds."""
+    _without_effect: tuple[str, ...] = PrivateAttr(())
+
     @classmethod
-    def _keep_in_bounds(cls, value: object, about: ValidationInfo) -> object:
-        """Return the nearest number that is allowed, the default for anything else."""
-        field = cls.model_fields[str(about.field_name)]
-        row = field.json_schema_extra
-        if not isinstance(row, Row) or row.bounds is None:
-            return value
-        return clamp_number(value, *row.bounds, field.default)
+    def __pydantic_init_subclass__(cls, **_: object) -> None:
+        """Look up the bounds once."""
+        cls._bounds = {
+            name: (*row.bounds, cls.model_fields[name].default)
+            for name, row in rows_of(cls).items()
+            if row.bounds
+        }
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _read(cls, stored: object, read: Callable[[object], Self]) -> Self:
+        """Read valves: numbers are kept in bounds, and old names are remembered.
+
+        A host passes on all that it has stored; when its page saves the valves, it
+        stores only what this class has (docs/reference/open-webui.md, "Valves").
+        """
+        if not isinstance(stored, Mapping):
+            return read(stored)
+        kept = {
+            name: clamp_number(stored[name], least, most, default)
+            for name, (least, most, default) in cls._bounds.items()
+            if name in stored
+        }
+        valves = read({**stored, **kept})
+        valves._without_effect = tuple(
+            name
+            for name in cls.old_names.keys() & stored.keys()
+            if stored[name] not in (None, *cls.old_names[name].harmless)
+        )
+        return valves
+
+    def without_effect(self) -> dict[str, str]:
+        """Return the stored valves that have no effect, with what to do instead."""
+        names = sorted(self._without_effect)
+        return {name: self.old_names[name].instead for name in names}
 
 
 def describe(row: Row, default: object, door: Door) -> str:
@@ -21216,6 +20721,87 @@ def page_texts(
 
 
 # --------------------------------------------------------------------------------------
+# settings.old_valves
+#
+# Names of valves that a server may have stored, and that are no valves any more.
+#
+# In Open WebUI they are those of jrkropp's pipe, up to 0.9.15, and of the first days of
+# this one; at the Pipelines server those of the first days of the agents. A stored value of
+# such a name changes nothing by itself: it can cost money, as a search does, and who stored
+# it may have meant another pipe.
+# --------------------------------------------------------------------------------------
+
+
+_KEYS_OF_EXPERT_JSON: Mapping[str, str] = {
+    "FETCH_MODELS": "fetch_models",
+    "STABLE_INSTRUCTIONS": "stable_instructions",
+    "PROMPT_CACHE_DIAGNOSTICS": "prompt_cache_diagnostics",
+    "ENABLE_STRICT_TOOL_CALLING": "strict_tool_calling",
+    "CALLER_MAY_SET": "caller_may_set",
+    "REQUEST_MAY_SET": "caller_may_set",
+    "USER_KEYS_GET": "user_keys_get",
+    "AUTH_SCOPE": "entra_scope",
+    "MAX_RETRIES": "max_retries",
+    "MAX_RETRY_WAIT_SECONDS": "max_retry_wait_seconds",
+    "CONNECT_TIMEOUT_SECONDS": "connect_timeout_seconds",
+    "FIRST_EVENT_TIMEOUT_SECONDS": "first_event_timeout_seconds",
+    "IDLE_TIMEOUT_SECONDS": "idle_timeout_seconds",
+    "TOTAL_TIMEOUT_SECONDS": "total_timeout_seconds",
+    "AUDIT_LOG": "audit_log",
+}
+_TIMEOUT_OF_TOOLS = OldName("Set `default` in `TOOL_TIMEOUTS` instead.", ())
+_SEARCH_OPTION = "Set `{}` in `WEB_SEARCH_OPTIONS` instead."
+_SANDBOX_OPTION = "Set `{}` in `SANDBOX_OPTIONS` instead."
+_TOOLS_OF_HOST = OldName("Connect the servers to Open WebUI: the agents use its tools.")
+
+_OTHERS: Mapping[Door, Mapping[str, OldName]] = {
+    "pipe": {
+        "ENABLE_WEB_SEARCH_TOOL": OldName("Set `ENABLE_WEB_SEARCH` instead.", (False,)),
+        "WEB_SEARCH_CONTEXT_SIZE": OldName(
+            _SEARCH_OPTION.format("search_context_size"), ("medium",)
+        ),
+        "WEB_SEARCH_USER_LOCATION": OldName(_SEARCH_OPTION.format("user_location")),
+        "WEB_SEARCH_ALLOWED_DOMAINS": OldName(_SEARCH_OPTION.format("allowed_domains")),
+        "SHOW_USAGE_COST": OldName("Set `SHOW_COST` instead.", (False,)),
+        "AUTO_ENABLE_NATIVE_FUNCTION_CALLING": OldName(
+            "Set `AUTO_NATIVE_TOOLS` instead; it is off by default.", (False,)
+        ),
+        "TOOL_TIMEOUT_SECONDS": _TIMEOUT_OF_TOOLS,
+        "TOOL_EXECUTION": OldName(
+            "The pipe always runs the tools of Open WebUI's chats.", ()
+        ),
+        "MODEL_FETCH_TTL_SECONDS": OldName("The list is read again every hour.", ()),
+        "MODEL_ICON_URL": OldName("`openai_responses_models.json` has the icons."),
+    },
+    "pipelines": {
+        "TOOL_TIMEOUT_SECONDS": _TIMEOUT_OF_TOOLS,
+        "SANDBOX_SECONDS": OldName(_SANDBOX_OPTION.format("seconds"), (30,)),
+        "SANDBOX_MEMORY_MB": OldName(_SANDBOX_OPTION.format("memory_mb"), (512,)),
+        "SANDBOX_DISK_MB": OldName(_SANDBOX_OPTION.format("disk_mb"), (64,)),
+        "SANDBOX_WHEELS": OldName(_SANDBOX_OPTION.format("wheels")),
+        "MCP_SERVERS_JSON": _TOOLS_OF_HOST,
+        "OPENAPI_SERVERS_JSON": _TOOLS_OF_HOST,
+        "ALLOW_STDIO": _TOOLS_OF_HOST._replace(harmless=(False,)),
+        "FILES_ROOT": OldName("Tools hand over files of their sandbox only."),
+        "AUTH": OldName("The agents send the key as the server expects it.", ("key",)),
+        "AUTH_SCOPE": OldName("The agents send no tokens of Microsoft Entra ID."),
+        "FORWARD_USER_INFO": OldName("The agents tell no server who asks.", ("never",)),
+    },
+}
+
+
+def old_names(door: Door, expert_keys: type[BaseModel]) -> dict[str, OldName]:
+    """Return the old names at a door, with the keys that its EXPERT_JSON has."""
+    names: dict[str, OldName] = {}
+    for name, key in _KEYS_OF_EXPERT_JSON.items():
+        if key in expert_keys.model_fields:
+            default = expert_keys.model_fields[key].default
+            instead = f"Set `{key}` in `EXPERT_JSON` instead."
+            names[name] = OldName(instead, (default,))
+    return {**names, **_OTHERS[door]}
+
+
+# --------------------------------------------------------------------------------------
 # settings.shared_valves
 #
 # The valves that the pipe and the agents of the Pipelines server both have.
@@ -21229,7 +20815,7 @@ SECRET_FORMS = "`env:NAME` or `file:PATH`; any other text is encrypted when save
 """How the Pipelines server reads a secret (gpt5_agent/shell/sealing.py)."""
 
 
-class SharedValves(BoundedValves):
+class SharedValves(StoredValves):
     """Settings of an administrator at both doors."""
 
     API_KEY: str = valve(
@@ -21252,11 +20838,13 @@ class SharedValves(BoundedValves):
         "",
         "Organization to bill, if the key has access to several.",
         example="org-abc",
+        own_key="never",
     )
     PROJECT: str = valve(
         "",
         "Project to bill, if the key has access to several.",
         example="proj_abc",
+        own_key="never",
     )
     EXTRA_HEADERS: str = valve(
         "",
@@ -21267,6 +20855,7 @@ class SharedValves(BoundedValves):
         f"{SECRET_FORMS}",
         example='{"X-Team": "env:TEAM_KEY"}',
         secret=True,
+        own_key="headers",
     )
     COMPATIBILITY: Compatibility = valve(
         "auto",
@@ -21334,6 +20923,9 @@ class SharedValves(BoundedValves):
         0,
         "Let OpenAI compact a chat whose input has more tokens than this. 0: never. "
         "Not available on Azure.",
+        pipelines="Let OpenAI compact the chat, also between two rounds, when its input "
+        "has more tokens than this, or than half of the model's context window. 0: "
+        "never.",
         bounds=(0, 10_000_000),
     )
     EXPERT_JSON: str = valve(
@@ -21348,6 +20940,75 @@ class SharedValves(BoundedValves):
 
 SHARED = tuple(SharedValves.model_fields)
 """Their names, in the order of the table."""
+
+
+# --------------------------------------------------------------------------------------
+# shells.caller
+#
+# Who asks, as Open WebUI says it to both shells.
+# --------------------------------------------------------------------------------------
+
+
+HOST_TASKS = frozenset(
+    {
+        "title_generation",
+        "tags_generation",
+        "follow_up_generation",
+        "emoji_generation",
+        "query_generation",
+        "image_prompt_generation",
+        "autocomplete_generation",
+        "function_calling",
+        "moa_response_generation",
+        "context_compaction",
+        "memory_review",
+    }
+)
+"""The names of Open WebUI's tasks (docs/reference/open-webui.md, "Tasks")."""
+
+
+def is_program(task: str) -> bool:
+    """Say whether a task is none of the host's.
+
+    Other functions put names of their own where the host names its tasks, such as a
+    sub-agent with tools. They get an answer with calls, in the form for programs.
+    """
+    return bool(task) and task not in HOST_TASKS
+
+
+class ChatCaller(NamedTuple):
+    """Who asks, and for which chat and message; empty ids are unknown."""
+
+    host_model: str = ""
+    """The host's id of the model, `{function or pipeline id}.{model}`."""
+    user_id: str = ""
+    chat_id: str = ""
+    message_id: str = ""
+    task: str = ""
+    """The name of a task of the host, or empty."""
+    streams: bool = False
+    """Whether the host reads a stream. It takes any true value of `stream` for true
+    (functions.py, 0.12.4); the administration's filter makes it a bool."""
+    is_admin: bool = False
+
+    @property
+    def host_reads(self) -> bool:
+        """Whether Open WebUI itself reads and stores the answer.
+
+        True exactly if the request has a chat id and a message id. A session id only
+        decides whether a dialog can be answered (docs/reference/open-webui.md, "Ids of
+        a call").
+        """
+        return bool(self.chat_id and self.message_id)
+
+    @property
+    def drops_errors(self) -> bool:
+        """Whether the reader of a stream shows its text alone.
+
+        While the page merges answers, it stops at an error without a word, and looks as
+        if it still waited (`mergeResponses` in Chat.svelte of 0.12.4).
+        """
+        return self.task == "moa_response_generation"
 
 
 # --------------------------------------------------------------------------------------
@@ -21522,15 +21183,14 @@ def read_json_valve(
     text: str,
     form: type[_Form],
     consequence: str = "Its default applies.",
-) -> tuple[_Form, list[str]]:
+) -> tuple[_Form, Sequence[str]]:
     """Return the settings in the text of a valve, and what is wrong with them.
-
     `form` names the known keys with their types, ranges and defaults. Each problem is a
     message for administrators; `consequence` is what follows from an invalid value.
     """
     given = parse_json_object(text.strip() or "{}")
     if given is None:
-        return form(), [f"{valve} is not a JSON object, so its defaults apply."]
+        return form(), (f"{valve} is not a JSON object, so its defaults apply.",)
     known = form.model_fields
     accepted: dict[str, object] = {}
     problems: list[str] = []
@@ -21556,7 +21216,7 @@ def read_json_valve(
     problem = unknown_words(valve, unknown, known, advice)
     if problem:
         problems.append(problem)
-    return form.model_validate(accepted), problems
+    return form.model_validate(accepted), tuple(problems)
 
 
 def describe_mistake(error: ValidationError, form: type[BaseModel]) -> str:
@@ -21579,11 +21239,6 @@ def describe_mistake(error: ValidationError, form: type[BaseModel]) -> str:
         case "greater_than_equal":
             return f"`{key}` has to be at least {mistake['ctx']['ge']:g}"
     return f"`{key}` has a wrong value ({mistake['msg'].lower()})"
-
-
-def read_expert_json(text: str, form: type[_Form]) -> tuple[_Form, list[str]]:
-    """Return the settings of EXPERT_JSON, and what is wrong with them."""
-    return read_json_valve("EXPERT_JSON", text, form)
 
 
 def _nearest_allowed(error: ValidationError) -> float | None:
@@ -21658,9 +21313,14 @@ class ExpertKeys(BaseModel):
 
 
 # --------------------------------------------------------------------------------------
-# shells.shell
+# shells.valve_messages
 #
-# The two shells by their names: the rest of their messages is the same.
+# Messages about valves for administrators, for pipe and agents.
+#
+# Apart from the names of a `Shell` they are the same in both.
+#
+# `openai_responses` names a setting by its field (`errors.SettingFault`). Here it gets the
+# name of its valve, which is the same in both shells, and the page with the valves.
 # --------------------------------------------------------------------------------------
 
 
@@ -21682,17 +21342,6 @@ class Shell(NamedTuple):
 
 PIPE_SHELL = Shell("pipe", "Admin Panel > Functions > the gear next to it")
 PIPELINE_SHELL = Shell("pipeline", "Admin Panel > Settings > Pipelines")
-
-
-# --------------------------------------------------------------------------------------
-# shells.valve_messages
-#
-# Messages about valves for administrators, for pipe and agents.
-#
-# `openai_responses` names a setting by its field (`errors.SettingFault`). Here it gets the
-# name of its valve, which is the same in both shells, and the page with the valves.
-# --------------------------------------------------------------------------------------
-
 
 HEADERS_EXAMPLE = '{"X-Team": "blue"}'
 
@@ -21933,6 +21582,7 @@ class ReadRules(NamedTuple):
     problem: str = ""
 
 
+@lru_cache(maxsize=8)
 def read_rules(text: str, shell: Shell) -> ReadRules:
     """Return the rules of TOOL_APPROVAL, which are separated by commas or lines.
 
@@ -21976,6 +21626,7 @@ class ReadTimeouts(NamedTuple):
     problem: str = ""
 
 
+@lru_cache(maxsize=8)
 def read_timeouts(text: str, shell: Shell) -> ReadTimeouts:
     """Return the limits of TOOL_TIMEOUTS; an invalid entry is skipped."""
     entries, unread = _read_entries(text, ":", _read_timeout)
@@ -22266,48 +21917,6 @@ class Administration(Protocol):
 
 
 # --------------------------------------------------------------------------------------
-# shells.caller
-#
-# Who asks, as Open WebUI says it to both shells.
-# --------------------------------------------------------------------------------------
-
-
-class ChatCaller(NamedTuple):
-    """Who asks, and for which chat and message; empty ids are unknown."""
-
-    host_model: str = ""
-    """The host's id of the model, `{function or pipeline id}.{model}`."""
-    user_id: str = ""
-    chat_id: str = ""
-    message_id: str = ""
-    task: str = ""
-    """The name of a task of the host, or empty."""
-    streams: bool = False
-    """Whether the host reads a stream. It takes any true value of `stream` for true
-    (functions.py, 0.12.4); the administration's filter makes it a bool."""
-    is_admin: bool = False
-
-    @property
-    def host_reads(self) -> bool:
-        """Whether Open WebUI itself reads and stores the answer.
-
-        True exactly if the request has a chat id and a message id. A session id only
-        decides whether a dialog can be answered (docs/reference/open-webui.md, "Ids of
-        a call").
-        """
-        return bool(self.chat_id and self.message_id)
-
-    @property
-    def drops_errors(self) -> bool:
-        """Whether the reader of a stream shows its text alone.
-
-        While the page merges answers, it stops at an error without a word, and looks as
-        if it still waited (`mergeResponses` in Chat.svelte of 0.12.4).
-        """
-        return self.task == "moa_response_generation"
-
-
-# --------------------------------------------------------------------------------------
 # shells.caller_settings
 #
 # The messages about `caller_may_set`: what callers may set besides their chat.
@@ -22357,31 +21966,9 @@ _MAX_LEFT_OUT = 50
 
 
 # --------------------------------------------------------------------------------------
-# shells.compaction
-#
-# COMPACTION_TOKENS, for pipe and agents.
-# --------------------------------------------------------------------------------------
-
-
-_MIN_THRESHOLD = 1000
-"""The API refuses a lower one."""
-
-
-def compaction_settings(tokens: int, endpoint: Endpoint) -> list[dict[str, Any]] | None:
-    """Return the `context_management` that compacts a chat above this many tokens.
-
-    None for 0, and at Azure, which does not have it.
-    """
-    if tokens == 0 or endpoint.is_azure:
-        return None
-    threshold = max(tokens, _MIN_THRESHOLD)
-    return [{"type": "compaction", "compact_threshold": threshold}]
-
-
-# --------------------------------------------------------------------------------------
 # shells.failures
 #
-# Reports an answer that failed, to people and to the log, for pipe and agents.
+# Reports how an answer ended, to people and to the log, for pipe and agents.
 # --------------------------------------------------------------------------------------
 
 
@@ -22399,18 +21986,52 @@ def report_exception(log: AnswerLog, error: Exception, shell: Shell) -> str:
     return with_error_id(log, message)
 
 
-def report_failure(
+def report_run(
     log: AnswerLog,
     ended: RunDone,
     shell: Shell,
     *,
     is_admin: bool,
     message: str = "",
-) -> Ending:
-    """Log how a run failed; return its ending with the message to show.
+) -> RunDone:
+    """Log how a run ended; return it, a failure with the message to show.
 
     Administrators also see what the server said. `message` replaces the ending's own.
     """
+    trace = ended.trace
+    if trace.removed:
+        counts = [f"{count} {reason}" for reason, count in trace.removed.items()]
+        level: LogLevel = "WARNING" if has_unasked_removals(trace) else "DEBUG"
+        text = f"the API left out earlier reasoning of the input: {', '.join(counts)}"
+        log.line(level, text)
+    if trace.skipped:
+        # Nothing of them is quoted. Proxies send some on purpose, to keep a connection
+        # alive.
+        counts = [f"{count} {kind}" for kind, count in trace.skipped.items()]
+        log.note(
+            f"left out events of the stream that cannot be read: {', '.join(counts)}"
+        )
+    if ended.ending.is_failure:
+        ending = _report_failure(log, ended, shell, is_admin=is_admin, message=message)
+        return ended._replace(ending=ending)
+    used = f", {ended.usage.total} tokens" if ended.usage else ""
+    log.line("DEBUG", f"completed{used}, request id {trace.request_id}")
+    return ended
+
+
+def has_unasked_removals(trace: Trace) -> bool:
+    """Say whether the API left out items of the input that it should have read.
+
+    With the reason `turn_boundary` it only drops the reasoning of past turns, as
+    documented.
+    """
+    return not trace.removed.keys() <= {"turn_boundary"}
+
+
+def _report_failure(
+    log: AnswerLog, ended: RunDone, shell: Shell, *, is_admin: bool, message: str
+) -> Ending:
+    """Log how a run failed; return its ending with the message to show."""
     trace = ended.trace
     error = trace.error
     code = api_word(error.code or ended.ending.code)
@@ -22428,16 +22049,6 @@ def report_failure(
     if is_admin:
         shown = f"{shown} {answer}".strip()
     return ending._replace(sentence=shown)
-
-
-def report_skipped(log: AnswerLog, trace: Trace) -> None:
-    """Log how many events of an answer's streams could not be read, by what they are.
-
-    Nothing of them is quoted. Proxies send some on purpose, to keep a connection alive.
-    """
-    if trace.skipped:
-        counts = ", ".join(f"{count} {kind}" for kind, count in trace.skipped.items())
-        log.note(f"left out events of the stream that cannot be read: {counts}")
 
 
 _REVIEW_ID = re.compile(r"[\w.:-]{1,200}")
@@ -22636,25 +22247,20 @@ def build_system_instruction(
     Overrides are a JSON object that replaces blocks by their keys, or another text,
     which is added unchanged.
     """
-    standard = _FULL_POLICIES if style == "full" else _LEAN_POLICIES
-    texts = {**standard, **_read_policy_overrides(prompt_policy_overrides)}
-    blocks = [_wrap_in_tag(texts[key], tag) for key, tag in _POLICY_TAGS.items()]
-    instruction = base_instruction.strip() or _DEFAULT_INSTRUCTION
-    parts = [instruction, *blocks, texts.get("extra_policy", "")]
+    texts = dict(_FULL_POLICIES if style == "full" else _LEAN_POLICIES)
+    overrides = parse_json_object(prompt_policy_overrides)
+    if overrides is None:
+        overrides = {"extra_policy": prompt_policy_overrides}
+    for key in (*_POLICY_TAGS, "extra_policy"):
+        if as_text(overrides.get(key)).strip():
+            texts[key] = overrides[key]
+    parts = [base_instruction.strip() or _DEFAULT_INSTRUCTION]
+    for key, tag in _POLICY_TAGS.items():
+        inner = texts[key].strip()
+        brings_tag = inner.startswith(f"<{tag}>") and inner.endswith(f"</{tag}>")
+        parts.append(inner if brings_tag else f"<{tag}>\n{inner}\n</{tag}>")
+    parts.append(texts.get("extra_policy", ""))
     return "\n\n".join(part for part in parts if part.strip())
-
-
-def _read_policy_overrides(text: str) -> dict[str, str]:
-    """Return the changed blocks by key; unknown keys are ignored."""
-    if not text.strip():
-        return {}
-    policies = parse_json_object(text)
-    if policies is None:
-        return {"extra_policy": text}
-    known_keys = [*_POLICY_TAGS, "extra_policy"]
-    return {
-        key: policies[key] for key in known_keys if as_text(policies.get(key)).strip()
-    }
 
 
 def choose_style(style: PolicyStyle, family: str) -> ChosenStyle:
@@ -22667,18 +22273,11 @@ def choose_style(style: PolicyStyle, family: str) -> ChosenStyle:
     return "lean"
 
 
-def _wrap_in_tag(text: str, tag: str) -> str:
-    """Return a block in its tag, unless it brings the tag itself."""
-    inner = text.strip()
-    if inner.startswith(f"<{tag}>") and inner.endswith(f"</{tag}>"):
-        return inner
-    return f"<{tag}>\n{inner}\n</{tag}>"
-
-
 # --------------------------------------------------------------------------------------
 # strategies.parameters
 #
-# The parameters of a strategy: names, limits and defaults.
+# The parameters of a strategy, each a row: the key of AGENT_JSON and of a request, and
+# the valve of the Pipelines server.
 #
 # Both strategies take the same. `model`, `instruction`, `prompt_policy_overrides`,
 # `context`, `maximum_iterations` and `emit_intermediate_thoughts` are specified
@@ -22692,13 +22291,6 @@ STRATEGY_NAMES: Mapping[str, str] = {
 }
 """The strategies by their ids. They are one loop under two names (R7)."""
 
-RANGES: Mapping[str, tuple[int, int]] = {
-    "maximum_iterations": (1, 30),
-    "maximum_seconds": (0, 86_400),
-    "maximum_tokens": (0, 100_000_000),
-}
-"""The least and the greatest value of a parameter."""
-
 
 class StrategyParameters(BaseModel):
     """What a strategy has to do, and the keys of AGENT_JSON.
@@ -22710,56 +22302,115 @@ class StrategyParameters(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    model: StrictStr = Field(
-        default="gpt-6.1-sol",
+    model: StrictStr = row_field(
+        "gpt-6.1-sol",
+        Row(
+            "The model of an agent, by any name that MODEL_ID can have. With the switch "
+            "*Agent* it is the model of the chat.",
+            pipelines="Model of both agents; the name can include an effort.",
+            example="gpt-5.2-high",
+            request_key="agent_model",
+        ),
         min_length=1,
-        description="The model of an agent, by any name that MODEL_ID can have. With "
-        "the switch *Agent* it is the model of the chat.",
     )
-    instruction: StrictStr = Field(
-        default="",
-        description="What an agent is for. The system prompt of the chat follows it.",
+    instruction: StrictStr = row_field(
+        "",
+        Row(
+            "What an agent is for. The system prompt of the chat follows it.",
+            pipelines="What the agent is and does; it precedes the policies.",
+            example="You help the support team of an online shop.",
+            right="ruling",
+            request_key="instruction",
+        ),
     )
-    prompt_policy_overrides: StrictStr = Field(
-        default="",
-        description="Changed policies: a text, which is added, or an object, which "
-        "replaces some of them (docs/agent.md).",
+    policy_style: PolicyStyle = row_field(
+        "full",
+        Row(
+            "Length of the policies: `full`, `lean` (a sentence each), or `auto`, which "
+            "depends on the model.",
+            pipelines="Wording of the policies: `full` is detailed, `lean` is short and "
+            "for newer models, `auto` depends on the model.",
+        ),
     )
-    context: StrictStr | dict[str, Any] | list[Any] | None = Field(
-        default=None,
-        description="What an agent knows: a text, or a list of texts and of objects "
-        "with `title`, `content` and `url`. They are sources below each answer.",
+    prompt_policy_overrides: StrictStr = row_field(
+        "",
+        Row(
+            "Changed policies: a text, which is added, or an object, which replaces "
+            "some of them (docs/agent.md).",
+            pipelines="Changes to the policies. Plain text is added after them. Example: "
+            "`Answer in French.` A JSON object replaces individual ones, by the keys "
+            "`persistence_policy`, `context_gathering_policy`, `uncertainty_policy`, "
+            "`tool_preamble_policy` or `extra_policy`. Example: "
+            '`{"tool_preamble_policy": "Say nothing before a call."}`.',
+            right="ruling",
+            request_key="prompt_policy_overrides",
+        ),
     )
-    policy_style: PolicyStyle = Field(
-        default="full",
-        description="Length of the policies: `full`, `lean` (a sentence each), or "
-        "`auto`, which depends on the model.",
+    context: StrictStr | dict[str, Any] | list[Any] | None = row_field(
+        None,
+        Row(
+            "What an agent knows: a text, or a list of texts and of objects with "
+            "`title`, `content` and `url`. They are sources below each answer.",
+            pipelines="Facts that accompany every question, shown as a source; "
+            "`context_gathering_policy` says how the agent finds more.",
+            example="Our office hours are 9 to 17.",
+            right="ruling",
+            request_key="context",
+        ),
     )
-    guide: Guide = Field(
-        default="",
+    guide: Guide = row_field(
+        "",
+        Row(
+            "Who an agent is: `researcher`, `engineer`, `companion`, or an object with "
+            "`systemPrompt`, `temperature`, `memoryPolicy` and `initialMemories`.",
+            pipelines="A guide: who the agent is and how much of a chat it remembers: "
+            "`researcher`, `engineer`, `companion`, or the name of a file in PRESETS_DIR "
+            "without `.json`.",
+            example="researcher",
+            right="ruling",
+        ),
         validate_default=True,
-        description="Who an agent is: `researcher`, `engineer`, `companion`, or an "
-        "object with `systemPrompt`, `temperature`, `memoryPolicy` and "
-        "`initialMemories`.",
     )
-    maximum_iterations: int = Field(
-        default=6,
-        description="Maximum number of rounds that may call tools, 1 to 30; then the "
-        "model answers with what it has.",
+    emit_intermediate_thoughts: StrictBool = row_field(
+        True,
+        Row(
+            "Show what the model writes between calls of tools. Off: only the answer.",
+            pipelines="Show what the model says before tool calls, as a thought. If off, "
+            "only the answer is shown.",
+            request_key="emit_intermediate_thoughts",
+        ),
     )
-    maximum_seconds: int = Field(
-        default=0,
-        description="Time limit of an answer and its tools, excluding time waiting "
-        "for people. 0: none.",
+    maximum_iterations: int = row_field(
+        6,
+        Row(
+            "Maximum number of rounds that may call tools, 1 to 30; then the model "
+            "answers with what it has.",
+            pipelines="Maximum number of tool rounds in one answer, 1 to 30; then the "
+            "model answers with what it has.",
+            bounds=(1, 30),
+            right="costly",
+            request_key="maximum_iterations",
+        ),
     )
-    maximum_tokens: int = Field(
-        default=0,
-        description="Token limit of all rounds of an answer. 0: none.",
+    maximum_seconds: int = row_field(
+        0,
+        Row(
+            "Time limit of an answer and its tools, excluding time waiting for people. "
+            "0: none.",
+            pipelines="Time limit of one answer in seconds, excluding Open WebUI's tools "
+            "and approvals. 0: none.",
+            bounds=(0, 86_400),
+            right="costly",
+        ),
     )
-    emit_intermediate_thoughts: StrictBool = Field(
-        default=True,
-        description="Show what the model writes between calls of tools. Off: only "
-        "the answer.",
+    maximum_tokens: int = row_field(
+        0,
+        Row(
+            "Token limit of all rounds of an answer. 0: none.",
+            pipelines="Token limit for all rounds of one answer. 0: none.",
+            bounds=(0, 100_000_000),
+            right="costly",
+        ),
     )
 
     # Validators of types, `Annotated[int, BeforeValidator(...)]`, would keep up to eight
@@ -22784,17 +22435,56 @@ class StrategyParameters(BaseModel):
             raise ValueError("there is no such guide")
         return BUILT_IN_GUIDES[value]
 
-    @field_validator(*RANGES, mode="before")
+    @field_validator("*", mode="before")
     @classmethod
-    def _move_into_range(cls, value: object, info: ValidationInfo) -> int:
+    def _move_into_range(cls, value: object, info: ValidationInfo) -> object:
         """Return a number, moved into its range (R5); raises ValueError."""
+        bounds = rows_of(cls)[str(info.field_name)].bounds
+        if bounds is None:
+            return value
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise ValueError("it must be a number")
-        least, most = RANGES[str(info.field_name)]
+        least, most = bounds
         return clamp_number(value, least, most, least)
 
 
 DEFAULTS = StrategyParameters()
+PARAMETERS = rows_of(StrategyParameters)
+"""The rows of the parameters, by their names."""
+
+
+def _valve_of(parameter: str, default: object = None) -> Any:
+    """Return the valve of the Pipelines server that sets a parameter."""
+    if default is None:
+        default = StrategyParameters.model_fields[parameter].default
+    return row_field(default, replace(PARAMETERS[parameter], parameter=parameter))
+
+
+class ParameterValves(StoredValves):
+    """The valves of the Pipelines server that set the parameters, in its order."""
+
+    MODEL: str = _valve_of("model")
+    INSTRUCTION: str = _valve_of("instruction")
+    POLICY_STYLE: PolicyStyle = _valve_of("policy_style")
+    PROMPT_POLICY_OVERRIDES: str = _valve_of("prompt_policy_overrides")
+    CONTEXT: str = _valve_of("context", "")
+    PRESET: str = _valve_of("guide")
+    PRESETS_DIR: str = valve(
+        "",
+        "Folder with your own guides, as JSON files.",
+        example="/app/presets",
+    )
+    EMIT_INTERMEDIATE_THOUGHTS: bool = _valve_of("emit_intermediate_thoughts")
+    MAXIMUM_ITERATIONS: int = _valve_of("maximum_iterations")
+    MAXIMUM_SECONDS: int = _valve_of("maximum_seconds")
+    MAXIMUM_TOKENS: int = _valve_of("maximum_tokens")
+
+    def parameters(self) -> dict[str, Any]:
+        """Return what the valves say, by the names of the parameters."""
+        rows = rows_of(type(self))
+        return {
+            rows[name].parameter: value for name, value in self if rows[name].parameter
+        }
 
 
 # --------------------------------------------------------------------------------------
@@ -22826,7 +22516,17 @@ def read_context(context: object) -> list[ContextSource]:
             unique_rows[json.dumps(row, sort_keys=True, default=str)] = row
     sources: dict[ContextSource, None] = {}  # two rows may say the same
     for number, row in enumerate(unique_rows.values(), 1):
-        source = _read_entry(f"Context {number}", row)
+        source = ContextSource(f"Context {number}", as_text(row))
+        if not isinstance(row, str):
+            entry = as_mapping(row)
+            fields = {**as_mapping(entry.get("metadata")), **entry}
+            # Without a known text field all of it is the text.
+            text = _first_text_field(entry, _TEXT_KEYS)
+            source = ContextSource(
+                name=_first_text_field(fields, _NAME_KEYS) or source.name,
+                text=text or json.dumps(row, ensure_ascii=False, default=str),
+                url=_first_text_field(fields, _URL_KEYS),
+            )
         if source.text.strip():
             sources[source] = None
     return list(sources)
@@ -22840,20 +22540,6 @@ def format_context(entries: Sequence[ContextSource]) -> str:
         f'<entry name="{entry.name}">\n{entry.text}\n</entry>' for entry in entries
     ]
     return "<context>\n" + "\n".join(texts) + "\n</context>"
-
-
-def _read_entry(default_name: str, row: object) -> ContextSource:
-    """Return an entry of a context; without a known text field all of it is the text."""
-    if isinstance(row, str):
-        return ContextSource(default_name, row)
-    entry = as_mapping(row)
-    fields = {**as_mapping(entry.get("metadata")), **entry}
-    text = _first_text_field(entry, _TEXT_KEYS)
-    return ContextSource(
-        name=_first_text_field(fields, _NAME_KEYS) or default_name,
-        text=text or json.dumps(row, ensure_ascii=False, default=str),
-        url=_first_text_field(fields, _URL_KEYS),
-    )
 
 
 def _first_text_field(row: Mapping[str, Any], keys: tuple[str, ...]) -> str:
@@ -23002,20 +22688,15 @@ def _option_error(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> st
     """Return the error of the first value that is not an option; empty without one."""
     properties = as_mapping(schema.get("properties"))
     for name, value in arguments.items():
-        options = _read_options(properties.get(name))
+        node = as_mapping(properties.get(name))
+        listed = node.get("enum") or node.get("options")  # the latter is no JSON Schema
+        options = [_option_text(option) for option in as_list(listed)]
         if not options or value is None:
             continue
         text = _option_text(value)
         if text not in options:
             return f"parameter '{name}' value {text!r} not in options {options}"
     return ""
-
-
-def _read_options(node: object) -> list[str]:
-    """Return the allowed values: `enum` of JSON Schema, or `options`."""
-    schema = as_mapping(node)
-    options = schema.get("enum") or schema.get("options")
-    return [_option_text(option) for option in as_list(options)]
 
 
 def _option_text(value: object) -> str:
@@ -23039,19 +22720,20 @@ def build_strategy_instructions(
     style: ChosenStyle,
     system_text: str,
     sources: Sequence[ContextSource] = (),
+    host_policy: str = "",
 ) -> str:
     """Return the instructions of a request; `system_text` is that of the chat.
 
     First comes the guide, then the instruction of the parameters, then the chat's own.
-    The context is the end.
+    What the tools of the host are for follows the policies. The context is the end.
     """
     texts = (parameters.guide.system_prompt, parameters.instruction, system_text)
     base = "\n\n".join(text.strip() for text in texts if text.strip())
     instruction = build_system_instruction(
         base, parameters.prompt_policy_overrides, style
     )
-    context = format_context(sources)
-    return f"{instruction}\n\n{context}" if context else instruction
+    blocks = (instruction, host_policy, format_context(sources))
+    return "\n\n".join(block for block in blocks if block)
 
 
 # --------------------------------------------------------------------------------------
@@ -23305,7 +22987,12 @@ class _MergedCalls:
             return event
         match event:
             case ItemAdded() if is_call(event.item):
-                return self._begin(event)
+                call_id = str(event.item.get("call_id") or "")
+                if call_id and event.item.get("name") and call_id not in self._indexes:
+                    self._indexes[call_id] = event.output_index
+                    return event
+                self._dropped.add(event.output_index)
+                return None
             case ItemDone() if is_call(event.item):
                 index = self._find(event.item)
                 return None if index is None else event._replace(output_index=index)
@@ -23319,15 +23006,6 @@ class _MergedCalls:
             if first_index is not None:
                 merged[first_index] = item
         return tuple(sorted(merged.items()))
-
-    def _begin(self, event: ItemAdded) -> ItemAdded | None:
-        """Return the event of a new call; None for one that is dropped."""
-        call_id = str(event.item.get("call_id") or "")
-        if call_id and event.item.get("name") and call_id not in self._indexes:
-            self._indexes[call_id] = event.output_index
-            return event
-        self._dropped.add(event.output_index)
-        return None
 
     def _find(self, call: Item) -> int | None:
         """Return the index under which a call is shown; None if it is dropped."""
@@ -23454,17 +23132,13 @@ class ThinkTagParser:
         spans.append(TextSpan(self._is_thought, text[start:end]))
         self._previous = text[max(0, end - 1) : end]  # empty at the very beginning
         self._held = text[end:]
-        return _join_spans(spans)
-
-
-def _join_spans(spans: Iterable[TextSpan]) -> list[TextSpan]:
-    """Return spans without empty ones; neighbors of one kind are one."""
-    with_text = [span for span in spans if span.text]
-    joined: list[TextSpan] = []
-    for is_thought, neighbors in groupby(with_text, attrgetter("is_thought")):
-        text = "".join(span.text for span in neighbors)
-        joined.append(TextSpan(is_thought, text))
-    return joined
+        # None is empty, and neighbors of one kind are one.
+        joined: list[TextSpan] = []
+        with_text = [span for span in spans if span.text]
+        for is_thought, neighbors in groupby(with_text, attrgetter("is_thought")):
+            shown = "".join(span.text for span in neighbors)
+            joined.append(TextSpan(is_thought, shown))
+        return joined
 
 
 def parse_spans(text: str) -> list[TextSpan]:
@@ -23976,6 +23650,261 @@ def read_answer_text(output: Iterable[Item]) -> str:
 
 
 # --------------------------------------------------------------------------------------
+# manifold.views
+#
+# The forms of an answer for its reader: Open WebUI, or a plain client.
+# --------------------------------------------------------------------------------------
+
+
+def client_view(model: str) -> ChunkRenderer:
+    """Return what renders a stream for a plain client."""
+    return ChunkRenderer(_completion_id(), unix_seconds(), model)
+
+
+def whole_completion(ended: RunDone, model: str) -> Chunk:
+    """Return the whole answer at once, for a plain client."""
+    return completion(ended, _completion_id(), unix_seconds(), model)
+
+
+def page_result(
+    ended: RunDone, model: str, items: Sequence[Item], *, has_advice: bool = False
+) -> Chunk:
+    """Return the whole answer at once, with the output items that Open WebUI stores.
+
+    The page shows no finish_reason, so an answer that ended early gets its message as
+    an error, unless a status line `has_advice` about it.
+    """
+    result = whole_completion(ended, model)
+    if "usage" in result:
+        result |= host_usage(ended)
+    if has_advice and "choices" in result:
+        result.pop("error", None)
+    elif ended.ending.is_failure:
+        result |= error_chunk(ended.ending.sentence)
+    if items:
+        result["output"] = items
+    return result
+
+
+def failure_chunk(caller: ChatCaller, message: str, error: Exception) -> Chunk:
+    """Return the chunk of an answer that an exception stopped."""
+    if caller.host_reads:
+        return error_chunk(message)
+    return exception_error(message, error)
+
+
+def readable_chunk(chunk: Chunk, caller: ChatCaller) -> Chunk:
+    """Return a chunk in a form that its reader shows."""
+    return error_as_text(chunk) if caller.drops_errors else chunk
+
+
+def _completion_id() -> str:
+    return f"chatcmpl-{new_ulid()}"
+
+
+# --------------------------------------------------------------------------------------
+# manifold.models
+#
+# The model that answers, as the server that is asked has it.
+# --------------------------------------------------------------------------------------
+
+
+def model_at(
+    model: ResolvedModel, endpoint: Endpoint, listed: ModelList
+) -> ResolvedModel:
+    """Return a model with the last day and the context that its server names, if any."""
+    last_day = listed.shutdown_dates.get(model.id)
+    if last_day:
+        model = model._replace(facts=model.facts._replace(shutdown=last_day))
+    return listed.with_context(model, endpoint)
+
+
+def answering_model(asked: ResolvedModel, endpoint: Endpoint) -> ResolvedModel:
+    """Return the model that answers: the successor of one that was switched off.
+
+    Azure ends its models on other days than OpenAI.
+    """
+    successor = None if endpoint.is_azure else replacement(asked, utc_today())
+    return successor or asked
+
+
+def retirement(asked: ResolvedModel, endpoint: Endpoint) -> str:
+    """Return the notice about the end of a model; empty unless it is near."""
+    answering = answering_model(asked, endpoint)
+    return retirement_notice(asked, utc_today(), answering)
+
+
+# --------------------------------------------------------------------------------------
+# manifold.history
+#
+# The input of a request, as far as one request takes it.
+# --------------------------------------------------------------------------------------
+
+
+def fit_history(items: Sequence[Item], most_output: int | None) -> list[Item]:
+    """Return the items of a chat without what is too long for a request.
+
+    Open WebUI, and other clients, know no limit for the outputs of the calls that they
+    make; an output that was cut before stays as it is. None: outputs stay whole.
+    """
+    fitted: list[Item] = []
+    for item in items:
+        if most_output is not None and is_call_output(item):
+            output = cap_output(item["output"], most_output, NOTE_CHARACTERS)
+            item = {**item, "output": output}  # noqa: PLW2901
+        fitted.append(item)
+    return fit_input(fitted)
+
+
+# --------------------------------------------------------------------------------------
+# manifold.costs
+#
+# What the responses to a request cost.
+# --------------------------------------------------------------------------------------
+
+
+def cost_of_request(
+    request: ResponsesRequest,
+    endpoint: Endpoint,
+    facts: ModelFacts,
+    usages: Iterable[Usage],
+    output: Iterable[Item] = (),
+) -> Cost | None:
+    """Return what the responses to a request cost, with the prices of `facts`.
+
+    What the server says of a response comes first. Servers other than OpenAI's do not
+    say which tier served it: it is the one asked for. None if it cannot be known.
+    """
+    asked_tier = request.service_tier or ""
+    served = [usage._replace(tier=usage.tier or asked_tier) for usage in usages]
+    window = completion_window(request)
+    terms = RequestTerms(endpoint.host, request.tools or (), window)
+    return cost_of_run(served, facts, output, utc_today(), terms)
+
+
+def completion_window(request: ResponsesRequest) -> str:
+    """Return the time that is asked for, unless the server has refused to be asked."""
+    if not request.background_options:
+        return ""
+    options = as_mapping(request.payload().get("background_options"))
+    return as_text(options.get("completion_window"))
+
+
+# --------------------------------------------------------------------------------------
+# manifold.learning
+#
+# What the refusals of a run teach for later requests, and for the chat itself.
+# --------------------------------------------------------------------------------------
+
+
+class RepairLearning:
+    """Remembers the repairs of a run, as soon as it is known that they helped.
+
+    `is_as_configured` says whether the request has only what its administrators set.
+    With `has_row` the chat itself keeps what is about its items.
+    """
+
+    def __init__(
+        self,
+        memory: RepairMemory,
+        scope: RepairScope,
+        is_as_configured: Callable[[], bool],
+        *,
+        has_row: bool = False,
+    ) -> None:
+        self._memory = memory
+        self._scope = scope
+        self._is_as_configured = is_as_configured
+        self._has_row = has_row
+        self._trials = RunTrials()
+
+    def note(self, event: RunEvent) -> list[ChatRepair]:
+        """Note an event; return the repairs that the row of the chat has to keep."""
+        for_row: list[ChatRepair] = []
+        for trial in self._trials.note(event):
+            repair = trial.repair
+            if (
+                self._has_row
+                and isinstance(repair, ChatRepair)
+                and repair.is_about_chat
+            ):
+                if trial.is_lasting:
+                    for_row.append(repair)
+            else:
+                self._memory.learn(self._scope, trial, self._is_as_configured)
+        return for_row
+
+
+def is_built_of(
+    sent: ResponsesRequest,
+    model: ResolvedModel,
+    body: JsonObject,
+    settings: Settings,
+) -> bool:
+    """Say whether a request is what `body` and `settings` make of its chat.
+
+    The repairs do not count: they are what the comparison is about.
+    """
+    text = sent.instructions or ""
+    built = build_request(model, text, sent.input, body, settings)
+    return sent.model_copy(update={"repairs": ()}) == built
+
+
+# --------------------------------------------------------------------------------------
+# manifold.request_settings
+#
+# What the valves of both shells decide about a request and about its calls of tools.
+# --------------------------------------------------------------------------------------
+
+
+_MIN_THRESHOLD = 1000
+"""The API refuses to compact a shorter chat."""
+_BATCH_SHARE = 5
+"""Calls made at once run in parallel, but not all of them."""
+
+
+def settings_of_valves(
+    valves: SharedValves,
+    endpoint: Endpoint,
+    ids: Mapping[str, str | None],
+    *,
+    streams: bool,
+    summary: str,
+    compaction_tokens: int,
+) -> Settings:
+    """Return the settings of a request that both shells have.
+
+    `ids` name the user and the cache (`hash_ids`). The same chat and user always get
+    the same defaults, because the prompt cache and, from gpt-6.2 on, encrypted reasoning
+    depend on them
+    (docs/reference/responses-api.md, "Changed beginnings").
+    """
+    defaults: dict[str, Any] = dict(ids)
+    if compaction_tokens and not endpoint.is_azure:  # Azure does not have it
+        threshold = max(compaction_tokens, _MIN_THRESHOLD)
+        compaction = {"type": "compaction", "compact_threshold": threshold}
+        defaults["context_management"] = [compaction]
+    return Settings(
+        summary=None if summary == "disabled" else summary,
+        stream=streams and valves.ENABLE_STREAM,
+        parallel_tool_calls=None if valves.PARALLEL_TOOL_CALLS else False,
+        defaults=given_values(defaults),
+    )
+
+
+def call_limits(
+    valves: SharedValves, seconds: float, own: Sequence[tuple[str, float]]
+) -> CallLimits:
+    """Return the limits of calls, with the time of one and those of names of `own`."""
+    return CallLimits(
+        seconds=seconds,
+        batch_seconds=_BATCH_SHARE * seconds,
+        characters=valves.TOOL_OUTPUT_CHARACTERS,
+        own=own,
+    )
+
+
+# --------------------------------------------------------------------------------------
 # owui_host.lookup
 #
 # The only module that imports `open_webui`.
@@ -24319,16 +24248,14 @@ _DISPLAY_NAMES: Mapping[str, str] = {
 
 _STRATEGY_OF_SWITCH = "gpt5_function_calling"
 
-COSTLY_PARAMETERS = ("maximum_iterations", "maximum_seconds", "maximum_tokens")
+COSTLY_PARAMETERS = [name for name, row in PARAMETERS.items() if row.right == "costly"]
 """What a request may lower, but raise only if an administrator allows it."""
 
-RULING_PARAMETERS = ("instruction", "guide", "prompt_policy_overrides", "context")
+RULING_PARAMETERS = [name for name, row in PARAMETERS.items() if row.right == "ruling"]
 """What an administrator rules an agent by: no request replaces or empties it, unless an
 administrator allows it."""
 
-CALLER_PARAMETERS = [
-    name for name in StrategyParameters.model_fields if name != "model"
-]
+CALLER_PARAMETERS = [name for name in PARAMETERS if name != "model"]
 """What a request may state: custom parameters of a model of the workspace."""
 
 
@@ -24341,18 +24268,13 @@ class AgentMode(NamedTuple):
     """Whether it was chosen as a model; else the switch is on."""
 
 
-class ReadAgent(NamedTuple):
-    """What AGENT_JSON says, and what is wrong with it, for administrators."""
-
-    parameters: StrategyParameters
-    problems: tuple[str, ...]
-
-
 @lru_cache(maxsize=8)
-def read_agent_parameters(text: str) -> ReadAgent:
-    """Return the parameters of AGENT_JSON; what cannot be read has its default."""
-    parameters, problems = read_json_valve("AGENT_JSON", text, StrategyParameters)
-    return ReadAgent(parameters, tuple(problems))
+def read_agent_parameters(text: str) -> tuple[StrategyParameters, Sequence[str]]:
+    """Return the parameters of AGENT_JSON, and what is wrong with them.
+
+    What cannot be read has its default.
+    """
+    return read_json_valve("AGENT_JSON", text, StrategyParameters)
 
 
 def add_agents(
@@ -24682,6 +24604,12 @@ _UNTIL_CORRECTED = "Chats that search are not answered until it is corrected."
 
 
 @lru_cache(maxsize=8)
+def read_expert_json(text: str) -> tuple[ExpertSettings, Sequence[str]]:
+    """Return the settings of EXPERT_JSON, and what is wrong with them."""
+    return read_json_valve("EXPERT_JSON", text, ExpertSettings)
+
+
+@lru_cache(maxsize=8)
 def read_search_options(text: str) -> tuple[WebSearchOptions, Sequence[str]]:
     """Return the options of WEB_SEARCH_OPTIONS, and what is wrong with them."""
     return read_json_valve(SEARCH_VALVE, text, WebSearchOptions, _UNTIL_CORRECTED)
@@ -24811,6 +24739,7 @@ _PRICES = {
 _UNKNOWN_PRICES = ModelPrices(None, None, None, None)
 
 
+@lru_cache(maxsize=8)
 def read_prices(text: str) -> tuple[dict[str, ModelPrices], str]:
     """Return the prices of CUSTOM_MODEL_PRICING_JSON by model id, and what is wrong.
 
@@ -25042,73 +24971,6 @@ def _server_error(row: object, fields: JsonObject, before: Mapping[str, Item]) -
 
 
 # --------------------------------------------------------------------------------------
-# owui_manifold.call.old_valves
-#
-# Names of valves that a server may have stored, and that are no valves any more.
-#
-# They are those of jrkropp's pipe, up to 0.9.15, and of the first days of this one. A
-# stored value of such a name changes nothing by itself: it can cost money, as a search
-# does, and who stored it may have meant another pipe.
-# --------------------------------------------------------------------------------------
-
-
-class OldName(NamedTuple):
-    """What became of a valve."""
-
-    instead: str
-    """What to do, in the words of docs/install.md."""
-    harmless: tuple[object, ...] = ()
-    """The stored values with which nothing is lost."""
-
-
-_SEARCH_OPTION = "Set `{}` in `WEB_SEARCH_OPTIONS` instead."
-
-_EXPERT_KEYS: Mapping[str, str] = {
-    "FETCH_MODELS": "fetch_models",
-    "STABLE_INSTRUCTIONS": "stable_instructions",
-    "PROMPT_CACHE_DIAGNOSTICS": "prompt_cache_diagnostics",
-    "ENABLE_STRICT_TOOL_CALLING": "strict_tool_calling",
-    "CALLER_MAY_SET": "caller_may_set",
-    "USER_KEYS_GET": "user_keys_get",
-    "AUTH_SCOPE": "entra_scope",
-    "MAX_RETRIES": "max_retries",
-    "MAX_RETRY_WAIT_SECONDS": "max_retry_wait_seconds",
-    "CONNECT_TIMEOUT_SECONDS": "connect_timeout_seconds",
-    "FIRST_EVENT_TIMEOUT_SECONDS": "first_event_timeout_seconds",
-    "IDLE_TIMEOUT_SECONDS": "idle_timeout_seconds",
-    "TOTAL_TIMEOUT_SECONDS": "total_timeout_seconds",
-    "AUDIT_LOG": "audit_log",
-}
-
-
-def _expert_key(key: str) -> OldName:
-    """Return what became of a valve that is a key of EXPERT_JSON now."""
-    default = ExpertSettings.model_fields[key].default
-    return OldName(f"Set `{key}` in `EXPERT_JSON` instead.", (default,))
-
-
-OLD_NAMES: Mapping[str, OldName] = {
-    "ENABLE_WEB_SEARCH_TOOL": OldName("Set `ENABLE_WEB_SEARCH` instead.", (False,)),
-    "WEB_SEARCH_CONTEXT_SIZE": OldName(
-        _SEARCH_OPTION.format("search_context_size"), ("medium",)
-    ),
-    "WEB_SEARCH_USER_LOCATION": OldName(_SEARCH_OPTION.format("user_location"), ("",)),
-    "WEB_SEARCH_ALLOWED_DOMAINS": OldName(
-        _SEARCH_OPTION.format("allowed_domains"), ("",)
-    ),
-    "SHOW_USAGE_COST": OldName("Set `SHOW_COST` instead.", (False,)),
-    "AUTO_ENABLE_NATIVE_FUNCTION_CALLING": OldName(
-        "Set `AUTO_NATIVE_TOOLS` instead; it is off by default.", (False,)
-    ),
-    **{name: _expert_key(key) for name, key in _EXPERT_KEYS.items()},
-    "TOOL_TIMEOUT_SECONDS": OldName("Set `default` in `TOOL_TIMEOUTS` instead."),
-    "TOOL_EXECUTION": OldName("The pipe always runs the tools of Open WebUI's chats."),
-    "MODEL_FETCH_TTL_SECONDS": OldName("The list is read again every hour."),
-    "MODEL_ICON_URL": OldName("`openai_responses_models.json` has the icons.", ("",)),
-}
-
-
-# --------------------------------------------------------------------------------------
 # owui_manifold.call.valves
 #
 # What an administrator can set, and what a user can.
@@ -25126,6 +24988,7 @@ class Valves(SharedValves):
     """Settings of the administrator, in the order of the page."""
 
     model_config = ConfigDict(json_schema_extra=page_schema("pipe", SHARED))
+    old_names = old_names("pipe", ExpertSettings)
 
     # The first day
     MODEL_ID: str = valve(
@@ -25264,6 +25127,7 @@ class Valves(SharedValves):
         "Up to two vector stores for OpenAI's file search: `vs_1, vs_2`; or a JSON "
         "object: `vector_store_ids`, `max_num_results` (1 to 50), `filters`, "
         "`ranking_options`.",
+        own_key="all",
     )
     FILE_INPUT: _FileInput = valve(
         "off",
@@ -25278,6 +25142,7 @@ class Valves(SharedValves):
         "`headers`, `allowed_tools`, `require_approval` (users are asked unless it is "
         "`never`), `server_description`.",
         secret=True,
+        own_key="all",
         then=(
             "TOOL_APPROVAL",
             "TOOL_TIMEOUTS",
@@ -25350,27 +25215,6 @@ class Valves(SharedValves):
         """Read stored words of earlier pipes of this name: both stood for the user."""
         return "user" if value in ("id", "email") else value
 
-    # The host passes on all that it has stored; when the page saves the valves, it
-    # stores only what this class has (docs/reference/open-webui.md, "Valves").
-    _without_effect: tuple[str, ...] = PrivateAttr(())
-
-    @model_validator(mode="wrap")
-    @classmethod
-    def _notice_old_names(cls, stored: object, read: Callable[[object], Self]) -> Self:
-        """Read the valves, and remember the stored ones that have no effect."""
-        valves = read(stored)
-        if isinstance(stored, Mapping):
-            valves._without_effect = tuple(
-                name
-                for name, old in OLD_NAMES.items()
-                if stored.get(name) not in (None, *old.harmless)
-            )
-        return valves
-
-    def without_effect(self) -> tuple[str, ...]:
-        """Return the names of stored valves without effect; OLD_NAMES has more."""
-        return self._without_effect
-
     def effective_key(self) -> str:
         """Return the key to use; empty if there is none.
 
@@ -25388,7 +25232,7 @@ class Valves(SharedValves):
         return self.PERSIST_REASONING_TOKENS != "disabled"
 
 
-class UserValves(BoundedValves):
+class UserValves(BaseModel):
     """Settings of a user; `inherit` leaves the choice to the administrator or model."""
 
     model_config = ConfigDict(json_schema_extra=page_schema("pipe"))
@@ -25400,32 +25244,44 @@ class UserValves(BoundedValves):
         "How long a model thinks. `max` is the model's highest effort; any other effort "
         "that the model lacks is not sent. `inherit`, here and below, leaves the choice "
         "to the administrator or the model.",
+        word="effort",
     )
     REASONING_SUMMARY: Literal["inherit", _Summary] = valve(
-        "inherit", "Show a summary of the reasoning."
+        "inherit", "Show a summary of the reasoning.", word="summary"
     )
     VERBOSITY: Literal["inherit", "low", "medium", "high"] = valve(
-        "inherit", "How long answers are."
+        "inherit", "How long answers are.", word="verbosity"
     )
-    WEB_SEARCH: _Choice = valve("inherit", "Let the model search the web with OpenAI.")
+    WEB_SEARCH: _Choice = valve(
+        "inherit", "Let the model search the web with OpenAI.", word="web_search"
+    )
     IMAGE_GENERATION: _Choice = valve(
-        "inherit", "Let the model generate images; each is billed."
+        "inherit",
+        "Let the model generate images; each is billed.",
+        word="image_generation",
     )
-    CODE_INTERPRETER: _Choice = valve("inherit", "Let the model run Python at OpenAI.")
+    CODE_INTERPRETER: _Choice = valve(
+        "inherit", "Let the model run Python at OpenAI.", word="code_interpreter"
+    )
     FILE_INPUT: Literal["inherit", _FileInput] = valve(
         "inherit",
         "Attached files that the model gets whole, in every turn, instead of the text "
         "that Open WebUI retrieves from them (if allowed): PDFs, or `all` documents.",
+        word="file_input",
     )
     SERVICE_TIER: Literal["inherit", _Tier] = valve(
         "inherit",
         "`flex` is cheaper and slower, `fast` and `ultrafast` cost more (if allowed).",
+        word="service_tier",
     )
-    SHOW_COST: _Choice = valve("inherit", "Show the cost of an answer.")
+    SHOW_COST: _Choice = valve(
+        "inherit", "Show the cost of an answer.", word="show_cost"
+    )
     LOG_LEVEL: Literal["inherit", _LogLevel] = valve(
         "inherit",
         "Log level of your chats; it can be more detailed than the administrator's, "
         "never less.",
+        word="log_level",
     )
     API_KEY: str = valve(
         "",
@@ -25563,40 +25419,65 @@ def read_config(
 ) -> Config:
     """Read the valves for a call of `user`, the host's `__user__`."""
     facts = metadata or {}
-    person = user or {}
-    is_admin = person.get("role") == "admin"
-    stored = person.get("valves")
+    account = user or {}
+    is_admin = account.get("role") == "admin"
+    stored = account.get("valves")
     chosen = _with_own_parameter(
         stored if isinstance(stored, UserValves) else UserValves(), body or {}
     )
     wishes = _read_wishes(valves, chosen, facts.get(_FILTER_KEY), is_admin=is_admin)
     own = wishes.allowed
-    parsed = _parse_valves(valves)
+
+    # The valves that hold several values each, with what is wrong in them.
+    expert, expert_problems = read_expert_json(valves.EXPERT_JSON)
+    agent, agent_problems = read_agent_parameters(valves.AGENT_JSON)
+    rules = read_rules(valves.TOOL_APPROVAL, PIPE_SHELL)
+    timeouts = read_timeouts(valves.TOOL_TIMEOUTS, PIPE_SHELL)
+    remote = read_servers(valves.REMOTE_MCP_SERVERS_JSON)
+    prices: Mapping[str, ModelPrices] | InvalidRequest
+    try:
+        prices, prices_problem = read_prices(valves.CUSTOM_MODEL_PRICING_JSON)
+    except InvalidRequest as error:  # no cost is known then
+        prices = error
+        prices_problem = str(error)
     overrides: Mapping[str, ResolvedModel] | InvalidRequest
     try:
         overrides = named_models(valves)
     except InvalidRequest as error:  # only calls that need it are refused
         overrides = error
+    problems = (
+        rules.problem,
+        timeouts.problem,
+        _permission_error(valves.USER_MAY_CHANGE),
+        wishes.problem,
+        *agent_problems,
+        prices_problem,
+        *expert_problems,
+        *read_search_options(valves.WEB_SEARCH_OPTIONS)[1],
+        *read_file_search_options(valves.FILE_SEARCH_VECTOR_STORES)[1],
+        *read_image_options(valves.IMAGE_GENERATION_OPTIONS)[1],
+    )
+
     effective = valves
     if wishes.own_key:
-        effective = _for_own_key(valves, parsed.expert.user_keys_get)
+        effective = _for_own_key(valves, expert.user_keys_get)
     features = as_mapping(facts.get("features"))
     maps_search = valves.MAP_WEB_SEARCH and bool(features.get("web_search"))
     tool_kinds = _offered_kinds(own, effective, maps_search)
     has_servers = bool(effective.REMOTE_MCP_SERVERS_JSON)
     return Config(
         valves=effective,
-        expert=parsed.expert,
-        secrets=_secrets(valves, own.API_KEY.strip(), *parsed.remote.secrets),
-        problems=_list_problems(valves, parsed, wishes.problem),
+        expert=expert,
+        secrets=_secrets(valves, own.API_KEY.strip(), *remote.secrets),
+        problems=tuple(problem for problem in problems if problem),
         shell=PIPE_SHELL,
         own_key=wishes.own_key,
         overrides=overrides,
-        remote=parsed.remote if has_servers else RemoteServers(),
-        approval_rules=parsed.rules.rules,
-        tool_seconds=parsed.timeouts.default,
-        tool_timeouts=parsed.timeouts.by_pattern,
-        prices=parsed.prices,
+        remote=remote if has_servers else RemoteServers(),
+        approval_rules=rules.rules,
+        tool_seconds=timeouts.default,
+        tool_timeouts=timeouts.by_pattern,
+        prices=prices,
         effort=_choose_word(own.REASONING_EFFORT, None),
         summary=_choose_word(own.REASONING_SUMMARY, valves.REASONING_SUMMARY),
         verbosity=_choose_word(own.VERBOSITY, None),
@@ -25607,63 +25488,10 @@ def read_config(
         shows_cost=_choose_switch(own.SHOW_COST, valves.SHOW_COST or is_admin),
         shows_log=own.SHOW_LOG_ON_ERROR and is_admin,
         log_level=_choose_log_level(own.LOG_LEVEL, valves.LOG_LEVEL),
-        agent=parsed.agent.parameters,
+        agent=agent,
         wants_agent=wishes.agent,
         refused=wishes.refused,
     )
-
-
-class _ParsedValves(NamedTuple):
-    """The valves that hold more than one value each."""
-
-    expert: ExpertSettings
-    expert_problems: Sequence[str]
-    remote: RemoteServers
-    rules: ReadRules
-    timeouts: ReadTimeouts
-    prices: Mapping[str, ModelPrices] | InvalidRequest
-    prices_problem: str
-    agent: ReadAgent
-
-
-def _parse_valves(valves: Valves) -> _ParsedValves:
-    """Read the valves that hold JSON, rules or lists; each has its own problems."""
-    expert, expert_problems = read_expert_json(valves.EXPERT_JSON, ExpertSettings)
-    prices: Mapping[str, ModelPrices] | InvalidRequest
-    try:
-        prices, prices_problem = read_prices(valves.CUSTOM_MODEL_PRICING_JSON)
-    except InvalidRequest as error:  # no cost is known then
-        prices = error
-        prices_problem = str(error)
-    return _ParsedValves(
-        expert=expert,
-        expert_problems=expert_problems,
-        remote=read_servers(valves.REMOTE_MCP_SERVERS_JSON),
-        rules=read_rules(valves.TOOL_APPROVAL, PIPE_SHELL),
-        timeouts=read_timeouts(valves.TOOL_TIMEOUTS, PIPE_SHELL),
-        prices=prices,
-        prices_problem=prices_problem,
-        agent=read_agent_parameters(valves.AGENT_JSON),
-    )
-
-
-def _list_problems(
-    valves: Valves, parsed: _ParsedValves, switch_problem: str
-) -> tuple[str, ...]:
-    """Return what is wrong with valves and switches, as messages."""
-    problems = (
-        parsed.rules.problem,
-        parsed.timeouts.problem,
-        _permission_error(valves),
-        switch_problem,
-        *parsed.agent.problems,
-        parsed.prices_problem,
-        *parsed.expert_problems,
-        *read_search_options(valves.WEB_SEARCH_OPTIONS)[1],
-        *read_file_search_options(valves.FILE_SEARCH_VECTOR_STORES)[1],
-        *read_image_options(valves.IMAGE_GENERATION_OPTIONS)[1],
-    )
-    return tuple(problem for problem in problems if problem)
 
 
 def named_models(valves: Valves) -> dict[str, ResolvedModel]:
@@ -25672,13 +25500,7 @@ def named_models(valves: Valves) -> dict[str, ResolvedModel]:
     Raises InvalidRequest.
     """
     overrides = read_overrides(valves.MODEL_OVERRIDES_JSON)
-    return add_agents(overrides, read_agent_parameters(valves.AGENT_JSON).parameters)
-
-
-def read_expert_settings(valves: Valves) -> ExpertSettings:
-    """Return what EXPERT_JSON says, outside of a call."""
-    expert, _ = read_expert_json(valves.EXPERT_JSON, ExpertSettings)
-    return expert
+    return add_agents(overrides, read_agent_parameters(valves.AGENT_JSON)[0])
 
 
 def _secrets(valves: Valves, *others: str) -> tuple[str, ...]:
@@ -25736,20 +25558,15 @@ _OTHER_SWITCH_CONTRACT = (
     "version of the pipe. `/check` says what to update."
 )
 
-_CHOICES: Mapping[str, str] = {
-    "effort": "REASONING_EFFORT",
-    "summary": "REASONING_SUMMARY",
-    "verbosity": "VERBOSITY",
-    **TOOL_SWITCHES,
-    "file_input": "FILE_INPUT",
-    "service_tier": "SERVICE_TIER",
-    "show_cost": "SHOW_COST",
-    "log_level": "LOG_LEVEL",
-}
+_USER_ROWS = rows_of(UserValves)
+_CHOICES = {row.word: name for name, row in _USER_ROWS.items() if row.word}
 """The words of USER_MAY_CHANGE, with the user valve that each allows."""
+_UNCHANGED = dict(UserValves())
+"""The valves of a user who has changed none."""
 
 _AGENT_WORD = "agent"
-"""The word for the switch that no user valve stands for."""
+"""The word for the switch that has no user valve."""
+_MAY_CHANGE_WORDS = frozenset([*_CHOICES, _AGENT_WORD])
 
 
 class _Wishes(NamedTuple):
@@ -25786,98 +25603,75 @@ def _read_wishes(
 
     `switches` is what the composer's filters wrote into the metadata.
     """
-    wanted = _apply_switches(user, switches)
-    allowed = wanted.user
-    may_use_agent = True
-    if not is_admin:
-        allowed = _allowed_choices(wanted.user, valves)
-        may_use_agent = may_change(_AGENT_WORD, valves)
+    changed: dict[str, object] = {}
+    wants_agent = False
+    problem = ""
+    if isinstance(switches, Mapping):
+        if switches.get("version") != SWITCH_CONTRACT:
+            problem = _OTHER_SWITCH_CONTRACT
+        else:
+            for kind, valve in TOOL_SWITCHES.items():
+                if switches.get(kind):
+                    changed[valve] = "on"
+            if switches.get("thinking") in REASONING_EFFORTS:
+                changed["REASONING_EFFORT"] = switches["thinking"]
+            wants_agent = bool(switches.get(_AGENT_WORD))
+
+    permitted = _permitted_words("all" if is_admin else valves.USER_MAY_CHANGE)
+    chosen = {**dict(user), **changed}
+    refused: list[str] = []
+    for word, name in _CHOICES.items():
+        if word not in permitted and chosen[name] != _UNCHANGED[name]:
+            changed[name] = _UNCHANGED[name]
+            refused.append(name)
+    own_key = user.API_KEY.strip()
+    if own_key and valves.USER_API_KEYS == "off":
+        refused.append("API_KEY")
+        own_key = ""
+    if wants_agent and _AGENT_WORD not in permitted:
+        refused.append("AGENT")
+        wants_agent = False
     return _Wishes(
-        allowed=allowed,
-        own_key=allowed.API_KEY.strip() if valves.USER_API_KEYS != "off" else "",
-        agent=wanted.agent and may_use_agent,
-        refused=_refused_choices(wanted, allowed, valves, may_use_agent),
-        problem=wanted.problem,
+        allowed=user.model_copy(update=changed) if changed else user,
+        own_key=own_key,
+        agent=wants_agent,
+        refused=refused,
+        problem=problem,
     )
-
-
-class _WantedSettings(NamedTuple):
-    """A user's settings with the composer's switches."""
-
-    user: UserValves
-    agent: bool = False
-    problem: str = ""
-    """The message about switches that cannot be read."""
-
-
-def _apply_switches(user: UserValves, switches: object) -> _WantedSettings:
-    """Return a user's settings with the composer's switches."""
-    if not isinstance(switches, Mapping):
-        return _WantedSettings(user)
-    if switches.get("version") != SWITCH_CONTRACT:
-        return _WantedSettings(user, problem=_OTHER_SWITCH_CONTRACT)
-    changed: dict[str, str] = {}
-    for kind, valve in TOOL_SWITCHES.items():
-        if switches.get(kind):
-            changed[valve] = "on"
-    if switches.get("thinking") in REASONING_EFFORTS:
-        changed["REASONING_EFFORT"] = str(switches["thinking"])
-    wants_agent = bool(switches.get(_AGENT_WORD))
-    return _WantedSettings(user.model_copy(update=changed), wants_agent)
 
 
 def may_change(word: str, valves: Valves) -> bool:
     """Say whether users may change what a word of USER_MAY_CHANGE stands for."""
-    permitted = _permitted_words(valves)
-    return word in permitted or "all" in permitted
+    return word in _permitted_words(valves.USER_MAY_CHANGE)
 
 
-def _allowed_choices(user: UserValves, valves: Valves) -> UserValves:
-    """Return a user's settings without those that they may not change."""
-    reset: dict[str, object] = {}
-    for word, valve in _CHOICES.items():
-        if not may_change(word, valves):
-            reset[valve] = UserValves.model_fields[valve].default
-    return user.model_copy(update=reset)
+@lru_cache(maxsize=8)
+def _permitted_words(may_change: str) -> frozenset[str]:
+    """Return what USER_MAY_CHANGE allows; `all` stands for each word."""
+    words = comma_list(may_change.lower())
+    return _MAY_CHANGE_WORDS if "all" in words else frozenset(words)
 
 
-def _refused_choices(
-    wanted: _WantedSettings, allowed: UserValves, valves: Valves, may_use_agent: bool
-) -> list[str]:
-    """Return the settings in which a user's wish and permission differ."""
-    wishes = dict(wanted.user)
-    kept = dict(allowed)
-    refused = [name for name in _CHOICES.values() if wishes[name] != kept[name]]
-    if valves.USER_API_KEYS == "off" and wanted.user.API_KEY.strip():
-        refused.append("API_KEY")
-    if wanted.agent and not may_use_agent:
-        refused.append("AGENT")
-    return refused
-
-
-def _permission_error(valves: Valves) -> str:
+@lru_cache(maxsize=8)
+def _permission_error(may_change: str) -> str:
     """Return the message about unknown words of USER_MAY_CHANGE, if any."""
     known = (*_CHOICES, _AGENT_WORD, "all", "nothing")
     advice = f"Choose from {', '.join(known)}."
-    return unknown_words("USER_MAY_CHANGE", _permitted_words(valves), known, advice)
+    words = comma_list(may_change.lower())
+    return unknown_words("USER_MAY_CHANGE", words, known, advice)
 
 
-def _permitted_words(valves: Valves) -> set[str]:
-    """Return the words of USER_MAY_CHANGE."""
-    return set(comma_list(valves.USER_MAY_CHANGE.lower()))
+_KEY_LEVELS = ("nothing", "headers", "all")
+"""The words of `user_keys_get`; each gives what those before it give, and more."""
 
 
 def _for_own_key(valves: Valves, user_keys_get: str) -> Valves:
-    """Return the valves without what a user's own key does not get.
-
-    `user_keys_get` is the key of EXPERT_JSON.
-    """
-    names = ["ORGANIZATION", "PROJECT"]
-    if user_keys_get != "all":
-        names += ["REMOTE_MCP_SERVERS_JSON", "FILE_SEARCH_VECTOR_STORES"]
-    if user_keys_get == "nothing":
-        names.append("EXTRA_HEADERS")
-    return valves.model_copy(update=dict.fromkeys(names, ""))
+    """Return the valves without what a user's own key does not get."""
+    given = ("", *_KEY_LEVELS[: _KEY_LEVELS.index(user_keys_get) + 1])
+    withheld = [
+        name for name, row in rows_of(Valves).items() if row.own_key not in given
+    ]
+    return valves.model_copy(update=dict.fromkeys(withheld, ""))
 
 
 OWN_KEY_PLACE = (
@@ -26102,23 +25896,6 @@ _CHANNEL = "channel:"
 _ROWLESS_CHATS = ("temporary:", "local:", _CHANNEL)
 """Prefixes of chat ids without a row: temporary chats (old and new) and channels."""
 
-HOST_TASKS = frozenset(
-    {
-        "title_generation",
-        "tags_generation",
-        "follow_up_generation",
-        "emoji_generation",
-        "query_generation",
-        "image_prompt_generation",
-        "autocomplete_generation",
-        "function_calling",
-        "moa_response_generation",
-        "context_compaction",
-        "memory_review",
-    }
-)
-"""The names of Open WebUI's tasks (docs/reference/open-webui.md, "Tasks")."""
-
 
 class Caller(ChatCaller):
     """Who asks the pipe, and for which chat and message."""
@@ -26159,20 +25936,17 @@ def read_caller(
     metadata: JsonObject | None,
     task: str | None,
 ) -> Caller:
-    """Return the caller from what the host passes to `pipe()`.
-
-    Other functions put names of their own where the host names its tasks, such as a
-    sub-agent with tools. They get an answer with calls, in the form for programs.
-    """
+    """Return the caller from what the host passes to `pipe()`."""
     person = user or {}
     facts = metadata or {}
-    is_program = bool(task) and task not in HOST_TASKS
+    name = str(task or "")
+    message_id = str(facts.get("message_id") or "")
     return Caller(
         host_model=str(body.get("model") or ""),
         user_id=str(person.get("id") or ""),
         chat_id=str(facts.get("chat_id") or ""),
-        message_id="" if is_program else str(facts.get("message_id") or ""),
-        task="" if is_program else str(task or ""),
+        message_id="" if is_program(name) else message_id,
+        task="" if is_program(name) else name,
         streams=bool(body.get("stream")),
         is_admin=person.get("role") == "admin",
     )
@@ -26251,12 +26025,9 @@ class CheckedCall(NamedTuple):
 
         An agent is named by the model that answers for it: that is what ends.
         """
-        model_name = answering_name(name, self.config.agent)
-        days = self.capabilities.listed.shutdown_dates
-        model = _with_last_day(self.resolve(model_name), days)
-        today = utc_today()
-        successor = None if self.endpoint.is_azure else replacement(model, today)
-        return retirement_notice(model, today, successor)
+        model = self.resolve(answering_name(name, self.config.agent))
+        listed = model_at(model, self.endpoint, self.capabilities.listed)
+        return retirement(listed, self.endpoint)
 
 
 def note_left_out(
@@ -26274,21 +26045,10 @@ def note_left_out(
         call.log.note(line)
 
 
-def _with_last_day(
-    model: ResolvedModel, shutdown_dates: Mapping[str, str]
-) -> ResolvedModel:
-    """Return a model with the last day that the server has named for it, if any."""
-    last_day = shutdown_dates.get(model.id)
-    if not last_day:
-        return model
-    return model._replace(facts=model.facts._replace(shutdown=last_day))
-
-
 def resolve_call(call: PipeCall, endpoint: Endpoint) -> CheckedCall:
     """Return a call with the model that answers it at an endpoint.
 
-    Raises InvalidRequest for unusable overrides. Azure ends its models on other days
-    than OpenAI.
+    Raises InvalidRequest for unusable overrides.
     """
     caller = call.caller
     overrides = call.config.overrides
@@ -26300,17 +26060,14 @@ def resolve_call(call: PipeCall, endpoint: Endpoint) -> CheckedCall:
     if not caller.task:
         is_switched = call.config.wants_agent
         agent = find_agent(caller.model, parameters, is_switched=is_switched)
-    listed = call.capabilities.listed
-    chosen = _with_last_day(chosen, listed.shutdown_dates)
-    chosen = listed.with_context(chosen, endpoint)
-    successor = None if endpoint.is_azure else replacement(chosen, utc_today())
+    chosen = model_at(chosen, endpoint, call.capabilities.listed)
     return CheckedCall(
         body=call.body,
         messages=as_list(call.body.get("messages")),
         caller=caller,
         config=call.config,
         endpoint=endpoint,
-        model=successor or chosen,
+        model=answering_model(chosen, endpoint),
         model_id=str(call.host.metadata.get("model_id") or caller.host_model),
         model_name=answering_name(caller.model, parameters),
         overrides=overrides,
@@ -26456,26 +26213,47 @@ async def write_chat_keys(chat_id: str, values: JsonObject) -> bool:
     return row is not None
 
 
-async def save_output(chat_id: str, message_id: str, items: Sequence[Item]) -> None:
-    """Store the items that a message has so far, for a server that is killed.
+class StoredOutput:
+    """The items that a message has so far, stored for a server that is killed.
 
     Open WebUI stores them at the end of an answer only (utils/middleware.py of 0.12.4).
-    A message that holds other items is left alone: an answer that is continued has
-    those of its first part there. A database that is away stops no answer.
     """
-    chats = host_name("models.chats", "Chats")
-    messages = host_name("models.chat_messages", "ChatMessages")
-    with suppress(Exception):
-        row = await messages.get_message_by_id(f"{chat_id}-{message_id}")
+
+    def __init__(self, chat_id: str, message_id: str) -> None:
+        """Store nothing yet."""
+        self._chat_id = chat_id
+        self._message_id = message_id
+        self._has_stored = False
+        """Whether the items of the message are ours."""
+
+    async def save(self, items: Sequence[Item]) -> None:
+        """Store the items of a message; a database that is away stops no answer.
+
+        A message that holds other items is left alone: an answer that is continued has
+        those of its first part there.
+        """
+        chats = host_name("models.chats", "Chats")
+        with suppress(Exception):
+            if self._has_stored or await self._may_hold(items):
+                row = await chats.upsert_message_to_chat_by_id_and_message_id(
+                    self._chat_id,
+                    self._message_id,
+                    {"output": list(items)},
+                    touch=False,
+                )
+                self._has_stored = row is not None
+
+    async def _may_hold(self, items: Sequence[Item]) -> bool:
+        """Say whether there is such a message, with none but the first of the items."""
+        messages = host_name("models.chat_messages", "ChatMessages")
+        row = await messages.get_message_by_id(f"{self._chat_id}-{self._message_id}")
         message = {"output": row.output} if row else None
         if row is None:  # the page has written it into the chat; this reads all of it
-            message = await chats.get_message_by_id_and_message_id(chat_id, message_id)
+            message = await host_name(
+                "models.chats", "Chats"
+            ).get_message_by_id_and_message_id(self._chat_id, self._message_id)
         stored = as_list(as_mapping(message).get("output"))
-        if message is None or stored != list(items[: len(stored)]):
-            return
-        await chats.upsert_message_to_chat_by_id_and_message_id(
-            chat_id, message_id, {"output": list(items)}, touch=False
-        )
+        return message is not None and stored == list(items[: len(stored)])
 
 
 _DATABASE_SECONDS = 30.0
@@ -27558,7 +27336,7 @@ async def list_models(
     try:
         models = named_models(valves)
     except ResponsesError:  # the chat shows the error
-        models = add_agents({}, read_agent_parameters(valves.AGENT_JSON).parameters)
+        models = add_agents({}, read_agent_parameters(valves.AGENT_JSON)[0])
     listed = comma_list(valves.MODEL_ID)
     names = list[str]()
     today = utc_today().isoformat()
@@ -27567,7 +27345,7 @@ async def list_models(
     with suppress(ResponsesError):
         endpoint = build_endpoint(valves)
         # No user asks for the list, so there is no token to send.
-        fetches = read_expert_settings(valves).fetch_models
+        fetches = read_expert_json(valves.EXPERT_JSON)[0].fetch_models
         fetches = fetches and valves.AUTH not in USER_TOKENS
         if fetches and ("auto" in listed or endpoint.host == OPENAI_HOST):
             usable = await listing.usable(endpoint, connections)
@@ -28122,12 +27900,13 @@ def agent_instructions(
     """Return the instructions: who the agent is, the policies, what it knows."""
     parameters = agent.parameters
     style = choose_style(parameters.policy_style, model.family)
-    policy = build_strategy_instructions(parameters, style, system_prompt)
     offered = {str(tool.get("name")) for tool in tools.items}
     builtin = {name for name in offered if host.is_builtin(name)}
-    context = format_context(read_context(parameters.context))
-    texts = [policy, _host_policy(builtin), context]
-    return "\n\n".join(text for text in texts if text)
+    sources = read_context(parameters.context)
+    host_policy = _host_policy(builtin)
+    return build_strategy_instructions(
+        parameters, style, system_prompt, sources, host_policy
+    )
 
 
 def _host_policy(builtin: Collection[str]) -> str:
@@ -29144,6 +28923,8 @@ class HostTools:
         self._names = names
         self._hide = hide
         self._task_list = asyncio.Lock()
+        self._user_model: HostUser | None = None
+        """The host's model of the user, read for the first result of an answer."""
 
     def _own_name(self, name: str) -> str:
         """Return the host's name of a tool, by the name that the model was given."""
@@ -29261,7 +29042,9 @@ class HostTools:
     ) -> ToolResult:
         """Return a result as the host would store and show it."""
         host = self._host
-        user = await user_model(self._user.user_id)
+        if self._user_model is None:
+            self._user_model = await user_model(self._user.user_id)
+        user = self._user_model
         result = without_large_files(result)
         processed = await process_tool_result(host, user, name, tool, params, result)
         text = processed.text
@@ -29287,10 +29070,6 @@ def _has_failed(result: ToolResult) -> bool:
 #
 # What a request has in addition to the chat: tools, settings, parameters.
 # --------------------------------------------------------------------------------------
-
-
-_BATCH_SHARE = 5
-"""Calls made at once run in parallel, but not all of them."""
 
 
 class PreparedRequest(NamedTuple):
@@ -29418,28 +29197,42 @@ def request_settings(
     """Return the settings of a request."""
     config = call.config
     valves = call.valves
-    summary = config.summary
     names = (model.id, model.family, call.caller.model, call.model_name)
     background = _is_background_model(valves, names)
     window = config.expert.background_window
     # What people wait for is not research, nor a model of the list.
     if window and model.research and valves.COMPATIBILITY != "strict":
         background = True
-    ceiling = research_ceiling(valves) if model.research else {}
-    # Without a stream a background answer has no encrypted reasoning.
-    streams = call.caller.streams or background
-    return Settings(
+    shared = settings_of_valves(
+        valves,
+        call.endpoint,
+        hash_ids(valves.PROMPT_CACHE_KEY, call.caller.user_id, call.caller.chat_id),
+        # Without a stream a background answer has no encrypted reasoning.
+        streams=call.caller.streams or background,
+        summary=config.summary,
+        compaction_tokens=valves.COMPACTION_TOKENS,
+    )
+    # The caller's own parameters replace these.
+    defaults = dict(shared.defaults)
+    if config.service_tier != "auto":
+        defaults["service_tier"] = config.service_tier
+    if valves.TRUNCATION != "disabled":
+        defaults["truncation"] = valves.TRUNCATION
+    if valves.MAX_OUTPUT_TOKENS:
+        defaults["max_output_tokens"] = valves.MAX_OUTPUT_TOKENS
+    if any(is_hosted_tool(tool) for tool in tools.items):  # only their calls count
+        defaults["max_tool_calls"] = valves.MAX_TOOL_CALLS
+    if model.research:
+        defaults |= research_ceiling(valves)
+    return shared._replace(
         effort=config.effort,
-        summary=None if summary == "disabled" else summary,
         verbosity=config.verbosity,
-        stream=streams and valves.ENABLE_STREAM,
         background=background,
         background_store=config.expert.background_store,
         completion_window=window,
         encrypted_reasoning=valves.carries_reasoning(),
         tools=tools.items,
-        parallel_tool_calls=None if valves.PARALLEL_TOOL_CALLS else False,
-        defaults={**_default_parameters(call, tools.items), **ceiling},
+        defaults=defaults,
     )
 
 
@@ -29450,14 +29243,6 @@ def wait_message(request: ResponsesRequest) -> str:
     if not hours.isdecimal():
         return ""
     return f"The answer may take up to {hours} hours and appears when it is complete."
-
-
-def completion_window(request: ResponsesRequest) -> str:
-    """Return the time that is asked for, unless the server has refused to be asked."""
-    if not request.background_options:
-        return ""
-    options = as_mapping(request.payload().get("background_options"))
-    return as_text(options.get("completion_window"))
 
 
 def other_allowed_effort(
@@ -29500,9 +29285,7 @@ def is_as_configured(prepared: PreparedRequest) -> bool:
     )
     hosted, _ = hosted_tools(plain.config, model, refused_tools(sent.repairs))
     settings = request_settings(plain, offer_tools(None, hosted), model)
-    text = sent.instructions or ""
-    built = build_request(model, text, sent.input, body, settings)
-    return sent.model_copy(update={"repairs": ()}) == built
+    return is_built_of(sent, model, body, settings)
 
 
 def learned_repairs(call: CheckedCall, model: str) -> tuple[Repair, ...]:
@@ -29523,35 +29306,9 @@ def _is_background_model(valves: Valves, names: Sequence[str]) -> bool:
     return any(fits_pattern(name.lower(), patterns) for name in names)
 
 
-def _default_parameters(call: CheckedCall, tools: Sequence[Item]) -> dict[str, Any]:
-    """Return parameters of the API; the caller's own replace them.
-
-    The same chat and user always get the same values, because the prompt cache and,
-    from gpt-6.2 on, encrypted reasoning depend on them
-    (docs/reference/responses-api.md, "Changed beginnings").
-    """
-    caller = call.caller
-    valves = call.valves
-    ids = hash_ids(valves.PROMPT_CACHE_KEY, caller.user_id, caller.chat_id)
-    parameters = given_values(ids)
-    if call.config.service_tier != "auto":
-        parameters["service_tier"] = call.config.service_tier
-    if valves.TRUNCATION != "disabled":
-        parameters["truncation"] = valves.TRUNCATION
-    if valves.MAX_OUTPUT_TOKENS:
-        parameters["max_output_tokens"] = valves.MAX_OUTPUT_TOKENS
-    compaction = compaction_settings(valves.COMPACTION_TOKENS, call.endpoint)
-    if compaction:
-        parameters["context_management"] = compaction
-    if any(is_hosted_tool(tool) for tool in tools):  # the API counts only their calls
-        parameters["max_tool_calls"] = valves.MAX_TOOL_CALLS
-    return parameters
-
-
 def call_toolset(call: CheckedCall, offered: OfferedTools) -> Toolset:
     """Return what runs the calls here, unless a plain client has to."""
     valves = call.valves
-    seconds = call.config.tool_seconds
     tools = HostTools(call.host, tool_user(call), offered.names, call.log.hide)
     approver = _approver(call)
     judge: HostQuestions | None = None
@@ -29560,11 +29317,10 @@ def call_toolset(call: CheckedCall, offered: OfferedTools) -> Toolset:
     return Toolset(
         tools=tools,
         approver=approver,
-        limits=CallLimits(
-            seconds=seconds,
-            batch_seconds=_BATCH_SHARE * seconds,
-            characters=valves.TOOL_OUTPUT_CHARACTERS,
-            own=[*call.config.tool_timeouts, *long_running_tools(call.host)],
+        limits=call_limits(
+            valves,
+            call.config.tool_seconds,
+            [*call.config.tool_timeouts, *long_running_tools(call.host)],
         ),
         log=call.log.warn,
         redacted=call.log.redacted_for_model,
@@ -29770,7 +29526,7 @@ async def build_chat_request(call: CheckedCall) -> PreparedRequest:
     file_input = call.config.file_input if model.facts.vision else "off"
     chat, python = await _with_whole_files(call, tools, file_input, chat)
     chat, verbosity = await run_work(
-        size, lambda: _restore_answers(call, model, stored, chat)
+        size, lambda: _restore_answers(call, model, stored, python, chat)
     )
 
     # The fields as if the chat began now, and then as it began, with what has changed.
@@ -29906,8 +29662,6 @@ async def _with_whole_files(
     if _code_gets_files(call, tools, parts):
         user = await user_model(call.caller.user_id)
         python = await choose_python_files(parts, user)
-        has_row = bool(stored_messages(parts))
-        parts = name_python_files(parts, python.files, at_question_only=has_row)
         whole.update(file.file_id for file in python.files)
     parts, instructions = await without_retrieved_text(
         parts, chat.instructions, call.host.metadata, whole
@@ -29931,7 +29685,11 @@ def _code_gets_files(
 
 
 def _restore_answers(
-    call: CheckedCall, model: ResolvedModel, stored: StoredChat | None, chat: _Chat
+    call: CheckedCall,
+    model: ResolvedModel,
+    stored: StoredChat | None,
+    python: PythonFiles,
+    chat: _Chat,
 ) -> tuple[_Chat, str]:
     """Put the stored outputs of earlier answers in the place of their text.
 
@@ -29943,6 +29701,9 @@ def _restore_answers(
     verbosity = ""
     if model.facts.verbosity:
         parts, verbosity = take_directive(parts, is_guided=bool(replaced_id))
+    # Only now is the last message the question, and not a wish that was taken out.
+    has_row = bool(stored_messages(parts))
+    parts = name_python_files(parts, python.files, at_question_only=has_row)
     if stored is None:
         return chat._replace(parts=parts), verbosity
     outputs = stored_outputs(stored.messages, call.caller.message_id, replaced_id)
@@ -30132,13 +29893,8 @@ async def _build_history(
             with_tools=valves.PERSIST_TOOL_RESULTS,
             repairs=stored.repairs if stored else (),
         )
-        # Open WebUI knows no limit for the outputs of the calls that it makes.
-        most = valves.TOOL_OUTPUT_CHARACTERS
-        for index, item in enumerate(items):
-            if call.caller.host_reads and is_call_output(item):
-                output = cap_output(item["output"], most, NOTE_CHARACTERS)
-                items[index] = {**item, "output": output}
-        return fit_input(items)
+        most = valves.TOOL_OUTPUT_CHARACTERS if call.caller.host_reads else None
+        return fit_history(items, most)
 
     return await run_work(size, build_items)
 
@@ -30334,8 +30090,7 @@ def cost_of_responses(
     """Return what responses with this output cost; None if it cannot be known.
 
     The administrator's price of the model comes first, then what the server says, then
-    the catalog, which has OpenAI's prices. Other servers do not say which tier served a
-    response: it is the one asked for.
+    the catalog, which has OpenAI's prices.
     """
     call = prepared.call
     request = prepared.request
@@ -30343,16 +30098,12 @@ def cost_of_responses(
     if isinstance(own_prices, InvalidRequest):
         return None
     facts = call.resolve(request.model).facts
-    asked_tier = request.service_tier or ""
-    served = [usage._replace(tier=usage.tier or asked_tier) for usage in usages]
     if request.model in own_prices:
         facts = facts._replace(prices=own_prices[request.model])
-        served = [usage._replace(cost=None) for usage in served]
+        usages = [usage._replace(cost=None) for usage in usages]
     elif not call.endpoint.serves_openai:
         facts = facts._replace(prices=None)
-    window = completion_window(request)
-    terms = RequestTerms(call.endpoint.host, request.tools or (), window)
-    return cost_of_run(served, facts, output, utc_today(), terms)
+    return cost_of_request(request, call.endpoint, facts, usages, output)
 
 
 def source_of_cost(prepared: PreparedRequest, usages: Iterable[Usage]) -> str:
@@ -30413,33 +30164,21 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
         usage_note=_usage_note(prepared, ended),
         window_share=window_share(ended.last_usage, facts),
     )
-    _report_removals(call, trace.removed)
-    report_skipped(call.log, trace)
-    if ended.ending.is_failure:
-        ended = ended._replace(ending=_log_failure(call, ended))
-    else:
-        used = f", {ended.usage.total} tokens" if ended.usage else ""
-        call.log.line("DEBUG", f"completed{used}, request id {trace.request_id}")
+    if has_unasked_removals(trace):
+        call.capabilities.count_dropped(trace.removed)
+    message = ""
+    if call.config.own_key and "api_key" in ended.ending.fault.settings:
+        # An administrator cannot change a user's own key.
+        message = f"{ended.ending.sentence} It is your own key: check {OWN_KEY_PLACE}"
+    shell = call.config.shell
+    is_admin = call.caller.is_admin
+    ended = report_run(call.log, ended, shell, is_admin=is_admin, message=message)
     if not call.config.expert.prompt_cache_diagnostics:
         ended = ended._replace(trace=trace._replace(response_id=""))
     elif trace.cache:
         details = [f"{key} {str(trace.cache.get(key))[:40]}" for key in _DIAGNOSIS]
         call.log.note(f"prompt cache: {', '.join(details)}")
     return _add_metadata(prepared, _add_cost(prepared, ended))
-
-
-def _log_failure(call: CheckedCall, ended: RunDone) -> Ending:
-    """Log a failure; return it with the message to show.
-
-    An administrator cannot change a user's own key.
-    """
-    message = ""
-    if call.config.own_key and "api_key" in ended.ending.fault.settings:
-        message = f"{ended.ending.sentence} It is your own key: check {OWN_KEY_PLACE}"
-    shell = call.config.shell
-    return report_failure(
-        call.log, ended, shell, is_admin=call.caller.is_admin, message=message
-    )
 
 
 _MIN_TOOL_TOKENS = 1000
@@ -30493,22 +30232,6 @@ def _missing_features(prepared: PreparedRequest) -> tuple[list[str], list[str]]:
     not_for_api = {FILE_INPUT_KEY, *(CALLER_PARAMETERS if call.agent else ())}
     asked = {key: asked[key] for key in asked if key not in not_for_api}
     return unsent_parameters(asked, prepared.request)
-
-
-def _report_removals(call: CheckedCall, removed: Mapping[str, int]) -> None:
-    """Log which items the API left out of the input.
-
-    With the reason `turn_boundary` it only drops the reasoning of past turns, as
-    documented.
-    """
-    if not removed:
-        return
-    is_intended = removed.keys() <= {"turn_boundary"}
-    if not is_intended:
-        call.capabilities.count_dropped(removed)
-    counts = ", ".join(f"{count} {reason}" for reason, count in removed.items())
-    level: LogLevel = "DEBUG" if is_intended else "WARNING"
-    call.log.line(level, f"the API left out earlier reasoning of the input: {counts}")
 
 
 def _add_cost(prepared: PreparedRequest, ended: RunDone) -> RunDone:
@@ -30597,19 +30320,7 @@ def stream_view(caller: Caller) -> NativeRenderer | ChunkRenderer:
     if caller.has_page:
         # A channel shows no status lines.
         return page_view(has_status_lines=not caller.is_in_channel)
-    return ChunkRenderer(_completion_id(), unix_seconds(), caller.host_model)
-
-
-def failure_chunk(caller: Caller, message: str, error: Exception) -> Chunk:
-    """Return the chunk of an answer that an exception stopped."""
-    if caller.host_reads:
-        return error_chunk(message)
-    return exception_error(message, error)
-
-
-def readable_chunk(chunk: Chunk, caller: Caller) -> Chunk:
-    """Return a chunk in a form that its reader shows."""
-    return error_as_text(chunk) if caller.drops_errors else chunk
+    return client_view(caller.host_model)
 
 
 def page_view(*, has_status_lines: bool = True) -> NativeRenderer:
@@ -30622,24 +30333,16 @@ def page_view(*, has_status_lines: bool = True) -> NativeRenderer:
 def whole_result(caller: Caller, ended: RunDone, view: NativeRenderer) -> Any:
     """Return the whole answer at once; Open WebUI also gets the output items.
 
-    The page shows no finish_reason, so an answer that ended early gets a message: as an
-    error, unless a status line of the `view` has it. A program gets the status of a
-    failure, and what there is of an answer with it.
+    A program gets the status of a failure, and what there is of an answer with it.
     """
-    result = completion(ended, _completion_id(), unix_seconds(), caller.host_model)
-    if not caller.host_reads:
-        if has_failed(ended.ending):
-            headers = _failure_headers(ended)
-            return failed_answer(result, ending_status(ended), headers)
-        return result
-    if "usage" in result:
-        result |= host_usage(ended)
-    if view.advice and "choices" in result:
-        result.pop("error", None)
-    elif ended.ending.is_failure:
-        result |= error_chunk(ended.ending.sentence)
-    if view.shown.items:
-        result |= {"output": view.shown.items}
+    if caller.host_reads:
+        has_advice = bool(view.advice)
+        items = view.shown.items
+        return page_result(ended, caller.host_model, items, has_advice=has_advice)
+    result = whole_completion(ended, caller.host_model)
+    if has_failed(ended.ending):
+        headers = _failure_headers(ended)
+        return failed_answer(result, ending_status(ended), headers)
     return result
 
 
@@ -30663,10 +30366,6 @@ def metadata_chunk(
     if isinstance(view, ChunkRenderer):
         return {**view.head, "choices": [], METADATA_KEY: metadata.wire()}
     return closing_chunk(metadata.describe(), metadata.wire())
-
-
-def _completion_id() -> str:
-    return f"chatcmpl-{new_ulid()}"
 
 
 # --------------------------------------------------------------------------------------
@@ -31965,7 +31664,12 @@ class _Answer:
     def __init__(self, prepared: PreparedRequest, connections: Connections) -> None:
         call = prepared.call
         self._prepared = prepared
-        self._trials = RunTrials()
+        self._learning = RepairLearning(
+            call.capabilities.repairs,
+            repair_scope(call, prepared.request.model),
+            partial(is_as_configured, prepared),
+            has_row=prepared.stored is not None,
+        )
         # No one reads the stream while a file is fetched, so a fetch takes no longer
         # than half of the silence that the stream may have.
         longest = prepared.limits.timeouts.idle / 2
@@ -31990,7 +31694,9 @@ class _Answer:
 
     async def show(self, event: RunEvent) -> list[AnswerEvent]:
         """Return what is shown for an event: the event too, but for the run's end."""
-        repairs = await self._remember(self._trials.note(event))
+        repairs = list[StoredRecord]()
+        for repair in self._learning.note(event):
+            repairs += await self._records.add_repair(repair)
         with_card = await self._artifacts.add_card(self._log_status(event))
         shown = list[AnswerEvent]()
         if with_card is not None:
@@ -32028,28 +31734,6 @@ class _Answer:
         reason = server_message(call.log, event.reason)
         call.log.warn(f"{event.sentence} {reason}".strip())
         return event._replace(trial=None, reason="")
-
-    async def _remember(self, confirmed: Sequence[Trial]) -> list[StoredRecord]:
-        """Remember what made a request acceptable: for its chat, or for its server.
-
-        Returns what is shown for those of the chat.
-        """
-        if not confirmed:
-            return []
-        prepared = self._prepared
-        call = prepared.call
-        scope = repair_scope(call, prepared.request.model)
-        has_row = prepared.stored is not None
-        shown = list[StoredRecord]()
-        for trial in confirmed:
-            repair = trial.repair
-            if has_row and isinstance(repair, ChatRepair) and repair.is_about_chat:
-                if trial.is_lasting:
-                    shown += await self._records.add_repair(repair)
-            else:
-                is_configured = partial(is_as_configured, prepared)
-                call.capabilities.repairs.learn(scope, trial, is_configured)
-        return shown
 
 
 def _answer_records(prepared: PreparedRequest) -> AnswerRecords:
@@ -32165,7 +31849,7 @@ async def setup_findings(call: CheckedCall) -> list[Finding]:
     findings = valve_findings([*valve_problems(call.config), *_agent_problems(call)])
     old_names = call.valves.without_effect()
     if old_names:
-        rows = [f"\n  - `{name}`: {OLD_NAMES[name].instead}" for name in old_names]
+        rows = [f"\n  - `{name}`: {instead}" for name, instead in old_names.items()]
         findings.append(Finding("Stored valves", _STORED + "".join(rows), "Warning"))
     retirements = _retirements(call)
     if retirements:
@@ -32815,16 +32499,20 @@ class Pipe:
         (docs/reference/open-webui.md, "Errors and Stop").
         """
         failed = True
+        was_stored = False  # the last chunk, a moment ago: the database was there
         view = stream_view(call.caller)
+        stored = StoredOutput(call.caller.chat_id, call.caller.message_id)
         try:
             async with aclosing(await self._answer(call)) as events:
                 async for event in events:
+                    was_stored = False
                     for chunk in view.render(event):
-                        if "event" in chunk:  # the host may store it at once
+                        was_stored = "event" in chunk
+                        if was_stored:
                             await _wait_to_store(call.caller)
                         yield readable_chunk(chunk, call.caller)
                     if isinstance(event, ToolOutput) and call.caller.may_have_row:
-                        await _save_round(call.caller, view)
+                        await _save_round(stored, view)
                     if isinstance(event, RunDone):
                         failed = event.ending.is_failure
         except Exception as error:
@@ -32832,11 +32520,13 @@ class Pipe:
             if metadata:
                 yield metadata_chunk(view, metadata)
             message = report_exception(call.log, error, PIPE_SHELL)
+            was_stored = False
             refusal = failure_chunk(call.caller, message, error)
             yield readable_chunk(refusal, call.caller)
         if failed and call.config.shows_log and call.caller.has_page:
             yield source_chunk("Log of this answer", call.log.text())
-        await _wait_to_store(call.caller)
+        if not was_stored:
+            await _wait_to_store(call.caller)
 
     async def _complete(self, call: PipeCall) -> Any:
         """Return the whole answer at once, with the output items for the host.
@@ -32996,10 +32686,12 @@ async def _end_open_messages(
                 yield event
 
 
-async def _save_round(caller: Caller, view: NativeRenderer | ChunkRenderer) -> None:
+async def _save_round(
+    stored: StoredOutput, view: NativeRenderer | ChunkRenderer
+) -> None:
     """Store what the page shows once the calls of a round have their outputs.
 
     A server that is killed then loses no finished round.
     """
     if isinstance(view, NativeRenderer) and not view.shown.has_open_calls:
-        await save_output(caller.chat_id, caller.message_id, view.shown.items)
+        await stored.save(view.shown.items)

@@ -56,6 +56,7 @@ from functools import partial
 from importlib import import_module
 from io import BytesIO
 from itertools import count
+from operator import attrgetter
 from pathlib import Path
 from secrets import token_hex
 from subprocess import DEVNULL, PIPE, Popen
@@ -165,28 +166,6 @@ def clamp_number(value: object, least: int, most: int, default: int) -> int:
         return default
 
 
-_KILOBYTE = 1024
-
-
-def count_entries(value: object, depth: int) -> int:
-    """Return about how large a JSON value is: entries and kilobytes, to a depth."""
-    if isinstance(value, str):
-        return len(value) // _KILOBYTE
-    rows = as_list(value)
-    if isinstance(value, Mapping):
-        rows = list(value.values())
-    count = len(rows)
-    if depth <= 0:
-        return count
-    for row in rows:
-        # Most values are short texts and numbers; a call for each would be half the time.
-        if isinstance(row, str):
-            count += len(row) // _KILOBYTE
-        elif isinstance(row, (dict, list)):
-            count += count_entries(row, depth - 1)
-    return count
-
-
 _VALUE_SIZE = 10
 """What each value adds to a size; a walk takes about as long for ten characters."""
 _MAX_VALUE_DEPTH = 64
@@ -243,23 +222,14 @@ def matches_schema(value: object, schema: Any) -> bool:
         case tuple():
             return any(matches_schema(value, option) for option in schema)
         case [schema_of_rows]:
-            return _rows_match(value, schema_of_rows)
+            return isinstance(value, list) and all(
+                matches_schema(row, schema_of_rows) for row in value
+            )
         case dict():
-            return _entries_match(value, schema)
+            if not isinstance(value, Mapping) or not value.keys() <= schema.keys():
+                return False
+            return all(matches_schema(value[key], schema[key]) for key in value)
     return bool(schema(value))
-
-
-def _rows_match(value: object, schema: Any) -> bool:
-    if not isinstance(value, list):
-        return False
-    return all(matches_schema(row, schema) for row in value)
-
-
-def _entries_match(value: object, schemas: JsonObject) -> bool:
-    """Say whether a value is an object with no other keys, and matching values."""
-    if not isinstance(value, Mapping) or not value.keys() <= schemas.keys():
-        return False
-    return all(matches_schema(value[key], schemas[key]) for key in value)
 
 
 def as_mapping(value: object) -> JsonObject:
@@ -642,7 +612,7 @@ def _read_detail(rows: Iterable[object]) -> dict[str, Any]:
     a value could have has a row, and names of types are in between.
     """
     entries = [as_mapping(row) for row in rows]
-    most_exact = max(entries, key=_length_of_location, default={})
+    most_exact = max(entries, key=lambda row: len(as_list(row.get("loc"))), default={})
     path = ""
     for key in as_list(most_exact.get("loc"))[1:]:
         step = f"[{key}]" if isinstance(key, int) else f".{key}"
@@ -652,10 +622,6 @@ def _read_detail(rows: Iterable[object]) -> dict[str, Any]:
 
 
 _PATH_STEP = re.compile(r"\[\d+]|\.[a-z_\d]+")
-
-
-def _length_of_location(row: Mapping[str, Any]) -> int:
-    return len(as_list(row.get("loc")))
 
 
 def _inner_error(text: str) -> ApiError | None:
@@ -897,15 +863,14 @@ def read_json_valve(
     text: str,
     form: type[_Form],
     consequence: str = "Its default applies.",
-) -> tuple[_Form, list[str]]:
+) -> tuple[_Form, Sequence[str]]:
     """Return the settings in the text of a valve, and what is wrong with them.
-
     `form` names the known keys with their types, ranges and defaults. Each problem is a
     message for administrators; `consequence` is what follows from an invalid value.
     """
     given = parse_json_object(text.strip() or "{}")
     if given is None:
-        return form(), [f"{valve} is not a JSON object, so its defaults apply."]
+        return form(), (f"{valve} is not a JSON object, so its defaults apply.",)
     known = form.model_fields
     accepted: dict[str, object] = {}
     problems: list[str] = []
@@ -931,7 +896,7 @@ def read_json_valve(
     problem = unknown_words(valve, unknown, known, advice)
     if problem:
         problems.append(problem)
-    return form.model_validate(accepted), problems
+    return form.model_validate(accepted), tuple(problems)
 
 
 def describe_mistake(error: ValidationError, form: type[BaseModel]) -> str:
@@ -954,11 +919,6 @@ def describe_mistake(error: ValidationError, form: type[BaseModel]) -> str:
         case "greater_than_equal":
             return f"`{key}` has to be at least {mistake['ctx']['ge']:g}"
     return f"`{key}` has a wrong value ({mistake['msg'].lower()})"
-
-
-def read_expert_json(text: str, form: type[_Form]) -> tuple[_Form, list[str]]:
-    """Return the settings of EXPERT_JSON, and what is wrong with them."""
-    return read_json_valve("EXPERT_JSON", text, form)
 
 
 def _nearest_allowed(error: ValidationError) -> float | None:
@@ -3122,19 +3082,6 @@ _MORE_TOOLS: dict[str, Mapping[str, Any]] = {
 _RUN_OPERATIONS = {"python_execute": "run", "shell_execute": "shell"}
 
 
-def _build_sandbox_spec(
-    name: str, description: str, properties: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Return name, description and parameters of a tool."""
-    parameters = {
-        "type": "object",
-        "properties": dict(properties),
-        "required": list(properties),
-        "additionalProperties": False,
-    }
-    return {"name": name, "description": description, "parameters": parameters}
-
-
 def _build_sandbox_request(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return the request to the sandbox; raises _SandboxCallFailed."""
     properties: Mapping[str, Any]
@@ -3199,11 +3146,6 @@ def _build_sandbox_result(
             failed = "unkept" in answer
             return SandboxResult(notes if failed else done, failed)
     raise _SandboxCallFailed("The sandbox returned an invalid answer.")
-
-
-def _returns_files(reply: SandboxReply) -> bool:
-    """Say whether the user gets the files of a reply: those of a run, or one read."""
-    return "stdout" in reply.answer or "given" in reply.answer
 
 
 def _describe_run(reply: SandboxReply, notes: str, *, failed: bool) -> str:
@@ -3336,10 +3278,19 @@ class SandboxTools:
         """
         if await self._find_sandbox() is None:
             return []
-        return [
-            _build_sandbox_spec(name, about.format(self._packages), properties)
-            for name, (about, properties) in _TOOLS.items()
-        ]
+        specs: list[dict[str, Any]] = []
+        for name, (about, properties) in _TOOLS.items():
+            parameters = {
+                "type": "object",
+                "properties": dict(properties),
+                "required": list(properties),
+                "additionalProperties": False,
+            }
+            description = about.format(self._packages)
+            specs.append(
+                {"name": name, "description": description, "parameters": parameters}
+            )
+        return specs
 
     @property
     def max_file_bytes(self) -> int:
@@ -3458,7 +3409,9 @@ class SandboxTools:
                 raise SandboxClosed
             with workspace.open_spool() as spool:
                 reply = await sandbox.run(request, workspace.archive, spool)
-                returned = reply.changed if _returns_files(reply) else ()
+                # The user gets the files that a run wrote, or the one that was read.
+                returns_files = not reply.answer.keys().isdisjoint(("stdout", "given"))
+                returned = reply.changed if returns_files else ()
                 files = workspace.export_files(spool, returned, self._limits.disk)
                 workspace.store_archive(spool, reply)
                 if "id" in request:
@@ -3844,24 +3797,20 @@ def read_sandbox_call(
 ) -> SandboxCall:
     """Return the call that Open WebUI's reserved parameters describe."""
     known = metadata or {}
+    files = known.get("files")
+    attached: list[AttachedFile] = []
+    for file in files if isinstance(files, list) else ():
+        match file:  # notes and collections are skipped
+            case {"type": "file", "id": str(file_id), "name": str(name)}:
+                attached.append(AttachedFile(file_id, name))
     return SandboxCall(
         user_id=str((user or {}).get("id") or ""),
         chat_id=str(known.get("chat_id") or ""),
         message_id=str(known.get("message_id") or ""),
-        attached=tuple(_read_attached(known.get("files"))),
+        attached=tuple(attached),
         request=request,
         emit=emit,
     )
-
-
-def _read_attached(files: object) -> Iterator[AttachedFile]:
-    """Yield the files of Open WebUI's metadata; notes and collections are skipped."""
-    if not isinstance(files, list):
-        return
-    for file in files:
-        match file:
-            case {"type": "file", "id": str(file_id), "name": str(name)}:
-                yield AttachedFile(file_id, name)
 
 
 async def receive_attached(sandbox: SandboxTools, call: SandboxCall) -> list[str]:
@@ -3923,7 +3872,10 @@ async def _store_and_show(
     entries: list[dict[str, Any]] = []
     refused: list[str] = []
     for file in files:
-        entry = await _store_sandbox_file(call.request, file, message, user)
+        entry = None
+        if user is not None:
+            new_file = NewFile(file.name, file.path.read_bytes())
+            entry = await store_file(call.request, new_file, message, user)
         if entry is None:
             refused.append(file.name)
         else:
@@ -3935,19 +3887,6 @@ async def _store_and_show(
         names = ", ".join(refused)
         return [f"Open WebUI did not store {names}, so the user does not see it."]
     return []
-
-
-async def _store_sandbox_file(
-    request: Any,
-    file: SandboxFile,
-    message: Mapping[str, str],
-    user: HostUser | None,
-) -> dict[str, Any] | None:
-    """Return the entry of a stored file; None if the host refused it or has no user."""
-    if user is None:
-        return None
-    new_file = NewFile(file.name, file.path.read_bytes())
-    return await store_file(request, new_file, message, user)
 
 
 # --------------------------------------------------------------------------------------
@@ -4035,7 +3974,9 @@ class StoredWorkspaces:
         self._remove_surplus(except_for=folder)
         lock = await _lock_chat(folder)
         try:
-            _remove_abandoned_runs(folder)
+            for path in folder.glob(f"{_RUN}*"):  # what a killed server left
+                if path.stat().st_mtime < time.time() - _ABANDONED_SECONDS:
+                    remove_folder(path)
             run_folder = Path(tempfile.mkdtemp(prefix=_RUN, dir=folder))
             workspace = Workspace(run_folder)
             workspace.archive = _find_archive(folder)
@@ -4043,8 +3984,14 @@ class StoredWorkspaces:
             try:
                 yield workspace
             finally:
-                _keep_archive(folder, run_folder, workspace)
-                _write_received(folder, workspace)
+                archive = workspace.archive
+                if archive is not None and archive.path.parent == run_folder:
+                    _remove_archives(folder)
+                    archive.path.rename(folder / f"{_ARCHIVE}{archive.start}")
+                _remove_if_empty(run_folder)
+                if workspace.received != _read_received(folder):
+                    received = json.dumps(list(workspace.received))
+                    (folder / _RECEIVED).write_text(received, "utf-8")
                 if is_temporary:
                     _remove_archives(folder)
                     (folder / _RECEIVED).unlink(missing_ok=True)
@@ -4073,7 +4020,12 @@ class StoredWorkspaces:
 
     def _remove_surplus(self, except_for: Path) -> None:
         """Remove workspaces whose time is over, and the oldest of too many."""
-        oldest_first = sorted(self._list_folders(), key=_last_use)
+        folders: list[_StoredFolder] = []
+        for path in self._folder.glob("*/*"):
+            with suppress(FileNotFoundError):  # another process has just removed it
+                last_used = path.stat().st_mtime
+                folders.append(_StoredFolder(path, path.parent.name, last_used))
+        oldest_first = sorted(folders, key=attrgetter("last_used"))
         expired = time.time() - self._limits.idle_seconds
         kept: list[_StoredFolder] = []
         for folder in oldest_first:
@@ -4084,11 +4036,6 @@ class StoredWorkspaces:
         for folder in _find_too_many(kept, self._limits):
             if folder.path != except_for:
                 _remove_unless_locked(folder.path)
-
-    def _list_folders(self) -> Iterator[_StoredFolder]:
-        for path in self._folder.glob("*/*"):
-            with suppress(FileNotFoundError):  # another process has just removed it
-                yield _StoredFolder(path, path.parent.name, path.stat().st_mtime)
 
 
 def discard_files(files: Iterable[SandboxFile]) -> None:
@@ -4103,10 +4050,6 @@ def discard_files(files: Iterable[SandboxFile]) -> None:
 def _folder_name(host_id: str) -> str:
     """Return the name of the folder of a user or a chat."""
     return hashlib.sha256(host_id.encode("utf-8", "replace")).hexdigest()[:32]
-
-
-def _last_use(folder: _StoredFolder) -> float:
-    return folder.last_used
 
 
 def _find_too_many(
@@ -4142,17 +4085,12 @@ def _try_lock(folder: Path) -> int | None:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     with suppress(FileNotFoundError, BlockingIOError):
         lock = lock_folder(folder)
-        if _is_same_folder(lock, folder):
-            return lock
-        os.close(lock)  # it was removed between its creation and the lock
+        # Another call may have removed it between its creation and the lock.
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(lock), folder.stat()):
+                return lock
+        os.close(lock)
     return None
-
-
-def _is_same_folder(descriptor: int, folder: Path) -> bool:
-    try:
-        return os.path.samestat(os.fstat(descriptor), folder.stat())
-    except FileNotFoundError:
-        return False
 
 
 def _find_archive(folder: Path) -> WorkspaceArchive | None:
@@ -4164,15 +4102,6 @@ def _find_archive(folder: Path) -> WorkspaceArchive | None:
     return WorkspaceArchive(path, int(path.name.removeprefix(_ARCHIVE)))
 
 
-def _keep_archive(folder: Path, run_folder: Path, workspace: Workspace) -> None:
-    """Move the workspace that a run left out of the run's folder."""
-    archive = workspace.archive
-    if archive is not None and archive.path.parent == run_folder:
-        _remove_archives(folder)
-        archive.path.rename(folder / f"{_ARCHIVE}{archive.start}")
-    _remove_if_empty(run_folder)
-
-
 def _read_received(folder: Path) -> dict[str, None]:
     try:
         ids = json.loads((folder / _RECEIVED).read_text("utf-8"))
@@ -4181,22 +4110,9 @@ def _read_received(folder: Path) -> dict[str, None]:
     return dict.fromkeys(ids)
 
 
-def _write_received(folder: Path, workspace: Workspace) -> None:
-    if workspace.received != _read_received(folder):
-        text = json.dumps(list(workspace.received))
-        (folder / _RECEIVED).write_text(text, "utf-8")
-
-
 def _remove_archives(folder: Path) -> None:
     for path in folder.glob(f"{_ARCHIVE}*"):
         path.unlink()
-
-
-def _remove_abandoned_runs(folder: Path) -> None:
-    """Remove what a killed server left."""
-    for path in folder.glob(f"{_RUN}*"):
-        if path.stat().st_mtime < time.time() - _ABANDONED_SECONDS:
-            remove_folder(path)
 
 
 def _remove_if_empty(folder: Path) -> None:
