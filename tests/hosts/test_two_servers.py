@@ -1,4 +1,4 @@
-"""Two processes of Open WebUI on one PostgreSQL, which can be away, and one Redis.
+"""Two processes of Open WebUI on one PostgreSQL and one Redis.
 
 They also put what they retrieve, and what they cite, into the instructions, tell servers
 who asks, and have a managed identity of Azure, which no other server of the tests does.
@@ -30,7 +30,6 @@ from hosts.sent import (
     kinds,
     tool_outputs,
 )
-from hosts.servers.databases import lent_postgres, without_postgres
 from hosts.servers.shared import shared_servers
 from hosts.setup.administration import administration
 from hosts.setup.pipes import (
@@ -51,7 +50,6 @@ PIPE = "openai_responses"
 MODEL = f"{PIPE}.gpt-6.2-sol"
 OTHER_KEY = "sk-simulator-2"
 QUESTIONS = 20
-AWAY_SECONDS = 2
 THINKING = [f"{PIPE}.{name}" for name in ("gpt-6.1-sol", "gpt-6.2-sol", "gpt-5.2-high")]
 
 
@@ -64,8 +62,6 @@ class Pair:
     copy: list[str]
     azure: Upstream
     """Gives tokens to both."""
-    database: str
-    """The address of the database of both."""
 
 
 @pytest_asyncio.fixture(scope="module")
@@ -79,8 +75,6 @@ async def pair(pipe_source: str, pipe_valves: dict[str, str]) -> AsyncIterator[P
             "IDENTITY_ENDPOINT": azure.base_url,
             "IDENTITY_HEADER": "proof",
         }
-        address = await stack.enter_async_context(lent_postgres())
-        variables["DATABASE_URL"] = address
         left, right = await stack.enter_async_context(shared_servers(env=variables))
         email = f"{uuid4().hex}@example.com"
         member = await stack.enter_async_context(
@@ -89,7 +83,7 @@ async def pair(pipe_source: str, pipe_valves: dict[str, str]) -> AsyncIterator[P
         same = await stack.enter_async_context(User(right.url, email, "member"))
         await install_pipe(left.admin, PIPE, pipe_source, pipe_valves)
         copy = await install_copy(left.admin, pipe_source, pipe_valves)
-        yield Pair(left.admin, (member, await same.sign_in()), copy, azure, address)
+        yield Pair(left.admin, (member, await same.sign_in()), copy, azure)
 
 
 async def _token(request: web.Request) -> web.Response:
@@ -376,23 +370,3 @@ async def test_each_group_has_its_server(pair: Pair, simulator: Simulator) -> No
     kept = json.dumps(await left.chat(first.chat_id or ""))
     assert "belongs to another server or account" in kept
     assert "sk-" not in kept
-
-
-async def test_answer_that_ends_while_the_database_is_away_is_stored(
-    pair: Pair, tabs: tuple[Tab, Tab], simulator: Simulator
-) -> None:
-    """Open WebUI stores an answer once, at its end: the end waits for the database."""
-    tab = tabs[0]
-    turn = await tab.begin(MODEL, "sim:chat,hold=60 hello")
-    await turn.until(lambda seen: len(seen.text) > 20)
-    async with without_postgres(pair.database):
-        shown = turn.text
-        simulator.release()
-        await simulator.all_ended()
-        await asyncio.sleep(AWAY_SECONDS)
-    stored = await tab.ended_message(turn)
-    again = await tab.send(MODEL, "sim:chat go on", chat_id=turn.chat_id)
-
-    assert shown in stored["content"]
-    assert stored["content"].endswith("That is all for now.")
-    assert "I was given 1 reasoning item back" in again.text
