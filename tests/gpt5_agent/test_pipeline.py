@@ -427,7 +427,7 @@ async def test_merged_answers_grow_at_the_own_effort_of_the_model(
 ) -> None:
     """The person chose it; the page shows the text as it comes."""
     pipeline.valves.REASONING_EFFORT = "high"
-    chunks = await pieces(pipeline, "sim:chat", MERGING)
+    chunks = await pieces(pipeline, "sim:chat,delay=100", MERGING)
 
     texts = [chunk for chunk in chunks[:-1] if plain_text([chunk])]
     assert len(texts) > 1

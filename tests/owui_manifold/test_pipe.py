@@ -207,7 +207,7 @@ async def test_merged_answers_stream_as_the_page_reads_them(
     """In `choices[0].delta.content`, from the model that the person chose."""
     pipe.valves = valves_for(sim, TASK_MODEL="gpt-6-luna")
 
-    chunks = await chunks_of(pipe, chat("sim:chat"), **MERGING)
+    chunks = await chunks_of(pipe, chat("sim:chat,delay=100"), **MERGING)
 
     texts = [chunk for chunk in chunks if plain_text([chunk])]
     assert len(texts) > 1
