@@ -6,9 +6,10 @@ itself, the Pipelines server leaves them to Open WebUI, which asks again.
 """
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import gpt5_agent.pipeline
 import owui_manifold.pipe
@@ -129,29 +130,10 @@ class Turn:
         return found
 
 
-class Door(Protocol):
+class Door(ABC):
     """A server that people and programs come to."""
 
     name: str
-
-    async def talk(
-        self,
-        *questions: str | Question,
-        reader: str = "page",
-        parameters: Mapping[str, Any] | None = None,
-        settings: Settings | None = None,
-        model: str = AGENT,
-    ) -> list[Turn]:
-        """Return the turns of a chat.
-
-        `reader` is `page`, `page-whole`, `plain` or `plain-whole`; `parameters` are
-        those of the agent, `settings` are valves that both doors have. `model` is what
-        is asked at a door that has more than agents.
-        """
-
-
-class _AnyDoor:
-    """What both do: the chat is planned, led, and looked at turn by turn."""
 
     def __init__(self, simulator: Simulator, functions: HostFunctions) -> None:
         self._server = RecordingSimulator(simulator)
@@ -163,16 +145,26 @@ class _AnyDoor:
             "MAX_RETRIES": 0,
         }
 
-    def _plan(
+    async def talk(
         self,
-        questions: Sequence[str | Question],
-        model: str,
-        settings: Settings,
-    ) -> ChatPlan:
-        planned = [q if isinstance(q, Question) else Question(q) for q in questions]
-        return ChatPlan(tuple(planned), model, {**self._given, **settings})
+        *questions: str | Question,
+        reader: str = "page",
+        parameters: Mapping[str, Any] | None = None,
+        settings: Settings | None = None,
+    ) -> list[Turn]:
+        """Return the turns of a chat with an agent.
 
-    def _turns(self, outcome: Json) -> list[Turn]:
+        `reader` is `page`, `page-whole`, `plain` or `plain-whole`; `parameters` are
+        those of the agent, `settings` are valves that both doors have.
+        """
+        planned = [q if isinstance(q, Question) else Question(q) for q in questions]
+        valves = {
+            **self._given,
+            **self._valves_of(parameters or {}),
+            **(settings or {}),
+        }
+        plan = ChatPlan(tuple(planned), AGENT, valves)
+        outcome = await self._open_chat(reader, plan).run()
         assert not self._valves.dropped, self._valves.dropped
         turns: list[Turn] = []
         for turn in outcome["turns"]:
@@ -183,65 +175,44 @@ class _AnyDoor:
             turns.append(Turn(bodies, turn["yielded"], drawn))
         return turns
 
+    @abstractmethod
+    def _valves_of(self, parameters: Mapping[str, Any]) -> Settings:
+        """Return the valves that give an agent its parameters."""
 
-class OpenWebUIDoor(_AnyDoor):
-    """The pipe in the stand-in of Open WebUI."""
+    @abstractmethod
+    def _open_chat(self, reader: str, plan: ChatPlan) -> PipeChat | AgentChat:
+        """Return the chat that a reader has by a plan."""
+
+
+class OpenWebUIDoor(Door):
+    """The pipe in the stand-in of Open WebUI; AGENT_JSON has the parameters."""
 
     name = "Open WebUI"
 
-    async def talk(
-        self,
-        *questions: str | Question,
-        reader: str = "page",
-        parameters: Mapping[str, Any] | None = None,
-        settings: Settings | None = None,
-        model: str = AGENT,
-    ) -> list[Turn]:
-        """Return the turns of a chat with the pipe; AGENT_JSON has the parameters."""
+    def _valves_of(self, parameters: Mapping[str, Any]) -> Settings:
+        return {"AGENT_JSON": json.dumps(dict(parameters))}
+
+    def _open_chat(self, reader: str, plan: ChatPlan) -> PipeChat:
         [chosen] = [each for each in PIPE_READERS if each.name == reader]
-        valves = {"AGENT_JSON": json.dumps(dict(parameters or {})), **(settings or {})}
-        chat = PipeChat(
-            owui_manifold.pipe,
-            self._server,
-            self._functions,
-            chosen,
-            self._plan(questions, model, valves),
-            self._valves,
-        )
-        return self._turns(await chat.run())
+        place = self._server, self._functions, chosen
+        return PipeChat(owui_manifold.pipe, *place, plan, self._valves)
 
 
-class PipelinesDoor(_AnyDoor):
+class PipelinesDoor(Door):
     """The pipeline, called from threads; Open WebUI makes the calls of its own tools."""
 
     name = "Pipelines server"
 
-    async def talk(
-        self,
-        *questions: str | Question,
-        reader: str = "page",
-        parameters: Mapping[str, Any] | None = None,
-        settings: Settings | None = None,
-        model: str = AGENT,
-    ) -> list[Turn]:
-        """Return the turns of a chat with an agent; valves have the parameters."""
-        assert model == AGENT, "it has agents alone"
-        [chosen] = [each for each in AGENT_READERS if each.name == reader]
-        valves = {
-            _VALVES_OF_PARAMETERS.get(name, name.upper()): _valve_value(value)
-            for name, value in (parameters or {}).items()
+    def _valves_of(self, parameters: Mapping[str, Any]) -> Settings:
+        """Each parameter is a valve; none of these is an object or a list."""
+        return {
+            _VALVES_OF_PARAMETERS.get(name, name.upper()): (
+                json.dumps(value) if isinstance(value, dict | list) else value
+            )
+            for name, value in parameters.items()
         }
-        chat = AgentChat(
-            gpt5_agent.pipeline,
-            self._server,
-            self._functions,
-            chosen,
-            self._plan(questions, model, {**valves, **(settings or {})}),
-            self._valves,
-        )
-        return self._turns(await chat.run())
 
-
-def _valve_value(value: Any) -> Any:
-    """Return a parameter as a valve holds it: no valve is an object or a list."""
-    return json.dumps(value) if isinstance(value, dict | list) else value
+    def _open_chat(self, reader: str, plan: ChatPlan) -> AgentChat:
+        [chosen] = [each for each in AGENT_READERS if each.name == reader]
+        place = self._server, self._functions, chosen
+        return AgentChat(gpt5_agent.pipeline, *place, plan, self._valves)
