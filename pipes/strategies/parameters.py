@@ -179,7 +179,7 @@ class StrategyParameters(BaseModel):
     @classmethod
     def _move_into_range(cls, value: object, info: ValidationInfo) -> object:
         """Return a number, moved into its range (R5); raises ValueError."""
-        bounds = rows_of(cls)[str(info.field_name)].bounds
+        bounds = PARAMETERS[str(info.field_name)].bounds
         if bounds is None:
             return value
         if isinstance(value, bool) or not isinstance(value, int | float):
@@ -188,9 +188,9 @@ class StrategyParameters(BaseModel):
         return clamp_number(value, least, most, least)
 
 
-DEFAULTS = StrategyParameters()
 PARAMETERS = rows_of(StrategyParameters)
 """The rows of the parameters, by their names."""
+DEFAULTS = StrategyParameters()
 
 
 def _valve_of(parameter: str, default: object = None) -> Any:
