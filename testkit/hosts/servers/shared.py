@@ -12,23 +12,17 @@ from hosts.servers.open_webui import OpenWebUI
 async def shared_servers(
     count: int = 2, env: Mapping[str, str] | None = None
 ) -> AsyncIterator[list[OpenWebUI]]:
-    """Run so many with the variables in `env`; the administrator is the same.
-
-    They get a database of their own unless `env` names one.
-    """
+    """Run so many with the variables in `env`; the administrator is the same."""
     async with AsyncExitStack() as stack:
-        given = dict(env or {})
-        if "DATABASE_URL" not in given:
-            address = await stack.enter_async_context(lent_postgres())
-            given["DATABASE_URL"] = address
         shared = {
+            "DATABASE_URL": await stack.enter_async_context(lent_postgres()),
             "REDIS_URL": await stack.enter_async_context(lent_redis()),
             # As two workers of one server have it; the sandbox keeps its workspaces there.
             "DATA_DIR": stack.enter_context(TemporaryDirectory()),
             "WEBSOCKET_MANAGER": "redis",
             # Fifteen connections are too few for all answers at once on a busy machine.
             "DATABASE_POOL_SIZE": "30",
-            **given,
+            **(env or {}),
         }
         # One after the other: the first makes the tables and the administrator.
         servers = [
