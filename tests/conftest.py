@@ -14,6 +14,7 @@ import gc
 import os
 from collections.abc import Iterator, Set
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -29,6 +30,9 @@ from left_processes import adopt_orphans, child_processes, end_new_processes
 from left_threads import exit_soon
 from marking import begin_test
 from needs import MARKS, is_installed
+
+if TYPE_CHECKING:
+    from hosts.servers.functions import HostFunctions
 
 asyncio.set_event_loop_policy(IdleClockPolicy())
 adopt_orphans()
@@ -176,3 +180,14 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 def _is_alone(item: pytest.Item) -> bool:
     return not ALONE.isdisjoint(item.path.parents)
+
+
+@pytest.fixture(scope="session")
+def host_functions(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator["HostFunctions"]:
+    """The real Open WebUI's functions, in one process for the tests of all rooms."""
+    from hosts.servers.functions import run_host_functions
+
+    with run_host_functions(tmp_path_factory.mktemp("open-webui")) as functions:
+        yield functions

@@ -1,6 +1,6 @@
 """Both doors, one after the other, with the simulator behind them."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 
 import pytest
@@ -19,17 +19,6 @@ async def sim() -> AsyncIterator["Simulator"]:
 
     async with Simulator() as simulator:
         yield simulator
-
-
-@pytest.fixture(scope="session")
-def host_functions(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator["HostFunctions"]:
-    """The real Open WebUI's functions, in a process for all tests."""
-    from hosts.servers.functions import run_host_functions
-
-    with run_host_functions(tmp_path_factory.mktemp("open-webui")) as functions:
-        yield functions
 
 
 @pytest.fixture(params=["Open WebUI", "Pipelines server"])

@@ -4,7 +4,7 @@ The simulator, the host and HTTP are imported by the fixtures that need them: ha
 second or more, which many tests here can do without.
 """
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,6 @@ import pytest_asyncio
 from agents.sample import SIMULATORS
 
 if TYPE_CHECKING:
-    from hosts.servers.functions import HostFunctions
     from openai_responses.transport.connections import Connections
     from simulator import Simulator
 
@@ -48,14 +47,3 @@ async def sim() -> AsyncIterator["Simulator"]:
 
     async with Simulator() as simulator:
         yield simulator
-
-
-@pytest.fixture(scope="session")
-def host_functions(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator["HostFunctions"]:
-    """Return the real Open WebUI's functions, in a process for all tests."""
-    from hosts.servers.functions import run_host_functions
-
-    with run_host_functions(tmp_path_factory.mktemp("open-webui")) as functions:
-        yield functions
