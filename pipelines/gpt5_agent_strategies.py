@@ -20518,7 +20518,7 @@ class StrategyParameters(BaseModel):
     @classmethod
     def _move_into_range(cls, value: object, info: ValidationInfo) -> object:
         """Return a number, moved into its range (R5); raises ValueError."""
-        bounds = rows_of(cls)[str(info.field_name)].bounds
+        bounds = PARAMETERS[str(info.field_name)].bounds
         if bounds is None:
             return value
         if isinstance(value, bool) or not isinstance(value, int | float):
@@ -20527,9 +20527,9 @@ class StrategyParameters(BaseModel):
         return clamp_number(value, least, most, least)
 
 
-DEFAULTS = StrategyParameters()
 PARAMETERS = rows_of(StrategyParameters)
 """The rows of the parameters, by their names."""
+DEFAULTS = StrategyParameters()
 
 
 def _valve_of(parameter: str, default: object = None) -> Any:
@@ -28307,7 +28307,7 @@ class PipelineCall(NamedTuple):
 
 
 def build_agent_request(
-    question: PipelineCall,
+    call: PipelineCall,
     endpoint: Endpoint,
     offer: OwnToolOffer = NO_OFFER,
     store_file: StoreFile | None = None,
@@ -28316,17 +28316,17 @@ def build_agent_request(
 
     `offer` has the tools that run here; `store_file` gives their files to the user.
     """
-    log = question.log
-    shared = question.shared
-    valves = question.valves
-    expert = question.settings.expert
-    parameters = _build_parameters(question)
+    log = call.log
+    shared = call.shared
+    valves = call.valves
+    expert = call.settings.expert
+    parameters = _build_parameters(call)
     rules = read_rules(valves.TOOL_APPROVAL, PIPELINE_SHELL)
     if rules.problem:
         log.warn(rules.problem)
-    messages = question.messages
-    if not question.caller.task:
-        messages = replace_query(messages, question.choose_text("query", ""))
+    messages = call.messages
+    if not call.caller.task:
+        messages = replace_query(messages, call.choose_text("query", ""))
     asked = model_at(resolve_model(parameters.model), endpoint, shared.listed)
     model = answering_model(asked, endpoint)
 
@@ -28334,20 +28334,20 @@ def build_agent_request(
     notices: dict[str, str] = {}
     end_of_model = retirement(asked, endpoint)
     if end_of_model:
-        notices[f"chat {question.caller.workspace}: {end_of_model}"] = end_of_model
-    if question.caller.is_admin:
-        problems = (*question.notices, *offer.problems, rules.problem)
+        notices[f"chat {call.caller.workspace}: {end_of_model}"] = end_of_model
+    if call.caller.is_admin:
+        problems = (*call.notices, *offer.problems, rules.problem)
         notices |= {problem: problem for problem in problems if problem}
 
     def log_metadata(metadata: RunMetadata) -> None:
         log.note(json.dumps(metadata.wire()))
 
     return AgentRequest(
-        strategy=question.strategy,
+        strategy=call.strategy,
         model=model,
         parameters=parameters,
         messages=messages,
-        body=question.body,
+        body=call.body,
         endpoint=endpoint,
         connections=shared.connections,
         signing_secret=signing_secret(endpoint.api_key),
@@ -28357,34 +28357,34 @@ def build_agent_request(
             keeps_tagged_thoughts=parameters.emit_intermediate_thoughts,
             context_window=model.facts.context_window,
         ),
-        settings=_build_request_settings(question, endpoint, model),
-        own_tools=_build_tool_settings(question, rules.rules, offer.tools, store_file),
+        settings=_build_request_settings(call, endpoint, model),
+        own_tools=_build_tool_settings(call, rules.rules, offer.tools, store_file),
         notices=notices,
         is_new=shared.notices.first_time,
-        chat=question.caller.workspace,
+        chat=call.caller.workspace,
         log=log.note,
         redacted=log.redacted_for_model,
         debug=valves.DEBUG,
         on_end=log_metadata,
-        user_id=question.caller.user_id,
+        user_id=call.caller.user_id,
         repairs=shared.repairs,
         pictures=shared.pictures,
     )
 
 
-def _build_parameters(question: PipelineCall) -> StrategyParameters:
+def _build_parameters(call: PipelineCall) -> StrategyParameters:
     """Return what the strategy is to do: the request decides before the valves.
 
     Raises InvalidRequest.
     """
-    valves = question.valves
+    valves = call.valves
     values = valves.parameters()
     values["model"] = values["model"] or DEFAULTS.model
     values["guide"] = find_preset(valves.PRESET, valves.PRESETS_DIR)
     for name, row in PARAMETERS.items():
         if not row.request_key:
             continue
-        given = question.body.get(row.request_key)
+        given = call.body.get(row.request_key)
         own = values[name]
         if row.bounds:
             values[name] = clamp_number(given, *row.bounds, own)
@@ -28393,28 +28393,28 @@ def _build_parameters(question: PipelineCall) -> StrategyParameters:
         elif name == "context" and isinstance(given, dict | list):
             values[name] = given or own  # several sources, each with its title
         elif isinstance(own, str):
-            values[name] = question.choose_text(row.request_key, own)
+            values[name] = call.choose_text(row.request_key, own)
     return StrategyParameters(**values)
 
 
 def _build_tool_settings(
-    question: PipelineCall,
+    call: PipelineCall,
     rules: ApprovalRules,
     tools: Sequence[Tool],
     store_file: StoreFile | None,
 ) -> OwnToolSettings:
     """Return the tools that run here, and the rules for all tools."""
-    valves = question.valves
-    timeouts = question.settings.timeouts
+    valves = call.valves
+    timeouts = call.settings.timeouts
     own_tools = frozenset([DELEGATE, *(tool.name for tool in tools)])
-    names = replace(question.attached.tool_names, own_tools=own_tools)
+    names = replace(call.attached.tool_names, own_tools=own_tools)
     return OwnToolSettings(
         tools=tools,
         approver=Approver(
             rules, other_names=names.other_names, may_match=names.may_match
         ),
         limits=call_limits(valves, timeouts.default, timeouts.by_pattern),
-        asks_in_chat=question.caller.can_ask,
+        asks_in_chat=call.caller.can_ask,
         delegates=valves.DELEGATION,
         store_file=store_file,
     )
@@ -28460,10 +28460,10 @@ def build_endpoint(valves: Valves, log: AgentLog) -> Endpoint:
 
 
 def _build_request_settings(
-    question: PipelineCall, endpoint: Endpoint, model: ResolvedModel
+    call: PipelineCall, endpoint: Endpoint, model: ResolvedModel
 ) -> Settings:
     """Return the fields of a request that the valves decide."""
-    valves = question.valves
+    valves = call.valves
     # OpenAI compacts a chat at this size, or at half of the model's window.
     most_tokens = valves.COMPACTION_TOKENS
     window = model.facts.context_window
@@ -28472,8 +28472,8 @@ def _build_request_settings(
     shared = settings_of_valves(
         valves,
         endpoint,
-        hash_ids("chat", question.caller.user_id, question.caller.chat_id),
-        streams=bool(question.body.get("stream")),
+        hash_ids("chat", call.caller.user_id, call.caller.chat_id),
+        streams=bool(call.body.get("stream")),
         summary=valves.REASONING_SUMMARY,
         compaction_tokens=most_tokens,
     )

@@ -22439,7 +22439,7 @@ class StrategyParameters(BaseModel):
     @classmethod
     def _move_into_range(cls, value: object, info: ValidationInfo) -> object:
         """Return a number, moved into its range (R5); raises ValueError."""
-        bounds = rows_of(cls)[str(info.field_name)].bounds
+        bounds = PARAMETERS[str(info.field_name)].bounds
         if bounds is None:
             return value
         if isinstance(value, bool) or not isinstance(value, int | float):
@@ -22448,9 +22448,9 @@ class StrategyParameters(BaseModel):
         return clamp_number(value, least, most, least)
 
 
-DEFAULTS = StrategyParameters()
 PARAMETERS = rows_of(StrategyParameters)
 """The rows of the parameters, by their names."""
+DEFAULTS = StrategyParameters()
 
 
 def _valve_of(parameter: str, default: object = None) -> Any:
@@ -26233,27 +26233,21 @@ class StoredOutput:
         those of its first part there.
         """
         chats = host_name("models.chats", "Chats")
-        with suppress(Exception):
-            if self._has_stored or await self._may_hold(items):
-                row = await chats.upsert_message_to_chat_by_id_and_message_id(
-                    self._chat_id,
-                    self._message_id,
-                    {"output": list(items)},
-                    touch=False,
-                )
-                self._has_stored = row is not None
-
-    async def _may_hold(self, items: Sequence[Item]) -> bool:
-        """Say whether there is such a message, with none but the first of the items."""
         messages = host_name("models.chat_messages", "ChatMessages")
-        row = await messages.get_message_by_id(f"{self._chat_id}-{self._message_id}")
-        message = {"output": row.output} if row else None
-        if row is None:  # the page has written it into the chat; this reads all of it
-            message = await host_name(
-                "models.chats", "Chats"
-            ).get_message_by_id_and_message_id(self._chat_id, self._message_id)
-        stored = as_list(as_mapping(message).get("output"))
-        return message is not None and stored == list(items[: len(stored)])
+        place = self._chat_id, self._message_id
+        with suppress(Exception):
+            if not self._has_stored:
+                row = await messages.get_message_by_id("-".join(place))
+                message = {"output": row.output} if row else None
+                if row is None:  # the page wrote it into the chat; this reads all of it
+                    message = await chats.get_message_by_id_and_message_id(*place)
+                stored = as_list(as_mapping(message).get("output"))
+                if message is None or stored != list(items[: len(stored)]):
+                    return
+            written = await chats.upsert_message_to_chat_by_id_and_message_id(
+                *place, {"output": list(items)}, touch=False
+            )
+            self._has_stored = written is not None
 
 
 _DATABASE_SECONDS = 30.0
