@@ -240,10 +240,12 @@ async def run_events(words: str, **more: Any) -> AsyncGenerator[AnswerEvent, Non
         call = call_of(chat(words, **more), valves_for(sim), host=host)
         call = call._replace(account=await account(model=call.caller.model))
         prepared = await build_chat_request(call)
-        async with aclosing(answer_events(prepared, connections)) as events:
-            async for event in events:
-                yield event
-        await connections.close()
+        try:
+            async with aclosing(answer_events(prepared, connections)) as events:
+                async for event in events:
+                    yield event
+        finally:  # also where a test stops reading
+            await connections.close()
 
 
 async def test_tools_are_spans_inside_that_of_their_run(memory: Memory) -> None:
