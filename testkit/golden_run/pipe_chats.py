@@ -141,8 +141,12 @@ class PipeChat:
                 host.filters.valves = {ADMINISTRATION: dict(self._plan.administration)}
             history: Json = {}
             host.chats.rows[CHAT_ID].chat["history"] = {"messages": history}
-            for number, question in enumerate(self._plan.questions):
-                turns.append(await self._turn(host, history, number, question))
+            try:
+                for number, question in enumerate(self._plan.questions):
+                    turns.append(await self._turn(host, history, number, question))
+            finally:
+                # A host never does; here a later chat may have the same event loop.
+                await self._pipe._connections.close()
         return {"turns": turns}
 
     async def _turn(
