@@ -18,19 +18,17 @@ from pydantic.fields import FieldInfo
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "pipes"), str(ROOT / "pipelines")]
 
-from gpt5_agent.shell.valves import (  # noqa: E402 - the path first
-    AgentExpertSettings,
-)
-from gpt5_agent.shell.valves import Valves as AgentValves  # noqa: E402
+from gpt5_agent.shell.valves import Valves as AgentValves  # noqa: E402 - the path first
 from openai_responses.endings import FAULTS, SENTENCES  # noqa: E402
 from openai_responses.errors import NO_FAULT  # noqa: E402
 from owui_manifold.call.expert import (  # noqa: E402
-    ExpertSettings,
     ImageOptions,
+    PipeExpertKeys,
     WebSearchOptions,
 )
 from owui_manifold.call.valves import UserValves, Valves  # noqa: E402
 from owui_sandbox.options import StoredSandboxOptions  # noqa: E402
+from settings.expert_keys import AgentExpertKeys  # noqa: E402
 from settings.shared_valves import SHARED  # noqa: E402
 from settings.table import Door, page_texts  # noqa: E402
 from shells.valve_messages import PIPE_SHELL, fault_advice  # noqa: E402
@@ -89,12 +87,12 @@ def tables() -> dict[str, str]:
     return {
         "valves": valves_table(Valves, "pipe", SHARED),
         "user-valves": valves_table(UserValves, "pipe"),
-        "expert-settings": keys_table(ExpertSettings),
+        "expert-settings": keys_table(PipeExpertKeys),
         "web-search-options": keys_table(WebSearchOptions),
         "image-options": keys_table(ImageOptions),
         "agent-parameters": keys_table(StrategyParameters),
         "agent-valves": valves_table(AgentValves, "pipelines", SHARED),
-        "agent-expert-settings": keys_table(AgentExpertSettings),
+        "agent-expert-settings": keys_table(AgentExpertKeys),
         "sandbox-options": keys_table(SandboxOptions),
         "sandbox-tool-options": keys_table(StoredSandboxOptions),
         "messages": messages_table(SENTENCES),

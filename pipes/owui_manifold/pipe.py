@@ -134,7 +134,7 @@ class Pipe:
             config=config,
             capabilities=self._capabilities,
             log=RunLog(
-                config.log_level,
+                config.valves.LOG_LEVEL,
                 config.secrets,
                 new_ulid()[-10:],
                 keeps_all=config.shows_log,

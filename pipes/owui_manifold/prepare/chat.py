@@ -163,7 +163,7 @@ async def build_chat_request(call: CheckedCall) -> PreparedRequest:
 
     # What the host stores of the chat: its messages, its files, its earlier answers.
     chat = await run_work(size, lambda: _attach_stored(call, stored, chat))
-    file_input = call.config.file_input if model.facts.vision else "off"
+    file_input = call.valves.FILE_INPUT if model.facts.vision else "off"
     chat, python = await _with_whole_files(call, tools, file_input, chat)
     chat, verbosity = await run_work(
         size, lambda: _restore_answers(call, model, stored, python, chat)

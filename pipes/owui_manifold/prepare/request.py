@@ -188,13 +188,12 @@ def request_settings(
         hash_ids(valves.PROMPT_CACHE_KEY, call.caller.user_id, call.caller.chat_id),
         # Without a stream a background answer has no encrypted reasoning.
         streams=call.caller.streams or background,
-        summary=config.summary,
         compaction_tokens=valves.COMPACTION_TOKENS,
     )
     # The caller's own parameters replace these.
     defaults = dict(shared.defaults)
-    if config.service_tier != "auto":
-        defaults["service_tier"] = config.service_tier
+    if valves.SERVICE_TIER != "auto":
+        defaults["service_tier"] = valves.SERVICE_TIER
     if valves.TRUNCATION != "disabled":
         defaults["truncation"] = valves.TRUNCATION
     if valves.MAX_OUTPUT_TOKENS:
@@ -298,8 +297,8 @@ def call_toolset(call: CheckedCall, offered: OfferedTools) -> Toolset:
         approver=approver,
         limits=call_limits(
             valves,
-            call.config.tool_seconds,
-            [*call.config.tool_timeouts, *long_running_tools(call.host)],
+            call.config.timeouts,
+            long_running_tools(call.host),
         ),
         log=call.log.warn,
         redacted=call.log.redacted_for_model,

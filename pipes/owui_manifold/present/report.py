@@ -145,7 +145,7 @@ def _add_cost(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     if cost is not None:
         source = source_of_cost(prepared, ended.usages)
         prepared.call.log.line("DEBUG", f"cost {format_money(cost.dollars)}: {source}")
-    return ended._replace(cost=cost) if prepared.call.config.shows_cost else ended
+    return ended._replace(cost=cost) if prepared.call.valves.SHOW_COST else ended
 
 
 def _add_metadata(prepared: PreparedRequest, ended: RunDone) -> RunDone:
