@@ -44,7 +44,7 @@ def page_result(
 
 def failure_chunk(caller: ChatCaller, message: str, error: Exception) -> Chunk:
     """Return the chunk of an answer that an exception stopped."""
-    if caller.host_reads:
+    if caller.is_open_webui:
         return error_chunk(message)
     return exception_error(message, error)
 

@@ -213,7 +213,7 @@ class Pipe:
                 result[METADATA_KEY] = metadata.wire()
                 if emit:
                     await emit(metadata_chunk(page_view(), metadata)["event"])
-            if call.caller.host_reads:
+            if call.caller.is_open_webui:
                 return result
             return failed_answer(result, exception_status(error), {})
         await _wait_to_store(call.caller)

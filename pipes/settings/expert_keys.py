@@ -34,7 +34,7 @@ class ExpertKeys(BaseModel):
         "commas: parameters, types of OpenAI's tools, fields (`mcp.server_url`); "
         "`admin:service_tier` opens a name for administrators' requests only "
         "(docs/parameters.md).",
-        pipelines="What a request may set besides its chat, tools, sampling and format, "
+        pipelines="What a request may set in addition to its chat, tools, sampling and format, "
         "separated by commas; also possible: `agent_model`, `instruction`, "
         "`prompt_policy_overrides`, `maximum_iterations`, `reasoning_effort`, "
         "`reasoning_summary`, `verbosity` and the API's parameters. Anyone who may chat "

@@ -177,7 +177,7 @@ class _Message:
 
     added: ItemAdded
     """Its beginning, which waits for the first text of the answer: a thought that comes
-    before stands in front of the message."""
+    before precedes the message."""
     is_step: bool
     """Whether all of it is shown as a thought."""
     parser: ThinkTagParser = field(default_factory=ThinkTagParser)

@@ -96,7 +96,7 @@ def notes_of(events: list[RunEvent]) -> list[str]:
 def repairs_of(events: list[RunEvent]) -> list[str]:
     """Return what was changed to get an answer, in order; "" for a retry."""
     return [
-        _changed(event.trial.repair) if event.trial else ""
+        _changed(event.tried.repair) if event.tried else ""
         for event in events
         if isinstance(event, Status)
     ]

@@ -396,7 +396,7 @@ class _StreamReader:
         self._response = response
         self._skipped = skipped
         self._is_new = is_new
-        # A stream is resumed behind the number of its last event.
+        # A stream is resumed after the number of its last event.
         self._decoder = EventStreamDecoder(joins_deltas=is_new is None)
         self.has_skipped = False
         """Whether an event was left out that cannot be read."""
@@ -435,7 +435,7 @@ class _StreamReader:
             await asyncio.sleep(max(0.0, seconds))
 
     async def read_reason(self) -> list[RunEvent]:
-        """Return the run events behind the last event of a refused stream: its reason.
+        """Return the run events after the last event of a refused stream: its reason.
 
         Nothing else of an answer that has ended is read.
         """

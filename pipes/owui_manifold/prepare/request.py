@@ -65,7 +65,7 @@ class PreparedRequest(NamedTuple):
     stored: StoredChat | None = None
     """The chat's row; None if nothing is stored."""
     sent: SentContext | None = None
-    """What the row gets as sent beside the chat; None: it stays as it is."""
+    """What the row gets as sent in addition to the chat; None: it stays as it is."""
     records: Mapping[str, Record] = MappingProxyType({})
     """What earlier answers of the chat stored."""
     reason: str = ""
@@ -113,7 +113,7 @@ def image_hint(call: CheckedCall, model: ResolvedModel) -> str:
     """
     kind = "image_generation"
     meta = value_at(call.host.metadata, "model", "info", "meta")
-    if not call.caller.host_reads or call.valves.ENABLE_IMAGE_GENERATION:
+    if not call.caller.is_open_webui or call.valves.ENABLE_IMAGE_GENERATION:
         return ""
     if _IMAGE_SWITCH not in as_list(value_at(meta, "filterIds")):
         return ""
@@ -143,7 +143,7 @@ def image_notice(call: CheckedCall, model: ResolvedModel, offered: OfferedTools)
     kind = "image_generation"
     metadata = call.host.metadata
     is_legacy = value_at(metadata, "params", "function_calling") == "legacy"
-    wanted = call.caller.host_reads and value_at(metadata, "features", kind)
+    wanted = call.caller.is_open_webui and value_at(metadata, "features", kind)
     if not wanted or is_legacy:
         return ""
     drawing = {kind, *TOOL_SETTINGS[kind].replaced}
@@ -165,7 +165,7 @@ def _runs_calls(call: CheckedCall, offered: OfferedTools) -> bool:
     is answered with an error. A plain client runs its own functions, and if it has one
     that Open WebUI does not have, all calls of the chat are left to it.
     """
-    if call.caller.host_reads:
+    if call.caller.is_open_webui:
         return True
     return all(name in call.host.tools for name in offered.names.known)
 

@@ -142,7 +142,7 @@ class _Answer:
             ]
             sources += cited
             # The page has those of an answer that goes on.
-            if call.caller.host_reads and not call.host.continues:
+            if call.caller.is_open_webui and not call.host.continues:
                 self._unshown_context = [SourceCited(source) for source in cited]
         self._citations = Citations(source_keys(sources))
         self._records = _answer_records(prepared)
@@ -172,7 +172,7 @@ class _Answer:
     def _add_sources(self, event: RunEvent) -> Iterable[CitedEvent]:
         """Return an event with its sources; plain clients get the model's own texts."""
         cited: Iterable[CitedEvent] = (event,)
-        if self._prepared.call.caller.host_reads:
+        if self._prepared.call.caller.is_open_webui:
             cited = self._citations.feed(event)
         if self._thoughts is None:
             return cited
@@ -188,7 +188,7 @@ class _Answer:
         call = self._prepared.call
         reason = server_message(call.log, event.reason)
         call.log.warn(f"{event.sentence} {reason}".strip())
-        return event._replace(trial=None, reason="")
+        return event._replace(tried=None, reason="")
 
 
 def _answer_records(prepared: PreparedRequest) -> AnswerRecords:
@@ -201,7 +201,7 @@ def _answer_records(prepared: PreparedRequest) -> AnswerRecords:
     caller = call.caller
     writer = _record_writer(prepared)
     remembers = call.valves.remembers_reasoning()
-    is_stored_by_host = caller.host_reads and not caller.task
+    is_stored_by_host = caller.is_open_webui and not caller.task
     if writer is None and not (remembers and is_stored_by_host):
         return AnswerRecords(None, None)
     scope = RecordScope(

@@ -231,7 +231,7 @@ class _Diagnostics:
         events = run(request, self._endpoint, self._connections, self._limits)
         async with aclosing(events):
             async for event in events:
-                if isinstance(event, Status) and event.trial:
+                if isinstance(event, Status) and event.tried:
                     repair = event.sentence
                 if isinstance(event, RunDone):
                     ended = event

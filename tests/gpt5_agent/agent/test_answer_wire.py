@@ -237,8 +237,8 @@ async def test_reasoning_that_was_refused_is_not_sent_again(desk: Desk) -> None:
 
     sent = ["gAAAA-not-ours" in str(body["input"]) for body in desk.bodies]
     assert sent == [True, False, False]
-    trials = [event.trial for event in events if isinstance(event, Status)]
-    repairs = [type(trial.repair) for trial in trials if trial]
+    all_tried = [event.tried for event in events if isinstance(event, Status)]
+    repairs = [type(tried.repair) for tried in all_tried if tried]
     assert repairs == [LeaveOutReasoning]
     assert ending_of(events).kind == "completed"
 

@@ -315,10 +315,10 @@ async def test_a_server_that_does_not_take_its_reasoning_back(
     assert len(tools.called) == 1
     sent = [any(map(is_reasoning, body["input"])) for body in bodies]
     assert sent == [False, True, *[True] * again, False]
-    trials = [event.trial for event in events if isinstance(event, Status)]
-    [trial] = [trial for trial in trials if trial]
-    assert not trial.is_lasting
-    assert trial.repair == LeaveOutPlainReasoning()
+    all_tried = [event.tried for event in events if isinstance(event, Status)]
+    [tried] = [tried for tried in all_tried if tried]
+    assert not tried.is_lasting
+    assert tried.repair == LeaveOutPlainReasoning()
 
 
 FULL = {
@@ -370,8 +370,8 @@ async def test_a_stream_that_cannot_be_read(
     assert [body.get("stream") for body in bodies] == [True, True, None]
     again, in_one_piece = [event for event in events if isinstance(event, Status)]
     assert again.is_retry
-    assert in_one_piece.trial is not None
-    assert not in_one_piece.trial.is_lasting
+    assert in_one_piece.tried is not None
+    assert not in_one_piece.tried.is_lasting
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from openai_responses.items import json_digest
 from openai_responses.loop.spending import Budget
 from openai_responses.loop.tools import CallLimits
 from openai_responses.models.resolve import resolve_model
-from openai_responses.repairs.finding import Trial
+from openai_responses.repairs.finding import TriedRepair
 from openai_responses.repairs.request_repairs import LeaveOutParameter
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.retries import RetryPolicy
@@ -53,7 +53,7 @@ async def prepared(
     )
     if learned:
         scope = repair_scope(call, call.model.id)
-        call.capabilities.repairs.learn(scope, Trial(learned), never)
+        call.capabilities.repairs.learn(scope, TriedRepair(learned), never)
     return await build_chat_request(call)
 
 
