@@ -36,7 +36,7 @@ def page_result(
     if has_advice and "choices" in result:
         result.pop("error", None)
     elif ended.ending.is_failure:
-        result |= error_chunk(ended.ending.sentence)
+        result |= error_chunk(ended.ending.message)
     if items:
         result["output"] = items
     return result

@@ -90,7 +90,7 @@ def end_of(events: list[RunEvent]) -> RunDone:
 
 def notes_of(events: list[RunEvent]) -> list[str]:
     """Return the messages that a person saw while they waited."""
-    return [event.sentence for event in events if isinstance(event, Status)]
+    return [event.message for event in events if isinstance(event, Status)]
 
 
 def repairs_of(events: list[RunEvent]) -> list[str]:

@@ -88,7 +88,7 @@ class Attempts:
             is_call(item) or is_approval_request(item) for item in output
         )
         if used_up and wants_to_continue:
-            attempt.response.ending = Ending("incomplete", sentence=used_up)
+            attempt.response.ending = Ending("incomplete", message=used_up)
         yield ModelAnswer(
             ending=attempt.ending,
             request=attempt.request,
@@ -166,8 +166,8 @@ class _NextAttempt:
             return (self._repair(sent, tried) if tried else None), 0.0
         self._retries += 1
         seconds = f"{wait:.0f} s" if wait >= 1 else "a moment"
-        sentence = f"{failure_status(failure)} Trying again in {seconds}."
-        return Status(sentence, is_retry=True), wait
+        message = f"{failure_status(failure)} Trying again in {seconds}."
+        return Status(message, is_retry=True), wait
 
     def _repair(self, sent: SentRequest, tried: TriedRepair) -> Status:
         """Change the request; return the status that tells it."""

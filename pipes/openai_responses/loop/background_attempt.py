@@ -137,7 +137,7 @@ class BackgroundAttempt(Attempt):
             return True
         if self._is_ignored:
             # The work ended with the connection, so it may be asked for again.
-            error = error or ConnectionFailed(CUT.sentence)
+            error = error or ConnectionFailed(CUT.message)
             error.was_sent = False
             raise error
         if error is None:

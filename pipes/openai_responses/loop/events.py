@@ -41,7 +41,7 @@ class ResponseDone(NamedTuple):
 class Status(NamedTuple):
     """A status line for the person who waits."""
 
-    sentence: str
+    message: str
     tried: TriedRepair | None = None
     """The repair that is tried after a refusal."""
     reason: str = ""

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from openai_responses.appended import APPENDED
-from openai_responses.endings import IMAGE_CODES, NO_CREDIT_CODES, SENTENCES
+from openai_responses.endings import IMAGE_CODES, MESSAGES, NO_CREDIT_CODES
 from openai_responses.errors import UNREADABLE_STREAM, ApiError, Failure
 from openai_responses.items import (
     ADDED_TOOLS,
@@ -72,7 +72,7 @@ _UNCLEAR_CAUSES = frozenset({200, 400, 404, 422})
 _UNREAD = "invalid_encrypted_content"
 """Of another organization, provider or deployment, or damaged (openai/codex 8145)."""
 _CAUSES_THAT_STAY = (
-    NO_CREDIT_CODES | SENTENCES["failed"].keys() | SENTENCES["refused"].keys()
+    NO_CREDIT_CODES | MESSAGES["failed"].keys() | MESSAGES["refused"].keys()
 ) - {*IMAGE_CODES, _UNREAD, "404"}
 """Codes of causes that no change of the request removes."""
 _REASONING_NOT_TAKEN = re.compile(

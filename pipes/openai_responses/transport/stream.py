@@ -385,7 +385,7 @@ def find_error(wire: JsonObject, name: str = "") -> ApiError | None:
 def refuse_completion(wire: JsonObject) -> None:
     """Raise UnreadableAnswer for an answer, or a part of one, of Chat Completions."""
     if as_text(wire.get("object")).startswith("chat.completion"):
-        raise UnreadableAnswer(CHAT_COMPLETIONS.sentence, CHAT_COMPLETIONS.fault)
+        raise UnreadableAnswer(CHAT_COMPLETIONS.message, CHAT_COMPLETIONS.fault)
 
 
 def describe_unreadable(event: ServerSentEvent) -> str:

@@ -69,7 +69,7 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     message = ""
     if call.config.own_key and "api_key" in ended.ending.fault.settings:
         # An administrator cannot change a user's own key.
-        message = f"{ended.ending.sentence} It is your own key: check {OWN_KEY_PLACE}"
+        message = f"{ended.ending.message} It is your own key: check {OWN_KEY_PLACE}"
     shell = call.config.shell
     is_admin = call.caller.is_admin
     ended = report_run(call.log, ended, shell, is_admin=is_admin, message=message)

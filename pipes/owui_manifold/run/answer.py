@@ -187,7 +187,7 @@ class _Answer:
             return event
         call = self._prepared.call
         reason = server_message(call.log, event.reason)
-        call.log.warn(f"{event.sentence} {reason}".strip())
+        call.log.warn(f"{event.message} {reason}".strip())
         return event._replace(tried=None, reason="")
 
 

@@ -232,12 +232,12 @@ class _Diagnostics:
         async with aclosing(events):
             async for event in events:
                 if isinstance(event, Status) and event.tried:
-                    repair = event.sentence
+                    repair = event.message
                 if isinstance(event, RunDone):
                     ended = event
         if ended.ending.kind in ("completed", "incomplete"):
             return repair
-        return advised_ending(ended.ending, self._call.config.shell).sentence
+        return advised_ending(ended.ending, self._call.config.shell).message
 
 
 async def _finding_lines(

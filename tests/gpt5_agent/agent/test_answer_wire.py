@@ -153,7 +153,7 @@ async def test_r10_last_answer_keeps_the_tools_and_may_call_none(desk: Desk) -> 
     assert len(desk.tool.called) == 1
     assert "Maximum iteration limit (2) reached" in str(answered(events))
     # This model has nothing to say then.
-    assert ending_of(events).sentence.startswith("The model requested more tool calls")
+    assert ending_of(events).message.startswith("The model requested more tool calls")
 
 
 async def test_tools_over_the_limit_of_the_api_are_counted(desk: Desk) -> None:
@@ -262,7 +262,7 @@ async def test_r25_what_cannot_be_asked_is_an_ending(
     events = await desk.ask("Hi", **more)
 
     assert ending_of(events).kind == "invalid"
-    assert words in ending_of(events).sentence
+    assert words in ending_of(events).message
     assert desk.bodies == []
 
 
@@ -339,7 +339,7 @@ async def test_safety_stop_ends_the_run(desk: Desk, scenario: str) -> None:
     assert desk.tool.called == []
     ending = ending_of(events)
     assert ending.code == "misalignment_policy_violation"
-    assert "“Ask before you read **secrets**.”" in ending.sentence
+    assert "“Ask before you read **secrets**.”" in ending.message
     assert not any(isinstance(event, NewMessage) for event in events)
 
 

@@ -283,9 +283,9 @@ async def test_an_error_in_a_stream_names_server_and_model(
     error = {"code": code, "message": message}
     answer = streaming(event_of("error", error=error))
     events, _, _ = await events_of(connections, answer)
-    sentence = end_of(events).ending.sentence
-    assert sentence.startswith(words)
-    assert "OpenAI" not in sentence
+    message = end_of(events).ending.message
+    assert message.startswith(words)
+    assert "OpenAI" not in message
 
 
 @pytest.mark.parametrize(
@@ -352,7 +352,7 @@ async def test_a_chat_that_does_not_fit_is_refused_like_openais(
     assert len(bodies) == 2
     end = end_of(events)
     assert end.ending.code == "context_length_exceeded"
-    assert "longer than the model can read" in end.ending.sentence
+    assert "longer than the model can read" in end.ending.message
 
 
 @pytest.mark.parametrize("wire", [b"data: {broken\n\n", b"data: []\n\n", b""])

@@ -331,4 +331,4 @@ async def test_nothing_to_leave_out(connections: Connections) -> None:
         events = await report(connections, upstream.endpoint, asking(), TWICE)
         assert len(upstream.requests) == 1
     assert log_of(events) == ["run refused"]
-    assert "Start a new chat" in end_of(events).ending.sentence
+    assert "Start a new chat" in end_of(events).ending.message
