@@ -123,7 +123,7 @@ def _build_sandbox_request(name: str, arguments: Mapping[str, Any]) -> dict[str,
     return {"operation": operation, **values}
 
 
-_STOP_SENTENCES = {
+_STOP_MESSAGES = {
     "seconds": "The code was stopped: it did not end within {0.seconds:g} s.",
     "output": "The code was stopped: it printed more than {0.output} bytes.",
 }
@@ -207,7 +207,7 @@ def _list_notes(answer: Mapping[str, Any], limits: SandboxLimits) -> Iterator[st
     """Yield a message for each unexpected event."""
     stopped = answer.get("stopped")
     if stopped:
-        yield _STOP_SENTENCES.get(str(stopped), "The code was stopped.").format(limits)
+        yield _STOP_MESSAGES.get(str(stopped), "The code was stopped.").format(limits)
     status = answer.get("status")
     if isinstance(status, int) and status < 0:
         yield f"The code was ended by signal {-status}."
