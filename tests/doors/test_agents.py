@@ -209,11 +209,13 @@ UNUSABLE: dict[str, Json] = {
 async def test_settings_that_cannot_be_used_are_told(
     door: Door, settings: str, reader: str
 ) -> None:
-    """By their names; nothing is sent, and no secret is shown."""
+    """By their names; nothing is sent, no secret is shown, and it took nothing (R15)."""
     given = UNUSABLE[settings]
     [turn] = await door.talk("Hi", reader=reader, settings=given)
 
     assert turn.requests == []
+    assert [each["rounds"] for each in turn.metadata] == [0]
+    assert turn.metadata[0]["model"] == "gpt-6.1-sol"
     assert next(iter(given)) in turn.error
     assert "secret" not in json.dumps(turn.answers)
 

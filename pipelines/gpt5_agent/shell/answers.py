@@ -21,9 +21,16 @@ from gpt5_agent.shell.settings import (
 )
 from gpt5_agent.shell.views import ClientRenderer, HostRenderer
 from manifold.learning import RepairLearning
-from manifold.views import client_view, failure_chunk, readable_chunk
+from manifold.views import (
+    client_view,
+    failure_chunk,
+    metadata_chunk,
+    readable_chunk,
+    refused_metadata,
+)
 from openai_responses.loop.events import RunDone, RunEvents
 from openai_responses.loop.run import run
+from openai_responses.models.resolve import resolve_model
 from openai_responses.repairs.memory import RepairMemory
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.requests.replay import origin_at
@@ -34,11 +41,12 @@ from owui_chat.input.tasks import (
     task_result,
     without_hosts_limit,
 )
-from owui_chat.render.chunks import Chunk, whole_characters
+from owui_chat.render.chunks import METADATA_KEY, Chunk, whole_characters
 from owui_chat.render.completions import completion_text
 from shells.audit_log import AuditLog, open_audit_log
 from shells.failures import report_exception, report_run
 from shells.valve_messages import PIPELINE_SHELL
+from strategies.metadata import RunMetadata
 from toolbox.sandbox.workspaces import WorkspaceKey
 
 DONE_LINE = "data: [DONE]"
@@ -60,6 +68,12 @@ async def stream_answer(call: PipelineCall) -> AsyncGenerator[AnswerPiece, None]
                     for chunk in renderer.show(event):
                         yield chunk
     except Exception as error:  # raised, it would take away what has been shown
+        metadata = _report_refusal(call, error)
+        if metadata:
+            client = None
+            if not call.caller.host_reads:
+                client = client_view(call.caller.host_model)
+            yield metadata_chunk(metadata, client)
         yield readable_chunk(_failure_chunk(call, error), call.caller)
     yield DONE_LINE
 
@@ -69,8 +83,19 @@ async def answer_once(call: PipelineCall) -> Chunk:
     try:
         result = await (_run_task(call) if call.caller.task else _run_agent(call))
     except Exception as error:  # raised, it would be no answer, only HTTP 500
+        metadata = _report_refusal(call, error)
         result = _failure_chunk(call, error)
+        if metadata:
+            result[METADATA_KEY] = metadata.wire()
     return whole_characters(result)
+
+
+def _report_refusal(call: PipelineCall, error: Exception) -> RunMetadata | None:
+    """Log what an answer took that was refused before its run; a task tells nothing."""
+    if call.caller.task:
+        return None
+    model = resolve_model(call.model).id
+    return refused_metadata(call.log, call.strategy, model, error)
 
 
 def _failure_chunk(call: PipelineCall, error: Exception) -> Chunk:
