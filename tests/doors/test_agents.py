@@ -95,9 +95,10 @@ async def test_an_override_replaces_its_policy(door: Door) -> None:
 
 
 async def test_a_guide_comes_before_the_purpose(door: Door) -> None:
-    """With its temperature, where the model takes one."""
+    """With its temperature, where the model takes one and the request says none."""
     parameters = {"model": "gpt-4.1", "guide": "engineer", "instruction": "Fish."}
-    [turn] = await door.talk("Hi", parameters=parameters)
+    question = Question("Hi", body={"temperature": None})
+    [turn] = await door.talk(question, parameters=parameters)
 
     assert 0 < turn.rules.index("software engineer") < turn.rules.index("Fish.")
     assert turn.sent["temperature"] == 0.2

@@ -8,7 +8,6 @@ from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
 from gpt5_agent.agent.answer import run_agent
-from gpt5_agent.agent.preparation import repair_scope
 from gpt5_agent.events import AgentEvent
 from gpt5_agent.request import AgentRequest
 from gpt5_agent.shell.bridge import AnswerPiece
@@ -20,7 +19,7 @@ from gpt5_agent.shell.settings import (
     build_endpoint,
 )
 from gpt5_agent.shell.views import ClientRenderer, HostRenderer
-from manifold.learning import RepairLearning
+from manifold.learning import RepairLearning, repair_scope
 from manifold.views import (
     client_view,
     failure_chunk,
@@ -204,7 +203,7 @@ async def _task_events(call: PipelineCall) -> RunEvents:
         return request == _build_task(settings, {}, call.caller.task)
 
     memory = settings.repairs or RepairMemory()
-    scope = repair_scope(settings, request.model)
+    scope = repair_scope(endpoint, request.model, settings.user_id)
     learning = RepairLearning(memory, scope, is_as_configured)
     repaired = request.model_copy(update={"repairs": memory.repairs(scope)})
     audit = open_audit_log(call.settings.expert, log, endpoint.host)
