@@ -171,7 +171,8 @@ async def test_tools_over_the_limit_of_the_api_are_counted(desk: Desk) -> None:
     assert len(names) == 128
     assert {"delegate", "get_weather", "host_39", "s_0", "s_85"} <= set(names)
     [line] = [line for line in log if "128" in line]
-    assert line.startswith("14 tools are not offered")
+    assert line.startswith("Left out: 14 of this chat's 142 tools")
+    assert line in [event.message for event in events if isinstance(event, Status)]
 
 
 async def test_r8_request_says_who_the_agent_is(desk: Desk) -> None:

@@ -208,7 +208,7 @@ def test_run_metadata_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     asked().on_end(took)
 
     (line,) = caplog.messages
-    assert json.loads(line.removeprefix("ID ")) == took.wire()
+    assert json.loads(line.removeprefix("ID execution_metadata ")) == took.wire()
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from calls.sample import MODEL, call_of, chat, host_context
+from manifold.learning import repair_scope
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import json_digest
 from openai_responses.loop.spending import Budget
@@ -20,7 +21,7 @@ from owui_manifold.call.context import Caller
 from owui_manifold.call.expert import PipeExpertKeys
 from owui_manifold.call.valves import UserValves, Valves
 from owui_manifold.prepare.chat import build_chat_request
-from owui_manifold.prepare.request import PreparedRequest, repair_scope
+from owui_manifold.prepare.request import PreparedRequest
 
 TOOL = {"type": "function", "function": {"name": "now", "parameters": {}}}
 NO_SUMMARY = LeaveOutParameter("reasoning.summary")
@@ -52,7 +53,7 @@ async def prepared(
         host=host_context({"now": {"spec": {}}}),
     )
     if learned:
-        scope = repair_scope(call, call.model.id)
+        scope = repair_scope(call.endpoint, call.model.id, call.caller.user_id)
         call.capabilities.repairs.learn(scope, TriedRepair(learned), never)
     return await build_chat_request(call)
 

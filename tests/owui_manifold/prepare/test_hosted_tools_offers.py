@@ -5,16 +5,15 @@ from typing import Any
 
 import pytest
 
+from manifold.preparation import OfferedTools, offer_tools
 from openai_responses.errors import InvalidRequest
 from openai_responses.models.resolve import resolve_model
 from openai_responses.requests.tools import ToolNames, responses_tools
 from owui_manifold.call.expert import PipeExpertKeys
 from owui_manifold.call.model_valves import read_overrides
 from owui_manifold.prepare.hosted_tools import (
-    OfferedTools,
     called_tools,
     left_out_tools,
-    offer_tools,
 )
 
 Json = dict[str, Any]
