@@ -234,16 +234,6 @@ def test_same_words_with_something_between_are_said_twice() -> None:
     assert shown_of(*ONE, *between, *again)[-1] == "2 ended message"
 
 
-def test_empty_messages_are_no_repetition() -> None:
-    """There is nothing that could be hidden."""
-    empty = [wire.message(at=at) for at in range(2)]
-    lines = shown_of(*empty[0], *empty[1])
-    assert [line for line in lines if line.endswith("ended message")] == [
-        "0 ended message",
-        "1 ended message",
-    ]
-
-
 @pytest.mark.parametrize("count", range(1, 5))
 def test_repetition_that_another_item_interrupts(count: int) -> None:
     """What was held back is shown, in its order."""

@@ -83,19 +83,6 @@ async def test_refused_summary_is_left_out(
     assert second == {**first, "reasoning": {"effort": "medium"}}
 
 
-async def test_refused_stream_is_answered_in_one_piece(
-    connections: Connections,
-) -> None:
-    """Each cause is taken away in its turn."""
-    async with Simulator("unverified-stream") as unstreamed:
-        events = await report(connections, simulated(unstreamed), asking(), TWICE)
-    assert repairs_of(events) == ["reasoning.summary", "stream"]
-    assert log_of(events)[-1] == "run completed"
-    assert [request.status for request in unstreamed.requests] == [400, 400, 200]
-    streams = [request.body.get("stream") for request in unstreamed.requests]
-    assert streams == [True, True, None]
-
-
 async def test_reasoning_of_another_organization(
     connections: Connections, sim: Simulator
 ) -> None:
@@ -109,28 +96,6 @@ async def test_reasoning_of_another_organization(
     assert log_of(events)[-1] == "run completed"
     assert [sent.status for sent in sim.requests] == [200, 400, 200]
     assert sim.requests[-1].body["input"] == [USER, answer, USER]
-
-
-@pytest.mark.parametrize(
-    ("model", "asked", "nearest"),
-    [
-        ("gpt-5", "none", "minimal"),
-        ("gpt-5", "max", "high"),
-        ("gpt-5.6-sol", "minimal", "none"),
-    ],
-)
-async def test_refused_effort_becomes_the_nearest_allowed(
-    connections: Connections, sim: Simulator, model: str, asked: str, nearest: str
-) -> None:
-    """The one that is nearest among those that the model has."""
-    request = asking(model=model, reasoning={"effort": asked})
-    events = await report(connections, simulated(sim), request, TWICE)
-    assert repairs_of(events) == ["reasoning.effort"]
-    assert log_of(events)[-1] == "run completed"
-    assert [sent.body["reasoning"] for sent in sim.requests] == [
-        {"effort": asked},
-        {"effort": nearest},
-    ]
 
 
 def refusing(**fields: str) -> Answerer:
@@ -234,18 +199,6 @@ async def test_server_that_refuses_all_the_same(
     assert not {"PlainItems", "WordsAlone"} & set(done[:-2])
     assert len(sent) == len({*sent}) == len(done) + 1
     assert log_of(events)[-1] == "run refused"
-
-
-@pytest.mark.parametrize("named", REFUSALS)
-async def test_no_retry_is_needed(connections: Connections, named: str) -> None:
-    """A repair is none: it is not counted, and it does not wait."""
-    answer = in_turn(refusing(**REFUSALS[named]), OK)
-    async with Upstream(answer) as upstream:
-        events = await report(connections, upstream.endpoint, EVERYTHING, limits())
-        first, second = upstream.arrived
-    assert repairs_of(events) == [named]
-    assert log_of(events)[-1] == "run completed"
-    assert second - first < 0.375
 
 
 @pytest.mark.parametrize("left_out", REFUSALS)

@@ -3,8 +3,6 @@
 import asyncio
 import json
 from contextlib import aclosing
-from email.utils import formatdate
-from time import time
 
 import pytest
 
@@ -65,7 +63,7 @@ def refusing(status: int, code: str = "odd", **headers: str) -> Answerer:
     return replying(body, status, headers={**AT_NO_TIME, **sent})
 
 
-@pytest.mark.parametrize("status", [408, 409, 429, 500, 502, 503, 504])
+@pytest.mark.parametrize("status", [429, 503])
 async def test_trouble_that_passes(
     connections: Connections, sim: Simulator, status: int
 ) -> None:
@@ -82,7 +80,7 @@ async def test_trouble_that_passes(
     assert sim.requests[0].body == sim.requests[1].body
 
 
-@pytest.mark.parametrize("retries", [0, 1, 3, 5])
+@pytest.mark.parametrize("retries", [0, 3])
 async def test_trouble_that_lasts(
     connections: Connections, sim: Simulator, retries: int
 ) -> None:
@@ -95,14 +93,7 @@ async def test_trouble_that_lasts(
     assert "overloaded" in end_of(events).ending.sentence
 
 
-async def test_two_retries_by_default(connections: Connections, sim: Simulator) -> None:
-    """As many as OpenAI's client makes; it needs no setting."""
-    request = asking("sim:503,retry-after-ms=1")
-    await report(connections, simulated(sim), request, Limits())
-    assert len(sim.requests) == 3
-
-
-@pytest.mark.parametrize("status", [400, 401, 403, 404, 413, 422])
+@pytest.mark.parametrize("status", [400, 403])
 async def test_refusal_that_stands(connections: Connections, status: int) -> None:
     """The same request gets the same answer, so it is sent once."""
     async with Upstream(in_turn(refusing(status), OK)) as upstream:
@@ -111,7 +102,7 @@ async def test_refusal_that_stands(connections: Connections, status: int) -> Non
     assert log_of(events) == ["run refused"]
 
 
-@pytest.mark.parametrize("code", [*QUOTA_CODES, *sorted(FINAL_CODES)])
+@pytest.mark.parametrize("code", [QUOTA_CODES[0], min(FINAL_CODES)])
 async def test_final_code_counts_more_than_the_wish_of_the_server(
     connections: Connections, code: str
 ) -> None:
@@ -128,15 +119,8 @@ async def test_final_code_counts_more_than_the_wish_of_the_server(
     "scenario",
     [
         "misaligned-first",
-        "cyber-400",
-        "cyber-403",
         "cyber-failed",
-        "too-large",
-        "too-large-first",
         "prompt-filtered",
-        "quota",
-        "spend-limit",
-        "xai-key",
     ],
 )
 async def test_refusal_that_no_second_attempt_removes(
@@ -168,26 +152,9 @@ async def test_standard_tier_where_flex_has_no_capacity(
 
 
 @pytest.mark.parametrize(
-    ("status", "wish", "attempts"), [(503, "false", 1), (400, "true", 2)]
-)
-async def test_wish_of_the_server(
-    connections: Connections, sim: Simulator, status: int, wish: str, attempts: int
-) -> None:
-    """It overrides the status both ways."""
-    spec = f"chat,status={status},times=1,should-retry={wish},retry-after-ms=1"
-    events = await report(connections, simulated(sim), asking(f"sim:{spec}"), TWICE)
-    assert len(sim.requests) == attempts
-    assert (end_of(events).ending.kind == "completed") == (attempts == 2)
-
-
-@pytest.mark.parametrize(
     ("headers", "least"),
     [
-        pytest.param({"Retry-After": "0.05"}, 0.05, id="seconds"),
         pytest.param({"Retry-After-Ms": "50"}, 0.05, id="milliseconds"),
-        pytest.param(
-            {"Retry-After": formatdate(time() - 60, usegmt=True)}, 0, id="a past date"
-        ),
     ],
 )
 async def test_wait_of_the_server_is_kept(
@@ -206,11 +173,8 @@ async def test_wait_of_the_server_is_kept(
     "headers",
     [
         {"Retry-After": "61"},
-        {"Retry-After-Ms": "60001"},
-        {"Retry-After": formatdate(time() + 3600, usegmt=True)},
-        {"X-RateLimit-Reset-Tokens": "6m0s"},
     ],
-    ids=["seconds", "milliseconds", "date", "reset"],
+    ids=["seconds"],
 )
 async def test_long_retry_after_ends_the_run(
     connections: Connections, headers: dict[str, str]
@@ -220,28 +184,6 @@ async def test_long_retry_after_ends_the_run(
         events = await report(connections, upstream.endpoint, within=TWICE)
         assert len(upstream.requests) == 1
     assert log_of(events) == ["run refused"]
-
-
-@pytest.mark.parametrize(
-    ("status", "headers"),
-    [
-        (503, {"X-RateLimit-Reset-Tokens": "6m0s"}),
-        (
-            429,
-            {"X-RateLimit-Reset-Tokens": "6m0s", "X-RateLimit-Remaining-Tokens": "7"},
-        ),
-        (429, {"X-RateLimit-Reset-Tokens": "**REDACTED**"}),
-    ],
-    ids=["other trouble", "tokens are left", "no time"],
-)
-async def test_reset_counts_only_for_a_limit_that_is_used_up(
-    connections: Connections, status: int, headers: dict[str, str]
-) -> None:
-    """Else it says when all of it is there again."""
-    busy = replying("", status, headers=headers)
-    async with Upstream(in_turn(busy, OK)) as upstream:
-        events = await report(connections, upstream.endpoint, within=TWICE)
-    assert log_of(events)[-1] == "run completed"
 
 
 BUSY = {"code": "rate_limit_exceeded", "message": "Please try again in 20s."}
@@ -257,13 +199,9 @@ USED_UP = {
     "answer",
     [
         replying("", 429, headers={"Retry-After": "20"}),
-        replying(json.dumps({"error": BUSY}), 429),
-        replying("", 429, headers=USED_UP),
         streaming(wire.on_the_wire({"type": "error", "error": BUSY})),
-        streaming(wire.on_the_wire(wire.created(), wire.ended("failed", error=BUSY))),
-        replying(json.dumps({"error": BUSY})),
     ],
-    ids=["header", "words", "used up", "event", "failed", "JSON"],
+    ids=["header", "event"],
 )
 async def test_retry_note_states_the_seconds(
     connections: Connections, answer: Answerer
@@ -331,11 +269,8 @@ async def test_unreachable_server_is_retried_then_named(
     ("first", "is_silent"),
     [
         pytest.param(hang_up, False, id="no answer"),
-        pytest.param(breaking(b""), False, id="no event"),
-        pytest.param(breaking(b": hello\n\n"), False, id="a comment"),
         pytest.param(breaking(HELLO[:20]), False, id="half an event"),
         pytest.param(silence, True, id="silence without a head"),
-        pytest.param(stalling(b""), True, id="silence without a body"),
         pytest.param(stalling(b": hello\n\n"), True, id="silence after a comment"),
     ],
 )
@@ -381,7 +316,7 @@ async def after(
     ("opening", "end"),
     [
         *((opening, "failed") for opening in NOTHING_TO_SEE),
-        *(("created", end) for end in ("break", "end", "stall", "error")),
+        *(("created", end) for end in ("break", "stall", "error")),
     ],
 )
 async def test_answer_that_fails_before_anything_was_shown(
@@ -425,8 +360,13 @@ THOUGHT_CUT_AT = {
 }
 
 
-@pytest.mark.parametrize("end", ["break", "end", "stall", *FAILURES])
-@pytest.mark.parametrize("cut_at", THOUGHT_CUT_AT)
+@pytest.mark.parametrize(
+    ("cut_at", "end"),
+    [
+        *((cut_at, "break") for cut_at in THOUGHT_CUT_AT),
+        *(("its text", end) for end in ("end", "stall", *FAILURES)),
+    ],
+)
 async def test_thought_goes_on_in_the_same_place(
     connections: Connections, cut_at: str, end: str
 ) -> None:
@@ -512,7 +452,7 @@ async def test_refusal_after_a_thought_changes_no_request(
     assert end_of(events).ending.kind == "error"
 
 
-@pytest.mark.parametrize("end", ["break", "end", "stall", *FAILURES])
+@pytest.mark.parametrize("end", ["break"])
 async def test_answer_that_fails_after_words_were_shown(
     connections: Connections, end: str
 ) -> None:
@@ -529,7 +469,7 @@ async def test_answer_that_fails_after_words_were_shown(
         assert "Everything received so far is kept" in ending.sentence
 
 
-@pytest.mark.parametrize("end", ["break", "end", "stall"])
+@pytest.mark.parametrize("end", ["break", "stall"])
 async def test_without_an_answer_the_sentence_says_what_to_do(
     connections: Connections, end: str
 ) -> None:
@@ -561,13 +501,8 @@ async def test_usage_of_a_failed_attempt_counts(connections: Connections) -> Non
     ("error", "attempts"),
     [
         (wire.error_flat("server_is_overloaded"), 2),
-        (wire.error_nested("server_is_overloaded"), 2),
-        (wire.error_nested("rate_limit_exceeded"), 2),
-        (wire.error_flat("invalid_prompt"), 1),
         (wire.error_nested("invalid_prompt"), 1),
-        (wire.error_nested("insufficient_quota"), 1),
         (wire.error_flat("odd_code"), 2),
-        (wire.error_nested("context_length_exceeded"), 1),
     ],
 )
 async def test_code_of_an_error_event_decides_about_a_retry(
@@ -608,12 +543,6 @@ async def test_server_that_stays_silent_is_a_timeout(connections: Connections) -
         events = await report(connections, upstream.endpoint, within=within)
         assert len(upstream.requests) == 2
     assert log_of(events) == [f"noted: {SILENT} {SOON}", "run first_event_timeout"]
-
-
-async def test_settings_that_cannot_be_used(connections: Connections) -> None:
-    """What was never sent is not sent again."""
-    events = await report(connections, Endpoint("nowhere", KEY), within=TWICE)
-    assert log_of(events) == ["run invalid"]
 
 
 async def test_failed_attempt_leaves_nothing(connections: Connections) -> None:
