@@ -16,7 +16,7 @@ from openai_responses.loop.events import ModelAnswer, RunEvent
 from openai_responses.requests.build import ResponsesRequest, strict_payload
 from openai_responses.transport.connections import Connections, Deadlines, Timeouts
 from openai_responses.transport.stream import ServerSentEvent
-from runs.against_server import AT_ONCE, asking, limits
+from runs.against_server import AT_ONCE, asking
 from runs.log import log_of
 from upstream import wire
 from upstream.server import (
@@ -24,8 +24,6 @@ from upstream.server import (
     Answerer,
     Upstream,
     breaking,
-    replying,
-    stalling,
     started,
     streaming,
 )
@@ -74,24 +72,6 @@ async def reported(
     if tried.error is not None:
         log.append(type(tried.error).__name__)
     return log, tried
-
-
-@pytest.mark.parametrize(
-    ("answer", "last", "count"),
-    [
-        (replying("", 503), "ApiRefused", 0),
-        (breaking(wire.on_the_wire(wire.created())), "ConnectionFailed", 1),
-        (stalling(wire.on_the_wire(wire.created())), "TimedOut", 1),
-    ],
-)
-async def test_attempt_that_fails(
-    connections: Connections, answer: Answerer, last: str, count: int
-) -> None:
-    """It raises; the turn knows whether an event had arrived."""
-    log, tried = await reported(connections, answer, limits(first_event=0.1, idle=0.1))
-    assert log == [last]
-    assert tried.response.ending is None
-    assert tried.response.event_count == count
 
 
 async def test_break_behind_many_events(connections: Connections) -> None:

@@ -112,20 +112,6 @@ async def test_text_of_a_broken_stream(
     assert notes_of(events) == [LOST] * (len(asked) - 1)
 
 
-async def test_a_break_in_the_last_event(
-    connections: Connections, sim: Simulator
-) -> None:
-    """The end of the answer is fetched, and counts."""
-    await report(connections, simulated(sim), background("sim:chat"), PATIENT)
-    last = sim.requests[0].events_sent - 1
-    sim.forget()
-    request = background(f"sim:chat,drop={last}")
-    events = await report(connections, simulated(sim), request, PATIENT)
-    assert end_of(events).ending.kind == "completed"
-    assert end_of(events).usage
-    assert asked_for(sim.requests) == ["post", f"after {last - 1}"]
-
-
 async def test_events_that_come_again(connections: Connections) -> None:
     """A server that begins anew, whatever it was asked, shows nothing twice."""
     stream = _transcript("background.sse")

@@ -129,24 +129,6 @@ def test_final_text_overrides_contradicting_deltas(whole: str, kept: str) -> Non
     assert turn.output == [wire.message_item(kept)]
 
 
-def test_two_parts_of_a_message() -> None:
-    """Content parts have places of their own."""
-    lines = log(
-        wire.added(wire.message_item()),
-        wire.text_delta("a", part=1),
-        wire.text_delta("b", part=0),
-        wire.done(wire.message_item("bc", "ad")),
-    )
-    assert lines[1:5] == ["0 text 1: a", "0 text 0: b", "0 text 0: c", "0 text 1: d"]
-
-
-def test_empty_delta_reports_no_event() -> None:
-    """Nothing was added, so nothing is reported."""
-    assert log(wire.added(wire.message_item()), wire.text_delta("")) == [
-        "0 started message"
-    ]
-
-
 def test_citations_and_sketches_of_an_open_item_are_told() -> None:
     """With its place in the run; of others it could not be told what they belong to."""
     note = {"type": "url_citation", "url": "https://a.example"}
@@ -309,23 +291,6 @@ def test_events_that_mean_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    "reason",
-    [
-        "max_output_tokens",
-    ],
-)
-def test_incomplete_response_keeps_its_output_and_reason(reason: str) -> None:
-    """The reason is the ending's code; what arrived stays."""
-    turn = ResponseState()
-    ended = wire.ended("incomplete", incomplete_details={"reason": reason})
-    events = reported(turn, *wire.message("Hel"), ended)
-    assert turn.ending
-    assert (turn.ending.kind, turn.ending.code) == ("incomplete", reason)
-    assert events[-1] == ResponseDone("incomplete")
-    assert len(turn.output) == 1
-
-
-@pytest.mark.parametrize(
     "details",
     [
         None,
@@ -342,50 +307,6 @@ def test_incomplete_without_a_reason(details: object) -> None:
     assert (
         turn.ending.sentence == "The answer is incomplete. Ask the model to continue."
     )
-
-
-FAILED = wire.ended("failed", error={"code": "server_error", "message": "Sorry!"})
-
-
-@pytest.mark.parametrize(
-    ("event", "kind", "ends"),
-    [
-        pytest.param(FAILED, "failed", ["turn failed"], id="failed response"),
-        pytest.param(wire.error_flat("server_error"), "error", [], id="flat error"),
-        pytest.param(wire.error_nested("server_error"), "error", [], id="nested error"),
-    ],
-)
-def test_failure_ends_the_response_with_its_code(
-    event: wire.Event, kind: str, ends: list[str]
-) -> None:
-    """An error event brings no response, and so no usage."""
-    turn = ResponseState()
-    lines = log_of(reported(turn, *wire.message("Hel")[:3], event))
-    assert lines == ["0 started message", "0 text 0: Hel", *ends]
-    assert turn.ending
-    assert (turn.ending.kind, turn.ending.code) == (kind, "server_error")
-    assert (turn.usage is not None) == (kind == "failed")
-
-
-def test_items_of_the_snapshot_alone() -> None:
-    """Items that were never sent as done are taken from the last snapshot."""
-    turn = ResponseState()
-    call = wire.call_item("look", "{}", at=1)
-    events = reported(
-        turn,
-        *wire.message("Hello")[:3],
-        wire.completed(wire.message_item("Hello"), call),
-    )
-    assert log_of(events) == [
-        "0 started message",
-        "0 text 0: Hello",
-        "0 ended message",
-        "1 started function_call",
-        "1 arguments 0: {}",
-        "1 ended function_call",
-        "turn completed",
-    ]
-    assert turn.output == [wire.message_item("Hello"), call]
 
 
 @pytest.mark.parametrize("output", [None, "text", {}, [None, "x", 1]])

@@ -323,15 +323,6 @@ def test_call_that_was_cut_off_has_no_arguments_yet() -> None:
     assert state.output == [call]
 
 
-def test_details_of_the_status_say_why_a_response_is_incomplete() -> None:
-    details = {"type": "incomplete", "reason": "content_filter"}
-    state = ResponseState()
-    end = wire.ended("incomplete", incomplete_details=None, status_details=details)
-    state.feed(wire.parsed(end))
-    assert state.ending
-    assert state.ending.code == "content_filter"
-
-
 def test_output_without_repetitions() -> None:
     """Each message that repeats the one directly before it is left out."""
     one = wire.message_item("One.", phase="commentary")

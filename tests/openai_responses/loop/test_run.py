@@ -2,9 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Callable
 from contextlib import aclosing
-from functools import partial
 from typing import Any
 
 import pytest
@@ -198,31 +196,7 @@ async def test_cut_stream_keeps_what_arrived(
     )
 
 
-CREATED = wire.on_the_wire(wire.created())
-
-
 UNREADABLE = "did not answer like the Responses API"
-
-
-@pytest.mark.parametrize(
-    ("answer", "kind", "words"),
-    [
-        (streaming(b": hello\n\n"), "unreadable", UNREADABLE),
-        (streaming(b"data: {no json\n\n"), "malformed", "cannot be read"),
-        (breaking(b""), "unreachable", "broke"),
-        (streaming(CREATED), "cut", "broke"),
-    ],
-)
-async def test_stream_that_ends_before_it_began(
-    connections: Connections, answer: Answerer, kind: str, words: str
-) -> None:
-    """Nothing arrived that could be shown, and that is told too."""
-    events = await report_of(connections, answer)
-    *notes, last = log_of(events)
-    assert last == f"run {kind}"
-    # what cannot be read is asked for again in one piece
-    assert len(notes) == (kind in ("unreadable", "malformed"))
-    assert words in end_of(events).ending.sentence
 
 
 async def test_last_event_without_a_blank_line(connections: Connections) -> None:
@@ -236,37 +210,6 @@ def error_body(**fields: str) -> str:
     """Return an error body that holds a secret wherever it can."""
     error = {"message": CANARY, "code": CANARY, "type": CANARY, "param": CANARY}
     return json.dumps({"error": {**error, **fields}})
-
-
-@pytest.mark.parametrize(
-    ("status", "kind", "words"),
-    [
-        (200, "unreadable", UNREADABLE),
-        (400, "refused", "rejected the request with HTTP 400."),
-    ],
-)
-@pytest.mark.parametrize(
-    "answer_with",
-    [
-        partial(replying, ""),
-        partial(replying, "", content_type="application/octet-stream"),
-    ],
-)
-@pytest.mark.parametrize("stream", [True, False])
-async def test_empty_bodies(
-    connections: Connections,
-    status: int,
-    kind: str,
-    words: str,
-    answer_with: Callable[..., Answerer],
-    stream: bool,
-) -> None:
-    """The status says enough, and with a good one, that it is no answer."""
-    async with Upstream(answer_with(status=status)) as upstream:
-        request = asking(stream=stream)
-        events = await report(connections, upstream.endpoint, request)
-    assert log_of(events) == [f"run {kind}"]
-    assert words in end_of(events).ending.sentence
 
 
 @pytest.mark.parametrize(

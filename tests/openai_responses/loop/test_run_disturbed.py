@@ -2,10 +2,7 @@
 
 import pytest
 
-from openai_responses.errors import MalformedEvent, UnreadableAnswer
-from openai_responses.loop.response import ResponseState
 from openai_responses.transport.connections import Connections
-from openai_responses.transport.stream import EventStreamDecoder, parse_event
 from runs.against_server import end_of, limits, notes_of, report
 from runs.disturbed import NOTHING_READABLE, STREAMS, sending, wire_of
 from runs.log import answer_text
@@ -31,30 +28,6 @@ async def test_disturbed_stream_is_told_as_what_it_is(
     assert expected.cause in end.trace.error.message
     assert end.trace.skipped == expected.skipped
     assert len(notes_of(events)) == expected.requests - 1
-
-
-@pytest.mark.parametrize("name", STREAMS)
-async def test_decoder_reads_what_can_be_read_byte_by_byte(name: str) -> None:
-    expected = STREAMS[name]
-    wire = wire_of(name)
-    decoder = EventStreamDecoder()
-    state = ResponseState()
-    skipped = 0
-    kind = ""
-    chunks = [wire[at : at + 1] for at in range(len(wire))]
-    batches = [*map(decoder.feed, chunks), decoder.close()]
-    for event in [event for batch in batches for event in batch]:
-        try:
-            state.feed(parse_event(event))
-        except MalformedEvent:
-            skipped += 1
-        except UnreadableAnswer:
-            kind = "unreadable"
-
-    if not kind:
-        kind = state.ending.kind if state.ending else "cut"
-    assert kind == expected.kind
-    assert skipped == sum(expected.skipped.values())
 
 
 async def test_stream_in_which_nothing_can_be_read(connections: Connections) -> None:

@@ -250,18 +250,6 @@ async def test_the_reasoning_goes_with_the_answer(
     assert [request.status for request in sim.requests] == [200, 200]
 
 
-async def test_without_a_toolset_nothing_is_answered(
-    connections: Connections, sim: Simulator
-) -> None:
-    """The run ends with the question."""
-    events = await report_with_tools(
-        connections, simulated(sim), offering("sim:mcp-approval"), None
-    )
-
-    assert len(sim.requests) == 1
-    assert end_of(events).output[-1]["type"] == "mcp_approval_request"
-
-
 async def test_a_broken_answer_is_not_asked_about(
     connections: Connections, sim: Simulator
 ) -> None:

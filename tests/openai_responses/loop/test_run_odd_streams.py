@@ -9,21 +9,18 @@ import pytest
 
 from openai_responses.items import Item, is_call, message_text
 from openai_responses.loop.events import HiddenMessage, RunEvent, Status, ToolOutput
-from openai_responses.loop.response import ResponseState
 from openai_responses.loop.run import run
 from openai_responses.loop.tools import Toolset
 from openai_responses.models.usage import Usage
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import (
-    EventStreamDecoder,
     ItemAdded,
     ItemDone,
-    parse_event,
 )
 from runs.against_server import asking, end_of, limits, report
 from runs.disturbed import NOTHING_READABLE, STREAMS
-from runs.joining import grown_texts, joined
+from runs.joining import grown_texts
 from runs.tools import MemoryTools
 from upstream import wire
 from upstream.odd_streams import (
@@ -40,7 +37,6 @@ from upstream.odd_streams import (
 from upstream.server import (
     Answerer,
     Upstream,
-    breaking,
     in_turn,
     replying,
     stalling,
@@ -117,23 +113,6 @@ async def test_answer_that_arrived_is_shown_and_kept(
     assert tools.called == []
 
 
-@pytest.mark.parametrize("name", [*WHOLE_ANSWERS, *CALLS, *OTHERS])
-async def test_stream_byte_by_byte_is_the_same_response(name: str) -> None:
-    def read(step: int) -> tuple[list[RunEvent], Any]:
-        text = stream_of(name)
-        decoder = EventStreamDecoder(joins_deltas=True)
-        state = ResponseState(tool_names=("get_weather",))
-        events: list[RunEvent] = []
-        for offset in range(0, len(text), step):
-            for event in decoder.feed(text[offset : offset + step]):
-                events += state.feed(parse_event(event))
-        return joined(events), (state.ending, state.usage, state.output)
-
-    whole = read(1_000_000)
-    assert whole[1][0] is not None
-    assert read(1) == whole
-
-
 @pytest.mark.parametrize("name", CALLS)
 async def test_call_runs_once_with_the_arguments_that_came(
     name: str, connections: Connections
@@ -186,13 +165,6 @@ async def test_silence_after_an_empty_response(connections: Connections) -> None
     events, _, bodies = await events_of(connections, stalling(EMPTY))
 
     assert loop.time() - began < 30
-
-    assert (end_of(events).ending.kind, len(bodies)) == ("completed", 1)
-
-
-async def test_connection_that_breaks_after_the_end(connections: Connections) -> None:
-    """The response is over; nothing is asked for again."""
-    events, _, bodies = await events_of(connections, breaking(EMPTY))
 
     assert (end_of(events).ending.kind, len(bodies)) == ("completed", 1)
 

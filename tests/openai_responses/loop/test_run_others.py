@@ -173,23 +173,6 @@ def response_with(*output: Item) -> Answerer:
     return replying(json.dumps(body))
 
 
-async def test_call_that_comes_twice_in_a_response_runs_once(
-    connections: Connections,
-) -> None:
-    """The second one is refused, also under another item id."""
-    twice = call_for("fc_a", "call_1", "Bern"), call_for("fc_b", "call_1", "Bern")
-    answer = in_turn(response_with(*twice), response_with())
-
-    events, tools, _ = await events_of(connections, answer)
-
-    assert len(tools.called) == 1
-    results = [event for event in events if isinstance(event, ToolOutput)]
-    refused = [event.item["output"] for event in results if event.failed]
-    assert len(results) == 2
-    assert len(refused) == 1
-    assert "twice" in refused[0]
-
-
 async def test_calls_whose_ids_start_anew_in_each_response(
     connections: Connections,
 ) -> None:
@@ -352,25 +335,6 @@ async def test_a_chat_that_does_not_fit_is_refused_like_openais(
     end = end_of(events)
     assert end.ending.code == "context_length_exceeded"
     assert "longer than the model can read" in end.ending.sentence
-
-
-@pytest.mark.parametrize("wire", [b"data: {broken\n\n", b""])
-async def test_a_stream_that_cannot_be_read(
-    wire: bytes, connections: Connections
-) -> None:
-    """It is asked for again, then in one piece; that says nothing about later ones."""
-    message = {"type": "message", "role": "assistant", "content": []}
-    whole = json.dumps({"id": "r", "status": "completed", "output": [message]})
-    answer = in_turn(streaming(wire), streaming(wire), replying(whole))
-
-    events, _, bodies = await events_of(connections, answer)
-
-    assert end_of(events).ending.kind == "completed"
-    assert [body.get("stream") for body in bodies] == [True, True, None]
-    again, in_one_piece = [event for event in events if isinstance(event, Status)]
-    assert again.is_retry
-    assert in_one_piece.trial is not None
-    assert not in_one_piece.trial.is_lasting
 
 
 @pytest.mark.parametrize("again", [replying("{broken"), streaming(b"")])

@@ -45,8 +45,6 @@ from upstream.server import (
 pytestmark = pytest.mark.asyncio
 
 TWICE = limits(retries=1)
-HASTY = limits(retries=1, max_wait=0.2)
-"""Only a wait that the server asks for is short enough: ours begin at 0.375 s."""
 
 HELLO = wire.on_the_wire(*wire.whole_stream(wire.message("Hello")))
 OK = streaming(HELLO)
@@ -91,15 +89,6 @@ async def test_trouble_that_lasts(
     assert len(notes_of(events)) == retries
     assert end_of(events).ending.kind == "refused"
     assert "overloaded" in end_of(events).ending.sentence
-
-
-@pytest.mark.parametrize("status", [400, 403])
-async def test_refusal_that_stands(connections: Connections, status: int) -> None:
-    """The same request gets the same answer, so it is sent once."""
-    async with Upstream(in_turn(refusing(status), OK)) as upstream:
-        events = await report(connections, upstream.endpoint, within=TWICE)
-        assert len(upstream.requests) == 1
-    assert log_of(events) == ["run refused"]
 
 
 @pytest.mark.parametrize("code", [QUOTA_CODES[0], min(FINAL_CODES)])
@@ -151,48 +140,7 @@ async def test_standard_tier_where_flex_has_no_capacity(
     assert "standard" in note
 
 
-@pytest.mark.parametrize(
-    ("headers", "least"),
-    [
-        pytest.param({"Retry-After-Ms": "50"}, 0.05, id="milliseconds"),
-    ],
-)
-async def test_wait_of_the_server_is_kept(
-    connections: Connections, headers: dict[str, str], least: float
-) -> None:
-    busy = replying("", 503, headers=headers)
-    async with Upstream(in_turn(busy, OK)) as upstream:
-        events = await report(connections, upstream.endpoint, within=HASTY)
-        first, second = upstream.arrived
-    assert round(second - first, 6) >= least
-    assert log_of(events)[-1] == "run completed"
-    assert notes_of(events) == [f"The model's server has trouble (HTTP 503). {SOON}"]
-
-
-@pytest.mark.parametrize(
-    "headers",
-    [
-        {"Retry-After": "61"},
-    ],
-    ids=["seconds"],
-)
-async def test_long_retry_after_ends_the_run(
-    connections: Connections, headers: dict[str, str]
-) -> None:
-    """No one looks at a chat for that long: it ends."""
-    async with Upstream(replying("", 429, headers=headers)) as upstream:
-        events = await report(connections, upstream.endpoint, within=TWICE)
-        assert len(upstream.requests) == 1
-    assert log_of(events) == ["run refused"]
-
-
 BUSY = {"code": "rate_limit_exceeded", "message": "Please try again in 20s."}
-USED_UP = {
-    "x-ratelimit-remaining-requests": "499",
-    "x-ratelimit-reset-requests": "120ms",
-    "x-ratelimit-remaining-tokens": "0",
-    "x-ratelimit-reset-tokens": "20s",
-}
 
 
 @pytest.mark.parametrize(
@@ -253,16 +201,6 @@ async def test_server_that_is_being_started(connections: Connections) -> None:
             rest = [event async for event in events]
             assert len(sim.requests) == 1
     assert log_of(rest)[-1] == "run completed"
-
-
-async def test_unreachable_server_is_retried_then_named(
-    connections: Connections,
-) -> None:
-    """It stays unreachable: the message names the server."""
-    endpoint = Endpoint(f"http://127.0.0.1:{free_port()}/v1", KEY)
-    events = await report(connections, endpoint, within=TWICE)
-    assert log_of(events) == [f"noted: {SILENT} {SOON}", "run unreachable"]
-    assert "127.0.0.1 cannot be reached" in end_of(events).ending.sentence
 
 
 @pytest.mark.parametrize(
@@ -452,23 +390,6 @@ async def test_refusal_after_a_thought_changes_no_request(
     assert end_of(events).ending.kind == "error"
 
 
-@pytest.mark.parametrize("end", ["break"])
-async def test_answer_that_fails_after_words_were_shown(
-    connections: Connections, end: str
-) -> None:
-    """People have read them: it is not asked again, and what arrived is kept."""
-    opening = [wire.created(), *wire.message("Hello")[:3]]
-    within = limits(retries=1, first_event=0.25, idle=0.25)
-    events, asked = await after(connections, opening, end, within)
-    ending = end_of(events).ending
-    assert asked == 1
-    assert notes_of(events) == []
-    assert ending.is_failure
-    assert "0 text 0: Hello" in log_of(events)
-    if end not in FAILURES:
-        assert "Everything received so far is kept" in ending.sentence
-
-
 @pytest.mark.parametrize("end", ["break", "stall"])
 async def test_without_an_answer_the_sentence_says_what_to_do(
     connections: Connections, end: str
@@ -516,43 +437,6 @@ async def test_code_of_an_error_event_decides_about_a_retry(
     said = notes_of(events)
     assert len(said) == attempts - 1
     assert all(line.endswith(SOON) for line in said)
-
-
-@pytest.mark.parametrize(
-    ("scenario", "ending", "reason"),
-    [
-        ("error-first", "error", "overloaded"),
-        ("json-error-200", "refused", "internal error"),
-    ],
-)
-async def test_error_as_first_event_is_retried_then_shown(
-    connections: Connections, sim: Simulator, scenario: str, ending: str, reason: str
-) -> None:
-    """Its code decides as in a stream; it is shown as the last attempt had it."""
-    request = asking(f"sim:{scenario}")
-    events = await report(connections, simulated(sim), request, TWICE)
-    assert len(sim.requests) == 2
-    assert log_of(events) == [f"noted: {REPORTED} {SOON}", f"run {ending}"]
-    assert reason in end_of(events).ending.sentence
-
-
-async def test_server_that_stays_silent_is_a_timeout(connections: Connections) -> None:
-    """The message says what it is."""
-    async with Upstream(silence) as upstream:
-        within = limits(retries=1, first_event=0.1)
-        events = await report(connections, upstream.endpoint, within=within)
-        assert len(upstream.requests) == 2
-    assert log_of(events) == [f"noted: {SILENT} {SOON}", "run first_event_timeout"]
-
-
-async def test_failed_attempt_leaves_nothing(connections: Connections) -> None:
-    """What the answer reports is that of the attempt that brought it."""
-    answer = in_turn(streaming(wire.on_the_wire(wire.error_flat("slow_down"))), OK)
-    async with Upstream(answer) as upstream:
-        retried = await report(connections, upstream.endpoint, within=TWICE)
-    async with Upstream(OK) as upstream:
-        plain = await report(connections, upstream.endpoint, within=TWICE)
-    assert retried[1:] == plain
 
 
 LOADS = json.dumps(

@@ -82,24 +82,6 @@ async def test_any_sign_of_life_ends_a_silence(
     assert log_of(events)[-1] == "run completed"
 
 
-async def test_parts_of_a_line_are_signs_of_life(connections: Connections) -> None:
-    """A large picture can take minutes on a slow line."""
-    first, rest = BEGUN[:-1], BEGUN[-1:] + END
-    step = len(first) // int(3 * IDLE / TICK)
-
-    async def answer(request: web.Request) -> web.StreamResponse:
-        stream = await started(request)
-        for at in range(0, len(first), step):
-            await asyncio.sleep(TICK)
-            await stream.write(first[at : at + step])
-        await stream.write(rest)
-        return stream
-
-    within = limits(first_event=IDLE, idle=IDLE)
-    events = await report_of(connections, answer, within)
-    assert log_of(events)[-1] == "run completed"
-
-
 async def test_white_space_before_a_whole_answer(connections: Connections) -> None:
     """Gateways keep a connection alive so for a client that does not stream."""
 
@@ -149,30 +131,6 @@ async def test_total_limit_ends_mere_signs_of_life(
         "0 text 0: Hello ",
         "run total_timeout",
     ]
-
-
-async def half_a_json_body(request: web.Request) -> web.StreamResponse:
-    """Begin an answer that is not streamed; its first event is the whole of it."""
-    body = web.StreamResponse()
-    body.content_type = "application/json"
-    await body.prepare(request)
-    await body.write(b'{"output": [')
-    return await silence(request)
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [silence, half_a_json_body],
-    ids=["no head", "half a JSON body"],
-)
-async def test_silence_before_the_first_event(
-    connections: Connections, answer: Answerer
-) -> None:
-    """Before the first event `first_event` holds, not `idle`."""
-    within = limits(first_event=0.1, idle=60.0)
-    async with asyncio.timeout(60):
-        events = await report_of(connections, answer, within)
-    assert log_of(events) == ["run first_event_timeout"]
 
 
 async def test_server_is_left(connections: Connections) -> None:

@@ -22,7 +22,6 @@ from openai_responses.loop.tools import (
     CallLimits,
     Toolset,
 )
-from openai_responses.models.usage import add_usage
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.requests.replay import replay_output
 from openai_responses.transport.connections import Connections
@@ -207,44 +206,6 @@ async def test_custom_tool_is_run_and_answered(
 
 
 # ---------------------------------------------------------------- counts and limits
-
-
-async def test_usage_is_added_up_and_the_last_turns_is_known(
-    connections: Connections, sim: Simulator
-) -> None:
-    """Sums are for billing, the last one is the size of the chat."""
-    events = await report_with_tools(
-        connections, simulated(sim), offering("sim:tool-twice"), Toolset(MemoryTools())
-    )
-
-    ended = end_of(events)
-    each = ended.usages
-    assert len(each) == 3
-    assert ended.usage == add_usage(add_usage(each[0], each[1]), each[2])
-    assert ended.last_usage == each[2] != ended.usage
-
-
-@pytest.mark.parametrize("rounds", [2])
-async def test_after_the_last_round_the_model_has_to_answer(
-    connections: Connections, sim: Simulator, rounds: int
-) -> None:
-    """Its open calls are answered, its tools stay, and it may call none."""
-    tools = MemoryTools()
-    toolset = Toolset(tools, budget=Budget(rounds + 1))
-
-    events = await report_with_tools(
-        connections, simulated(sim), offering("sim:tool-forever"), toolset
-    )
-
-    assert len(tools.called) == rounds
-    choices = [request.body.get("tool_choice") for request in sim.requests]
-    assert choices == [None] * (rounds + 1) + ["none"]
-    limit = "Error: get_weather was not run: the limit of tool rounds is reached."
-    assert sum(limit in output for output in outputs(events)) >= 1
-    assert limit in sim.requests[-1].body["input"][-1]["output"]
-    assert_prefixes(sim)
-    assert_all_answered(end_of(events))
-    assert end_of(events).ending.kind == "completed"
 
 
 # ---------------------------------------------------------------- tool choice

@@ -251,16 +251,6 @@ def test_exception_shows_no_half_of_a_secret(last: int) -> None:
     assert "Zq7-" not in str(result.output)
 
 
-def test_tool_that_takes_too_long_is_cancelled() -> None:
-    """The limit is a call's own."""
-    tools = MemoryTools(endless=endless)
-
-    results = answered([calling("endless", 1), calling("get_weather", 2)], tools)
-
-    assert results == [tool_error("endless did not finish within 120 s."), RAIN]
-    assert tools.left == ["endless"]
-
-
 def test_batch_that_takes_too_long_is_stopped() -> None:
     """As one: none of those that waited begins in the place of one that was stopped."""
     tools = MemoryTools(endless=endless)
@@ -331,24 +321,6 @@ def test_tool_with_a_time_of_its_own_is_not_cut_before(
 
 
 # ---------------------------------------------------------------- time of people
-
-
-def test_time_to_approve_counts_in_no_limit() -> None:
-    """A person may think for a day."""
-
-    async def ask(calls: Sequence[AskedCall]) -> list[bool]:
-        await asyncio.sleep(86_400)
-        return [True for _ in calls]
-
-    approver = Approver(default_rule="ask", ask=ask)
-
-    results = answered(
-        [calling("get_weather", 1), calling("get_weather", 2)],
-        MemoryTools(),
-        approver=approver,
-    )
-
-    assert results == [RAIN, RAIN]
 
 
 def test_calls_that_need_no_consent_do_not_wait_for_people() -> None:

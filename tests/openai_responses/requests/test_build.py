@@ -284,17 +284,6 @@ def test_stop_only_sets_truncation(stop: object) -> None:
     assert payload(stop=stop, truncation="auto")["truncation"] == "auto"
 
 
-@pytest.mark.parametrize(
-    ("model", "encrypted", "sent"),
-    [(DEEP, True, True), (DEEP, False, False), (PLAIN, True, False)],
-)
-def test_reasoning_is_included_where_it_will_be_used(
-    model: str, encrypted: bool, sent: bool
-) -> None:
-    settings = Settings(encrypted_reasoning=encrypted)
-    assert ("include" in payload(model, settings)) is sent
-
-
 def test_request_without_an_item_is_refused() -> None:
     """There is a message for a chat without a message."""
     with pytest.raises(InvalidRequest, match="no message to answer"):

@@ -177,15 +177,6 @@ def test_sent_name_does_not_depend_on_other_tools() -> None:
     assert among.own_name("unknown") == "unknown"
 
 
-def test_own_name_wins_over_what_another_becomes() -> None:
-    taken = ToolNames(("a.b",)).sent_name("a.b")
-    names = ToolNames(("a.b", taken))
-
-    assert names.sent_name(taken) == taken
-    assert names.sent_name("a.b") != taken
-    assert names.own_name(names.sent_name("a.b")) == "a.b"
-
-
 @pytest.mark.parametrize(
     ("called", "meant"),
     [

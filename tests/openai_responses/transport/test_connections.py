@@ -2,16 +2,11 @@
 
 import asyncio
 import json
-import ssl
 
-import aiohttp
 import pytest
 from aiohttp import web
-from aiohttp.client_reqrep import ConnectionKey
-from aioresponses import aioresponses
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from yarl import URL
 
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import (
@@ -45,8 +40,6 @@ pytestmark = pytest.mark.asyncio
 CANARY = "sk-proj-CANARY123"
 
 
-NOWHERE_URL = "https://nowhere.invalid/v1/responses"
-
 ANSWER = replying('{"output": []}')
 
 
@@ -65,14 +58,6 @@ async def test_request_is_one_post_with_key_and_payload(
     assert request.headers["Authorization"] == f"Bearer {KEY}"
     assert request.headers["Content-Type"] == "application/json"
     assert upstream.bodies == [payload]
-
-
-async def test_lone_surrogate_is_replaced(connections: Connections) -> None:
-    """Half a character of a broken paste does not stop the request."""
-    async with Upstream(ANSWER) as upstream:
-        payload = {"input": ["a\ud83d"]}
-        await ask(connections, upstream.endpoint, payload)
-    assert upstream.bodies == [{"input": ["a?"]}]
 
 
 async def test_leaving_early_closes_the_connection(connections: Connections) -> None:
@@ -234,40 +219,6 @@ async def test_any_header_gives_a_bounded_wait(
     await connections.close()
     wait = retry_wait(RetryPolicy(3, 60), 0, refused.failure, jitter)
     assert wait is None or 0 <= wait <= 60
-
-
-async def test_plain_server_behind_https(connections: Connections) -> None:
-    """A server that speaks no TLS is told as that."""
-    async with Upstream(ANSWER) as upstream:
-        address = upstream.base_url.replace("http:", "https:")
-        with pytest.raises(ConnectionFailed, match=r"127\.0\.0\.1 does not use TLS"):
-            await ask(connections, Endpoint(address, KEY))
-
-
-NOWHERE = ConnectionKey("nowhere.invalid", 443, True, True, None, None, None)
-BROKEN_CERTIFICATE = ssl.SSLCertVerificationError(1, "self-signed certificate")
-
-
-@pytest.mark.parametrize(
-    ("failure", "words"),
-    [
-        (
-            aiohttp.ClientConnectorDNSError(NOWHERE, OSError(-2, "Name not known")),
-            "nowhere.invalid cannot be reached",
-        ),
-        (aiohttp.ServerTimeoutError("Timeout"), "nowhere.invalid cannot be reached"),
-    ],
-)
-async def test_failures_that_no_server_can_make(
-    connections: Connections, failure: Exception, words: str
-) -> None:
-    """Unknown names, untrusted certificates and silence have messages."""
-    with aioresponses() as network:
-        network.post(NOWHERE_URL, exception=failure)
-        with pytest.raises(ConnectionFailed, match=words) as failed:
-            await ask(connections, Endpoint("https://nowhere.invalid/v1", KEY))
-    assert list(network.requests) == [("POST", URL(NOWHERE_URL))]
-    assert failed.value.__cause__ is None
 
 
 @pytest.mark.parametrize("key", ["sk-a\nsk-b", "sk-a\r\nX-Evil: 1", "sk-\x00"])

@@ -61,11 +61,6 @@ def test_each_kind_of_line_does_what_the_standard_says(text: bytes, data: str) -
     assert decoded(*bytewise(text)) == [event(data)]
 
 
-def test_event_name_applies_to_one_event() -> None:
-    """What one event was called says nothing of the next."""
-    assert decoded(b"event: a\ndata: 1\n\ndata: 2\n\n") == [event("1", "a"), event("2")]
-
-
 def test_chunk_ends_inside_a_character() -> None:
     """A character of four bytes survives any cut."""
     text = "data: 東京 🚀\n\n".encode()

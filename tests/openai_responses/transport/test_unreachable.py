@@ -15,7 +15,6 @@ from openai_responses.endpoint import Endpoint
 from openai_responses.errors import ConnectionFailed, SettingFault
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.unreachable import unreachable_error
-from upstream.forward_proxy import ForwardProxy
 from upstream.server import KEY, ask, free_port
 
 pytestmark = pytest.mark.asyncio
@@ -208,15 +207,6 @@ async def test_proxy_of_the_environment(
         "that environment."
     )
     assert failed.value.fault.settings == ()
-
-
-async def test_real_proxy_that_refuses_the_tunnel(connections: Connections) -> None:
-    """It wants credentials: the first case of all in a company."""
-    async with ForwardProxy(free_port(), "Basic other") as proxy:
-        endpoint = Endpoint(ADDRESS, KEY, proxy=proxy.address)
-        with pytest.raises(ConnectionFailed) as failed:
-            await ask(connections, endpoint)
-    assert str(failed.value) == "The HTTP proxy rejected the request."
 
 
 @pytest.mark.parametrize(
