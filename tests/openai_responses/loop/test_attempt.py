@@ -21,7 +21,7 @@ from openai_responses.transport.connections import (
     Timeouts,
 )
 from openai_responses.transport.stream import ServerSentEvent
-from runs.against_server import AT_ONCE, asking, limits
+from runs.against_server import AT_ONCE, asking
 from runs.log import log_of
 from upstream import wire
 from upstream.server import (
@@ -29,8 +29,6 @@ from upstream.server import (
     Answerer,
     Upstream,
     breaking,
-    replying,
-    stalling,
     started,
     streaming,
 )
@@ -38,7 +36,6 @@ from upstream.server import (
 pytestmark = pytest.mark.asyncio
 
 HELLO = wire.on_the_wire(*wire.whole_stream(wire.message("Hello")))
-HELLO_LOG = ["0 started message", "0 text 0: Hello", "0 ended message"]
 
 
 async def attempt(
@@ -82,34 +79,6 @@ async def reported(
     return log, tried
 
 
-async def test_complete_stream_completes_the_response(connections: Connections) -> None:
-    log, tried = await reported(connections, streaming(HELLO))
-    assert log == [*HELLO_LOG, "turn completed"]
-    assert tried.ending.kind == "completed"
-    assert tried.response.usage
-    assert len(tried.response.output) == 1
-
-
-@pytest.mark.parametrize(
-    ("answer", "last", "count"),
-    [
-        (replying("", 503), "ApiRefused", 0),
-        (breaking(b""), "ConnectionFailed", 0),
-        (stalling(b""), "TimedOut", 0),
-        (breaking(wire.on_the_wire(wire.created())), "ConnectionFailed", 1),
-        (stalling(wire.on_the_wire(wire.created())), "TimedOut", 1),
-    ],
-)
-async def test_attempt_that_fails(
-    connections: Connections, answer: Answerer, last: str, count: int
-) -> None:
-    """It raises; the turn knows whether an event had arrived."""
-    log, tried = await reported(connections, answer, limits(first_event=0.1, idle=0.1))
-    assert log == [last]
-    assert tried.response.ending is None
-    assert tried.response.event_count == count
-
-
 async def test_break_behind_many_events(connections: Connections) -> None:
     """All that arrived is told, though the connection broke before it was read."""
     pieces = [f"{number} " for number in range(200)]
@@ -118,14 +87,6 @@ async def test_break_behind_many_events(connections: Connections) -> None:
     shown = "".join(line.partition(": ")[2] for line in log[1:-1])
     assert shown == "".join(pieces)
     assert log[-1] == "ConnectionFailed"
-
-
-async def test_request_id_is_in_the_trace(connections: Connections) -> None:
-    answer = replying(
-        HELLO, content_type="text/event-stream", headers={"x-request-id": "req_1"}
-    )
-    _, tried = await reported(connections, answer)
-    assert tried.trace.request_id == "req_1"
 
 
 @pytest.mark.parametrize("compatibility", ["auto", "strict"])
@@ -213,17 +174,6 @@ class Teller:
             },
             "summary",
             5,  # reasoning waits for a tenth of it
-        ),
-        (
-            wire.message_item(),
-            lambda text: {
-                "type": "response.refusal.delta",
-                "output_index": 0,
-                "content_index": 0,
-                "delta": text,
-            },
-            "refusal",
-            0.5,
         ),
     ],
 )
