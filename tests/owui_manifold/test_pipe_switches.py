@@ -137,9 +137,7 @@ async def test_user_chooses_the_service_tier_where_allowed(
     ("may_change", "wishes", "is_whole"),
     [
         ("file_input", ("pdf", None), True),
-        ("file_input", ("inherit", "pdf"), True),
         ("file_input", ("pdf", "off"), False),
-        ("file_input", ("inherit", None), False),
         ("effort", ("pdf", "pdf"), False),
     ],
 )

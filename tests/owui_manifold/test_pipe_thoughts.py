@@ -85,9 +85,14 @@ def kinds(items: list[tuple[str, str]]) -> list[str]:
     return [kind for kind, _ in items]
 
 
-@pytest.mark.parametrize("profile", PROFILES)
-@pytest.mark.parametrize("carrier", ["markers", "output"])
-@pytest.mark.parametrize("given", [NATIVE, TEMPORARY], ids=["chat", "temporary"])
+@pytest.mark.parametrize(
+    ("given", "carrier", "profile"),
+    [
+        (NATIVE, "markers", "tagged"),
+        (NATIVE, "output", "half-tagged"),
+        (TEMPORARY, "output", "tagged"),
+    ],
+)
 async def test_a_thought_is_shown_as_one(
     pipe: Pipe, given: Json, carrier: str, profile: str
 ) -> None:
@@ -108,8 +113,9 @@ async def test_a_thought_is_shown_as_one(
         assert strip_markers(grown(chunks)).strip() == answer[1]
 
 
-@pytest.mark.parametrize("profile", PROFILES)
-@pytest.mark.parametrize("carrier", ["markers", "output"])
+@pytest.mark.parametrize(
+    ("carrier", "profile"), [("markers", "tagged"), ("output", "half-tagged")]
+)
 async def test_a_tool_round_and_the_next_turn_send_no_tags(
     pipe: Pipe, sim: Simulator, carrier: str, profile: str
 ) -> None:
@@ -207,9 +213,14 @@ async def test_reasoning_tags_of_the_chat(
     assert shown_items(chunks)[0][0] == shown
 
 
-@pytest.mark.parametrize("profile", PROFILES)
-@pytest.mark.parametrize("carrier", ["markers", "output"])
-@pytest.mark.parametrize("shows", [True, False])
+@pytest.mark.parametrize(
+    ("shows", "carrier", "profile"),
+    [
+        (True, "markers", "half-tagged"),
+        (False, "markers", "tagged"),
+        (False, "output", "half-tagged"),
+    ],
+)
 async def test_an_agent_shows_thoughts_or_hides_them(
     pipe: Pipe, sim: Simulator, shows: bool, carrier: str, profile: str
 ) -> None:
