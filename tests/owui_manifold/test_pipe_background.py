@@ -104,20 +104,6 @@ async def test_background_request_is_stored_and_otherwise_the_same(
 
 
 @pytest.mark.asyncio
-async def test_other_models_and_tasks_are_not_stored(
-    pipe: Pipe, sim: Simulator
-) -> None:
-    """They are answered at once, and nothing of them is stored."""
-    await chunks_of(pipe, chat("Hi"), **NATIVE)
-    await pipe.pipe(
-        {**pro_question("chat"), "stream": False}, __task__="title_generation"
-    )
-
-    assert [request.body["store"] for request in sim.requests] == [False, False]
-    assert not any("background" in request.body for request in sim.requests)
-
-
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     "fault",
     [
@@ -268,6 +254,7 @@ async def test_other_answers_wait_for_nothing(pipe: Pipe, sim: Simulator) -> Non
     await chunks_of(pipe, pro_question("chat"), **NATIVE)
 
     assert not any("background_options" in request.body for request in sim.requests)
+    assert [request.body["store"] for request in sim.requests] == [False, False, True]
     assert [bool(request.body.get("background")) for request in sim.requests] == [
         False,
         False,

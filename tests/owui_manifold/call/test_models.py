@@ -53,13 +53,6 @@ async def test_auto_hides_what_the_key_cannot_use(
     assert "gpt-6.1-sol" in listed
 
 
-async def test_without_a_key_nobody_is_asked() -> None:
-    """The catalog's own list is shown."""
-    assert "gpt-6.2-sol" in await names(
-        MODEL_ID="auto", EXPERT_JSON=expert(fetch_models=True)
-    )
-
-
 async def test_names_of_the_administrators_own() -> None:
     """A mistake in them hides no model."""
     overrides = '{"mine": {"like": "gpt-5.2", "name": "Ours"}}'

@@ -188,8 +188,7 @@ async def test_slow_server_gets_a_guess_that_the_next_page_corrects(
 
 
 @pytest.mark.usefixtures("hurried")
-@pytest.mark.parametrize("refusals", [0, 3], ids=["slow", "down"])
-@pytest.mark.parametrize("make_redis", [None, Redis], ids=["one worker", "Redis"])
+@pytest.mark.parametrize(("refusals", "make_redis"), [(0, None), (3, Redis)])
 async def test_host_that_keeps_its_list_gets_no_guess(
     refusals: int,
     make_redis: type[Redis] | None,

@@ -130,7 +130,6 @@ async def test_name_of_a_user_takes_no_rule_away(
     ("model", "valve", "is_stable"),
     [
         (BOUND, "auto", True),
-        ("f.gpt-5.6-sol", "auto", True),
         (FREE, "auto", False),
         (FREE, "on", True),
         (BOUND, "off", False),

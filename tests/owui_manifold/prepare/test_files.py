@@ -11,7 +11,7 @@ from typing import Any, Self
 import pytest
 
 from calls.sample import call_of, chat, host_context
-from chats.pictures import BMP, JPEG, PDF, PIXEL, PNG, WEBP, data_url
+from chats.pictures import JPEG, PDF, PIXEL, PNG, WEBP, data_url
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item
 from owui_chat.messages import AssistantText, Attachment, ChatPart, UserMessage
@@ -207,18 +207,6 @@ async def test_stored_picture_is_read_back(host: StandInHost) -> None:
         address = f"/api/v1/files/{file_id}/content{end}"
         assert await picture_part(address) == image
     assert await picture_part(PIXEL) == image
-
-
-@pytest.mark.parametrize(("content", "owner"), [(BMP, "user-1"), (PNG, "user-2")])
-async def test_other_pictures_become_words(
-    content: bytes, owner: str, host: StandInHost
-) -> None:
-    """A form that cannot be read, or a file of somebody else."""
-    file_id = host.files.add(content, "a", owner=owner)
-
-    part = await picture_part(f"/api/v1/files/{file_id}/content")
-
-    assert part["type"] == "input_text"
 
 
 # ------------------------------------------------------------------ in a request

@@ -60,7 +60,6 @@ def test_a_users_choice_wins(
     [
         ("1g", {"type": "auto"}),
         ("4g", {"type": "auto", "memory_limit": "4g"}),
-        ("64g", {"type": "auto", "memory_limit": "64g"}),
     ],
 )
 def test_the_container_has_the_memory_that_is_paid_for(
@@ -92,7 +91,7 @@ def test_options_of_image_generation_are_sent(text: str, tool: dict[str, Any]) -
 
 
 @pytest.mark.parametrize(
-    "text", ["high", "[1]", "{", pytest.param("[" * 100_000, id="brackets")]
+    "text", ["high", "[1]", pytest.param("[" * 100_000, id="brackets")]
 )
 def test_unreadable_options_are_left_out(text: str) -> None:
     """An administrator is told of it."""

@@ -27,10 +27,6 @@ NO_PICTURES = "The model's server does not accept the tool image_generation: ans
             "ENABLE_WEB_SEARCH": True,
             "WEB_SEARCH_OPTIONS": json.dumps({"allowed_domains": DOMAINS}),
         },
-        {
-            "ENABLE_WEB_SEARCH": True,
-            "WEB_SEARCH_OPTIONS": '{"user_location": "Bern, BE, Switzerland"}',
-        },
     ],
 )
 async def test_hosted_tools_that_are_refused_cost_no_answer(

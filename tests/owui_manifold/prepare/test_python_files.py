@@ -111,7 +111,6 @@ async def test_a_file_is_uploaded_once(
     [
         {"ENABLE_CODE_INTERPRETER": False},
         {"COMPATIBILITY": "auto"},  # another server
-        {"COMPATIBILITY": "strict"},
         {"body": {"tool_choice": "none"}},
     ],
 )

@@ -112,7 +112,6 @@ async def test_background_is_a_setting(sim: Simulator, host: StandInHost) -> Non
             "GPT-4.1 Research cannot research: the model",
         ),
         ({"COMPATIBILITY": "strict"}, "cannot research: the server"),
-        ({"COMPATIBILITY": "auto"}, "cannot research: the server"),
     ],
 )
 async def test_unsupported_research_is_refused(

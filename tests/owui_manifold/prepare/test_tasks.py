@@ -18,22 +18,6 @@ TITLE = Caller(MODEL, "user-1", "chat-1", "m-1", task="title_generation")
 SUMMARY = TITLE._replace(task="context_compaction")
 MERGE = TITLE._replace(task="moa_response_generation")
 PROMPT = '### Task: a title. JSON format: { "title": "..." }'
-SMALL_TASKS = (
-    "title_generation",
-    "tags_generation",
-    "follow_up_generation",
-    "query_generation",
-    "autocomplete_generation",
-    "emoji_generation",
-    "image_prompt_generation",
-)
-OTHER_TASKS = (
-    "moa_response_generation",
-    "context_compaction",
-    "memory_review",
-    "function_calling",
-    "a task of another function",
-)
 
 
 async def sent(
@@ -65,7 +49,7 @@ async def test_tasks_go_to_the_small_model_of_openai(
     assert (await sent(given))["model"] == model
 
 
-@pytest.mark.parametrize("task", SMALL_TASKS)
+@pytest.mark.parametrize("task", ["title_generation", "emoji_generation"])
 async def test_small_task_has_the_lowest_effort(task: str, host: StandInHost) -> None:
     """Whatever the chat's model is set to."""
     made = await sent({}, TITLE._replace(task=task), reasoning_effort="high")
@@ -73,7 +57,7 @@ async def test_small_task_has_the_lowest_effort(task: str, host: StandInHost) ->
     assert (made["model"], made["reasoning"]) == ("gpt-6-luna", {"effort": "none"})
 
 
-@pytest.mark.parametrize("task", OTHER_TASKS)
+@pytest.mark.parametrize("task", ["context_compaction", "of another function"])
 async def test_other_task_is_done_by_the_model_that_was_asked(
     task: str, host: StandInHost
 ) -> None:
@@ -213,10 +197,14 @@ async def test_limit_of_answers_holds_for_other_tasks(
 # ---------------------------------------------------------------- how it is asked
 
 
-@pytest.mark.parametrize("caller", [TITLE, MERGE])
 @pytest.mark.parametrize(
-    ("wanted", "valve", "streams"),
-    [(True, True, True), (True, False, False), (False, True, False)],
+    ("caller", "wanted", "valve", "streams"),
+    [
+        (TITLE, True, True, True),
+        (MERGE, True, True, True),
+        (MERGE, True, False, False),
+        (TITLE, False, True, False),
+    ],
 )
 async def test_task_streams_where_its_caller_does(
     caller: Caller, wanted: bool, valve: bool, streams: bool, host: StandInHost

@@ -231,8 +231,7 @@ async def test_words_of_the_server_are_in_the_log_without_secrets(
         assert "sk-proj" not in text
 
 
-@pytest.mark.parametrize("length", [500, 1_000_000])
-@pytest.mark.parametrize("role", ["user", "admin"])
+@pytest.mark.parametrize(("length", "role"), [(500, "user"), (1_000_000, "admin")])
 async def test_words_of_the_server_are_cut(
     length: int, role: str, host: StandInHost, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -268,12 +267,11 @@ async def test_words_of_the_server_are_shown_to_administrators(
     assert sentence == f"{FAILED.ending.sentence} (Error id: {RUN_ID}){words}"
 
 
-@pytest.mark.parametrize("role", ["user", "admin"])
 async def test_a_server_that_said_nothing_is_not_quoted(
-    role: str, host: StandInHost, caplog: pytest.LogCaptureFixture
+    host: StandInHost, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The message is all there is."""
-    prepared = await build_chat_request(asked(caller=by(role)))
+    prepared = await build_chat_request(asked(caller=by("admin")))
 
     sentence = report_end(prepared, RunDone(CUT)).ending.sentence
 
@@ -296,7 +294,6 @@ REMOTE: Item = {"type": "mcp_call", "name": "now", "server_label": "clocks"}
         pytest.param((*RAN, message("1", "")), None, "", id="then an empty message"),
         pytest.param((REMOTE,), None, "", id="a tool of a remote server ran"),
         pytest.param((*RAN, message("1", "")), "calls", "more tool calls", id="calls"),
-        pytest.param(RAN, "rounds", "more tool calls", id="rounds"),
         pytest.param((), "seconds", "the time or the tokens", id="seconds"),
         pytest.param(RAN, "tokens", "the time or the tokens", id="tokens"),
         pytest.param((*RAN, message("1", "Rain.")), "calls", "", id="an answer"),

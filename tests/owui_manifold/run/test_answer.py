@@ -40,7 +40,6 @@ from upstream.server import Answerer, Upstream, in_turn, replying, until
 pytestmark = pytest.mark.asyncio
 
 
-PIXEL = "data:image/png;base64,iVBORw0KGgo="
 Pair = tuple[AnswerEvent, str]
 
 
@@ -90,12 +89,11 @@ async def test_marker_stands_before_the_first_text(
     assert len(record.origin.account) == 16
 
 
-@pytest.mark.parametrize("refusals", [0, 2])
 async def test_text_does_not_wait_for_the_host_to_store_what_its_marker_names(
-    refusals: int, sim: Simulator, host: StandInHost, connections: Connections
+    sim: Simulator, host: StandInHost, connections: Connections
 ) -> None:
     """The end waits, and tries again what was refused."""
-    host.chats.refusing = refusals
+    host.chats.refusing = 2
     host.chats.unlocked = asyncio.Event()
     shown: list[AnswerEvent] = []
 
@@ -169,12 +167,11 @@ async def test_answer_is_whole_where_the_host_stores_nothing(
     assert "Open WebUI could not store" in call.log.text()
 
 
-@pytest.mark.parametrize("refusals", [1, 3])
 async def test_refused_items_are_stored_by_the_end_of_the_answer(
-    refusals: int, sim: Simulator, host: StandInHost, connections: Connections
+    sim: Simulator, host: StandInHost, connections: Connections
 ) -> None:
     """Their marker is where it would have been."""
-    host.chats.refusing = refusals
+    host.chats.refusing = 3
     call = call_of(chat("Hi"), valves_for(sim))
 
     pairs = await all_told(call, connections)
@@ -275,12 +272,11 @@ async def test_a_task_carries_nothing(
     assert not any(isinstance(event, TurnDetails) for event, _ in pairs)
 
 
-@pytest.mark.parametrize("persist", ["response", "disabled"])
 async def test_reasoning_that_is_not_kept_is_in_no_row(
-    persist: str, sim: Simulator, host: StandInHost, connections: Connections
+    sim: Simulator, host: StandInHost, connections: Connections
 ) -> None:
     """No write has it, not even one that a later write replaces."""
-    valves = valves_for(sim, PERSIST_REASONING_TOKENS=persist)
+    valves = valves_for(sim, PERSIST_REASONING_TOKENS="response")
 
     await all_told(call_of(chat("sim:commentary"), valves), connections)
 
@@ -365,7 +361,7 @@ def with_tool(scenario: str, sim: Simulator, **valves: Any) -> CheckedCall:
     return call_of(body, valves_for(sim, **valves), host=context)
 
 
-@pytest.mark.parametrize("scenario", ["tool", "tool-twice", "parallel"])
+@pytest.mark.parametrize("scenario", ["tool-twice", "parallel"])
 async def test_marker_behind_rounds_of_tools_names_all_that_waited(
     scenario: str, sim: Simulator, host: StandInHost, connections: Connections
 ) -> None:
@@ -446,24 +442,6 @@ async def test_chat_remembers_a_repair_unless_its_own_words_asked_for_it(
 
     thoughts = [str(body["input"]).count("gAAAAABo") for body in upstream.bodies]
     assert thoughts == [0, 1, 0, 1 if is_remembered else 2]
-
-
-async def test_model_without_eyes_is_known_to_each_chat(
-    pipe: Pipe, sim: Simulator, host: StandInHost
-) -> None:
-    """It is the way of the model, not of a chat that has a row."""
-    picture = {"type": "image_url", "image_url": {"url": PIXEL}}
-    body = chat("Hi")
-    text = {"type": "text", "text": "What is it?"}
-    body["messages"][0]["content"] = [text, picture]
-    blind = refusing("image input is not supported", 500)
-    async with Upstream(in_turn(blind, response_of("A picture."))) as upstream:
-        pipe.valves = valves_for(sim, BASE_URL=upstream.base_url, ENABLE_STREAM=False)
-        for _ in range(2):
-            assert not errors(await chunks_of(pipe, body, **NATIVE))
-
-    pictures = ["data:image" in str(sent["input"]) for sent in upstream.bodies]
-    assert pictures == [True, False, False]
 
 
 async def test_files_are_fetched_in_half_of_the_silence_that_a_stream_may_have(

@@ -410,13 +410,6 @@ async def test_newest_hundred_repairs_are_stored(
     assert [row[1] for row in value["repairs"]] == [f"{n:032x}" for n in range(5, 105)]
 
 
-async def test_without_a_refusal_there_is_no_list(host: StandInHost) -> None:
-    """It would be read at each later answer."""
-    await (await row_writer()).write(record("1"))
-
-    assert "repairs" not in host.kept[FIRST]
-
-
 # ------------------------------------------------------- the carrier `output`
 
 
