@@ -315,11 +315,13 @@ async def sentences(pipe: Pipe, body: Json) -> set[str]:
     [
         ({"API_KEY": ""}, {}, "This pipe has no API key yet."),
         ({"API_KEY": "sk-wrong"}, {}, "127.0.0.1 does not accept the API key."),
+        ({}, {"model": "f.gpt-9-nobody"}, "The model gpt-9-nobody does not exist"),
         ({}, {"messages": ["Hi"]}, "is not an object with a role"),
     ],
     ids=[
         "no key",
         "wrong key",
+        "unknown model",
         "no object",
     ],
 )

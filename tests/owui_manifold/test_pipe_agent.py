@@ -34,10 +34,15 @@ pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("host")]
 
 Json = dict[str, Any]
 AGENT = "my_pipe.gpt5_function_calling"
+
+
 REACT = "my_pipe.gpt5_react"
+
 ADMIN: Json = {**USER, "role": "admin"}
 WEATHER: Any = TOOL["function"]
 SWITCH: Json = {"openai_responses": {"version": 1, "agent": True}}
+
+
 POLICIES = (
     "<persistence>",
     "<context_gathering>",
@@ -147,27 +152,6 @@ async def test_a_plain_model_gets_no_policies(pipe: Pipe, sim: Simulator) -> Non
     assert host_events(chunks, "source") == []
 
 
-# ------------------------------------------------------------------- what it does
-
-
-async def test_rounds_and_calls_stand_in_the_last_line(pipe: Pipe) -> None:
-    """The host stores the specified metadata with it."""
-    tool = Weather()
-    chunks = await chunks_of(pipe, asked("sim:tool-twice"), **given(tool))
-
-    assert errors(chunks) == []
-    [line] = closings(chunks)
-    assert "3 rounds · 2 tool calls" in line
-    [metadata] = metadata_of(chunks)
-    assert metadata["strategy"] == "gpt5_function_calling"
-    assert metadata["model"] == "gpt-6.1-sol"
-    assert (metadata["rounds"], metadata["tool_calls"]) == (3, 2)
-    assert metadata["ending"] == "completed"
-    assert metadata["total_tokens"] > 0
-    assert metadata["total_price"] == 0  # SHOW_COST is off
-    assert tool.calls == 2
-
-
 async def test_a_failed_call_is_not_made_again(pipe: Pipe, sim: Simulator) -> None:
     """With the same arguments; the cause follows the fixed text (R20, R21)."""
     tool = Weather(fails=True)
@@ -180,6 +164,9 @@ async def test_a_failed_call_is_not_made_again(pipe: Pipe, sim: Simulator) -> No
         "tool invoke error: failed to execute tool\nRuntimeError: no weather today"
     )
     assert "repeated failure detected" in second
+
+
+# ------------------------------------------------------------------- what it does
 
 
 async def test_own_tools_of_the_host_are_named_where_offered(

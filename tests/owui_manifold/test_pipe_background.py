@@ -9,19 +9,15 @@ import pytest
 from calls.outcomes import (
     NATIVE,
     PLAIN,
-    answering,
     chunks_of,
     errors,
     grown,
-    plain_text,
     result_of,
     statuses,
-    stored,
     usages,
 )
 from calls.sample import call_of, chat, valves_for
 from openai_responses.models.resolve import resolve_model
-from openai_responses.requests.replay import strip_for_replay
 from owui_chat.storage.markers import strip_markers
 from owui_manifold.call.context import Caller
 from owui_manifold.call.valves import Valves
@@ -30,7 +26,6 @@ from owui_manifold.prepare.chat import build_chat_request
 from simulator import Simulator
 
 Json = dict[str, Any]
-LOST = "The connection to the model was lost: fetching the rest of the answer."
 PRO = "openai_responses.gpt-5.2-pro"
 
 
@@ -104,34 +99,6 @@ async def test_background_request_is_stored_and_otherwise_the_same(
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize(
-    "fault",
-    [
-        "drop=60",
-    ],
-)
-async def test_broken_connection_is_resumed_with_every_word_once(
-    pipe: Pipe, sim: Simulator, fault: str
-) -> None:
-    """One status line each; the answer is whole, once, with its tokens."""
-    native = await chunks_of(pipe, pro_question(f"chat,{fault}"), **NATIVE)
-    plain = await chunks_of(pipe, pro_question(f"chat,{fault}"), **PLAIN)
-    texts = [_text_of(request.response or {}) for request in sim.requests]
-
-    assert set(statuses(native)) == {LOST}
-    assert strip_markers(grown(native)) in texts
-    assert plain_text(plain) in texts
-    for chunks in (native, plain):
-        assert errors(chunks) == []
-        assert usages(chunks)
-
-
-def _text_of(response: Json) -> str:
-    spoken = [i for i in response.get("output", ()) if i["type"] == "message"]
-    return "".join(part["text"] for item in spoken for part in item["content"])
-
-
-@pytest.mark.asyncio
 @pytest.mark.parametrize(("given", "streams"), [(NATIVE, True), (PLAIN, False)])
 async def test_complete_result_survives_a_broken_connection(
     pipe: Pipe, sim: Simulator, given: Json, streams: bool
@@ -162,22 +129,6 @@ async def test_stop_cancels_the_response_at_the_server(
     assert words(sim) == ["POST", "cancel"]
     assert cancelled.response
     assert cancelled.response["status"] == "cancelled"
-
-
-@pytest.mark.asyncio
-async def test_reasoning_is_kept_over_a_break(pipe: Pipe, sim: Simulator) -> None:
-    """The next turn begins with what was sent and received, byte for byte."""
-    first = await chunks_of(pipe, pro_question("chat,drop=60"), **NATIVE)
-    received = [
-        strip_for_replay(item) for item in (sim.requests[-1].response or {})["output"]
-    ]
-    body = {**chat("sim:chat,drop=60", stored(first), "And now?"), "model": PRO}
-    await chunks_of(pipe, body, **answering("m-2"))
-    first_body, second_body = (r.body for r in sim.requests if r.method == "POST")
-
-    assert received[0]["encrypted_content"]
-    assert second_body["input"][:-1] == [*first_body["input"], *received]
-    assert {**second_body, "input": []} == {**first_body, "input": []}
 
 
 @pytest.mark.asyncio

@@ -17,7 +17,6 @@ from calls.outcomes import (
     grown,
     plain_text,
     result_of,
-    split_id,
     statuses,
 )
 from calls.sample import IDS, TOOL, USER, chat
@@ -35,7 +34,6 @@ from upstream.odd_streams import (
     LATE_ENDS,
     WHOLE_ANSWERS,
     answer_without_eyes,
-    assert_thought_ends_before_text,
     of_context,
     sending,
 )
@@ -132,14 +130,6 @@ async def test_plain_client_is_told_that_an_answer_was_cut(
     choices = [*result["choices"], *(c for e in chunks for c in e.get("choices", ()))]
     reasons = [choice["finish_reason"] for choice in choices]
     assert [each for each in reasons if each] == [reason, reason]
-
-
-async def test_thought_ends_before_the_text_begins(pipe: Pipe) -> None:
-    """llama.cpp ends its items with the response (recorded)."""
-    async with upstream_of(pipe, sending(LATE_ENDS), COMPATIBILITY="auto"):
-        chunks = await chunks_of(pipe, chat("Hi"), **NATIVE)
-
-    assert_thought_ends_before_text(chunks)
 
 
 async def test_model_that_cannot_see_is_remembered(pipe: Pipe) -> None:
@@ -248,57 +238,6 @@ async def test_nothing_to_add_after_tools_is_no_error(last: str, pipe: Pipe) -> 
     assert len(bodies) == 2
 
 
-@pytest.mark.parametrize("streams", [True, False])
-async def test_plain_client_whose_tools_ran_gets_an_end(
-    streams: bool, pipe: Pipe, caplog: pytest.LogCaptureFixture
-) -> None:
-    """The model has nothing to add to what the client's own tools returned."""
-    call = {
-        "id": "call_1",
-        "type": "function",
-        "function": {"name": "get_weather", "arguments": CITY},
-    }
-    body = chat("Hi", tools=[TOOL])
-    body["messages"] += [
-        {"role": "assistant", "content": "", "tool_calls": [call]},
-        {"role": "tool", "tool_call_id": "call_1", "content": "Rain."},
-    ]
-    async with upstream_of(pipe, sending(EMPTY)):
-        if streams:
-            chunks = await chunks_of(pipe, body, **PLAIN)
-            finish = [c["choices"][0]["finish_reason"] for c in chunks if c["choices"]]
-        else:
-            chunks = [await result_of(pipe, body, **PLAIN)]
-            finish = [chunks[0]["choices"][0]["finish_reason"]]
-
-    assert errors(chunks) == []
-    assert finish[-1] == "stop"
-    assert not [r for r in caplog.records if "without an answer" in r.getMessage()]
-
-
-async def test_empty_message_alone_is_no_answer(pipe: Pipe) -> None:
-    async with upstream_of(pipe, sending(EMPTY)):
-        chunks = await chunks_of(pipe, chat("Hi", tools=[TOOL]), **NATIVE)
-
-    [error] = errors(chunks)
-    assert split_id(error)[0].startswith("The model ended without an answer.")
-
-
-async def test_empty_message_after_refused_calls_names_the_limit(pipe: Pipe) -> None:
-    """Whatever the last item is, the limit is why there is no answer."""
-    weather = Weather()
-    many = [wire.function_call("get_weather", CITY, at=at) for at in range(3)]
-    calls = streaming(wire.on_the_wire(*wire.whole_stream(*many)))
-    valves = {"MAX_TOOL_CALLS": 2}
-    async with upstream_of(pipe, in_turn(calls, sending(EMPTY)), **valves) as bodies:
-        chunks = await chunks_of(pipe, chat("Hi", tools=[TOOL]), **weather.given())
-
-    assert len(weather.called) == 2
-    assert len(bodies) == 2
-    [error] = errors(chunks)
-    assert "more tool calls than one answer may make" in error
-
-
 @pytest.mark.parametrize(
     ("reason", "streams"), [("cancelled", True), ("steered", False)]
 )
@@ -322,32 +261,6 @@ async def test_answer_that_was_broken_off_is_no_whole_one(
     [error] = errors(chunks)
     words = {"cancelled": "This answer was canceled", "steered": "A newer message"}
     assert error.startswith(words[reason])
-
-
-@pytest.mark.parametrize("way", [NATIVE, PLAIN])
-async def test_queued_request_is_told(way: Json, pipe: Pipe) -> None:
-    """Once, with one request: the stream is not to blame."""
-    body = json.dumps({"id": "resp_1", "status": "queued", "output": []})
-    async with upstream_of(pipe, replying(body)) as bodies:
-        chunks = await chunks_of(pipe, chat("Hi"), **way)
-
-    [error] = errors(chunks)
-    assert error.startswith("The model's server has only queued the request")
-    assert len(bodies) == 1
-
-
-@pytest.mark.parametrize("way", [NATIVE, PLAIN])
-async def test_commentary_that_comes_twice_is_the_answer_once(
-    way: Json, pipe: Pipe
-) -> None:
-    """There is no other; the second one is no remark about it."""
-    twice = [wire.message("Rain.", at=at, phase="commentary") for at in (0, 1)]
-    stream = wire.on_the_wire(*wire.whole_stream(*twice))
-    async with upstream_of(pipe, streaming(stream)):
-        chunks = await chunks_of(pipe, chat("Hi"), **way)
-
-    assert errors(chunks) == []
-    assert (last_text(chunks) if way is NATIVE else plain_text(chunks)) == "Rain."
 
 
 HALVES = wire.whole_stream(wire.message("Rain \ud83c", "\udf27 in Z\ud83c."))

@@ -14,11 +14,10 @@ from calls.outcomes import (
     chunks_of,
     errors,
     grown,
-    result_of,
     statuses,
     stored,
 )
-from calls.sample import TOOL, USER, chat, valves_for
+from calls.sample import USER, chat, valves_for
 from owui_chat.storage.markers import strip_markers
 from owui_manifold.call.valves import UserValves
 from owui_manifold.pipe import Pipe
@@ -120,61 +119,6 @@ async def test_reasoning_is_not_sent_with_another_key(
     await chunks_of(pipe, chat(*texts), **answering("m-3"))
 
     assert sent_reasoning(sim) == old
-
-
-async def test_left_out_reasoning_stays_left_out(
-    pipe: Pipe, sim: Simulator, host: StandInHost
-) -> None:
-    """For every branch of the chat, for a new upload of the pipe, after a key change."""
-    pipe.valves = valves_for(sim, **NAMED)
-    first = await chunks_of(pipe, chat("Hi"), **answering("m-1"))
-    texts = ["Hi", stored(first), "And now?"]
-    pipe.valves = valves_for(sim, **MOVED)
-    await chunks_of(pipe, chat(*texts), **answering("m-2"))
-    uploaded = Pipe()
-    uploaded.valves = valves_for(sim, **NAMED)
-
-    again = await chunks_of(uploaded, chat(*texts), **answering("m-3"))
-
-    await uploaded._connections.close()
-    assert answered(again)
-    assert len(sim.requests) == 4
-    assert sent_reasoning(sim) == []
-
-
-async def test_unstreamed_answer_is_repaired(
-    pipe: Pipe, sim: Simulator, host: StandInHost
-) -> None:
-    """Where no one sees a status line."""
-    first = await chunks_of(pipe, chat("Hi"), **answering("m-1"))
-    pipe.valves = valves_for(sim, **MOVED)
-    texts = ["Hi", stored(first), "And now?"]
-
-    result = await result_of(pipe, chat(*texts), **answering("m-2"))
-
-    assert "error" not in result
-    assert result["choices"][0]["message"]["content"].startswith("This is turn")
-    assert sent_reasoning(sim) == []
-    [repairs] = [v["repairs"] for v in host.kept.values() if "repairs" in v]
-    assert [word for word, _ in repairs] == ["reasoning"]
-
-
-async def test_rounds_of_tools_go_on_without_what_was_refused(
-    pipe: Pipe, sim: Simulator, host: StandInHost
-) -> None:
-    """The second round is not refused once more, and keeps the first one's thoughts."""
-    first = await chunks_of(pipe, chat("Hi"), **answering("m-1"))
-    pipe.valves = valves_for(sim, **MOVED)
-    body = chat("Hi", stored(first), "sim:tool", tools=[TOOL])
-
-    second = await chunks_of(pipe, body, **answering("m-2"))
-
-    assert statuses(second) == [UNREADABLE]
-    assert errors(second) == []
-    assert [request.status for request in sim.requests] == [200, 400, 200, 200]
-    thoughts = received_reasoning(sim, 2)
-    assert thoughts
-    assert sent_reasoning(sim) == thoughts
 
 
 # ---------------------------------------------------------------- summaries, streams
@@ -296,33 +240,6 @@ async def test_refusals_of_a_request_with_choices_are_learned_for_one_user(
     first = counts[0]
     assert first > 1
     assert counts == [first, 1, first, first, first - 1, 1]
-
-
-async def test_repairs_are_remembered_for_one_model(
-    pipe: Pipe, unverified: Simulator
-) -> None:
-    """Another one is asked anew."""
-    pipe.valves = valves_for(unverified)
-    await chunks_of(pipe, chat("Hi"), **answering("m-1"))
-    unverified.forget()
-
-    await chunks_of(pipe, chat("Hi", model=OLD), **answering("m-2"))
-
-    assert wishes_of_requests(unverified)[0] == (True, True)
-
-
-@pytest.mark.parametrize("model", [f"{OLD}-high", "my_pipe.gpt-6.1-sol-pro-low"])
-async def test_a_model_whose_name_has_an_effort_is_learned_too(
-    pipe: Pipe, unverified: Simulator, model: str
-) -> None:
-    """The administrator chose that effort, and the mode pro."""
-    pipe.valves = valves_for(unverified)
-    await chunks_of(pipe, chat("Hi", model=model), **answering("m-1"))
-    unverified.forget()
-
-    await chunks_of(pipe, chat("Hi", model=model), **answering("m-2"))
-
-    assert len(unverified.requests) == 1
 
 
 async def test_repair_that_did_not_help_is_not_remembered(

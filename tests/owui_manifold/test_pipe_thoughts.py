@@ -7,12 +7,10 @@ import pytest
 
 from calls.outcomes import (
     NATIVE,
-    PLAIN,
     TEMPORARY,
     chunks_of,
     errors,
     grown,
-    plain_text,
     result_of,
     stored,
 )
@@ -26,7 +24,6 @@ from stand_in.host import host_callable
 pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("host")]
 
 Json = dict[str, Any]
-PROFILES = ["tagged", "half-tagged"]
 AGENT = "my_pipe.gpt5_function_calling"
 
 
@@ -139,33 +136,6 @@ async def test_a_tool_round_and_the_next_turn_send_no_tags(
 
     assert "think>" not in json.dumps(sim.requests[-1].body)
     assert shown_items(first)[0][1] not in json.dumps(sim.requests[-1].body["input"])
-
-
-@pytest.mark.parametrize("profile", PROFILES)
-async def test_a_client_gets_the_thought_as_reasoning(pipe: Pipe, profile: str) -> None:
-    """A stream cannot take back the words before a closing tag that comes alone."""
-    behind(pipe, profile)
-    chunks = await chunks_of(pipe, chat("sim:chat,delay=1"), **PLAIN)
-
-    assert "think>" not in json.dumps(chunks)
-    deltas = [chunk["choices"][0]["delta"] for chunk in chunks if chunk["choices"]]
-    thought = "".join(delta.get("reasoning_content", "") for delta in deltas)
-    assert bool(thought) is (profile == "tagged")
-    assert plain_text(chunks)
-
-
-@pytest.mark.parametrize("given", [NATIVE, PLAIN], ids=["chat", "client"])
-async def test_a_whole_answer_has_its_thought_as_reasoning(
-    pipe: Pipe, given: Json
-) -> None:
-    """An answer that does not stream tells thought and text apart, too."""
-    behind(pipe, "strictest")
-    whole = await result_of(pipe, chat("sim:agent-tags"), **given)
-
-    message = whole["choices"][0]["message"]
-    assert strip_markers(message["content"]).strip() == "It is `408 m`."
-    assert message["reasoning_content"] == "I know this."
-    assert "think>" not in json.dumps(whole)
 
 
 async def test_a_task_has_no_thought(pipe: Pipe) -> None:

@@ -10,6 +10,20 @@ from owui_manifold.call.expert import ExpertSettings
 from owui_manifold.call.valves import Valves
 
 
+def test_defaults_are_safe() -> None:
+    """Silence has a limit, long reasoning has none; nothing extra goes out."""
+    settings = ExpertSettings()
+
+    assert (settings.max_retries, settings.max_retry_wait_seconds) == (2, 60)
+    assert settings.connect_timeout_seconds == 30
+    assert settings.first_event_timeout_seconds == 300
+    assert settings.idle_timeout_seconds == 300
+    assert settings.total_timeout_seconds == 0
+    assert settings.audit_log is False
+    assert settings.user_keys_get == "nothing"
+    assert settings.caller_may_set == ""
+
+
 def test_every_key_explains_itself() -> None:
     """The page of settings is generated from it."""
     for name, field in ExpertSettings.model_fields.items():
@@ -50,7 +64,7 @@ def test_wrong_value_costs_only_its_key(key: str, wrong: Any) -> None:
     ("key", "wrong", "nearest"),
     [
         ("max_retries", 6, 5),
-        ("first_event_timeout_seconds", 5, 30),
+        ("idle_timeout_seconds", 901, 900),
     ],
 )
 def test_number_out_of_range_becomes_the_nearest(
