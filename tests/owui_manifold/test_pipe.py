@@ -117,9 +117,13 @@ def without_keys(body: Json, *keys: str) -> Json:
 async def test_plain_caller_gets_chunks(
     given: Json, pipe: Pipe, sim: Simulator, host: StandInHost
 ) -> None:
-    """Of Chat Completions, without markers; nothing is kept."""
+    """Of Chat Completions, or one result, without markers; nothing is kept."""
     chunks = await chunks_of(pipe, chat("Hi"), **given)
 
+    result = await result_of(pipe, chat("Hi"), **given)
+
+    ChatCompletion.model_validate(result, strict=True)
+    assert "output" not in result
     for chunk in chunks:
         ChatCompletionChunk.model_validate(chunk, strict=True)
         assert chunk["model"] == MODEL
@@ -145,17 +149,6 @@ async def test_page_without_streaming_gets_one_result(
     assert "encrypted_content" not in str(result)
     assert len(read_records(host.kept, SIGN)) == 1
     assert sim.requests[0].body["stream"] is False
-
-
-async def test_plain_caller_without_streaming_gets_one_result(
-    pipe: Pipe, host: StandInHost
-) -> None:
-    """Nothing in it is for the host."""
-    result = await result_of(pipe, chat("Hi"), **PLAIN)
-
-    ChatCompletion.model_validate(result, strict=True)
-    assert "output" not in result
-    assert host.chats.writes == []
 
 
 @pytest.mark.parametrize("stream", [True, False])
@@ -428,19 +421,6 @@ async def test_own_fault_in_a_stream_gives_an_error_id(
     [chunk] = await chunks_of(pipe, BrokenBody(chat("Hi")), **given)
 
     check_fault(chunk["error"]["message"], caplog)
-
-
-async def test_own_fault_without_a_stream_gives_an_error_id(
-    pipe: Pipe, caplog: pytest.LogCaptureFixture
-) -> None:
-    """The result has the same message and id as a stream."""
-    body = BrokenBody(chat("Hi", stream=False))
-
-    result = await pipe.pipe(body, **NATIVE)
-
-    assert isinstance(result, dict)
-    assert set(result) == {"error"}
-    check_fault(result["error"]["message"], caplog)
 
 
 async def test_own_fault_in_a_task_is_only_logged(

@@ -33,7 +33,7 @@ from owui_manifold.pipe import Pipe
 from simulator import Simulator
 from stand_in.host import host_callable
 from upstream import wire
-from upstream.server import Upstream, in_turn, replying, streaming
+from upstream.server import Upstream, streaming
 
 pytestmark = pytest.mark.asyncio
 
@@ -163,50 +163,6 @@ async def test_tokens_of_an_answer_without_a_good_end_are_counted(
 
 
 @pytest.mark.parametrize(
-    ("scenario", "words", "is_error"),
-    [
-        ("incomplete", "reached its length limit", False),
-        ("filtered", "content filter interrupted", True),
-    ],
-)
-async def test_incomplete_answer_states_its_reason(
-    scenario: str, words: str, is_error: bool, pipe: Pipe
-) -> None:
-    """On the page; plain callers have a word for it."""
-    native = await chunks_of(pipe, chat(f"sim:{scenario}"), **NATIVE)
-    plain = await chunks_of(pipe, chat(f"sim:{scenario}"), **PLAIN)
-
-    told = errors(native)[0] if is_error else advice(native)
-    assert words in split_id(told)[0]
-    assert strip_markers(grown(native)).startswith("This is turn 1.")
-    assert errors(plain) == []
-
-
-@pytest.mark.parametrize(
-    ("scenario", "words"),
-    [
-        ("lone-reasoning", "The model ended without an answer."),
-        ("tool-forever", "more tool calls than one answer may make"),
-    ],
-)
-async def test_a_run_without_an_answer_says_why(
-    scenario: str, words: str, pipe: Pipe, sim: Simulator
-) -> None:
-    """Also where the server calls tools although it may not."""
-    pipe.valves = valves_for(sim, MAX_FUNCTION_CALL_LOOPS=1)
-    body = chat(f"sim:{scenario}", tools=[TOOL])
-    tools = {"get_weather": RAIN}
-
-    native = await chunks_of(pipe, body, **NATIVE, __tools__=tools)
-    result = await result_of(pipe, body, **NATIVE, __tools__=tools)
-
-    [error] = errors(native)
-    assert words in split_id(error)[0]
-    assert words in result["error"]["message"]
-    assert grown(native) == ""
-
-
-@pytest.mark.parametrize(
     ("scenario", "words"),
     [
         ("failed-limit", "rate limit"),
@@ -228,21 +184,6 @@ async def test_answer_that_never_began_is_one_sentence(
     assert error_id in caplog.text
     assert grown(chunks) == ""
     assert task["choices"][0]["message"]["content"] == ""
-
-
-async def test_answer_that_takes_too_long_keeps_its_text(
-    pipe: Pipe, sim: Simulator
-) -> None:
-    """Where an administrator set a limit; the work upstream ends."""
-    pipe.valves = valves_for(sim, EXPERT_JSON=expert(total_timeout_seconds=0.4))
-
-    chunks = await chunks_of(pipe, chat("sim:slow,delay=5"), **NATIVE)
-
-    assert strip_markers(grown(chunks)).startswith("word0")
-    assert advice(chunks).startswith(
-        "The answer took longer than the administrator allows."
-    )
-    assert (await sim.closed_early()).scenario == "slow"
 
 
 # ---------------------------------------------------------------- safety stops
@@ -329,27 +270,6 @@ async def test_waiting_for_a_retry_shows_a_status_line(
     assert levels == ["WARNING"]
 
 
-async def test_waiting_for_a_model_that_is_loaded_shows_one_line(
-    pipe: Pipe, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Which says nothing that is worth reading later."""
-    monkeypatch.setattr("openai_responses.retries._LOADING_PAUSE", 0.01)
-    body = json.dumps({"error": {"code": 503, "message": "Loading model"}})
-    hello = wire.on_the_wire(*wire.whole_stream(wire.message("Hello.")))
-    answers = in_turn(*[replying(body, 503)] * 4, streaming(hello))
-    async with Upstream(answers) as upstream:
-        changed = {"BASE_URL": upstream.base_url, "EXPERT_JSON": expert(max_retries=2)}
-        pipe.valves = pipe.valves.model_copy(update=changed)
-        chunks = await chunks_of(pipe, chat("Hi"), **NATIVE)
-
-    [line] = statuses(chunks)
-    assert line.startswith("The model's server is loading the model.")
-    assert strip_markers(grown(chunks)) == "Hello."
-    last = host_events(chunks, "status")[-1]["description"]
-    assert last.startswith("Finished")
-    assert "note" not in last
-
-
 async def test_plain_caller_sees_nothing_of_a_retry(pipe: Pipe, sim: Simulator) -> None:
     """Chat Completions knows no status line."""
     pipe.valves = valves_for(sim, EXPERT_JSON=expert(max_retries=1))
@@ -362,29 +282,6 @@ async def test_plain_caller_sees_nothing_of_a_retry(pipe: Pipe, sim: Simulator) 
     assert not [chunk for chunk in chunks if "event" in chunk]
     assert plain_text(chunks).startswith("This is turn 1.")
     assert result["choices"][0]["message"]["content"].startswith("This is turn 1.")
-
-
-@pytest.mark.parametrize(
-    ("spec", "attempts"),
-    [
-        ("500,times=3,retry-after-ms=1", 4),
-        ("500,retry-after-ms=1", 6),
-        ("429,retry-after=120", 1),
-    ],
-)
-async def test_retries_follow_the_administrators_limits(
-    spec: str, attempts: int, pipe: Pipe, sim: Simulator
-) -> None:
-    """Never for longer than the administrator allows, never without credit."""
-    pipe.valves = valves_for(
-        sim, EXPERT_JSON=expert(max_retries=5, max_retry_wait_seconds=60)
-    )
-
-    chunks = await chunks_of(pipe, chat(f"sim:{spec}"), **NATIVE)
-
-    assert len(sim.requests) == attempts
-    assert len(statuses(chunks)) == attempts - 1
-    assert len(errors(chunks)) == (0 if "times" in spec else 1)
 
 
 async def test_stop_ends_the_wait_for_a_retry(

@@ -15,7 +15,6 @@ from calls.outcomes import (
     chunks_of,
     errors,
     grown,
-    plain_text,
     result_of,
     statuses,
 )
@@ -28,21 +27,17 @@ from stand_in.host import host_callable
 from upstream import wire
 from upstream.odd_streams import (
     ANSWER,
-    CALLS,
     CITY,
     FULL_CONTEXT,
-    LATE_ENDS,
-    WHOLE_ANSWERS,
     answer_without_eyes,
     of_context,
     sending,
 )
-from upstream.server import Answerer, Upstream, in_turn, replying, streaming
+from upstream.server import Answerer, Upstream, in_turn, streaming
 
 pytestmark = pytest.mark.asyncio
 
 Json = dict[str, Any]
-LAST = "vllm.2"
 EMPTY = "empty-last-message"
 
 
@@ -86,9 +81,9 @@ def last_text(chunks: list[Json]) -> str:
     return strip_markers("\n".join(text for text in texts if strip_markers(text)))
 
 
-@pytest.mark.parametrize("name", WHOLE_ANSWERS)
+@pytest.mark.parametrize("name", ["nothing-announced", "doubled-message"])
 async def test_answer_on_the_page(name: str, pipe: Pipe) -> None:
-    """What grew is what is stored, and there is no error below it."""
+    """What grew is what is stored; tests/owui_chat/test_streams.py has all streams."""
     async with upstream_of(pipe, sending(name)) as bodies:
         chunks = await chunks_of(pipe, chat("Hi"), **NATIVE)
 
@@ -98,38 +93,6 @@ async def test_answer_on_the_page(name: str, pipe: Pipe) -> None:
     assert len(bodies) == 1
     types = {c["item"]["type"] for c in chunks if "item" in c}
     assert "function_call" not in types
-
-
-@pytest.mark.parametrize("name", ["nothing-announced", "shorter-final-text"])
-async def test_answer_of_a_plain_client(name: str, pipe: Pipe) -> None:
-    """Streamed or in one piece, which comes from the same stream."""
-    async with upstream_of(pipe, sending(name, name)):
-        chunks = await chunks_of(pipe, chat("Hi"), **PLAIN)
-        result = await result_of(pipe, chat("Hi"), **PLAIN)
-
-    assert errors([*chunks, result]) == []
-    assert plain_text(chunks) == ANSWER
-    [choice] = result["choices"]
-    assert choice["message"]["content"] == ANSWER
-    assert choice["finish_reason"] == "stop"
-    assert "tool_calls" not in choice["message"]
-
-
-@pytest.mark.parametrize(("most", "reason"), [(160, "length"), (161, "stop")])
-async def test_plain_client_is_told_that_an_answer_was_cut(
-    most: int, reason: str, pipe: Pipe
-) -> None:
-    """llama.cpp calls it complete, with the 160 tokens that it took (recorded)."""
-    body = chat("Hi", max_tokens=most)
-    twice = sending(LATE_ENDS, LATE_ENDS)
-    async with upstream_of(pipe, twice, COMPATIBILITY="auto") as bodies:
-        chunks = await chunks_of(pipe, body, **PLAIN)
-        result = await result_of(pipe, body, **PLAIN)
-
-    assert [body["max_output_tokens"] for body in bodies] == [most, most]
-    choices = [*result["choices"], *(c for e in chunks for c in e.get("choices", ()))]
-    reasons = [choice["finish_reason"] for choice in choices]
-    assert [each for each in reasons if each] == [reason, reason]
 
 
 async def test_model_that_cannot_see_is_remembered(pipe: Pipe) -> None:
@@ -182,44 +145,6 @@ async def test_full_context_is_told(
     assert asked == [*[True] * (mode != "openai"), *[False] * 3]
 
 
-@pytest.mark.parametrize("name", CALLS)
-async def test_tool_runs_once_with_what_came(name: str, pipe: Pipe) -> None:
-    weather = Weather()
-    async with upstream_of(pipe, sending(name, LAST)) as bodies:
-        chunks = await chunks_of(pipe, chat("Hi", tools=[TOOL]), **weather.given())
-
-    assert errors(chunks) == []
-    assert weather.called == [json.loads(CITY)]
-    assert strip_markers(grown(chunks)).strip() == ANSWER.strip()
-    cards: dict[int, Json] = {}
-    for chunk in chunks:
-        if chunk.get("item", {}).get("type") == "function_call":
-            cards[chunk["output_index"]] = chunk["item"]
-    [card] = cards.values()
-    assert json.loads(card["arguments"]) == json.loads(CITY)
-    assert card["status"] == "completed"
-    assert len(bodies) == 2
-
-
-async def test_plain_client_gets_the_call_with_what_came(pipe: Pipe) -> None:
-    name = "call-ends-early"
-    body = chat("Hi", tools=[TOOL])
-    async with upstream_of(pipe, sending(name, name)):
-        chunks = await chunks_of(pipe, body, **PLAIN)
-        result = await result_of(pipe, body, **PLAIN)
-
-    [streamed] = [
-        call
-        for chunk in chunks
-        if chunk.get("choices")
-        for call in chunk["choices"][0]["delta"].get("tool_calls", ())
-    ]
-    [whole] = result["choices"][0]["message"]["tool_calls"]
-    for call in (streamed, whole):
-        assert call["function"]["name"] == "get_weather"
-        assert json.loads(call["function"]["arguments"]) == json.loads(CITY)
-
-
 @pytest.mark.parametrize("last", [EMPTY, "nothing"])
 async def test_nothing_to_add_after_tools_is_no_error(last: str, pipe: Pipe) -> None:
     """An answer that is regenerated would run the tools again."""
@@ -236,31 +161,6 @@ async def test_nothing_to_add_after_tools_is_no_error(last: str, pipe: Pipe) -> 
     assert errors([*chunks, result]) == []
     assert weather.called == [json.loads(CITY)] * 2
     assert len(bodies) == 2
-
-
-@pytest.mark.parametrize(
-    ("reason", "streams"), [("cancelled", True), ("steered", False)]
-)
-async def test_answer_that_was_broken_off_is_no_whole_one(
-    reason: str, streams: bool, pipe: Pipe
-) -> None:
-    """No finish reason of Chat Completions tells it, so an error does."""
-    response: Json = {"id": "resp_1", "output": [wire.message_item("It rains")]}
-    response |= {"status": "incomplete", "incomplete_details": {"reason": reason}}
-    if reason == "cancelled":
-        response |= {"status": "cancelled", "incomplete_details": None}
-    async with upstream_of(pipe, replying(json.dumps(response))):
-        if streams:
-            chunks = await chunks_of(pipe, chat("Hi"), **PLAIN)
-            text = plain_text(chunks)
-        else:
-            chunks = [await result_of(pipe, chat("Hi"), **PLAIN)]
-            text = chunks[0]["choices"][0]["message"]["content"]
-
-    assert text == "It rains"
-    [error] = errors(chunks)
-    words = {"cancelled": "This answer was canceled", "steered": "A newer message"}
-    assert error.startswith(words[reason])
 
 
 HALVES = wire.whole_stream(wire.message("Rain \ud83c", "\udf27 in Z\ud83c."))

@@ -34,10 +34,6 @@ MOVED = {"API_KEY": OTHER_KEY, **NAMED}  # the key is of another one than its na
 UNREADABLE = (
     "The server could not read earlier reasoning in this chat: answering without it."
 )
-NO_SUMMARY = (
-    "The model's server does not accept reasoning.summary: answering without it."
-)
-NO_STREAM = "The model cannot stream here: the answer arrives all at once."
 
 
 @pytest.fixture(autouse=True)
@@ -137,23 +133,6 @@ def wishes_of_requests(sim: Simulator) -> list[tuple[bool, bool]]:
         ("summary" in request.body.get("reasoning", {}), "stream" in request.body)
         for request in sim.requests
     ]
-
-
-async def test_second_call_does_not_ask_for_what_was_refused(
-    pipe: Pipe, unverified: Simulator
-) -> None:
-    """The answer comes in the first call, natively also where it comes in one piece."""
-    wishes = [(True, True), (False, True), (False, False), (False, False)]
-    pipe.valves = valves_for(unverified)
-
-    first = await chunks_of(pipe, chat("Hi"), **answering("m-1"))
-    second = await chunks_of(pipe, chat("Hi"), **answering("m-2"))
-
-    assert answered(first)
-    assert answered(second)
-    assert statuses(first) == [NO_SUMMARY, NO_STREAM]
-    assert statuses(second) == []
-    assert wishes_of_requests(unverified) == wishes
 
 
 async def test_lessons_are_for_one_key_of_one_pipe(

@@ -21,21 +21,12 @@ def test_caller_is_read_from_all_that_the_host_passes() -> None:
 
 
 def test_caller_that_brings_nothing_is_nobody() -> None:
-    """A plain HTTP client sends neither a user nor metadata."""
-    assert read_caller({}, None, None, None) == Caller(host_model="")
-
-
-def test_nulls_are_nothing() -> None:
-    """The host passes them for what a request lacks."""
+    """A plain HTTP client sends neither a user nor metadata; the host passes nulls."""
     body = {"model": None, "stream": None}
     ids = {"chat_id": None, "message_id": None}
 
+    assert read_caller({}, None, None, None) == Caller(host_model="")
     assert read_caller(body, {"id": None}, ids, None) == Caller(host_model="")
-
-
-def test_task_is_known_by_its_name() -> None:
-    """The name says what it is for: a title, tags, follow-up questions."""
-    assert read_caller(BODY, None, IDS, "title_generation").task == "title_generation"
 
 
 def test_task_of_another_function_is_a_program() -> None:
@@ -45,6 +36,7 @@ def test_task_of_another_function_is_a_program() -> None:
     assert caller.task == ""
     assert not caller.host_reads
     assert caller.chat_id == "chat-1"
+    assert read_caller(BODY, None, IDS, "title_generation").task == "title_generation"
 
 
 @pytest.mark.parametrize(

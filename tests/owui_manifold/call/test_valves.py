@@ -119,11 +119,6 @@ def test_key_of_the_environment_is_the_fallback(
     assert Valves(API_KEY=own).effective_key() == key
 
 
-def test_no_key_anywhere_is_an_empty_key() -> None:
-    """The variable may not be there at all."""
-    assert Valves().effective_key() == ""
-
-
 # ---------------------------------------------------------------- what people type
 
 

@@ -50,16 +50,6 @@ async def test_a_chat_stays_with_its_model(
     assert again == ["GPT-6.1 Terra answers: it began this chat."]
 
 
-async def test_a_model_that_was_named_is_not_explained(
-    sim: Simulator, host: StandInHost
-) -> None:
-    """The person chose it."""
-    pipe = Pipe()
-    pipe.valves = valves_for(sim)
-    chunks = await chunks_of(pipe, chat("Hi"), __user__=USER, __metadata__=IDS)
-    assert statuses(chunks) == []
-
-
 async def test_model_without_a_successor_is_asked_as_it_is(
     pipe: Pipe, sim: Simulator
 ) -> None:
@@ -85,15 +75,6 @@ async def ask_named(
     body = {**chat("Hi"), "model": f"f.{model}"}
     chunks = await chunks_of(pipe, body, __user__=USER, __metadata__=IDS)
     return sim.requests[-1].body, statuses(chunks)
-
-
-async def test_name_asks_for_the_mode_pro(sim: Simulator, host: StandInHost) -> None:
-    """With an effort at its end."""
-    sent, lines = await ask_named(sim, "gpt-6.1-sol-pro-high")
-    assert sent["model"] == "gpt-6.1-sol"
-    assert sent["reasoning"]["mode"] == "pro"
-    assert sent["reasoning"]["effort"] == "high"
-    assert lines == []
 
 
 async def test_successor_of_a_pro_model_answers_in_the_mode_pro(

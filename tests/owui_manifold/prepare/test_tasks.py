@@ -215,17 +215,13 @@ async def test_task_streams_where_its_caller_does(
     assert made["stream"] is streams
 
 
-async def test_task_asks_for_the_object_that_the_host_reads(host: StandInHost) -> None:
-    """Nothing can be around it."""
-    form = (await sent({}))["text"]["format"]
-    assert (form["type"], form["name"]) == ("json_schema", "title_generation")
-
-
 async def test_unknown_model_is_asked_without_structured_output(
     host: StandInHost,
 ) -> None:
     """It may have no structured output."""
     assert "text" not in await sent({"TASK_MODEL": "tiny"})
+    form = (await sent({}))["text"]["format"]
+    assert (form["type"], form["name"]) == ("json_schema", "title_generation")
 
 
 SET_FOR_ANSWERS: dict[str, Any] = {

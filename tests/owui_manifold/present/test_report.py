@@ -96,17 +96,6 @@ async def test_omitted_settings_are_logged_by_name(host: StandInHost) -> None:
     ]
 
 
-async def test_plain_callers_request_is_described(host: StandInHost) -> None:
-    """Nothing is kept, nothing is streamed."""
-    prepared = await build_chat_request(asked(caller=Caller(MODEL, "user-1")))
-
-    report_request(prepared)
-
-    [(_, line)] = lines_of(prepared)
-    assert "1 tools, stream False, " in line
-    assert line.endswith("stored False, native False")
-
-
 async def test_completed_answer_is_logged_and_unchanged(host: StandInHost) -> None:
     """With the tokens, if they are known, and OpenAI's own id."""
     prepared = await job_of()

@@ -52,12 +52,6 @@ async def test_another_tier_has_other_prices(host: StandInHost) -> None:
     assert await cost(served, **given) == pytest.approx(1.0)
 
 
-async def test_a_region_costs_more(host: StandInHost) -> None:
-    """OpenAI bills 10 % more for an endpoint of a region."""
-    region = "https://eu.api.openai.com/v1"
-    assert await cost(SHOW_COST=True, BASE_URL=region) == pytest.approx(1.1)
-
-
 async def test_without_usage_there_is_no_cost(host: StandInHost) -> None:
     """Other servers do not count."""
     assert await cost(RunDone(COMPLETED), SHOW_COST=True) is None

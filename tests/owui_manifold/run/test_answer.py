@@ -41,6 +41,7 @@ pytestmark = pytest.mark.asyncio
 
 
 Pair = tuple[AnswerEvent, str]
+TEMPORARY = Caller(MODEL, "user-1", "temporary:1", "m-1", streams=True)
 
 
 async def all_told(call: CheckedCall, connections: Connections) -> list[Pair]:
@@ -187,7 +188,7 @@ async def test_refused_items_are_stored_by_the_end_of_the_answer(
 @pytest.mark.parametrize(
     "caller",
     [
-        Caller(MODEL, "user-1", "temporary:1", "m-1", streams=True),
+        TEMPORARY,
         Caller(MODEL, "user-1", "", "", streams=True),
         Caller(MODEL, "user-2", "chat-1", "m-1", streams=True),
     ],
@@ -236,16 +237,17 @@ async def test_answer_holds_its_own_items_where_the_valve_says_so(
 
 
 @pytest.mark.parametrize(
-    ("chat_id", "persist", "carried"),
+    ("caller", "persist", "carried"),
     [
-        ("temporary:1", "conversation", 1),
-        ("temporary:1", "response", 0),
-        ("", "conversation", 0),
-        ("chat-1", "conversation", 0),
+        (TEMPORARY, "conversation", 1),
+        (TEMPORARY._replace(task="title_generation"), "conversation", 0),
+        (TEMPORARY, "response", 0),
+        (TEMPORARY._replace(chat_id=""), "conversation", 0),
+        (TEMPORARY._replace(chat_id="chat-1"), "conversation", 0),
     ],
 )
 async def test_turns_are_carried_where_nothing_else_keeps_them(
-    chat_id: str,
+    caller: Caller,
     persist: str,
     carried: int,
     sim: Simulator,
@@ -254,22 +256,10 @@ async def test_turns_are_carried_where_nothing_else_keeps_them(
 ) -> None:
     """As long as the host reads the answer, and reasoning may be remembered."""
     valves = valves_for(sim, PERSIST_REASONING_TOKENS=persist)
-    caller = Caller(MODEL, "user-1", chat_id, "m-1", streams=True)
 
     pairs = await all_told(call_of(chat("Hi"), valves, caller), connections)
 
     assert [isinstance(event, TurnDetails) for event, _ in pairs].count(True) == carried
-
-
-async def test_a_task_carries_nothing(
-    sim: Simulator, host: StandInHost, connections: Connections
-) -> None:
-    """Its text becomes a title."""
-    caller = Caller(MODEL, "user-1", "temporary:1", "m-1", task="title_generation")
-
-    pairs = await all_told(call_of(chat("Hi"), valves_for(sim), caller), connections)
-
-    assert not any(isinstance(event, TurnDetails) for event, _ in pairs)
 
 
 async def test_reasoning_that_is_not_kept_is_in_no_row(

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from calls.outcomes import (
-    advice,
     chunks_of,
     closings,
     errors,
@@ -154,17 +153,6 @@ def tool_row() -> Json:
         "spec": TOOL["function"],
         "type": "function",
     }
-
-
-async def test_failed_answer_counts(
-    limited: Pipe, administration: Filter, sim: Simulator
-) -> None:
-    """With what the API told of it."""
-    chunks = await chunks_of(limited, chat("sim:incomplete"), **NATIVE)
-
-    [row] = await counted(administration)
-    assert "length limit" in advice(chunks)
-    assert row.output == usage_of(sim)[0]["output_tokens"]
 
 
 async def test_stopped_answer_is_estimated(
