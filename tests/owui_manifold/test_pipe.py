@@ -155,7 +155,6 @@ async def test_page_without_streaming_gets_one_result(
 async def test_task_gets_its_text_and_nothing_else(
     stream: bool, pipe: Pipe, sim: Simulator, host: StandInHost
 ) -> None:
-    """One short request that keeps nothing."""
     prompt = '### Task:\nMake a title.\n### Output:\n{ "title": "..." }'
     given = {**NATIVE, "__task__": "title_generation"}
 

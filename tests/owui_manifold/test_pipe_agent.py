@@ -215,7 +215,6 @@ async def test_a_window_forgets_the_oldest_turns(pipe: Pipe, sim: Simulator) -> 
 
 
 async def test_mistakes_of_agent_json_are_told_to_administrators(pipe: Pipe) -> None:
-    """The rest of it holds."""
     configure(pipe, maximum_iterations="many", surprise=1, context=7)
     lines = statuses(await chunks_of(pipe, asked("Hi"), **given(user=ADMIN)))
     hidden = statuses(await chunks_of(pipe, asked("Hi"), **given()))

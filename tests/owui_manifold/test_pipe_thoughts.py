@@ -7,7 +7,6 @@ import pytest
 
 from calls.outcomes import (
     NATIVE,
-    TEMPORARY,
     chunks_of,
     errors,
     grown,
@@ -80,34 +79,6 @@ def kept_items(chunks: list[Json]) -> list[Json]:
 def kinds(items: list[tuple[str, str]]) -> list[str]:
     """Their types."""
     return [kind for kind, _ in items]
-
-
-@pytest.mark.parametrize(
-    ("given", "carrier", "profile"),
-    [
-        (NATIVE, "markers", "tagged"),
-        (NATIVE, "output", "half-tagged"),
-        (TEMPORARY, "output", "tagged"),
-    ],
-)
-async def test_a_thought_is_shown_as_one(
-    pipe: Pipe, given: Json, carrier: str, profile: str
-) -> None:
-    """As any other server's: the text is the answer alone."""
-    behind(pipe, profile, HISTORY_CARRIER=carrier)
-    chunks = await chunks_of(pipe, chat("sim:chat,delay=1"), **given)
-
-    assert errors(chunks) == []
-    thought, answer = shown_items(chunks)
-    assert thought[0] == "reasoning"
-    assert thought[1]
-    assert answer[0] == "message"
-    assert answer[1]
-    assert "think>" not in json.dumps([thought, answer])
-    assert thought[1] not in answer[1]
-    if profile == "tagged":
-        assert "think>" not in json.dumps(chunks)
-        assert strip_markers(grown(chunks)).strip() == answer[1]
 
 
 @pytest.mark.parametrize(

@@ -84,7 +84,6 @@ def test_switch_changes_nothing_of_a_listed_agent() -> None:
     ],
 )
 def test_invalid_agent_json_is_reported(text: str, problem: str) -> None:
-    """The messages are those of EXPERT_JSON."""
     _, problems = read_agent_parameters(text)
 
     assert [line[: len(problem)] for line in problems] == ([problem] if problem else [])

@@ -192,7 +192,6 @@ async def test_own_key_pays_where_nothing_of_the_administrators_goes_out(
 
 
 async def test_checked_call_has_what_its_caller_may_set(host: StandInHost) -> None:
-    """And the endpoint and the model that answer it."""
     body = chat("Hi", service_tier="priority", verbosity="low")
     arrived = arrived_call(body, Valves(API_KEY="sk-1"))
 

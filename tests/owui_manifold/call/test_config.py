@@ -109,7 +109,6 @@ def test_every_valve_of_the_connection_arrives() -> None:
 
 
 def test_limits_are_those_of_the_expert_settings() -> None:
-    """Four timeouts, two numbers of retries."""
     limits = run_limits(
         ExpertSettings(
             connect_timeout_seconds=5,
@@ -152,7 +151,6 @@ async def test_user_who_inherits_gets_what_the_administrator_set() -> None:
 @pytest.mark.asyncio
 @pytest.mark.usefixtures("host")
 async def test_users_own_choice_wins() -> None:
-    """In everything that is the user's to choose."""
     user = {
         "REASONING_EFFORT": "high",
         "REASONING_SUMMARY": "detailed",
@@ -175,7 +173,6 @@ async def test_users_own_choice_wins() -> None:
 @pytest.mark.asyncio
 @pytest.mark.usefixtures("host")
 async def test_disabled_summary_is_not_asked_for(administrator: str, user: str) -> None:
-    """Administrator and user can each disable it."""
     given = {"REASONING_SUMMARY": administrator}, {"REASONING_SUMMARY": user}
 
     assert await summary_of(*given) is None
@@ -252,7 +249,6 @@ async def test_several_calls_at_once_are_the_apis_default(
 @pytest.mark.asyncio
 @pytest.mark.usefixtures("host")
 async def test_valves_set_the_toolset() -> None:
-    """Limits, rounds, rules and the run's own log."""
     given = {
         "MAX_FUNCTION_CALL_LOOPS": 3,
         "MAX_TOOL_CALLS": 7,

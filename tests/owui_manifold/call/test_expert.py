@@ -32,7 +32,6 @@ def test_every_key_explains_itself() -> None:
 
 
 def test_valid_keys_hold() -> None:
-    """Next to those that keep their defaults."""
     config = read_config(Valves(EXPERT_JSON=expert(max_retries=4, audit_log=True)))
 
     assert config.problems == ()

@@ -95,7 +95,6 @@ def test_no_secret_is_written_or_kept(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_the_newest_lines_are_kept() -> None:
-    """Of a long run the last 2,000 lines stay."""
     log = RunLog("CRITICAL", [], "run-1")
 
     for number in range(2_345):
@@ -129,7 +128,6 @@ def test_threads_write_to_the_log_they_were_given(
 
 
 def test_an_audit_line_stays_json(caplog: pytest.LogCaptureFixture) -> None:
-    """It goes through the log unchanged."""
     payload = {"model": "gpt-6.1-sol", "input": []}
     line = AuditedRequest(payload, "host", "run-1").request_line()
 

@@ -29,7 +29,6 @@ async def names(**valves: Any) -> dict[str, str]:
 
 
 async def test_auto_is_the_newest_of_each_family() -> None:
-    """Next to names that are listed by hand."""
     listed = list(await names(MODEL_ID="gpt-4o, auto"))
     assert listed[0] == "gpt-4o"
     assert {"gpt-6.2-sol", "gpt-6.1-terra", "gpt-6-luna"} < set(listed)

@@ -29,7 +29,6 @@ def read(*rows: Any) -> RemoteServers:
 
 @pytest.mark.parametrize("text", ["  \n", "[]"])
 def test_empty_text_means_no_servers(text: str) -> None:
-    """Nothing is offered and nothing is wrong."""
     assert read_servers(text) == RemoteServers()
 
 
@@ -193,7 +192,6 @@ def test_secrets_are_found_wherever_they_stand(row: Json) -> None:
 
 
 def test_no_sentence_holds_a_secret() -> None:
-    """Whatever is wrong with a description."""
     canary = "canary-1234"
     rows = [{**CLOCKS, key: [canary]} for key in ("authorization", "headers", "x")]
     servers = read(*rows, {canary: 1}, canary)

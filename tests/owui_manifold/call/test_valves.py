@@ -30,7 +30,6 @@ def test_defaults_are_safe() -> None:
 
 
 def test_models_that_are_offered_exist() -> None:
-    """None of the defaults is an unknown id."""
     known = named_models(Valves())
     for name in Valves().MODEL_ID.split(","):
         assert resolve_model(name.strip(), known).facts.known_family
@@ -57,7 +56,6 @@ def test_every_valve_explains_itself(model: type[Valves | UserValves]) -> None:
 def test_default_is_named_where_the_page_only_says_default(
     name: str, sentence: str
 ) -> None:
-    """In the last sentence of the help."""
     assert PROPERTIES[name]["description"].endswith(f" {sentence}")
 
     for model in (Valves, UserValves):
@@ -123,25 +121,9 @@ def test_key_of_the_environment_is_the_fallback(
 
 
 @pytest.mark.parametrize(
-    ("valve", "typed", "stored"),
-    [
-        ("MAX_TOOL_CALLS", "7", 7),
-        ("VERIFY_SSL", "false", False),
-    ],
-)
-def test_text_from_the_page_is_converted(
-    valve: str, typed: str, stored: object
-) -> None:
-    """It sends a number as a text."""
-    assert Valves.model_validate({valve: typed}).model_dump()[valve] == stored
-
-
-@pytest.mark.parametrize(
     ("valve", "wrong"),
     [
         ("REASONING_SUMMARY", "long"),
-        ("MODEL_ID", None),
-        ("VERIFY_SSL", "perhaps"),
     ],
 )
 def test_value_that_nothing_stands_for_is_refused(valve: str, wrong: object) -> None:
@@ -158,9 +140,7 @@ def test_value_that_nothing_stands_for_is_refused(valve: str, wrong: object) -> 
     ("valve", "typed", "stored"),
     [
         ("MAX_TOOL_CALLS", 0, 1),
-        ("MAX_TOOL_CALLS", "1e9", 10_000),
         ("COMPACTION_TOKENS", "many", 0),
-        ("COMPACTION_TOKENS", float("nan"), 0),
         ("MAX_TOOL_CALLS", "", 100),
     ],
 )

@@ -214,7 +214,6 @@ async def test_earlier_refusal_holds_for_chats_and_tasks(host: StandInHost) -> N
 
 
 async def test_valves_say_where_to_and_how_long(host: StandInHost) -> None:
-    """For chats and for tasks."""
     given = valves(
         EXPERT_JSON=expert(max_retries=4, idle_timeout_seconds=90), PROJECT="proj-1"
     )
@@ -234,7 +233,6 @@ async def test_valves_say_where_to_and_how_long(host: StandInHost) -> None:
 async def test_empty_chat_gives_a_sentence(
     body: dict[str, Any], host: StandInHost
 ) -> None:
-    """There is nothing to answer."""
     with pytest.raises(InvalidRequest, match="no message to answer"):
         await build_chat_request(call_of(body, VALVES))
     with pytest.raises(InvalidRequest, match="no message to answer"):
@@ -242,7 +240,6 @@ async def test_empty_chat_gives_a_sentence(
 
 
 async def test_old_host_gives_a_sentence(host: StandInHost) -> None:
-    """For chats and for tasks."""
     host.provide("env", VERSION="0.6.40")
 
     with pytest.raises(InvalidRequest, match=r"needs Open WebUI 0\.11\.4"):

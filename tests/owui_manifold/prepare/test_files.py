@@ -300,19 +300,6 @@ async def test_detail_of_pictures_is_a_setting(host: StandInHost) -> None:
     assert [part["detail"] for part in parts] == ["low", "high"]
 
 
-async def test_oldest_pictures_beyond_the_limit_are_left_out(host: StandInHost) -> None:
-    """The oldest are left out, and the model is told."""
-    body = chat("?")
-    picture = {"type": "image_url", "image_url": {"url": PIXEL}}
-    body["messages"][0]["content"] = [picture] * 1501
-
-    built = await build_chat_request(call_of(body, valves()))
-
-    first, *others = built.request.input[0]["content"]
-    assert first["text"].startswith("[An image or file is left out")
-    assert [part["type"] for part in others] == ["input_image"] * 1500
-
-
 class StandInImage:
     """A picture of Pillow, as far as it is used."""
 
@@ -377,29 +364,3 @@ async def test_hosts_library_scales_pictures(
     monkeypatch.setitem(sys.modules, "PIL.Image", library)
 
     assert scale_image(base64.b64encode(content).decode()) == scaled
-
-
-async def test_pictures_of_a_tool_stay_in_its_output(host: StandInHost) -> None:
-    """Also where the host runs the tools: the made-up message is not sent."""
-    body = chat("?")
-    call = {"id": "1", "function": {"name": "look", "arguments": "{}"}}
-    words = "Here are the images from the tool results above. Please analyze them."
-    picture = {"type": "image_url", "image_url": {"url": PIXEL}}
-    body["messages"] += [
-        {"role": "assistant", "content": "", "tool_calls": [call]},
-        {"role": "tool", "tool_call_id": "1", "content": "A map"},
-        {"role": "user", "content": [{"type": "text", "text": words}, picture]},
-    ]
-
-    prepared = await build_chat_request(call_of(body, valves()))
-
-    output = {
-        "type": "function_call_output",
-        "call_id": "1",
-        "output": [
-            text("A map"),
-            {"type": "input_image", "detail": "auto", "image_url": PIXEL},
-        ],
-    }
-    assert len(prepared.request.input) == 3
-    assert prepared.request.input[-1] == output

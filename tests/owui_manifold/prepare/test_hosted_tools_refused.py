@@ -46,7 +46,6 @@ async def test_hosted_tools_that_are_refused_cost_no_answer(
 async def test_tool_that_only_the_type_of_the_refusal_names(
     pipe: Pipe, sim: Simulator, host: StandInHost
 ) -> None:
-    """The answer comes without it."""
     pipe.valves = valves_for(
         sim, ENABLE_IMAGE_GENERATION=True, IMAGE_GENERATION_OPTIONS=PREVIEW
     )

@@ -120,7 +120,6 @@ def test_nothing_is_offered_unasked(features: object) -> None:
 def test_location_is_read_from_an_object_or_words(
     given: str | Json, location: Json
 ) -> None:
-    """As an object, or as words in a fixed order."""
     tool = search_with(user_location=given)
 
     assert tool["user_location"] == {"type": "approximate", **location}

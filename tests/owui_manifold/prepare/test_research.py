@@ -117,6 +117,5 @@ async def test_background_is_a_setting(sim: Simulator, host: StandInHost) -> Non
 async def test_unsupported_research_is_refused(
     given: Json, problem: str, sim: Simulator, host: StandInHost
 ) -> None:
-    """It is refused here, before anything is sent."""
     with pytest.raises(InvalidRequest, match=problem):
         await asked(sim, **given)

@@ -49,14 +49,6 @@ async def test_tasks_go_to_the_small_model_of_openai(
     assert (await sent(given))["model"] == model
 
 
-@pytest.mark.parametrize("task", ["title_generation", "emoji_generation"])
-async def test_small_task_has_the_lowest_effort(task: str, host: StandInHost) -> None:
-    """Whatever the chat's model is set to."""
-    made = await sent({}, TITLE._replace(task=task), reasoning_effort="high")
-
-    assert (made["model"], made["reasoning"]) == ("gpt-6-luna", {"effort": "none"})
-
-
 @pytest.mark.parametrize("task", ["context_compaction", "of another function"])
 async def test_other_task_is_done_by_the_model_that_was_asked(
     task: str, host: StandInHost
@@ -218,7 +210,6 @@ async def test_task_streams_where_its_caller_does(
 async def test_unknown_model_is_asked_without_structured_output(
     host: StandInHost,
 ) -> None:
-    """It may have no structured output."""
     assert "text" not in await sent({"TASK_MODEL": "tiny"})
     form = (await sent({}))["text"]["format"]
     assert (form["type"], form["name"]) == ("json_schema", "title_generation")
@@ -255,7 +246,6 @@ async def test_titles_ignore_invalid_settings(host: StandInHost) -> None:
 
 
 async def test_described_model_gets_its_lowest_effort(host: StandInHost) -> None:
-    """The lowest effort is the one that it has."""
     overrides = '{"mine": {"like": "gpt-5", "efforts": ["medium", "high"]}}'
     given = {"TASK_MODEL": "mine", "MODEL_OVERRIDES_JSON": overrides}
     assert (await sent(given))["reasoning"] == {"effort": "medium"}

@@ -259,7 +259,6 @@ async def test_words_of_the_server_are_shown_to_administrators(
 async def test_a_server_that_said_nothing_is_not_quoted(
     host: StandInHost, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The message is all there is."""
     prepared = await build_chat_request(asked(caller=by("admin")))
 
     sentence = report_end(prepared, RunDone(CUT)).ending.sentence

@@ -132,7 +132,6 @@ async def test_shutdown_date_of_the_server_counts(pipe: Pipe) -> None:
 async def test_shutdown_of_an_image_model_is_announced_to_administrators(
     pipe: Pipe, model: str
 ) -> None:
-    """Administrators are told once, in time."""
     options = {"IMAGE_GENERATION_OPTIONS": f'{{"model": "{model}"}}'}
     pipe.valves = pipe.valves.model_copy(update=options)
 
@@ -159,7 +158,6 @@ async def test_other_image_models_are_not_announced(pipe: Pipe, options: str) ->
 
 
 async def test_mistakes_in_valves_are_reported_to_administrators(pipe: Pipe) -> None:
-    """Only administrators can correct them."""
     prices = '{"one": {"input": 1, "output": 2}, "other": {"input": 1, "outpt": 2}}'
     wrong = {"USER_MAY_CHANGE": "efort", "CUSTOM_MODEL_PRICING_JSON": prices}
     pipe.valves = pipe.valves.model_copy(update=wrong)

@@ -38,7 +38,6 @@ async def test_it_is_shown_where_it_is_wanted(host: StandInHost) -> None:
 
 
 async def test_own_prices_win(host: StandInHost) -> None:
-    """For the model that is named."""
     own = '{"gpt-5.6-sol": {"input": 1, "output": 1}}'
     given: dict[str, Any] = {"SHOW_COST": True, "CUSTOM_MODEL_PRICING_JSON": own}
     assert await cost(**given) == pytest.approx(0.25)

@@ -14,8 +14,7 @@ from calls.outcomes import NATIVE, chunks_of, errors, stored
 from calls.sample import IDS, MODEL, TOOL, call_of, chat, host_context, valves_for
 from calls.turns import row_of
 from calls.valves import expert
-from openai_responses.items import is_call
-from openai_responses.loop.events import RunDone, ToolOutput
+from openai_responses.loop.events import RunDone
 from openai_responses.requests.replay import strip_for_replay
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import ItemDone, TextDelta
@@ -33,7 +32,7 @@ from owui_manifold.pipe import Pipe
 from owui_manifold.prepare.chat import build_chat_request
 from owui_manifold.run.answer import answer_events
 from simulator import Simulator
-from stand_in.host import StandInHost, host_callable
+from stand_in.host import StandInHost
 from stand_in.signing import SIGN
 from upstream.server import Answerer, Upstream, in_turn, replying, until
 
@@ -336,53 +335,6 @@ async def test_sources_of_an_agents_context_are_shown_once(
     assert "Office" in str(sim.requests[-1].body)
     cited = [event for event in events if isinstance(event, SourceCited)]
     assert len(cited) == (0 if continued else 1)
-
-
-def look(city: str) -> str:
-    """The weather."""
-    return f"Rain in {city}."
-
-
-def with_tool(scenario: str, sim: Simulator, **valves: Any) -> CheckedCall:
-    """A chat whose tool the pipe runs itself."""
-    tool = {"callable": host_callable(look), "spec": TOOL["function"]}
-    body = chat(f"sim:{scenario}", tools=[TOOL])
-    context = host_context({"get_weather": tool})
-    return call_of(body, valves_for(sim, **valves), host=context)
-
-
-@pytest.mark.parametrize("scenario", ["tool-twice", "parallel"])
-async def test_marker_behind_rounds_of_tools_names_all_that_waited(
-    scenario: str, sim: Simulator, host: StandInHost, connections: Connections
-) -> None:
-    """And no output and no words of a call: the chat has them."""
-    pairs = await all_told(with_tool(scenario, sim), connections)
-
-    assert any(isinstance(event, ToolOutput) for event, _ in pairs)
-    assert len(markers_of(pairs)) == 1
-    [record] = read_records(host.kept, SIGN).values()
-    ended = {e.output_index: e.item for e, _ in pairs if isinstance(e, ItemDone)}
-    items = [ended[index] for index in sorted(ended)]
-    waited = [strip_for_replay(item) for item in items if item["type"] != "message"]
-    in_card = {"name": None, "arguments": None}
-    expected = [{**item, **in_card} if is_call(item) else item for item in waited]
-    assert list(record.payload[: len(waited)]) == expected
-
-
-async def test_calls_that_no_text_follows_are_kept(
-    sim: Simulator, host: StandInHost, connections: Connections
-) -> None:
-    """No text follows them; their outputs are in the chat."""
-    pairs = await all_told(
-        with_tool("tool-forever", sim, MAX_FUNCTION_CALL_LOOPS=1), connections
-    )
-
-    event, line = pairs[-1]
-    assert isinstance(event, RunDone)
-    [named] = split_at_markers(line)
-    kept = read_records(host.kept, SIGN)[named.ulid].payload
-    calls = [item["call_id"] for item in kept if is_call(item)]
-    assert calls == [i["call_id"] for i in event.output if is_call(i)]
 
 
 THOUGHT = {

@@ -339,7 +339,6 @@ async def test_list_always_appears(
 
 
 async def test_two_mistakes_are_two_lines(host: StandInHost, sim: Simulator) -> None:
-    """One does not hide the other."""
     text = await checked(host, sim, EXTRA_HEADERS="[", AGENT_JSON="[", API_KEY="")
 
     lines = [line for line in text.splitlines() if line.startswith("- ❌")]

@@ -240,7 +240,6 @@ async def test_refused_write_is_tried_again_at_the_end(host: StandInHost) -> Non
 async def test_chat_without_a_row_of_its_own_has_no_store(
     caller: Caller, host: StandInHost
 ) -> None:
-    """Nothing is kept of it, nothing is read."""
     assert await read_stored_chat(caller, KEYS) is None
 
 
