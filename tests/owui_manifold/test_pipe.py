@@ -592,19 +592,6 @@ async def test_tool_is_run_without_a_stream(
     assert ("output" in result) is bool(ids)
 
 
-async def test_plain_caller_gets_the_answer_of_the_tools(
-    pipe: Pipe, sim: Simulator, host: StandInHost
-) -> None:
-    """The pipe ran them, so the client sees no call to run."""
-    given = given_tools()
-    given["__metadata__"] = {"user_id": "user-1"}
-
-    chunks = await chunks_of(pipe, chat("sim:tool", tools=[TOOL]), **given)
-
-    assert "It said: Rain in Zürich." in plain_text(chunks)
-    assert "tool_calls" not in str(chunks)
-
-
 @pytest.mark.parametrize(("rules", "asked"), [("", 1), ("get_*=deny", 0)])
 async def test_no_tool_is_named_where_rules_would_not_hold(
     rules: str, asked: int, pipe: Pipe, sim: Simulator, host: StandInHost

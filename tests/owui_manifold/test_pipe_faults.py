@@ -162,30 +162,6 @@ async def test_tokens_of_an_answer_without_a_good_end_are_counted(
     assert usage["output_tokens"] > 0
 
 
-@pytest.mark.parametrize(
-    ("scenario", "words"),
-    [
-        ("failed-limit", "rate limit"),
-        ("html-200", "did not answer like the Responses API"),
-        ("spend-limit", "no credit left"),
-    ],
-)
-async def test_answer_that_never_began_is_one_sentence(
-    scenario: str, words: str, pipe: Pipe, caplog: pytest.LogCaptureFixture
-) -> None:
-    """With the id of the log; the task that failed has no title."""
-    chunks = await chunks_of(pipe, chat(f"sim:{scenario}"), **NATIVE)
-    given = {**NATIVE, "__task__": "tags_generation"}
-    task = await result_of(pipe, chat(f"sim:{scenario}"), **given)
-
-    [error] = errors(chunks)
-    sentence, error_id = split_id(error)
-    assert words in sentence
-    assert error_id in caplog.text
-    assert grown(chunks) == ""
-    assert task["choices"][0]["message"]["content"] == ""
-
-
 # ---------------------------------------------------------------- safety stops
 
 

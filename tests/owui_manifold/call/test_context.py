@@ -8,18 +8,6 @@ BODY = {"model": "my_pipe.gpt-5.2-high", "stream": True}
 IDS = {"chat_id": "chat-1", "message_id": "m-1", "session_id": "s-1"}
 
 
-def test_caller_is_read_from_all_that_the_host_passes() -> None:
-    """The user and the ids of chat and message; not the session."""
-    assert read_caller(BODY, {"id": "user-1"}, IDS, None) == Caller(
-        host_model="my_pipe.gpt-5.2-high",
-        user_id="user-1",
-        chat_id="chat-1",
-        message_id="m-1",
-        task="",
-        streams=True,
-    )
-
-
 def test_caller_that_brings_nothing_is_nobody() -> None:
     """A plain HTTP client sends neither a user nor metadata; the host passes nulls."""
     body = {"model": None, "stream": None}

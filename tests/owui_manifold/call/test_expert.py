@@ -31,13 +31,6 @@ def test_every_key_explains_itself() -> None:
         assert (field.description or "").endswith(".")
 
 
-def test_valid_keys_hold() -> None:
-    config = read_config(Valves(EXPERT_JSON=expert(max_retries=4, audit_log=True)))
-
-    assert config.problems == ()
-    assert config.expert == ExpertSettings(max_retries=4, audit_log=True)
-
-
 @pytest.mark.parametrize(
     ("key", "wrong"),
     [

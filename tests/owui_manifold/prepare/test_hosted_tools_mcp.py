@@ -163,20 +163,6 @@ async def test_keys_that_are_not_sent_are_named_once(
     assert "token" not in sim.requests[0].body["tools"][0]
 
 
-async def test_a_server_that_is_down_stops_no_chat(
-    pipe: Pipe, sim: Simulator, caplog: pytest.LogCaptureFixture
-) -> None:
-    """The answer comes without the tools of this server, and everybody is told."""
-    with_servers(pipe, valve(CLOCKS))
-    chunks = await chunks_of(pipe, chat("sim:mcp-unreachable"), **NATIVE)
-
-    assert lines(chunks) == [
-        "The model's server does not accept the tool clocks: answering without it."
-    ]
-    assert grown(chunks).endswith("I have no clock here.")
-    assert [request.status for request in sim.requests] == [424, 200]
-
-
 @pytest.mark.parametrize(
     ("scenario", "text"),
     [
