@@ -9,6 +9,7 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
@@ -681,11 +682,24 @@ def message_row(host: StandInHost, **answer: Any) -> Json:
     return messages
 
 
+@pytest.mark.parametrize("has_row", [True, False])
 async def test_each_finished_round_is_stored_with_its_message(
-    pipe: Pipe, sim: Simulator, host: StandInHost
+    pipe: Pipe,
+    sim: Simulator,
+    host: StandInHost,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    has_row: bool,
 ) -> None:
-    """Open WebUI stores at the end: a server that is killed would lose the rounds."""
+    """Open WebUI stores at the end: a server that is killed would lose the rounds.
+
+    A message that the page wrote is in the chat alone, without a row of its own.
+    """
     message_row(host)
+    if not has_row:
+        monkeypatch.setattr(
+            host.chats, "get_message_by_id", AsyncMock(return_value=None)
+        )
 
     chunks = await chunks_of(
         pipe, chat("sim:tool-twice", tools=[TOOL]), **given_tools()

@@ -8,7 +8,7 @@ from calls.sample import IDS, MODEL, TOOL, call_of, chat, host_context
 from calls.valves import expert
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item, message_text
-from openai_responses.loop.spending import EarlierSpending
+from openai_responses.loop.spending import Budget, EarlierSpending
 from openai_responses.repairs.finding import Trial
 from openai_responses.repairs.request_repairs import LeaveOutParameter, Repair
 from openai_responses.requests.replay import Origin, strip_for_replay
@@ -260,6 +260,8 @@ async def test_calls_of_a_chat_are_run_here(
 
     assert prepared.toolset is not None
     assert prepared.toolset.runs_calls
+    # Of the rounds, the last one tells the model of the limit.
+    assert prepared.toolset.budget == Budget(rounds=11, calls=100)
 
 
 @pytest.mark.parametrize(("tool", "ours"), [("get_weather", True), ("other", False)])

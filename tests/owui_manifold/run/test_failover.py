@@ -19,6 +19,7 @@ from calls.outcomes import (
 )
 from calls.sample import IDS, USER, chat
 from calls.turns import row_of
+from calls.valves import expert
 from owui_administration.filter import Filter
 from owui_manifold.call.valves import UserValves
 from owui_manifold.pipe import Pipe
@@ -241,6 +242,26 @@ async def test_failure_that_one_user_met_moves_no_other(
             asked.append(len(keys))
 
     assert asked == [1, 1, 2, 3, 3]
+
+
+async def test_lines_about_retries_begin_no_answer(
+    pipe: Pipe, sim: Simulator, entries: Entries
+) -> None:
+    """The next account is asked after the retries, whose lines people have seen."""
+    retried = {"EXPERT_JSON": expert(max_retries=1)}
+    pipe.valves = pipe.valves.model_copy(update=retried)
+
+    async def fail(_: web.Request) -> web.Response:
+        return web.json_response({}, status=503, headers={"Retry-After-Ms": "1"})
+
+    async with Upstream(fail) as down:
+        entries(at(down), at(sim))
+        shown = await chunks_of(pipe, chat("Hi"), **NATIVE)
+        assert len(down.requests) == 2
+
+    assert not errors(shown)
+    assert "Trying again" in statuses(shown)[0]
+    assert any(NEXT in line for line in statuses(shown))
 
 
 async def test_entries_that_cannot_be_reached(
