@@ -96,6 +96,7 @@ def test_a_server_behind_a_tunnel() -> None:
         ),
         ({"server_label": "d", "tunnel_id": 7}, "its tunnel_id is not a text"),
         ({**CLOCKS, "server_url": "clocks.example"}, "its server_url is not an addr"),
+        ({**CLOCKS, "server_url": 7}, "its server_url is not an address"),
         ({**CLOCKS, "server_url": "https://[clocks"}, "its server_url is not an addr"),
         ({**CLOCKS, "server_url": f"{URL} ?x"}, "its server_url is not an address"),
         ({"server_label": "d", "connector_id": "connector_dropbox"}, "needs an auth"),

@@ -334,6 +334,19 @@ async def test_pro_and_research_are_models_of_their_own(
     assert bool(errors(chunks)) == bool(problem)
 
 
+async def test_title_of_a_research_chat_is_no_research(
+    limited: Pipe, host: StandInHost, sim: Simulator
+) -> None:
+    """It counts as what its own model is."""
+    limit(host, {"models": ["gpt-6-luna"]})
+    limited.valves = valves_for(sim, TASK_MODEL="gpt-6-luna")
+    body = {**chat("### Task: a title"), "model": "my_pipe.gpt-6.1-sol-research"}
+
+    await result_of(limited, body, **NATIVE, __task__="title_generation")
+
+    assert sim.requests[0].body["model"] == "gpt-6-luna"
+
+
 async def test_money_needs_a_price(limited: Pipe, sim: Simulator) -> None:
     """What cannot be counted is not sent."""
     body = {**chat("Hi"), "model": "my_pipe.unheard-of"}
