@@ -263,19 +263,6 @@ def test_r22_tools_have_a_time_and_a_size(limits_: CallLimits, words: str) -> No
 # ---------------------------------------------------------------- endings
 
 
-def test_model_without_functions_is_refused_by_a_sentence() -> None:
-    """The answer ends before anything is sent."""
-    provider = ScriptedProvider()
-
-    events = run_skipping(events_of(question(model="chatgpt-image-latest"), provider))
-
-    assert ending_of(events).kind == "invalid"
-    assert "cannot call functions" in ending_of(events).sentence
-    assert states(events) == ["failed"]
-    assert isinstance(events[-1], ReadyForInput)
-    assert provider.asked == []
-
-
 def test_r15_metadata_come_once_also_after_an_error() -> None:
     """They tell what was used until then."""
     provider = ScriptedProvider(looking(1), [])

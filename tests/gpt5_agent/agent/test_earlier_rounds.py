@@ -134,8 +134,7 @@ def plain_thought(number: int) -> Item:
     }
 
 
-@pytest.mark.parametrize("emits", [True, False])
-@pytest.mark.parametrize("rules", ["", "host_*=ask"])
+@pytest.mark.parametrize(("emits", "rules"), [(True, ""), (False, "host_*=ask")])
 def test_plain_reasoning_goes_back_until_the_answer_is_complete(
     emits: bool, rules: str, chat_of: ChatMaker
 ) -> None:
@@ -229,8 +228,9 @@ def test_notices_are_the_last_lines_of_the_whole_answer(chat_of: ChatMaker) -> N
     assert shown[-1] == "Correct it."
 
 
-@pytest.mark.parametrize("with_reasoning", [True, False])
-@pytest.mark.parametrize("emits", [True, False])
+@pytest.mark.parametrize(
+    ("with_reasoning", "emits"), [(True, False), (False, True), (False, False)]
+)
 def test_usage_and_counts_are_rebuilt_from_the_messages(
     with_reasoning: bool, emits: bool, chat_of: ChatMaker
 ) -> None:
@@ -686,8 +686,9 @@ def test_r33_yes_counts_once_and_for_its_own_call(asking: ChatMaker) -> None:
     assert "did not approve" in str(answered(events)[-1])
 
 
-@pytest.mark.parametrize("emits", [True, False])
-@pytest.mark.parametrize("tool", ["ask_weather", "host_weather"])
+@pytest.mark.parametrize(
+    ("tool", "emits"), [("ask_weather", True), ("host_weather", False)]
+)
 def test_yes_for_the_chat_holds_in_later_answers(
     tool: str, emits: bool, asking_for_the_chat: ChatMaker
 ) -> None:
@@ -862,20 +863,6 @@ def test_call_that_needs_the_room_above_the_card_is_shown_there(
     [shown] = [text for text in texts if "Needs your approval" in text]
     assert shown.endswith(">     rm -rf /\n> ```")
     assert "Needs your approval" not in str(chat.provider.asked)
-
-
-def test_without_a_page_to_ask_the_answer_is_no(asking: ChatMaker) -> None:
-    """A plain client shows no card."""
-    tool = WeatherTool("ask_weather")
-    chat = asking(looking(1, "ask_weather"), [SAID], tools=[tool])
-    chat.asked = chat.asked._replace(
-        own_tools=chat.asked.own_tools._replace(asks_in_chat=False)
-    )
-
-    events = run_skipping(chat.say("Weather?"))
-
-    assert tool.called == []
-    assert "this client cannot be asked" in str(answered(events))
 
 
 def test_carried_turns_hold_what_the_page_does_not_show(chat_of: ChatMaker) -> None:

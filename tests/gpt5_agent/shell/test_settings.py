@@ -26,7 +26,7 @@ from gpt5_agent.shell.valves import Valves
 from gpt5_agent.tools.host_calls import HostToolNames
 from openai_responses.errors import InvalidRequest
 from strategies.metadata import RunMetadata
-from strategies.parameters import DEFAULTS, StrategyParameters
+from strategies.parameters import StrategyParameters
 
 KEY = "sk-simulator-12345"
 MESSAGES = [{"role": "user", "content": "hello"}]
@@ -155,14 +155,6 @@ def test_a_person_is_asked_only_where_there_is_a_chat(
 
     assert own_tools.asks_in_chat is is_asked
     assert own_tools.approver.ask is None
-
-
-def test_an_empty_model_is_the_default_everywhere() -> None:
-    """Of the request, and of its limits."""
-    request = asked(MODEL="")
-
-    assert request.parameters.model == DEFAULTS.model
-    assert request.limits == asked().limits
 
 
 def test_rules_hold_for_other_names_of_the_host_s_tools() -> None:
@@ -306,17 +298,6 @@ def test_long_work_is_compacted_at_half_of_the_window(
     assert way == {"type": "compaction", "compact_threshold": threshold}
     for never in ({"COMPACTION_TOKENS": 0}, {"BASE_URL": "https://a.openai.azure.com"}):
         assert "context_management" not in asked(**never).settings.defaults
-
-
-def test_nothing_chosen_is_left_to_the_model() -> None:
-    """Defaults send no parameter that no one asked for."""
-    settings = asked().settings
-
-    assert settings.effort is None
-    assert settings.summary == "auto"
-    assert settings.verbosity is None
-    assert settings.stream is False
-    assert settings.parallel_tool_calls is None
 
 
 def test_streaming_can_be_switched_off() -> None:
