@@ -19,12 +19,10 @@ from agents.sample import (
 )
 from gpt5_agent.events import AgentEvent, NewMessage
 from gpt5_agent.request import AgentRequest, OwnToolSettings
-from openai_responses.items import is_call, is_call_output, is_reasoning, message_text
-from openai_responses.loop.events import Status
+from openai_responses.items import is_call, is_call_output, is_reasoning
 from openai_responses.requests.build import Settings
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import ItemDone
-from owui_chat.messages import LEFT_OUT
 from runs.against_server import limits, simulated
 from runs.sample import message
 from simulator import Simulator
@@ -71,24 +69,6 @@ class Desk:
 def desk(sim: Simulator, connections: Connections) -> Desk:
     """Return a desk."""
     return Desk(sim, connections)
-
-
-@pytest.mark.filterwarnings("ignore:Sending a large body:ResourceWarning")
-async def test_the_oldest_messages_of_a_long_chat_are_left_out(desk: Desk) -> None:
-    """The model and the person are told."""
-    earlier = [
-        {"role": role, "content": "Hi"}
-        for _ in range(8200)
-        for role in ("user", "assistant")
-    ]
-    messages = [*earlier, {"role": "user", "content": "sim:short"}]
-
-    events = await desk.ask("", messages=messages)
-
-    [body] = desk.bodies
-    assert message_text(body["input"][0]) == LEFT_OUT
-    assert len(body["input"]) < 8200
-    assert Status(LEFT_OUT) in events
 
 
 async def test_r32_null_is_no_content(desk: Desk) -> None:
