@@ -438,26 +438,25 @@ async def test_audit_log_has_a_line_for_request_and_end(
     assert "diary" not in json.dumps(lines)
 
 
-async def test_a_task_without_messages_is_empty(
-    pipeline: Pipeline, sim: Simulator, caplog: pytest.LogCaptureFixture
-) -> None:
-    """Nothing is sent; the log says why."""
-    answer = await asked(pipeline, [], TITLE, stream=False)
-
-    assert answer["choices"][0]["message"]["content"] == ""
-    assert not sim.requests
-    assert "nothing was sent" in caplog.text
-
-
+@pytest.mark.parametrize("why", ["no messages", "refused", "no key"])
 async def test_a_failed_task_is_empty(
-    pipeline: Pipeline, caplog: pytest.LogCaptureFixture
+    why: str, pipeline: Pipeline, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The host would take the text of an error for a title."""
-    answer = await result(pipeline, "sim:chat,status=401", TITLE)
+    """The host would take the text of an error for a title (R25); the log says why."""
+    if why == "no key":
+        pipeline.valves = pipeline.Valves()
+    messages = question_messages("sim:chat,status=401") if why != "no messages" else []
+
+    answer = await asked(pipeline, messages, TITLE, stream=False)
+    streamed = await asked(pipeline, messages, TITLE)
 
     assert answer["choices"][0]["message"]["content"] == ""
     assert "error" not in answer
-    assert caplog.messages
+    *chunks, done = await asyncio.to_thread(list, streamed)
+    assert plain_text(chunks) == ""
+    assert done == "data: [DONE]"
+    word = "HTTP 401" if why == "refused" else "nothing was sent"
+    assert word in caplog.text
 
 
 # ---------------------------------------------------------------------- what goes wrong
@@ -476,18 +475,6 @@ async def test_format_without_a_schema_is_refused(
         for message in (error_of(failed), error_of(answered)):
             assert message.startswith("The setting response_format cannot be sent: ")
     assert not sim.requests
-
-
-async def test_task_without_an_api_key_is_empty(pipeline: Pipeline) -> None:
-    """The host would take the text of an error for a title (R25)."""
-    pipeline.valves = pipeline.Valves()
-
-    streamed = await pieces(pipeline, "hello", TITLE)
-    answered = await result(pipeline, "hello", TITLE)
-
-    assert answered["choices"][0]["message"]["content"] == ""
-    assert streamed[-1] == "data: [DONE]"
-    assert len(streamed) == 2
 
 
 @pytest.mark.parametrize("stream", [True, False])

@@ -140,18 +140,6 @@ def test_r16_debugging_shows_what_was_given_and_returned() -> None:
     assert "Rain in Bern." in stored
 
 
-def test_context_is_a_source_below_the_answer() -> None:
-    """Its address, if it has one, is what it leads to."""
-    context = [{"title": "Chronicle", "content": "It froze.", "url": "http://a.b"}, "x"]
-
-    chunks, _ = on_page(reported([SAID], context=context))
-
-    first, second = host_events(chunks, "source")
-    assert first["source"] == {"name": "Chronicle", "url": "http://a.b"}
-    assert first["document"] == ["It froze."]
-    assert second["source"] == {"name": "Context 2"}
-
-
 def test_r24_pictures_of_a_tool_are_a_delta_that_the_host_stores() -> None:
     """A note tells of other files, next to the answer; the output has no picture."""
     events = reported(LOOKING, [SAID], tool=PictureTool())
@@ -218,16 +206,6 @@ def test_r27_result_is_complete(show: Any) -> None:
     assert result["id"].startswith("chatcmpl-")
     assert result["model"] == "m"
     assert ("output" in result) is (show is on_page)
-
-
-@pytest.mark.parametrize("show", [on_page, in_client])
-def test_thoughts_are_left_out_of_a_result_too(show: Any) -> None:
-    """What the model's own reasoning sums up stays."""
-    _, view = show(reported(LOOKING, [SAID]), emits=False)
-
-    message_ = view.result("m")["choices"][0]["message"]
-    assert message_["content"] == "It rains."
-    assert message_["reasoning_content"] == "Thinking."
 
 
 def test_client_runs_its_own_tools() -> None:
