@@ -2,13 +2,12 @@
 
 from collections.abc import Callable
 
-from openai_responses.json_input import JsonObject
+from openai_responses.endpoint import Endpoint
 from openai_responses.loop.events import RunEvent
 from openai_responses.loop.tried_repairs import TriedRepairs
-from openai_responses.models.resolve import ResolvedModel
 from openai_responses.repairs.chat_repairs import ChatRepair
 from openai_responses.repairs.memory import RepairMemory, RepairScope
-from openai_responses.requests.build import ResponsesRequest, Settings, build_request
+from openai_responses.requests.build import ResponsesRequest
 
 
 class RepairLearning:
@@ -49,16 +48,15 @@ class RepairLearning:
         return for_row
 
 
-def is_built_of(
-    sent: ResponsesRequest,
-    model: ResolvedModel,
-    body: JsonObject,
-    settings: Settings,
-) -> bool:
-    """Say whether a request is what `body` and `settings` make of its chat.
+def has_fields_of(sent: ResponsesRequest, other: ResponsesRequest) -> bool:
+    """Say whether two requests differ in their chats alone.
 
     The repairs do not count: they are what the comparison is about.
     """
-    text = sent.instructions or ""
-    built = build_request(model, text, sent.input, body, settings)
-    return sent.model_copy(update={"repairs": ()}) == built
+    chat = {"input": (), "instructions": None, "repairs": ()}
+    return sent.model_copy(update=chat) == other.model_copy(update=chat)
+
+
+def repair_scope(endpoint: Endpoint, model: str, user_id: str) -> RepairScope:
+    """Return whose requests a repair is about."""
+    return RepairScope(endpoint.account(), model, user_id)

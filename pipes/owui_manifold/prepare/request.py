@@ -7,7 +7,8 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from manifold.costs import completion_window
-from manifold.learning import is_built_of
+from manifold.learning import has_fields_of, repair_scope
+from manifold.preparation import OfferedTools, offer_tools
 from manifold.request_settings import call_limits, settings_of_valves
 from openai_responses.appended import APPENDED
 from openai_responses.items import Item, item_type, tool_name
@@ -21,9 +22,8 @@ from openai_responses.models.resolve import (
     ResolvedModel,
     takes_hosted_tool,
 )
-from openai_responses.repairs.memory import RepairScope
 from openai_responses.repairs.request_repairs import Repair, refused_tools
-from openai_responses.requests.build import ResponsesRequest, Settings
+from openai_responses.requests.build import ResponsesRequest, Settings, build_request
 from openai_responses.requests.parameters import hash_ids
 from openai_responses.requests.replay import Origin
 from openai_responses.requests.tools import is_hosted_tool
@@ -38,11 +38,9 @@ from owui_manifold.host.approvals import HostQuestions, build_approver
 from owui_manifold.host.open_webui import stores_approvals
 from owui_manifold.host.tools import HostTools, ToolUser, long_running_tools
 from owui_manifold.prepare.hosted_tools import (
-    OfferedTools,
     called_tools,
     hosted_tools,
     left_out_tools,
-    offer_tools,
 )
 from owui_manifold.prepare.python_files import PythonFile
 from owui_manifold.prepare.remote_rules import default_remote_rule
@@ -263,17 +261,13 @@ def is_as_configured(prepared: PreparedRequest) -> bool:
     )
     hosted, _ = hosted_tools(plain.config, model, refused_tools(sent.repairs))
     settings = request_settings(plain, offer_tools(None, hosted), model)
-    return is_built_of(sent, model, body, settings)
+    return has_fields_of(sent, build_request(model, "", sent.input, body, settings))
 
 
 def learned_repairs(call: CheckedCall, model: str) -> tuple[Repair, ...]:
     """Return what earlier refusals showed of a model."""
-    return call.capabilities.repairs.repairs(repair_scope(call, model))
-
-
-def repair_scope(call: CheckedCall, model: str) -> RepairScope:
-    """Return whose requests a repair is about."""
-    return RepairScope(call.endpoint.account(), model, call.caller.user_id)
+    scope = repair_scope(call.endpoint, model, call.caller.user_id)
+    return call.capabilities.repairs.repairs(scope)
 
 
 def _is_background_model(valves: Valves, names: Sequence[str]) -> bool:

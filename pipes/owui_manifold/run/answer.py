@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing
 from functools import partial
 
-from manifold.learning import RepairLearning
+from manifold.learning import RepairLearning, repair_scope
 from openai_responses.clock import unix_seconds
 from openai_responses.items import open_calls
 from openai_responses.json_input import as_list
@@ -16,11 +16,7 @@ from owui_chat.events import AnswerEvent, CitedEvent, SourceCited, StoredRecord
 from owui_chat.render.chunks import source_data
 from owui_chat.storage.recorder import Recorder, RecordScope
 from owui_manifold.call.context import page_emitter
-from owui_manifold.prepare.request import (
-    PreparedRequest,
-    is_as_configured,
-    repair_scope,
-)
+from owui_manifold.prepare.request import PreparedRequest, is_as_configured
 from owui_manifold.present.notices import notices_of, refusal_notice
 from owui_manifold.present.report import report_end, report_request
 from owui_manifold.run.agent import hides_thoughts
@@ -121,7 +117,7 @@ class _Answer:
         self._prepared = prepared
         self._learning = RepairLearning(
             call.capabilities.repairs,
-            repair_scope(call, prepared.request.model),
+            repair_scope(call.endpoint, prepared.request.model, call.caller.user_id),
             partial(is_as_configured, prepared),
             has_row=prepared.stored is not None,
         )
