@@ -13,6 +13,7 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 from zipfile import BadZipFile
@@ -178,29 +179,22 @@ def _describe_run(reply: SandboxReply, notes: str, *, failed: bool) -> str:
     By the `status` Open WebUI's pipes see that a run failed, and draw no green tick.
     """
     answer = reply.answer
+    # The program writes the value of the last expression as JSON, or its repr.
+    value = None
+    with suppress(ValueError, RecursionError):
+        written = json.loads(str(answer["result"] or "null"))
+        if isinstance(written, dict):
+            value = written.get("json", written.get("repr"))
     report: dict[str, Any] = {"status": "failed"} if failed else {}
     report |= {
         "stdout": answer["stdout"],
         "stderr": answer["stderr"],
-        "result": _read_result_value(answer["result"]),
+        "result": value,
         "files": [part.name for part in reply.changed],
     }
     if notes:
         report["note"] = notes
     return _dump_json(report)
-
-
-def _read_result_value(result: object) -> object:
-    """Return the value of the last expression, or its repr."""
-    if not result:
-        return None
-    try:
-        value = json.loads(str(result))
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(value, dict):
-        return None
-    return value.get("json", value.get("repr"))
 
 
 def _list_notes(answer: Mapping[str, Any], limits: SandboxLimits) -> Iterator[str]:
