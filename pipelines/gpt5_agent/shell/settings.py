@@ -52,10 +52,6 @@ _NOTICE_SECONDS = 3600.0
 """After an hour, a notice is read again."""
 
 
-def _recent_notices() -> RecentTexts:
-    return RecentTexts(seconds=_NOTICE_SECONDS)
-
-
 @dataclass(frozen=True)
 class SharedState:
     """What all answers of a pipeline share; whoever makes it closes it."""
@@ -65,7 +61,9 @@ class SharedState:
     repairs: RepairMemory = field(default_factory=RepairMemory)
     pictures: PictureMemory = field(default_factory=PictureMemory)
     listed: ModelList = field(default_factory=ModelList)
-    notices: RecentTexts = field(default_factory=_recent_notices)
+    notices: RecentTexts = field(
+        default_factory=partial(RecentTexts, seconds=_NOTICE_SECONDS)
+    )
     """Those that were shown."""
 
     async def close(self) -> None:

@@ -445,8 +445,8 @@ class SandboxTools:
         async with self._probe_lock:
             if not self._has_probed:
                 backends = await self._prepare_backends()
-                nobody = WorkspaceKey("", "")
-                async with self._workspaces.acquire(nobody) as workspace:
+                of_no_chat = WorkspaceKey("", "")
+                async with self._workspaces.acquire(of_no_chat) as workspace:
                     with workspace.open_spool() as spool:
                         self._sandbox = await self._probe_backends(backends, spool)
                 self._has_probed = True
