@@ -89,10 +89,8 @@ def test_passing_trouble_has_many_names(error: ApiError) -> None:
 @pytest.mark.parametrize(
     "error",
     [
-        ApiError("400"),
         ApiError("404"),
         ApiError("600"),
-        ApiError("invalid_prompt"),
         ApiError("error"),
         ApiError("servers"),
         ApiError(),

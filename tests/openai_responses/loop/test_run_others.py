@@ -248,29 +248,6 @@ async def test_calls_without_a_call_id(
 
 
 @pytest.mark.parametrize(
-    ("code", "message", "words"),
-    [
-        (
-            "404",
-            "The model `x` does not exist.",
-            "The model gpt-5.6-sol does not exist",
-        ),
-        (500, "oops", "127.0.0.1 reported an internal error (HTTP 500)"),
-    ],
-)
-async def test_an_error_in_a_stream_names_server_and_model(
-    code: str | int, message: str, words: str, connections: Connections
-) -> None:
-    """Its code is an HTTP status; OpenAI is not blamed for it."""
-    error = {"code": code, "message": message}
-    answer = streaming(event_of("error", error=error))
-    events, _, _ = await events_of(connections, answer)
-    sentence = end_of(events).ending.sentence
-    assert sentence.startswith(words)
-    assert "OpenAI" not in sentence
-
-
-@pytest.mark.parametrize(
     ("status", "message", "again"),
     [
         pytest.param(400, "bad request", 1, id="nothing is named"),

@@ -182,16 +182,6 @@ def test_plain_chat_has_words_calls_and_outputs() -> None:
     assert later == [*plain, THOUGHT, HELLO]
 
 
-def test_people_read_that_images_and_files_are_left_out() -> None:
-    """The same repair, whatever its status line says."""
-    name = "a" * 32
-    with_media = PlainItems(name, had_media=True)
-
-    assert "with its images and files: only its texts" in with_media.message
-    assert "as it was: only its texts" in PlainItems(name).message
-    assert with_media == PlainItems(name)
-
-
 def test_words_alone_are_messages() -> None:
     """What people and the model said, and what calls gave, told by the model."""
     told = chat_message("developer", "Be kind.")

@@ -284,7 +284,6 @@ async def test_answer_that_is_none(
     [
         {"error": "No"},
         {"object": "error", "message": "No"},
-        {"type": "error", "message": "No"},
         {"object": "chat.completion", "error": {"message": "No"}},
     ],
 )
