@@ -413,6 +413,7 @@ def test_words_of_other_servers(words: str) -> None:
     [
         ("401", "does not accept the API key"),
         ("429", "rate limit"),
+        ("500", "(HTTP 500)"),
         ("7", "reported an error"),
         ("200", "reported an error"),
     ],
