@@ -511,6 +511,7 @@ def test_path_that_is_longer_than_any_makes_no_pattern() -> None:
     assert texts.could_say_parameter("reasoning.summary")
     assert not texts.could_say_parameter("reasoning.effort")
     assert texts.could_say_parameter("x" * 201)
+    assert not texts.could_say_parameter("x" * 200)
 
 
 def test_text_between_calls_and_outputs_moves_behind_them() -> None:

@@ -323,7 +323,8 @@ def test_choice_of_a_missing_tool(choice: object, named: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "choice", [{"type": "function"}, {"type": "function", "name": 3}, {}]
+    "choice",
+    [{"type": "function"}, {"type": "function", "name": 3}, {"type": ["function"]}, {}],
 )
 def test_choice_that_names_no_tool_is_refused(choice: object) -> None:
     with pytest.raises(InvalidRequest, match=r"^The tool choice"):
