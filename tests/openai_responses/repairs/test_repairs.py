@@ -424,6 +424,14 @@ def test_request_sends_what_is_repaired_and_keeps_what_was_asked() -> None:
     assert "repairs" not in asked.payload() | repaired.payload()
 
 
+def test_only_the_newest_rows_are_read() -> None:
+    """The owner of a chat can write a million there."""
+    known = REPAIRS[0].stored()
+
+    assert read_chat_repairs([known] + [["junk"]] * 999) == REPAIRS[:1]
+    assert read_chat_repairs([known] + [["junk"]] * 1000) == []
+
+
 def test_words_of_a_long_output_are_cut() -> None:
     """The answer to the refusal must not be a request that is too long."""
     long = {**output("a"), "output": "x" * 1_000_000}
