@@ -3,7 +3,7 @@
 import asyncio
 import gc
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from contextlib import AbstractContextManager, aclosing
 from typing import Any
 
 import pytest
@@ -14,7 +14,12 @@ from openai_responses.loop.attempt import Attempt, Limits, PageThought, Server
 from openai_responses.loop.attempts import Attempts
 from openai_responses.loop.events import ModelAnswer, RunEvent
 from openai_responses.requests.build import ResponsesRequest, strict_payload
-from openai_responses.transport.connections import Connections, Deadlines, Timeouts
+from openai_responses.transport.connections import (
+    Connections,
+    Deadlines,
+    HttpResponse,
+    Timeouts,
+)
 from openai_responses.transport.stream import ServerSentEvent
 from runs.against_server import AT_ONCE, asking
 from runs.log import log_of
@@ -202,6 +207,40 @@ async def test_deltas_are_joined_by_time(
             teller.stop()
             rest = [event async for event in events]
     assert log_of(rest)[-1:] == ["turn completed"]
+
+
+async def test_slow_deltas_are_not_waited_for(
+    connections: Connections, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A timer for each of them would join none; faster ones are joined again."""
+    waits: list[object] = []
+    paused = HttpResponse.paused
+
+    def counted(answer: HttpResponse) -> AbstractContextManager[None]:
+        waits.append(answer)
+        return paused(answer)
+
+    monkeypatch.setattr(HttpResponse, "paused", counted)
+    teller = Teller()
+    teller.say(wire.added(wire.message_item()), wire.text_delta("one "))
+    async with Upstream(teller.answer) as upstream, asyncio.timeout(60):
+        within = Limits(join_seconds=0.5)
+        async with aclosing(attempt(connections, upstream.endpoint, within)) as events:
+            assert log_of([await anext(events), await anext(events)])
+            assert not waits
+            for number, word in enumerate(("two ", "three ", "four ")):
+                shown = asyncio.ensure_future(anext(events))
+                await asyncio.sleep(0.9)
+                assert not shown.done()
+                teller.say(wire.text_delta(word))
+                assert log_of([await shown]) == [f"0 text 0: {word}"]
+                assert len(waits) == 1, number  # after the first delta
+            teller.say(wire.text_delta("five "))
+            assert log_of([await anext(events)]) == ["0 text 0: five "]
+            teller.say(wire.text_delta("six "), wire.text_delta("seven "))
+            assert log_of([await anext(events)]) == ["0 text 0: six seven "]
+            assert len(waits) == 2
+            teller.stop()
 
 
 async def test_nothing_of_the_wire_is_held_while_deltas_gather(

@@ -129,7 +129,7 @@ async def test_each_scenario_has_its_ending(
     events = await report(connections, simulated(sim), request)
     ending = end_of(events).ending
     assert (ending.kind, ending.code) == (kind, code)
-    assert bool(ending.sentence) == (kind != "completed")
+    assert bool(ending.message) == (kind != "completed")
 
 
 UNFINISHED = wire.numbered([wire.created(), *wire.message("Hello ", "world")[:3]])
@@ -229,7 +229,7 @@ async def test_page_says_that_the_api_did_not_answer(
     events = await report_of(connections, answer)
     ended = end_of(events)
     assert ended.ending.kind == kind
-    assert words in ended.ending.sentence
+    assert words in ended.ending.message
     assert ended.trace.error.message == (CANARY if status >= 400 else "")
 
 
@@ -263,7 +263,7 @@ async def test_address_that_does_not_work(
     """That is an ending as well."""
     events = await report(connections, Endpoint(base_url, CANARY))
     assert log_of(events) == [f"run {kind}"]
-    assert words in end_of(events).ending.sentence
+    assert words in end_of(events).ending.message
     assert CANARY not in repr(events)
 
 

@@ -311,5 +311,5 @@ async def test_queued_answer_does_not_blame_the_stream(
 
     ending = end_of(events).ending
     assert (ending.kind, len(bodies)) == ("unreadable", 1)
-    assert "only queued the request" in ending.sentence
+    assert "only queued the request" in ending.message
     assert len(events) == 1

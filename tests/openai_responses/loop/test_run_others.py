@@ -248,6 +248,29 @@ async def test_calls_without_a_call_id(
 
 
 @pytest.mark.parametrize(
+    ("code", "message", "words"),
+    [
+        (
+            "404",
+            "The model `x` does not exist.",
+            "The model gpt-5.6-sol does not exist",
+        ),
+        (500, "oops", "127.0.0.1 reported an internal error (HTTP 500)"),
+    ],
+)
+async def test_an_error_in_a_stream_names_server_and_model(
+    code: str | int, message: str, words: str, connections: Connections
+) -> None:
+    """Its code is an HTTP status; OpenAI is not blamed for it."""
+    error = {"code": code, "message": message}
+    answer = streaming(event_of("error", error=error))
+    events, _, _ = await events_of(connections, answer)
+    message = end_of(events).ending.message
+    assert message.startswith(words)
+    assert "OpenAI" not in message
+
+
+@pytest.mark.parametrize(
     ("status", "message", "again"),
     [
         pytest.param(400, "bad request", 1, id="nothing is named"),
@@ -274,10 +297,10 @@ async def test_a_server_that_does_not_take_its_reasoning_back(
     assert len(tools.called) == 1
     sent = [any(map(is_reasoning, body["input"])) for body in bodies]
     assert sent == [False, True, *[True] * again, False]
-    trials = [event.trial for event in events if isinstance(event, Status)]
-    [trial] = [trial for trial in trials if trial]
-    assert not trial.is_lasting
-    assert trial.repair == LeaveOutPlainReasoning()
+    all_tried = [event.tried for event in events if isinstance(event, Status)]
+    [tried] = [tried for tried in all_tried if tried]
+    assert not tried.is_lasting
+    assert tried.repair == LeaveOutPlainReasoning()
 
 
 FULL = {
@@ -311,7 +334,7 @@ async def test_a_chat_that_does_not_fit_is_refused_like_openais(
     assert len(bodies) == 2
     end = end_of(events)
     assert end.ending.code == "context_length_exceeded"
-    assert "longer than the model can read" in end.ending.sentence
+    assert "longer than the model can read" in end.ending.message
 
 
 @pytest.mark.parametrize("again", [replying("{broken"), streaming(b"")])

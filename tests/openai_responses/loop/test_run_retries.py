@@ -88,7 +88,7 @@ async def test_trouble_that_lasts(
     assert len(sim.requests) == retries + 1
     assert len(notes_of(events)) == retries
     assert end_of(events).ending.kind == "refused"
-    assert "overloaded" in end_of(events).ending.sentence
+    assert "overloaded" in end_of(events).ending.message
 
 
 async def test_two_retries_by_default(connections: Connections, sim: Simulator) -> None:
@@ -108,7 +108,7 @@ async def test_final_code_counts_more_than_the_wish_of_the_server(
         events = await report(connections, upstream.endpoint, within=TWICE)
         assert len(upstream.requests) == 1
     assert log_of(events) == ["run refused"]
-    assert ("no credit" in end_of(events).ending.sentence) == (code in QUOTA_CODES)
+    assert ("no credit" in end_of(events).ending.message) == (code in QUOTA_CODES)
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ async def test_standard_tier_where_flex_has_no_capacity(
     flex = asking("sim:flex-unavailable").model_copy(update={"service_tier": "flex"})
     refused = await report(connections, simulated(sim), flex, TWICE)
     assert [r.body["service_tier"] for r in sim.requests] == ["flex"]
-    assert "no flex capacity" in end_of(refused).ending.sentence
+    assert "no flex capacity" in end_of(refused).ending.message
     sim.forget()
 
     allowed = TWICE._replace(flex_falls_back=True)
@@ -293,7 +293,7 @@ async def test_thought_ends_where_no_attempt_brings_an_answer(
         events = await report(connections, upstream.endpoint, within=limits(retries=1))
     kept = [event for event in events if not notes_of([event])]
     assert log_of(kept)[:2] == ["0 started reasoning", "0 ended reasoning"]
-    assert "Everything received so far is kept" not in end_of(events).ending.sentence
+    assert "Everything received so far is kept" not in end_of(events).ending.message
 
 
 THINKING = wire.reasoning("I think", "so", sealed="first")
@@ -404,9 +404,9 @@ async def test_without_an_answer_the_sentence_says_what_to_do(
     """Nothing is kept, and nothing is said to be."""
     once = limits(retries=0, first_event=0.25, idle=0.25)
     events, _ = await after(connections, [wire.created()], end, once)
-    sentence = end_of(events).ending.sentence
-    assert "Everything received so far is kept" not in sentence
-    assert sentence.endswith("Try again.")
+    message = end_of(events).ending.message
+    assert "Everything received so far is kept" not in message
+    assert message.endswith("Try again.")
     assert end_of(events).output == ()
 
 
@@ -473,5 +473,5 @@ async def test_server_that_goes_on_loading_is_named_so(
     monkeypatch.setattr("openai_responses.retries._MOST_LOADING", 0.03)
     events = await report_of(connections, replying(LOADS, 503), QUICK)
 
-    sentence = end_of(events).ending.sentence
-    assert sentence.startswith("The model's server is still loading the model.")
+    message = end_of(events).ending.message
+    assert message.startswith("The model's server is still loading the model.")
