@@ -19,7 +19,7 @@ from openai_responses.items import (
     move_messages_after_outputs,
     since_compaction,
 )
-from openai_responses.requests.replay import replay_output, strip_for_replay
+from openai_responses.requests.replay import strip_for_replay
 
 USER: Item = {"role": "user", "content": "Hi"}
 REASONING: Item = {"type": "reasoning", "summary": [], "encrypted_content": "x"}
@@ -294,18 +294,3 @@ def test_moved_messages_are_all_there(items: list[Item]) -> None:
     """A move changes only their places."""
     moved = move_messages_after_outputs(items)
     assert sorted(map(id, moved)) == sorted(map(id, items))
-
-
-@pytest.mark.parametrize("with_reasoning", [True, False])
-def test_output_that_is_given_back_is_clean(with_reasoning: bool) -> None:
-    """No ids, no states; reasoning as far as it may be carried and can be read."""
-    unsealed = {"type": "reasoning", "id": "rs_2", "summary": []}
-    sealed = {**REASONING, "id": "rs_1", "status": None}
-    items = [sealed, unsealed, {**ANSWER, "id": "msg_1"}, {**CALL_A, "id": "fc_1"}]
-
-    back = replay_output(items, with_reasoning=with_reasoning)
-
-    expected = [ANSWER, CALL_A]
-    if with_reasoning:
-        expected.insert(0, REASONING)
-    assert back == expected

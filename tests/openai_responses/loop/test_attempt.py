@@ -175,6 +175,17 @@ class Teller:
             "summary",
             5,  # reasoning waits for a tenth of it
         ),
+        (
+            wire.message_item(),
+            lambda text: {
+                "type": "response.refusal.delta",
+                "output_index": 0,
+                "content_index": 0,
+                "delta": text,
+            },
+            "refusal",
+            0.5,
+        ),
     ],
 )
 async def test_deltas_are_joined_by_time(
