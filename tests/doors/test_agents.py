@@ -95,9 +95,10 @@ async def test_an_override_replaces_its_policy(door: Door) -> None:
 
 
 async def test_a_guide_comes_before_the_purpose(door: Door) -> None:
-    """With its temperature, where the model takes one."""
+    """With its temperature, where the model takes one and the request says none."""
     parameters = {"model": "gpt-4.1", "guide": "engineer", "instruction": "Fish."}
-    [turn] = await door.talk("Hi", parameters=parameters)
+    question = Question("Hi", body={"temperature": None})
+    [turn] = await door.talk(question, parameters=parameters)
 
     assert 0 < turn.rules.index("software engineer") < turn.rules.index("Fish.")
     assert turn.sent["temperature"] == 0.2
@@ -209,11 +210,13 @@ UNUSABLE: dict[str, Json] = {
 async def test_settings_that_cannot_be_used_are_told(
     door: Door, settings: str, reader: str
 ) -> None:
-    """By their names; nothing is sent, and no secret is shown."""
+    """By their names; nothing is sent, no secret is shown, and it took nothing (R15)."""
     given = UNUSABLE[settings]
     [turn] = await door.talk("Hi", reader=reader, settings=given)
 
     assert turn.requests == []
+    assert [each["rounds"] for each in turn.metadata] == [0]
+    assert turn.metadata[0]["model"] == "gpt-6.1-sol"
     assert next(iter(given)) in turn.error
     assert "secret" not in json.dumps(turn.answers)
 

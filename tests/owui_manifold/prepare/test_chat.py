@@ -6,10 +6,11 @@ import pytest
 
 from calls.sample import IDS, MODEL, TOOL, call_of, chat, host_context
 from calls.valves import expert
+from manifold.learning import repair_scope
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item, message_text
 from openai_responses.loop.spending import Budget, EarlierSpending
-from openai_responses.repairs.finding import Trial
+from openai_responses.repairs.finding import TriedRepair
 from openai_responses.repairs.request_repairs import LeaveOutParameter, Repair
 from openai_responses.requests.replay import Origin, strip_for_replay
 from owui_chat.storage.markers import format_marker
@@ -17,10 +18,7 @@ from owui_chat.storage.records import Record, message_key, write_records
 from owui_manifold.call.context import Caller
 from owui_manifold.call.valves import UserValves, Valves
 from owui_manifold.prepare.chat import build_chat_request
-from owui_manifold.prepare.request import (
-    is_as_configured,
-    repair_scope,
-)
+from owui_manifold.prepare.request import is_as_configured
 from owui_manifold.prepare.tasks import build_task_request
 from runs.sample import message, reasoning
 from stand_in.host import Row, StandInHost
@@ -203,9 +201,9 @@ async def test_earlier_refusal_holds_for_chats_and_tasks(host: StandInHost) -> N
     learned: list[Repair] = [LeaveOutParameter("stream")]
     asked = call_of(chat("Hi"), VALVES)
     before = await build_chat_request(asked)
-    scope = repair_scope(asked, before.request.model)
+    scope = repair_scope(asked.endpoint, before.request.model, asked.caller.user_id)
     for repair in learned:
-        asked.capabilities.repairs.learn(scope, Trial(repair), never)
+        asked.capabilities.repairs.learn(scope, TriedRepair(repair), never)
 
     sent = (await build_chat_request(asked)).request.payload()
 
