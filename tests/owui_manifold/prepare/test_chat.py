@@ -185,7 +185,7 @@ async def test_chat_of_somebody_else_resolves_nothing(host: StandInHost) -> None
 
     prepared = await build_chat_request(call_of(body, VALVES, caller))
 
-    assert prepared.stored is None
+    assert prepared.row is None
     assert prepared.request.input[1] == strip_for_replay(message("1", "Hello."))
 
 
@@ -220,7 +220,7 @@ async def test_task_is_one_short_request(host: StandInHost) -> None:
         "reasoning": {"effort": "none"},
         "max_output_tokens": 50,
     }
-    assert prepared.stored is None
+    assert prepared.row is None
 
 
 async def test_earlier_refusal_holds_for_chats_and_tasks(host: StandInHost) -> None:

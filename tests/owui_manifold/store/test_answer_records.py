@@ -9,7 +9,7 @@ from openai_responses.loop.events import RunDone
 from openai_responses.repairs.chat_repairs import ChatRepair, LeaveOutReasoning
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
 from owui_chat.events import CitedEvent, StoredRecord
-from owui_chat.storage.recorder import Carrier, NewRecord, Recorder, RecordScope
+from owui_chat.storage.recorder import NewRecord, Recorder, RecordScope
 from owui_manifold.store.answer_records import AnswerRecords
 from runs.sample import AUTHOR, Ids, message, reasoning
 
@@ -26,8 +26,6 @@ EVENTS: Sequence[CitedEvent] = (
 
 class Writer:
     """Gives an item for each record, one for the end and one for a repair."""
-
-    carrier: Carrier = "output"
 
     def add(self, new: NewRecord) -> list[StoredRecord]:
         """Return an item with the record's id."""
