@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from openai_responses.endpoint import Endpoint
 from openai_responses.loop.events import RunEvent
-from openai_responses.loop.trials import RunTrials
+from openai_responses.loop.tried_repairs import TriedRepairs
 from openai_responses.repairs.chat_repairs import ChatRepair
 from openai_responses.repairs.memory import RepairMemory, RepairScope
 from openai_responses.requests.build import ResponsesRequest
@@ -29,22 +29,22 @@ class RepairLearning:
         self._scope = scope
         self._is_as_configured = is_as_configured
         self._has_row = has_row
-        self._trials = RunTrials()
+        self._tried = TriedRepairs()
 
     def note(self, event: RunEvent) -> list[ChatRepair]:
         """Note an event; return the repairs that the row of the chat has to keep."""
         for_row: list[ChatRepair] = []
-        for trial in self._trials.note(event):
-            repair = trial.repair
+        for tried in self._tried.note(event):
+            repair = tried.repair
             if (
                 self._has_row
                 and isinstance(repair, ChatRepair)
                 and repair.is_about_chat
             ):
-                if trial.is_lasting:
+                if tried.is_lasting:
                     for_row.append(repair)
             else:
-                self._memory.learn(self._scope, trial, self._is_as_configured)
+                self._memory.learn(self._scope, tried, self._is_as_configured)
         return for_row
 
 

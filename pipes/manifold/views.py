@@ -48,7 +48,7 @@ def page_result(
     if has_advice and "choices" in result:
         result.pop("error", None)
     elif ended.ending.is_failure:
-        result |= error_chunk(ended.ending.sentence)
+        result |= error_chunk(ended.ending.message)
     if items:
         result["output"] = items
     return result
@@ -56,7 +56,7 @@ def page_result(
 
 def failure_chunk(caller: ChatCaller, message: str, error: Exception) -> Chunk:
     """Return the chunk of an answer that an exception stopped."""
-    if caller.host_reads:
+    if caller.is_open_webui:
         return error_chunk(message)
     return exception_error(message, error)
 

@@ -133,7 +133,7 @@ class Pipe:
             config=config,
             capabilities=self._capabilities,
             log=RunLog(
-                config.log_level,
+                config.valves.LOG_LEVEL,
                 config.secrets,
                 new_ulid()[-10:],
                 keeps_all=config.shows_log,
@@ -213,7 +213,7 @@ class Pipe:
                 result[METADATA_KEY] = metadata.wire()
                 if emit:
                     await emit(metadata_chunk(metadata)["event"])
-            if call.caller.host_reads:
+            if call.caller.is_open_webui:
                 return result
             return failed_answer(result, exception_status(error), {})
         await _wait_to_store(call.caller)

@@ -17,20 +17,20 @@ from openai_responses.endings import (
     CUT,
     FAULTS,
     FINAL_CODES,
+    MESSAGES,
     MISALIGNMENT,
     REQUEST_TOO_LARGE,
-    SENTENCES,
     WRONG_KEY,
     Ending,
     ending_of_exception,
     ending_of_failure,
     ending_of_incomplete,
-    failure_sentence,
+    failure_message,
     failure_status,
     is_final,
     notice_text,
     refusal_fault,
-    refusal_sentence,
+    refusal_message,
 )
 from openai_responses.errors import (
     ApiError,
@@ -53,7 +53,7 @@ MODEL = ASKED_MODEL
 
 def entries() -> Iterator[tuple[str, str]]:
     """Yield the kind and the code of every message in the table."""
-    for kind, sentences in SENTENCES.items():
+    for kind, sentences in MESSAGES.items():
         for code in sentences:
             yield kind, code
 
@@ -69,14 +69,14 @@ def shown(kind: str, code: str) -> Iterator[str]:
     """Yield the message of an entry, as it is shown for different errors."""
     for error in ERRORS:
         if kind == "incomplete":
-            yield ending_of_incomplete(code or error.code).sentence
+            yield ending_of_incomplete(code or error.code).message
         elif kind == "failed":
             known = ApiError(code, *(error.type, error.param)) if code else error
-            yield ending_of_failure("failed", known).sentence
+            yield ending_of_failure("failed", known).message
         elif kind == "refused":
             yield from refusals(code, error)
         else:
-            yield SENTENCES[kind][code].format(server="api.example", reason="why")
+            yield MESSAGES[kind][code].format(server="api.example", reason="why")
 
 
 def refusals(code: str, error: ApiError) -> Iterator[str]:
@@ -85,9 +85,9 @@ def refusals(code: str, error: ApiError) -> Iterator[str]:
         status = {"": 418, "5": 599}.get(code) or int(code)
         # A 404 that names a part of the request is not about the address.
         named = error._replace(param=None) if code == "404" else error
-        yield refusal_sentence(status, named)
+        yield refusal_message(status, named)
     else:
-        yield refusal_sentence(400, ApiError(code, error.type, error.param))
+        yield refusal_message(400, ApiError(code, error.type, error.param))
 
 
 DOINGS = (
@@ -99,7 +99,7 @@ DOINGS = (
 @pytest.mark.parametrize(("kind", "code"), list(entries()))
 def test_message_is_plain_and_says_what_to_do(kind: str, code: str) -> None:
     """One to three sentences; only words of the chat or of the API are filled in."""
-    form = SENTENCES[kind][code]
+    form = MESSAGES[kind][code]
     gaps = {name for _, name, _, _ in string.Formatter().parse(form)}
     allowed = {"code"}
     if kind in ("failed", "refused"):
@@ -154,8 +154,8 @@ def test_settings_that_can_be_the_cause_of_a_refusal(
 )
 def test_codes_of_the_api(code: str) -> None:
     """Every code that a response can fail with has a message of its own."""
-    assert code in SENTENCES["failed"]
-    assert "reported an error" not in failure_sentence(ApiError(code))
+    assert code in MESSAGES["failed"]
+    assert "reported an error" not in failure_message(ApiError(code))
 
 
 def reasons() -> Iterator[str]:
@@ -167,14 +167,14 @@ def reasons() -> Iterator[str]:
 @pytest.mark.parametrize("reason", list(reasons()))
 def test_reasons_of_the_api(reason: str) -> None:
     """The same for every reason why a response is incomplete."""
-    assert reason in SENTENCES["incomplete"]
+    assert reason in MESSAGES["incomplete"]
 
 
 @pytest.mark.parametrize("code", QUOTA_CODES)
 def test_used_up_quota_is_no_rate_limit(code: str) -> None:
     """A minute does not cure it."""
     for error in (ApiError(code), ApiError(None, code)):
-        assert "no credit" in refusal_sentence(429, error)
+        assert "no credit" in refusal_message(429, error)
 
 
 REFUSED = ApiRefused("A sentence.", Failure(418, ApiError("odd_code", "odd_type")))
@@ -198,18 +198,18 @@ ENDINGS: Mapping[str, Ending] = {
 def test_every_kind_is_made() -> None:
     """Each kind of message belongs to an ending."""
     own = {"completed", "error", "invalid", "unreachable"}
-    assert ENDINGS.keys() == {*SENTENCES, *own}
+    assert ENDINGS.keys() == {*MESSAGES, *own}
 
 
 @pytest.mark.parametrize("kind", ENDINGS)
 def test_all_endings_but_a_completed_one_are_failures(kind: str) -> None:
     ending = ENDINGS[kind]
     assert ending.kind == kind
-    assert ending.is_failure == bool(ending.sentence) == (kind != "completed")
+    assert ending.is_failure == bool(ending.message) == (kind != "completed")
     table = {
-        sentence for sentences in SENTENCES.values() for sentence in sentences.values()
+        sentence for sentences in MESSAGES.values() for sentence in sentences.values()
     }
-    assert ending.sentence in table | {"", "A sentence."}
+    assert ending.message in table | {"", "A sentence."}
 
 
 def test_whatever_else_breaks_counts_as_a_broken_connection() -> None:
@@ -225,7 +225,7 @@ def test_error_of_a_shell_counts_as_the_one_it_is_made_of(has_begun: bool) -> No
         pass
 
     ending = ending_of_exception(HostTooOld("Update it."), has_begun)
-    assert (ending.kind, ending.sentence) == ("invalid", "Update it.")
+    assert (ending.kind, ending.message) == ("invalid", "Update it.")
 
 
 @pytest.mark.parametrize(
@@ -260,7 +260,7 @@ def test_status_line_says_why_there_is_another_attempt(
 def test_incomplete_answer_tells_a_known_reason(reason: str | None, words: str) -> None:
     """The reason is told where it is a word of the API."""
     ending = ending_of_incomplete(reason)
-    assert words in ending.sentence
+    assert words in ending.message
     assert ending.kind == "incomplete"
     assert ending.code == (None if reason == CANARY else reason)
 
@@ -285,7 +285,7 @@ def test_incomplete_answer_tells_a_known_reason(reason: str | None, words: str) 
 def test_failure_has_words_for_a_known_code(error: ApiError, words: str) -> None:
     """A code that we know has words of its own, another one is told."""
     ending = ending_of_failure("failed", error)
-    assert words in ending.sentence == failure_sentence(error)
+    assert words in ending.message == failure_message(error)
     assert CANARY not in repr(ending)
 
 
@@ -364,7 +364,7 @@ def test_code_of_a_refusal_decides_before_its_status(
     status: int, error: ApiError, words: str
 ) -> None:
     """Also for a 401; one with an unknown code means that the key is wrong."""
-    assert words in refusal_sentence(status, error)
+    assert words in refusal_message(status, error)
 
 
 @given(
@@ -376,7 +376,7 @@ def test_refusal_quotes_no_secret(
     status: int, code: str | None, param: str | None
 ) -> None:
     """A message in one line, without anything that is not a word of the API."""
-    sentence = refusal_sentence(status, ApiError(code, code, param, CANARY))
+    sentence = refusal_message(status, ApiError(code, code, param, CANARY))
     assert sentence.endswith((".", "shortly."))
     for quoted in ("CANARY", "a b", "\n", "<", "{"):
         assert quoted not in sentence
@@ -419,7 +419,7 @@ def test_words_that_say_more_than_the_code(
 ) -> None:
     """A quotation of such words says nothing."""
     read = read_api_error({"error": error, "code": "invalid-argument"})
-    sentence = refusal_sentence(400 if code != "rate_limit_exceeded" else 429, read)
+    sentence = refusal_message(400 if code != "rate_limit_exceeded" else 429, read)
     assert words in sentence
     ended = ending_of_exception(ApiRefused(sentence, Failure(400, read)), False)
     assert ended.code == code
@@ -480,8 +480,8 @@ def test_words_of_other_servers(words: str) -> None:
     """They lead to the message for the cause, whatever the status."""
     error = read_api_error({"error": {"message": words}})
     for status in (400, 404):
-        assert OTHER_WORDS[words] in refusal_sentence(status, error)
-        in_stream = failure_sentence(error._replace(code=error.code or str(status)))
+        assert OTHER_WORDS[words] in refusal_message(status, error)
+        in_stream = failure_message(error._replace(code=error.code or str(status)))
         assert OTHER_WORDS[words] in in_stream
 
 
@@ -498,14 +498,14 @@ def test_words_of_other_servers(words: str) -> None:
 )
 def test_numeric_codes_in_a_stream(code: str, words: str) -> None:
     """A code may be an HTTP status; other numbers say nothing."""
-    assert words in ending_of_failure("error", ApiError(code)).sentence
+    assert words in ending_of_failure("error", ApiError(code)).message
 
 
 @pytest.mark.parametrize(
     ("kind", "code", "sentence"),
     [
         (kind, code or None, sentence)
-        for kind, by_code in SENTENCES.items()
+        for kind, by_code in MESSAGES.items()
         for code, sentence in by_code.items()
     ],
 )

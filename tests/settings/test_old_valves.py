@@ -12,11 +12,11 @@ from pydantic import BaseModel
 
 from calls.old_valves import OLD_USER_VALVES, OLD_VALVES
 from gpt5_agent.shell.json_valves import read_valve_settings
-from gpt5_agent.shell.valves import AgentExpertSettings
 from gpt5_agent.shell.valves import Valves as AgentValves
 from owui_manifold.call.config import read_config
-from owui_manifold.call.expert import ExpertSettings, WebSearchOptions
+from owui_manifold.call.expert import PipeExpertKeys, WebSearchOptions
 from owui_manifold.call.valves import UserValves, Valves
+from settings.expert_keys import AgentExpertKeys
 from settings.table import StoredValves
 from toolbox.sandbox.options import SandboxOptions
 
@@ -96,9 +96,9 @@ def test_an_old_name_says_what_took_its_place(
     valves: type[StoredValves], name: str
 ) -> None:
     """It is no valve, and what it tells to set can be set at the same door."""
-    forms: list[type[BaseModel]] = [ExpertSettings, WebSearchOptions]
+    forms: list[type[BaseModel]] = [PipeExpertKeys, WebSearchOptions]
     if valves is AgentValves:
-        forms = [AgentExpertSettings, SandboxOptions]
+        forms = [AgentExpertKeys, SandboxOptions]
     keys = {"default"}.union(
         valves.model_fields, *(form.model_fields for form in forms)
     )

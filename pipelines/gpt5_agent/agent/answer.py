@@ -384,7 +384,7 @@ async def _start_agent(
             task_spending.stop(ended)
             return tool_error("the task was stopped.")
         if ended.ending.is_failure:
-            return tool_error(ended.ending.sentence)
+            return tool_error(ended.ending.message)
         return ToolResult(read_answer_text(agent.answer))
 
     own = request.own_tools

@@ -70,7 +70,7 @@ async def stream_answer(call: PipelineCall) -> AsyncGenerator[AnswerPiece, None]
         metadata = _report_refusal(call, error)
         if metadata:
             client = None
-            if not call.caller.host_reads:
+            if not call.caller.is_open_webui:
                 client = client_view(call.caller.host_model)
             yield metadata_chunk(metadata, client)
         yield readable_chunk(_failure_chunk(call, error), call.caller)
@@ -127,7 +127,7 @@ async def _open_run(
         offer = await call.shared.own_tools.open_tools(
             call.settings, key, log, files, call.messages
         )
-        store_file = files.store if caller.host_reads else None
+        store_file = files.store if caller.is_open_webui else None
         request = build_agent_request(call, endpoint, offer, store_file)
         expert = call.settings.expert
         audit = open_audit_log(expert, log, endpoint.host)
@@ -159,7 +159,7 @@ def _reported(call: PipelineCall, ended: RunDone, audit: AuditLog | None) -> Run
 def _choose_renderer(request: AgentRequest, caller: PipelineCaller) -> _Renderer:
     """Return the renderer of the reader: Open WebUI or a plain client."""
     emits_thoughts = request.parameters.emit_intermediate_thoughts
-    if not caller.host_reads:
+    if not caller.is_open_webui:
         return ClientRenderer(emits_thoughts, caller.host_model)
     origin = origin_at(request.model.family, request.endpoint)
     return HostRenderer(emits_thoughts, origin, request.sign)

@@ -20,7 +20,11 @@ from gpt5_agent.shell.sealing import reveal_secret, signing_secret
 from gpt5_agent.shell.server_access import ACCESS_VARIABLE, BLOCKED_ADDRESS
 from gpt5_agent.shell.valves import Valves
 from manifold.models import answering_model, model_at, retirement
-from manifold.request_settings import call_limits, settings_of_valves
+from manifold.request_settings import (
+    call_limits,
+    request_timeouts,
+    settings_of_valves,
+)
 from manifold.views import log_metadata
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import InvalidRequest
@@ -150,7 +154,7 @@ def build_agent_request(
         connections=shared.connections,
         signing_secret=signing_secret(endpoint.api_key),
         limits=Limits(
-            timeouts=expert.timeouts(model),
+            timeouts=request_timeouts(expert, model),
             retries=RetryPolicy(expert.max_retries),
             keeps_tagged_thoughts=parameters.emit_intermediate_thoughts,
             context_window=model.facts.context_window,
@@ -203,7 +207,6 @@ def _build_tool_settings(
 ) -> OwnToolSettings:
     """Return the tools that run here, and the rules for all tools."""
     valves = call.valves
-    timeouts = call.settings.timeouts
     own_tools = frozenset([DELEGATE, *(tool.name for tool in tools)])
     names = replace(call.attached.tool_names, own_tools=own_tools)
     return OwnToolSettings(
@@ -211,7 +214,7 @@ def _build_tool_settings(
         approver=Approver(
             rules, other_names=names.other_names, may_match=names.may_match
         ),
-        limits=call_limits(valves, timeouts.default, timeouts.by_pattern),
+        limits=call_limits(valves, call.settings.timeouts),
         asks_in_chat=call.caller.can_ask,
         delegates=valves.DELEGATION,
         store_file=store_file,
@@ -272,7 +275,6 @@ def _build_request_settings(
         endpoint,
         hash_ids("chat", call.caller.user_id, call.caller.chat_id),
         streams=bool(call.body.get("stream")),
-        summary=valves.REASONING_SUMMARY,
         compaction_tokens=most_tokens,
     )
     return shared._replace(

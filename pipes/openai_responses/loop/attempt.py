@@ -257,7 +257,7 @@ class Attempt:
         if status in IN_PROGRESS:
             # Sent again, it would be paid twice; without a background request, the
             # server need not keep the response.
-            raise UnreadableAnswer(QUEUED.sentence)
+            raise UnreadableAnswer(QUEUED.message)
         return self.response.feed(FinalResponse(status, response))
 
     def _show_or_hold(self, event: RunEvent) -> list[RunEvent]:
@@ -328,13 +328,13 @@ class Attempt:
                 ending = ending_of_incomplete("max_output_tokens")
             elif used.total == self.server.limits.context_window:
                 ending = ending_of_incomplete("context_length_exceeded")
-        sentence = endpoint.name_server(ending.sentence)
-        sentence = name_asked_model(sentence, self.request.model)
+        message = endpoint.name_server(ending.message)
+        message = name_asked_model(message, self.request.model)
         error = self.response.trace.error
         if isinstance(self.error, ApiRefused):
             error = self.error.error
         notice = notice_text(error.notice, endpoint.secrets)
-        return ending._replace(sentence=f"{sentence} {notice}".strip())
+        return ending._replace(message=f"{message} {notice}".strip())
 
     @property
     def trace(self) -> Trace:
@@ -396,7 +396,7 @@ class _StreamReader:
         self._response = response
         self._skipped = skipped
         self._is_new = is_new
-        # A stream is resumed behind the number of its last event.
+        # A stream is resumed after the number of its last event.
         self._decoder = EventStreamDecoder(joins_deltas=is_new is None)
         self.has_skipped = False
         """Whether an event was left out that cannot be read."""
@@ -435,7 +435,7 @@ class _StreamReader:
             await asyncio.sleep(max(0.0, seconds))
 
     async def read_reason(self) -> list[RunEvent]:
-        """Return the run events behind the last event of a refused stream: its reason.
+        """Return the run events after the last event of a refused stream: its reason.
 
         Nothing else of an answer that has ended is read.
         """

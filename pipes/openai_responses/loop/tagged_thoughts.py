@@ -69,7 +69,7 @@ class _TaggedText:
     def __init__(self, tags: ThoughtTags) -> None:
         self._pairs = dict(tags)
         self._lone_end = tags[0][1]
-        self._place: Literal["start", "thought", "text", "behind thought", "answer"]
+        self._place: Literal["start", "thought", "text", "after thought", "answer"]
         self._place = "start"
         """`text` may still turn out to be a thought, an `answer` may not."""
         self._end = ""
@@ -97,7 +97,7 @@ class _TaggedText:
             text = self._read_text(text, pieces, at_end)
         if self._place == "thought":
             text = self._read_thought(text, pieces, at_end)
-        if self._place == "behind thought":
+        if self._place == "after thought":
             text = text.lstrip()
             if text:
                 self._place = "answer"
@@ -141,7 +141,7 @@ class _TaggedText:
             self._is_blank = False
             pieces.append(_TextPiece("thought", thought))
         if end:
-            self._place = "behind thought"
+            self._place = "after thought"
             pieces.append(_TextPiece("end of thought"))
         return rest
 
@@ -163,7 +163,7 @@ class _TaggedText:
         if tag != self._lone_end or _is_in_code(before):
             self._place = "answer"
             return text
-        self._place = "behind thought"
+        self._place = "after thought"
         pieces.append(_TextPiece("all before", before))
         return text[start + len(tag) :]
 

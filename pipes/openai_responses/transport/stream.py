@@ -45,13 +45,13 @@ class ServerSentEvent(NamedTuple):
 
 
 _LINE_BYTES = 64
-"""What a line of an event takes in memory beside its text."""
+"""What a line of an event takes in memory in addition to its text."""
 _BLANK_LINE = b"\n\n"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _USUAL_EVENT = re.compile(r"^event: ([!-~]+)\ndata: (.*)\n\n", re.MULTILINE)
 """An event as OpenAI and most other servers write it."""
 _USUAL_LINES = 3
-"""Of such an event. If a text has no others, nothing stands between the events."""
+"""Of such an event. If a text has no others, there is nothing between the events."""
 
 
 class EventStreamDecoder:
@@ -269,7 +269,7 @@ for none. Behind `loop.response` the index alone does, and counts over the whole
 """
 
 StreamEvent = ItemEvent | FinalResponse | StreamError | None
-"""None stands for all other events."""
+"""None means all other events."""
 
 
 def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
@@ -385,7 +385,7 @@ def find_error(wire: JsonObject, name: str = "") -> ApiError | None:
 def refuse_completion(wire: JsonObject) -> None:
     """Raise UnreadableAnswer for an answer, or a part of one, of Chat Completions."""
     if as_text(wire.get("object")).startswith("chat.completion"):
-        raise UnreadableAnswer(CHAT_COMPLETIONS.sentence, CHAT_COMPLETIONS.fault)
+        raise UnreadableAnswer(CHAT_COMPLETIONS.message, CHAT_COMPLETIONS.fault)
 
 
 def describe_unreadable(event: ServerSentEvent) -> str:

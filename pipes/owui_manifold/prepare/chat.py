@@ -159,7 +159,7 @@ async def build_chat_request(call: CheckedCall) -> PreparedRequest:
 
     # What the host stores of the chat: its messages, its files, its earlier answers.
     chat = await run_work(size, lambda: _attach_stored(call, stored, chat))
-    file_input = call.config.file_input if model.facts.vision else "off"
+    file_input = call.valves.FILE_INPUT if model.facts.vision else "off"
     chat, python = await _with_whole_files(call, tools, file_input, chat)
     chat, verbosity = await run_work(
         size, lambda: _restore_answers(call, model, stored, python, chat)
@@ -218,7 +218,7 @@ async def _conversation_heading(call: CheckedCall) -> tuple[str, str | None]:
     other clients write their own instructions.
     """
     heading = THREAD_HEADING if call.caller.is_in_channel else SUMMARY_HEADING
-    tells = call.caller.is_in_channel or call.caller.host_reads
+    tells = call.caller.is_in_channel or call.caller.is_open_webui
     first = call.messages[:3]
     are_messages = all(isinstance(message, dict) for message in first)
     if not (tells and are_messages and heading in system_text(first)):
@@ -392,7 +392,7 @@ def _keep_prefix(
 ) -> tuple[Chat, ResponsesRequest, SentContext | None]:
     """Return the chat and its request as they were sent before, and what is new.
 
-    What is new is what this run sends beside the chat. None: there is no row, or what
+    What is new is what this run sends in addition to the chat. None: there is no row, or what
     an earlier run sent holds on.
     """
     parts = chat.parts
@@ -439,7 +439,7 @@ def _sent_now(
     chat: Chat,
     earlier: Mapping[str, SentContext],
 ) -> SentContext:
-    """Return what this run sends beside the chat, compared with `earlier` answers."""
+    """Return what this run sends in addition to the chat, compared with `earlier` answers."""
     parts = chat.parts
     compacted = _compacted_answers(chat.records)
     now = SentContext()
@@ -522,7 +522,7 @@ async def _build_history(
             with_tools=valves.PERSIST_TOOL_RESULTS,
             repairs=stored.repairs if stored else (),
         )
-        most = valves.TOOL_OUTPUT_CHARACTERS if call.caller.host_reads else None
+        most = valves.TOOL_OUTPUT_CHARACTERS if call.caller.is_open_webui else None
         return fit_history(items, most)
 
     return await run_work(size, build_items)

@@ -30,7 +30,7 @@ from owui_manifold.call.config import Config
 from owui_manifold.call.expert import (
     PLACE_NAMES,
     SEARCH_VALVE,
-    ExpertSettings,
+    PipeExpertKeys,
     read_file_search_options,
     read_image_options,
     read_search_options,
@@ -235,7 +235,7 @@ _BUILDERS: Mapping[str, Callable[[Config, ResolvedModel], Sequence[Item]]] = {
 def called_tools(
     body: JsonObject,
     model: ResolvedModel,
-    expert: ExpertSettings,
+    expert: PipeExpertKeys,
     log: Callable[[str], object] = ignore_report,
     rules: ApprovalRules = (),
 ) -> list[Item]:

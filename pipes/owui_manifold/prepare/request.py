@@ -104,7 +104,7 @@ def image_hint(call: CheckedCall, model: ResolvedModel) -> str:
     """
     kind = "image_generation"
     meta = value_at(call.host.metadata, "model", "info", "meta")
-    if not call.caller.host_reads or call.valves.ENABLE_IMAGE_GENERATION:
+    if not call.caller.is_open_webui or call.valves.ENABLE_IMAGE_GENERATION:
         return ""
     if _IMAGE_SWITCH not in as_list(value_at(meta, "filterIds")):
         return ""
@@ -134,7 +134,7 @@ def image_notice(call: CheckedCall, model: ResolvedModel, offered: OfferedTools)
     kind = "image_generation"
     metadata = call.host.metadata
     is_legacy = value_at(metadata, "params", "function_calling") == "legacy"
-    wanted = call.caller.host_reads and value_at(metadata, "features", kind)
+    wanted = call.caller.is_open_webui and value_at(metadata, "features", kind)
     if not wanted or is_legacy:
         return ""
     drawing = {kind, *TOOL_SETTINGS[kind].replaced}
@@ -156,7 +156,7 @@ def _runs_calls(call: CheckedCall, offered: OfferedTools) -> bool:
     is answered with an error. A plain client runs its own functions, and if it has one
     that Open WebUI does not have, all calls of the chat are left to it.
     """
-    if call.caller.host_reads:
+    if call.caller.is_open_webui:
         return True
     return all(name in call.host.tools for name in offered.names.known)
 
@@ -179,13 +179,12 @@ def request_settings(
         hash_ids(valves.PROMPT_CACHE_KEY, call.caller.user_id, call.caller.chat_id),
         # Without a stream a background answer has no encrypted reasoning.
         streams=call.caller.streams or background,
-        summary=config.summary,
         compaction_tokens=valves.COMPACTION_TOKENS,
     )
     # The caller's own parameters replace these.
     defaults = dict(shared.defaults)
-    if config.service_tier != "auto":
-        defaults["service_tier"] = config.service_tier
+    if valves.SERVICE_TIER != "auto":
+        defaults["service_tier"] = valves.SERVICE_TIER
     if valves.TRUNCATION != "disabled":
         defaults["truncation"] = valves.TRUNCATION
     if valves.MAX_OUTPUT_TOKENS:
@@ -285,8 +284,8 @@ def call_toolset(call: CheckedCall, offered: OfferedTools) -> Toolset:
         approver=approver,
         limits=call_limits(
             valves,
-            call.config.tool_seconds,
-            [*call.config.tool_timeouts, *long_running_tools(call.host)],
+            call.config.timeouts,
+            long_running_tools(call.host),
         ),
         log=call.log.warn,
         redacted=call.log.redacted_for_model,

@@ -30,7 +30,7 @@ def report_request(prepared: PreparedRequest) -> None:
         f"request to {prepared.call.endpoint.host}: {request.model}, "
         f"{len(request.input)} input items, {len(request.tools or ())} tools, "
         f"stream {request.stream}, background {bool(request.background)}, "
-        f"stored {bool(prepared.row)}, native {call.caller.host_reads}",
+        f"stored {bool(prepared.row)}, native {call.caller.is_open_webui}",
     )
     missing, errors = _missing_features(prepared)
     left_out: dict[str, str] = {}
@@ -63,7 +63,7 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     message = ""
     if call.config.own_key and "api_key" in ended.ending.fault.settings:
         # An administrator cannot change a user's own key.
-        message = f"{ended.ending.sentence} It is your own key: check {OWN_KEY_PLACE}"
+        message = f"{ended.ending.message} It is your own key: check {OWN_KEY_PLACE}"
     shell = call.config.shell
     is_admin = call.caller.is_admin
     ended = report_run(call.log, ended, shell, is_admin=is_admin, message=message)
@@ -139,7 +139,7 @@ def _add_cost(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     if cost is not None:
         source = source_of_cost(prepared, ended.usages)
         prepared.call.log.line("DEBUG", f"cost {format_money(cost.dollars)}: {source}")
-    return ended._replace(cost=cost) if prepared.call.config.shows_cost else ended
+    return ended._replace(cost=cost) if prepared.call.valves.SHOW_COST else ended
 
 
 def _add_metadata(prepared: PreparedRequest, ended: RunDone) -> RunDone:

@@ -33,7 +33,7 @@ def whole_result(caller: Caller, ended: RunDone, view: NativeRenderer) -> Any:
 
     A program gets the status of a failure, and what there is of an answer with it.
     """
-    if caller.host_reads:
+    if caller.is_open_webui:
         has_advice = bool(view.advice)
         items = view.shown.items
         return page_result(ended, caller.host_model, items, has_advice=has_advice)

@@ -96,7 +96,7 @@ def _report_stop(
     )
     call = prepared.call
     metadata = run_metadata(prepared, ended, work)
-    if not call.config.shows_cost:
+    if not call.valves.SHOW_COST:
         metadata = metadata._replace(cost=None)
     emit = page_emitter(call.caller, call.host)
     if emit:

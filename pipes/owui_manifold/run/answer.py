@@ -137,7 +137,7 @@ class _Answer:
             ]
             sources += cited
             # The page has those of an answer that goes on.
-            if call.caller.host_reads and not call.host.continues:
+            if call.caller.is_open_webui and not call.host.continues:
                 self._unshown_context = [SourceCited(source) for source in cited]
         self._citations = Citations(source_keys(sources))
         self._records = _answer_records(prepared)
@@ -167,7 +167,7 @@ class _Answer:
     def _add_sources(self, event: RunEvent) -> Iterable[CitedEvent]:
         """Return an event with its sources; plain clients get the model's own texts."""
         cited: Iterable[CitedEvent] = (event,)
-        if self._prepared.call.caller.host_reads:
+        if self._prepared.call.caller.is_open_webui:
             cited = self._citations.feed(event)
         if self._thoughts is None:
             return cited
@@ -182,8 +182,8 @@ class _Answer:
             return event
         call = self._prepared.call
         reason = server_message(call.log, event.reason)
-        call.log.warn(f"{event.sentence} {reason}".strip())
-        return event._replace(trial=None, reason="")
+        call.log.warn(f"{event.message} {reason}".strip())
+        return event._replace(tried=None, reason="")
 
 
 def _answer_records(prepared: PreparedRequest) -> AnswerRecords:

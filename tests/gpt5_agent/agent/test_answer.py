@@ -82,8 +82,8 @@ def test_answer_of_which_nothing_is_seen_says_so(item: Item) -> None:
     """As in the pipe: small models think, and end."""
     events = run_skipping(events_of(question(), ScriptedProvider([item])))
 
-    sentence = ending_of(events).sentence
-    assert sentence.startswith("The model ended without an answer.")
+    message = ending_of(events).message
+    assert message.startswith("The model ended without an answer.")
     assert states(events)[-1] == "failed"
 
 
@@ -270,7 +270,7 @@ def test_model_without_functions_is_refused_by_a_sentence() -> None:
     events = run_skipping(events_of(question(model="chatgpt-image-latest"), provider))
 
     assert ending_of(events).kind == "invalid"
-    assert "cannot call functions" in ending_of(events).sentence
+    assert "cannot call functions" in ending_of(events).message
     assert states(events) == ["failed"]
     assert isinstance(events[-1], ReadyForInput)
     assert provider.asked == []
@@ -443,7 +443,7 @@ def test_memory_policy_that_drops_turns_adds_a_note() -> None:
     events = run_skipping(events_of(asked, provider))
 
     [note] = [event for event in events if isinstance(event, Status)]
-    assert "1 earlier turn was left out" in note.sentence
+    assert "1 earlier turn was left out" in note.message
     [(history, _)] = provider.asked
     assert len(history) == 2
     assert "The boat is red." in repr(history[0])

@@ -153,7 +153,7 @@ async def test_r10_last_answer_keeps_the_tools_and_may_call_none(desk: Desk) -> 
     assert len(desk.tool.called) == 1
     assert "Maximum iteration limit (2) reached" in str(answered(events))
     # This model has nothing to say then.
-    assert ending_of(events).sentence.startswith("The model requested more tool calls")
+    assert ending_of(events).message.startswith("The model requested more tool calls")
 
 
 async def test_tools_over_the_limit_of_the_api_are_counted(desk: Desk) -> None:
@@ -172,7 +172,7 @@ async def test_tools_over_the_limit_of_the_api_are_counted(desk: Desk) -> None:
     assert {"delegate", "get_weather", "host_39", "s_0", "s_85"} <= set(names)
     [line] = [line for line in log if "128" in line]
     assert line.startswith("Left out: 14 of this chat's 142 tools")
-    assert line in [event.sentence for event in events if isinstance(event, Status)]
+    assert line in [event.message for event in events if isinstance(event, Status)]
 
 
 async def test_r8_request_says_who_the_agent_is(desk: Desk) -> None:
@@ -238,8 +238,8 @@ async def test_reasoning_that_was_refused_is_not_sent_again(desk: Desk) -> None:
 
     sent = ["gAAAA-not-ours" in str(body["input"]) for body in desk.bodies]
     assert sent == [True, False, False]
-    trials = [event.trial for event in events if isinstance(event, Status)]
-    repairs = [type(trial.repair) for trial in trials if trial]
+    all_tried = [event.tried for event in events if isinstance(event, Status)]
+    repairs = [type(tried.repair) for tried in all_tried if tried]
     assert repairs == [LeaveOutReasoning]
     assert ending_of(events).kind == "completed"
 
@@ -263,7 +263,7 @@ async def test_r25_what_cannot_be_asked_is_an_ending(
     events = await desk.ask("Hi", **more)
 
     assert ending_of(events).kind == "invalid"
-    assert words in ending_of(events).sentence
+    assert words in ending_of(events).message
     assert desk.bodies == []
 
 
@@ -340,7 +340,7 @@ async def test_safety_stop_ends_the_run(desk: Desk, scenario: str) -> None:
     assert desk.tool.called == []
     ending = ending_of(events)
     assert ending.code == "misalignment_policy_violation"
-    assert "“Ask before you read **secrets**.”" in ending.sentence
+    assert "“Ask before you read **secrets**.”" in ending.message
     assert not any(isinstance(event, NewMessage) for event in events)
 
 

@@ -36,7 +36,7 @@ def test_the_pipe_reads_what_the_inlet_kept() -> None:
     caller = read_caller({"model": "a.b", "stream": True, CONTEXT_KEY: context})
 
     assert caller == PipelineCaller("a.b", "u-1", "c-1", "m-1", streams=True)
-    assert caller.host_reads
+    assert caller.is_open_webui
     assert caller.can_ask
 
 
@@ -46,7 +46,7 @@ def test_nobody_is_asked_where_nothing_streams() -> None:
 
     caller = read_caller({"stream": False, CONTEXT_KEY: context})
 
-    assert caller.host_reads
+    assert caller.is_open_webui
     assert not caller.can_ask
 
 
@@ -101,7 +101,7 @@ def test_task_of_another_function_is_a_program() -> None:
 
     caller = read_caller({CONTEXT_KEY: context})
     assert not caller.task
-    assert not caller.host_reads
+    assert not caller.is_open_webui
     assert caller.chat_id == METADATA["chat_id"]
 
 
@@ -119,4 +119,4 @@ PLAIN: list[dict[str, Any]] = [
 @pytest.mark.parametrize("body", PLAIN, ids=repr)
 def test_without_both_ids_a_plain_client_reads(body: dict[str, Any]) -> None:
     """Also where somebody sends nonsense in the inlet's place."""
-    assert not read_caller(body).host_reads
+    assert not read_caller(body).is_open_webui

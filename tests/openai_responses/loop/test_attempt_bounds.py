@@ -35,7 +35,7 @@ async def test_stream_without_an_end(
 
     ending = end_of(events).ending
     assert ending.kind == "malformed"
-    assert TOO_LARGE in ending.sentence
+    assert TOO_LARGE in ending.message
     assert answer_text(events).startswith("This is turn 1.")
     await sim.closed_early()
     assert len(sim.requests) == 1
@@ -72,7 +72,7 @@ async def test_garbage_without_an_end(connections: Connections, piece: bytes) ->
         events = await report(connections, upstream.endpoint, within=within)
         assert len(upstream.requests) == 1
         await upstream.left.wait()
-    assert TOO_LARGE in end_of(events).ending.sentence
+    assert TOO_LARGE in end_of(events).ending.message
 
 
 async def test_compressed_stream_is_read(
@@ -92,7 +92,7 @@ async def test_weight_counts_values(connections: Connections) -> None:
     text = wire.on_the_wire(*wire.whole_stream([wire.done(item)]))
     assert len(text) < MEGABYTE
     events = await report_of(connections, streaming(text), small())
-    assert TOO_LARGE in end_of(events).ending.sentence
+    assert TOO_LARGE in end_of(events).ending.message
 
 
 async def test_size_limit_counts_one_response(connections: Connections) -> None:
@@ -115,7 +115,7 @@ async def test_resumed_response_has_one_limit(
     limits = small(MEGABYTE // 2)._replace(poll_seconds=0.01)
     events = await report(connections, simulated(sim), request, limits)
 
-    assert TOO_LARGE in end_of(events).ending.sentence
+    assert TOO_LARGE in end_of(events).ending.message
     await connections.close()
     assert sim.requests[-1].path.endswith("/cancel")
 

@@ -375,7 +375,7 @@ async def test_a_response_that_is_gone(
     events = await report(connections, simulated(sim), request, PATIENT)
     ending = end_of(events).ending
     assert ending.kind == "cut"
-    assert "the rest of the answer could not be fetched" in ending.sentence
+    assert "the rest of the answer could not be fetched" in ending.message
     assert answer_text(events)
     assert asked_for(sim.requests) == ["post", "after 59", "ask"]
 
@@ -393,7 +393,7 @@ async def test_a_response_that_somebody_cancelled(
     )
     ending = end_of(await task).ending
     assert (ending.kind, ending.code) == ("incomplete", "cancelled")
-    assert "canceled on 127.0.0.1's side" in ending.sentence
+    assert "canceled on 127.0.0.1's side" in ending.message
     assert asked_for(sim.requests)[:2] == ["post", "cancel"]
     assert asked_for(sim.requests).count("cancel") == 1
 
@@ -669,7 +669,7 @@ async def test_text_of_a_server_that_ignores_background(
         await connections.close()
         assert len(upstream.requests) == 1
     assert end_of(events).ending.kind == kind
-    assert "Everything received so far is kept" in end_of(events).ending.sentence
+    assert "Everything received so far is kept" in end_of(events).ending.message
     assert answer_text(events) == "Hello"
 
 

@@ -389,9 +389,7 @@ def test_incomplete_without_a_reason(details: object) -> None:
     reported(turn, wire.ended("incomplete", incomplete_details=details))
     assert turn.ending
     assert turn.ending.code is None
-    assert (
-        turn.ending.sentence == "The answer is incomplete. Ask the model to continue."
-    )
+    assert turn.ending.message == "The answer is incomplete. Ask the model to continue."
 
 
 FAILED = wire.ended("failed", error={"code": "server_error", "message": "Sorry!"})

@@ -147,7 +147,7 @@ async def test_each_scenario_has_its_ending(
     events = await report(connections, simulated(sim), request)
     ending = end_of(events).ending
     assert (ending.kind, ending.code) == (kind, code)
-    assert bool(ending.sentence) == (kind != "completed")
+    assert bool(ending.message) == (kind != "completed")
 
 
 UNFINISHED = wire.numbered([wire.created(), *wire.message("Hello ", "world")[:3]])
@@ -240,7 +240,7 @@ async def test_stream_that_ends_before_it_began(
     assert last == f"run {kind}"
     # what cannot be read is asked for again in one piece
     assert len(notes) == (kind in ("unreadable", "malformed"))
-    assert words in end_of(events).ending.sentence
+    assert words in end_of(events).ending.message
 
 
 async def test_last_event_without_a_blank_line(connections: Connections) -> None:
@@ -299,7 +299,7 @@ async def test_refusal_ends_the_run_with_a_message(
     """A refusal is an ending; its message holds nothing of the server."""
     events = await report_of(connections, answer)
     assert log_of(events) == ["run refused"]
-    assert words in end_of(events).ending.sentence
+    assert words in end_of(events).ending.message
 
 
 @pytest.mark.parametrize(
@@ -336,7 +336,7 @@ async def test_empty_bodies(
         request = asking(stream=stream)
         events = await report(connections, upstream.endpoint, request)
     assert log_of(events) == [f"run {kind}"]
-    assert words in end_of(events).ending.sentence
+    assert words in end_of(events).ending.message
 
 
 @pytest.mark.parametrize(
@@ -362,7 +362,7 @@ async def test_page_says_that_the_api_did_not_answer(
     events = await report_of(connections, answer)
     ended = end_of(events)
     assert ended.ending.kind == kind
-    assert words in ended.ending.sentence
+    assert words in ended.ending.message
     assert ended.trace.error.message == (CANARY if status >= 400 else "")
 
 
@@ -397,7 +397,7 @@ async def test_address_that_does_not_work(
     """That is an ending as well."""
     events = await report(connections, Endpoint(base_url, CANARY))
     assert log_of(events) == [f"run {kind}"]
-    assert words in end_of(events).ending.sentence
+    assert words in end_of(events).ending.message
     assert CANARY not in repr(events)
 
 

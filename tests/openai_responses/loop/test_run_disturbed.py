@@ -29,7 +29,7 @@ async def test_disturbed_stream_is_told_as_what_it_is(
 
     end = end_of(events)
     assert end.ending.kind == expected.kind
-    assert expected.words in end.ending.sentence
+    assert expected.words in end.ending.message
     assert answer_text(events) == expected.shown
     assert expected.cause in end.trace.error.message
     assert end.trace.skipped == expected.skipped
@@ -74,7 +74,7 @@ async def test_stream_in_which_nothing_can_be_read(
         assert len(upstream.requests) == 3
     end = end_of(events)
     assert end.ending.kind == "malformed"
-    assert "cannot be read" in end.ending.sentence
+    assert "cannot be read" in end.ending.message
     assert end.trace.skipped == {"empty": 3, "no JSON": 6, "no object": 3}
 
 
@@ -102,5 +102,5 @@ async def test_completion_in_one_piece(connections: Connections) -> None:
         assert len(upstream.requests) == 1
     ending = end_of(events).ending
     assert ending.kind == "unreadable"
-    assert "Chat Completions" in ending.sentence
+    assert "Chat Completions" in ending.message
     assert ending.fault.settings == ("base_url",)

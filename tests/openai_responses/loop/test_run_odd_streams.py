@@ -222,7 +222,7 @@ async def test_azure_is_quoted_where_it_is_not_asked_again(
 
     ending = end_of(events).ending
     assert (ending.kind, ending.code) == ("failed", "rate_limit_exceeded")
-    assert "rate limit" in ending.sentence
+    assert "rate limit" in ending.message
 
 
 @pytest.mark.parametrize("name", ["numbers-with-fraction", "texts"])
@@ -365,5 +365,5 @@ async def test_queued_answer_does_not_blame_the_stream(
 
     ending = end_of(events).ending
     assert (ending.kind, len(bodies)) == ("unreadable", 1)
-    assert "only queued the request" in ending.sentence
+    assert "only queued the request" in ending.message
     assert len(events) == 1

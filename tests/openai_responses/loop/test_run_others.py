@@ -283,9 +283,9 @@ async def test_an_error_in_a_stream_names_server_and_model(
     error = {"code": code, "message": message}
     answer = streaming(event_of("error", error=error))
     events, _, _ = await events_of(connections, answer)
-    sentence = end_of(events).ending.sentence
-    assert sentence.startswith(words)
-    assert "OpenAI" not in sentence
+    message = end_of(events).ending.message
+    assert message.startswith(words)
+    assert "OpenAI" not in message
 
 
 @pytest.mark.parametrize(
@@ -315,10 +315,10 @@ async def test_a_server_that_does_not_take_its_reasoning_back(
     assert len(tools.called) == 1
     sent = [any(map(is_reasoning, body["input"])) for body in bodies]
     assert sent == [False, True, *[True] * again, False]
-    trials = [event.trial for event in events if isinstance(event, Status)]
-    [trial] = [trial for trial in trials if trial]
-    assert not trial.is_lasting
-    assert trial.repair == LeaveOutPlainReasoning()
+    all_tried = [event.tried for event in events if isinstance(event, Status)]
+    [tried] = [tried for tried in all_tried if tried]
+    assert not tried.is_lasting
+    assert tried.repair == LeaveOutPlainReasoning()
 
 
 FULL = {
@@ -352,7 +352,7 @@ async def test_a_chat_that_does_not_fit_is_refused_like_openais(
     assert len(bodies) == 2
     end = end_of(events)
     assert end.ending.code == "context_length_exceeded"
-    assert "longer than the model can read" in end.ending.sentence
+    assert "longer than the model can read" in end.ending.message
 
 
 @pytest.mark.parametrize("wire", [b"data: {broken\n\n", b"data: []\n\n", b""])
@@ -370,8 +370,8 @@ async def test_a_stream_that_cannot_be_read(
     assert [body.get("stream") for body in bodies] == [True, True, None]
     again, in_one_piece = [event for event in events if isinstance(event, Status)]
     assert again.is_retry
-    assert in_one_piece.trial is not None
-    assert not in_one_piece.trial.is_lasting
+    assert in_one_piece.tried is not None
+    assert not in_one_piece.tried.is_lasting
 
 
 @pytest.mark.parametrize(

@@ -143,5 +143,5 @@ async def test_refusal_that_looks_like_trouble_is_met_with_plain_words_at_last(
     events = await report(connections, simulated(sim), asking(), limits(retries=1))
     assert log_of(events)[-1] == "run completed"
     assert repairs_of(events) == ["", "PlainItems", "WordsAlone"]
-    trials = [event.trial for event in events if isinstance(event, Status)]
-    assert [trial.is_lasting for trial in trials if trial] == [False, False]
+    all_tried = [event.tried for event in events if isinstance(event, Status)]
+    assert [tried.is_lasting for tried in all_tried if tried] == [False, False]

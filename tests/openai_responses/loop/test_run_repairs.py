@@ -177,8 +177,8 @@ async def test_model_that_cannot_see_answers_without_the_images(
 
     assert log_of(events)[-1] == "run completed"
     assert repairs_of(events) == ["LeaveOutImages"]
-    [trial] = [e.trial for e in events if isinstance(e, Status) and e.trial]
-    assert trial.is_lasting is is_lasting
+    [tried] = [e.tried for e in events if isinstance(e, Status) and e.tried]
+    assert tried.is_lasting is is_lasting
     assert len(upstream.bodies) == 2
     sent = json.dumps(upstream.bodies[1]["input"])
     assert "input_image" not in sent
@@ -331,4 +331,4 @@ async def test_nothing_to_leave_out(connections: Connections) -> None:
         events = await report(connections, upstream.endpoint, asking(), TWICE)
         assert len(upstream.requests) == 1
     assert log_of(events) == ["run refused"]
-    assert "Start a new chat" in end_of(events).ending.sentence
+    assert "Start a new chat" in end_of(events).ending.message

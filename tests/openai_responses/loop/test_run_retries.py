@@ -92,7 +92,7 @@ async def test_trouble_that_lasts(
     assert len(sim.requests) == retries + 1
     assert len(notes_of(events)) == retries
     assert end_of(events).ending.kind == "refused"
-    assert "overloaded" in end_of(events).ending.sentence
+    assert "overloaded" in end_of(events).ending.message
 
 
 async def test_two_retries_by_default(connections: Connections, sim: Simulator) -> None:
@@ -121,7 +121,7 @@ async def test_final_code_counts_more_than_the_wish_of_the_server(
         events = await report(connections, upstream.endpoint, within=TWICE)
         assert len(upstream.requests) == 1
     assert log_of(events) == ["run refused"]
-    assert ("no credit" in end_of(events).ending.sentence) == (code in QUOTA_CODES)
+    assert ("no credit" in end_of(events).ending.message) == (code in QUOTA_CODES)
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ async def test_standard_tier_where_flex_has_no_capacity(
     flex = asking("sim:flex-unavailable").model_copy(update={"service_tier": "flex"})
     refused = await report(connections, simulated(sim), flex, TWICE)
     assert [r.body["service_tier"] for r in sim.requests] == ["flex"]
-    assert "no flex capacity" in end_of(refused).ending.sentence
+    assert "no flex capacity" in end_of(refused).ending.message
     sim.forget()
 
     allowed = TWICE._replace(flex_falls_back=True)
@@ -324,7 +324,7 @@ async def test_unreachable_server_is_retried_then_named(
     endpoint = Endpoint(f"http://127.0.0.1:{free_port()}/v1", KEY)
     events = await report(connections, endpoint, within=TWICE)
     assert log_of(events) == [f"noted: {SILENT} {SOON}", "run unreachable"]
-    assert "127.0.0.1 cannot be reached" in end_of(events).ending.sentence
+    assert "127.0.0.1 cannot be reached" in end_of(events).ending.message
 
 
 @pytest.mark.parametrize(
@@ -413,7 +413,7 @@ async def test_thought_ends_where_no_attempt_brings_an_answer(
         events = await report(connections, upstream.endpoint, within=limits(retries=1))
     kept = [event for event in events if not notes_of([event])]
     assert log_of(kept)[:2] == ["0 started reasoning", "0 ended reasoning"]
-    assert "Everything received so far is kept" not in end_of(events).ending.sentence
+    assert "Everything received so far is kept" not in end_of(events).ending.message
 
 
 THINKING = wire.reasoning("I think", "so", sealed="first")
@@ -526,7 +526,7 @@ async def test_answer_that_fails_after_words_were_shown(
     assert ending.is_failure
     assert "0 text 0: Hello" in log_of(events)
     if end not in FAILURES:
-        assert "Everything received so far is kept" in ending.sentence
+        assert "Everything received so far is kept" in ending.message
 
 
 @pytest.mark.parametrize("end", ["break", "end", "stall"])
@@ -536,9 +536,9 @@ async def test_without_an_answer_the_sentence_says_what_to_do(
     """Nothing is kept, and nothing is said to be."""
     once = limits(retries=0, first_event=0.25, idle=0.25)
     events, _ = await after(connections, [wire.created()], end, once)
-    sentence = end_of(events).ending.sentence
-    assert "Everything received so far is kept" not in sentence
-    assert sentence.endswith("Try again.")
+    message = end_of(events).ending.message
+    assert "Everything received so far is kept" not in message
+    assert message.endswith("Try again.")
     assert end_of(events).output == ()
 
 
@@ -598,7 +598,7 @@ async def test_error_as_first_event_is_retried_then_shown(
     events = await report(connections, simulated(sim), request, TWICE)
     assert len(sim.requests) == 2
     assert log_of(events) == [f"noted: {REPORTED} {SOON}", f"run {ending}"]
-    assert reason in end_of(events).ending.sentence
+    assert reason in end_of(events).ending.message
 
 
 async def test_server_that_stays_silent_is_a_timeout(connections: Connections) -> None:
@@ -653,5 +653,5 @@ async def test_server_that_goes_on_loading_is_named_so(
     monkeypatch.setattr("openai_responses.retries._MOST_LOADING", 0.03)
     events = await report_of(connections, replying(LOADS, 503), QUICK)
 
-    sentence = end_of(events).ending.sentence
-    assert sentence.startswith("The model's server is still loading the model.")
+    message = end_of(events).ending.message
+    assert message.startswith("The model's server is still loading the model.")

@@ -161,7 +161,7 @@ async def test_silence_in_the_middle(connections: Connections) -> None:
         "0 text 0: Hello ",
         "run idle_timeout",
     ]
-    assert "Everything received so far is kept" in end_of(events).ending.sentence
+    assert "Everything received so far is kept" in end_of(events).ending.message
 
 
 async def half_a_json_body(request: web.Request) -> web.StreamResponse:

@@ -18,7 +18,7 @@ from openai_responses.repairs.chat_repairs import (
 )
 from openai_responses.repairs.finding import (
     MAX_REPAIRS,
-    Trial,
+    TriedRepair,
     blind_repair,
     find_repair,
     may_be_repaired,
@@ -107,7 +107,7 @@ def asking(**fields: Any) -> ResponsesRequest:
     return ResponsesRequest(**(asked | fields))
 
 
-def find(error: ApiError, status: int = 400, **fields: Any) -> Trial | None:
+def find(error: ApiError, status: int = 400, **fields: Any) -> TriedRepair | None:
     """The first repair after a refusal."""
     sent = asking(**fields).sent()
     failure = Failure(status, error)
@@ -116,9 +116,9 @@ def find(error: ApiError, status: int = 400, **fields: Any) -> Trial | None:
 
 def repair_of(error: ApiError, status: int = 400, **fields: Any) -> Repair | None:
     """The repair after this refusal, which has a message."""
-    trial = find(error, status, **fields)
-    assert trial is None or trial.repair.message
-    return trial.repair if trial else None
+    tried = find(error, status, **fields)
+    assert tried is None or tried.repair.message
+    return tried.repair if tried else None
 
 
 def repaired(error: ApiError, **fields: Any) -> Item:
@@ -331,10 +331,10 @@ def repairs_in_turn(failure: Failure, **fields: Any) -> list[Repair]:
     request = asking(**fields)
     for done in range(9):
         sent = request.sent()
-        trial = find_repair(sent, failure, done) or blind_repair(sent, failure)
-        if trial is None:
+        tried = find_repair(sent, failure, done) or blind_repair(sent, failure)
+        if tried is None:
             break
-        repairs = (*request.repairs, trial.repair)
+        repairs = (*request.repairs, tried.repair)
         request = request.model_copy(update={"repairs": repairs})
     return list(request.repairs)
 
@@ -365,9 +365,9 @@ def test_effort_does_not_go_to_and_fro() -> None:
     """Each of two efforts is refused with the other as what there is."""
     lower = ReplaceEffort("none", "low")
     error = ApiError(message="Supported: 'none'.", param="reasoning.effort")
-    trial = find(error, reasoning={"effort": "low"})
-    assert trial
-    assert trial.repair == ReplaceEffort("low", "none")
+    tried = find(error, reasoning={"effort": "low"})
+    assert tried
+    assert tried.repair == ReplaceEffort("low", "none")
     repaired = asking(repairs=(lower,)).sent()
     again = find_repair(repaired, Failure(400, error))
     assert again
@@ -377,10 +377,10 @@ def test_effort_does_not_go_to_and_fro() -> None:
 @pytest.mark.parametrize(("pictures", "is_lasting"), [(1, True), (2, False)])
 def test_newest_of_several_pictures_is_a_guess(pictures: int, is_lasting: bool) -> None:
     """It must not cost the chat another one for good."""
-    trial = find(ApiError("invalid_image"), input=[USER, *[PICTURE] * pictures])
-    assert trial
-    assert trial.repair == SendAsText(item_names([PICTURE] * pictures)[-1])
-    assert trial.is_lasting is is_lasting
+    tried = find(ApiError("invalid_image"), input=[USER, *[PICTURE] * pictures])
+    assert tried
+    assert tried.repair == SendAsText(item_names([PICTURE] * pictures)[-1])
+    assert tried.is_lasting is is_lasting
 
 
 def test_unnamed_404_of_the_api_falls_back_to_plain_items() -> None:
@@ -405,9 +405,9 @@ def test_second_hosted_item_takes_its_kind_along() -> None:
     other = {**SEARCH, "id": "ws_5678"}
     items = [USER, SEARCH, other, other, USER]
     before = (item(SEARCH),)
-    trial = find(ApiError(param="input[1]"), input=items, repairs=before)
-    assert trial
-    assert trial.repair == LeaveOutKind("web_search_call", item_names(items)[-1])
+    tried = find(ApiError(param="input[1]"), input=items, repairs=before)
+    assert tried
+    assert tried.repair == LeaveOutKind("web_search_call", item_names(items)[-1])
 
 
 @pytest.mark.parametrize(
@@ -429,36 +429,36 @@ def test_second_hosted_item_takes_its_kind_along() -> None:
 )
 def test_only_the_servers_own_param_names(error: ApiError, is_named: bool) -> None:
     """The words of a message may be the user's own, and a server may come back."""
-    trial = find(error)
-    assert trial is not None
-    assert trial.is_named is is_named
+    tried = find(error)
+    assert tried is not None
+    assert tried.is_named is is_named
 
 
 def test_field_that_a_person_may_have_chosen_is_not_named() -> None:
     """A picture's `detail` is a user's own."""
     error = ApiError("unknown_parameter", param="input[6].content[0].detail")
     picture = {**PICTURE, "content": [{**PICTURE["content"][0], "detail": "low"}]}
-    trial = find(error, input=[*INPUT[:6], picture, USER])
-    assert trial
-    assert trial.repair == LeaveOutField("message", ("content", "detail"))
-    assert not trial.is_named
+    tried = find(error, input=[*INPUT[:6], picture, USER])
+    assert tried
+    assert tried.repair == LeaveOutField("message", ("content", "detail"))
+    assert not tried.is_named
 
 
 def test_server_that_is_not_reached_may_be_back_soon() -> None:
     """It is left out of this answer alone."""
-    trial = find(UNREACHED)
-    assert trial
-    assert not trial.is_lasting
+    tried = find(UNREACHED)
+    assert tried
+    assert not tried.is_lasting
 
 
 def test_stream_that_cannot_be_read_says_nothing_about_others() -> None:
     """No server refused it: only this answer is asked for in one piece."""
     failure = MalformedEvent.failure
     assert find_repair(asking().sent(), failure) is None
-    trial = blind_repair(asking().sent(), failure)
-    assert trial
-    assert trial.repair == LeaveOutParameter("stream")
-    assert not trial.is_lasting
+    tried = blind_repair(asking().sent(), failure)
+    assert tried
+    assert tried.repair == LeaveOutParameter("stream")
+    assert not tried.is_lasting
 
 
 def test_subject_combines_index_and_name() -> None:
@@ -501,9 +501,9 @@ def test_plain_words_of_a_later_turn() -> None:
     """What came since the last time may be refused again."""
     before = PlainItems(item_names(HISTORY)[-1])
     more = [*HISTORY, THOUGHT, ANSWER, {**USER, "id": "x"}]
-    trial = find(words("It cannot be."), 422, input=more, repairs=(before,))
-    assert trial is not None
-    assert trial.repair == PlainItems(item_names(more)[-1])
+    tried = find(words("It cannot be."), 422, input=more, repairs=(before,))
+    assert tried is not None
+    assert tried.repair == PlainItems(item_names(more)[-1])
 
 
 def test_items_that_were_appended_become_fields() -> None:

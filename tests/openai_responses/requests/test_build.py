@@ -389,11 +389,11 @@ def test_value_that_no_api_takes(key: str, value: object, name: str) -> None:
     model = resolve_model(DEEP)
     built = build_request(model, "", ITEMS, body, Settings())
     assert built.payload() == payload(DEEP, None, reasoning_effort="none")
-    _, (sentence,) = unsent_parameters(body, built)
-    assert sentence.startswith(f"The setting {name} cannot be sent: ")
-    assert sentence.endswith(".")
-    assert "CANARY" not in sentence
-    assert "pydantic" not in sentence
+    _, (message,) = unsent_parameters(body, built)
+    assert message.startswith(f"The setting {name} cannot be sent: ")
+    assert message.endswith(".")
+    assert "CANARY" not in message
+    assert "pydantic" not in message
 
 
 @pytest.mark.parametrize(

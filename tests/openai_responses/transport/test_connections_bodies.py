@@ -289,7 +289,7 @@ async def test_packing_that_needs_a_package(
         assert end_of(events).ending.kind == "completed"
     else:
         assert len(events) == 1
-        assert "compressed answer" in end_of(events).ending.sentence
+        assert "compressed answer" in end_of(events).ending.message
 
 
 async def test_packed_event_is_shown_as_soon_as_it_is_there(
@@ -335,11 +335,11 @@ async def test_unknown_kind_of_packing(
     ending = end_of(events).ending
     if status == 200:
         assert ending.kind == "unreadable"
-        assert "sent a compressed answer, which cannot be read" in ending.sentence
+        assert "sent a compressed answer, which cannot be read" in ending.message
         assert ending.fault.settings == ("base_url", "extra_headers")
     else:
         assert ending.kind == "refused"
-        assert "HTTP 400" in ending.sentence
+        assert "HTTP 400" in ending.message
 
 
 @pytest.mark.parametrize(

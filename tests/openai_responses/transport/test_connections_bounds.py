@@ -60,7 +60,7 @@ async def test_packed_stream_stops_at_its_limit(connections: Connections) -> Non
         held = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         assert len(upstream.requests) == 1
-    assert "more data than is accepted" in end_of(events).ending.sentence
+    assert "more data than is accepted" in end_of(events).ending.message
     assert len(packed) < MEGABYTE
     assert held < 8 * MEGABYTE
 

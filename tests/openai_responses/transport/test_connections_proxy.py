@@ -105,7 +105,7 @@ async def test_refusing_proxy_is_named_without_its_password(
         events = await report(connections, through(with_password(proxy), base_url))
         assert upstream.requests == []
     ending = end_of(events).ending
-    assert "proxy" in ending.sentence
+    assert "proxy" in ending.message
     assert ending.fault.settings == ("proxy",)
     assert CANARY not in repr(events)
 
@@ -155,7 +155,7 @@ async def test_proxy_of_the_environment_that_is_no_address(
         events = await report(connections, through("", upstream.base_url))
         assert upstream.requests == []
     ending = end_of(events).ending
-    assert "that this server's environment names" in ending.sentence
+    assert "that this server's environment names" in ending.message
     assert ending.fault == NO_FAULT
     assert CANARY not in repr(events)
 

@@ -11,14 +11,14 @@ from openai_responses.items import json_digest
 from openai_responses.loop.spending import Budget
 from openai_responses.loop.tools import CallLimits
 from openai_responses.models.resolve import resolve_model
-from openai_responses.repairs.finding import Trial
+from openai_responses.repairs.finding import TriedRepair
 from openai_responses.repairs.request_repairs import LeaveOutParameter
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.retries import RetryPolicy
 from openai_responses.transport.connections import Timeouts
 from owui_manifold.call.config import build_endpoint, read_config, run_limits
 from owui_manifold.call.context import Caller
-from owui_manifold.call.expert import ExpertSettings
+from owui_manifold.call.expert import PipeExpertKeys
 from owui_manifold.call.valves import UserValves, Valves
 from owui_manifold.prepare.chat import build_chat_request
 from owui_manifold.prepare.request import PreparedRequest
@@ -54,7 +54,7 @@ async def prepared(
     )
     if learned:
         scope = repair_scope(call.endpoint, call.model.id, call.caller.user_id)
-        call.capabilities.repairs.learn(scope, Trial(learned), never)
+        call.capabilities.repairs.learn(scope, TriedRepair(learned), never)
     return await build_chat_request(call)
 
 
@@ -133,7 +133,7 @@ def test_no_key_is_an_error(key: str) -> None:
 def test_limits_are_those_of_the_expert_settings() -> None:
     """Four timeouts, two numbers of retries."""
     limits = run_limits(
-        ExpertSettings(
+        PipeExpertKeys(
             connect_timeout_seconds=5,
             first_event_timeout_seconds=60,
             idle_timeout_seconds=70,
@@ -151,7 +151,7 @@ def test_limits_are_those_of_the_expert_settings() -> None:
 @pytest.mark.parametrize("name", ["gpt-6.1-sol-pro-high", "gpt-5.4-pro"])
 def test_pro_may_be_silent_for_long(name: str) -> None:
     """Several passes give one answer: a stall after five minutes would cut it."""
-    limits = run_limits(ExpertSettings(connect_timeout_seconds=5), resolve_model(name))
+    limits = run_limits(PipeExpertKeys(connect_timeout_seconds=5), resolve_model(name))
     assert limits.timeouts == Timeouts(5, 900, 900, 0)
 
 
@@ -318,7 +318,7 @@ def test_level_of_the_log_is_the_more_detailed_one(
 
     config = read_config(valves(LOG_LEVEL=administrator), {"valves": own})
 
-    assert config.log_level == level
+    assert level == config.valves.LOG_LEVEL
 
 
 # ---------------------------------------------------------------- what is secret

@@ -43,7 +43,7 @@ def test_task_of_another_function_is_a_program() -> None:
     caller = read_caller(BODY, None, IDS, "sub_agent")
 
     assert caller.task == ""
-    assert not caller.host_reads
+    assert not caller.is_open_webui
     assert caller.chat_id == "chat-1"
 
 
@@ -96,7 +96,7 @@ def test_host_reads_what_has_both_ids(
     """docs/reference/open-webui.md, "Ids of a call"."""
     caller = Caller("f.m", chat_id=chat_id, message_id=message_id)
 
-    assert caller.host_reads is reads
+    assert caller.is_open_webui is reads
 
 
 @pytest.mark.parametrize(

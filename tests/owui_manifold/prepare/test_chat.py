@@ -10,7 +10,7 @@ from manifold.learning import repair_scope
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item, message_text
 from openai_responses.loop.spending import Budget, EarlierSpending
-from openai_responses.repairs.finding import Trial
+from openai_responses.repairs.finding import TriedRepair
 from openai_responses.repairs.request_repairs import LeaveOutParameter, Repair
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.requests.replay import Origin, strip_for_replay
@@ -230,7 +230,7 @@ async def test_earlier_refusal_holds_for_chats_and_tasks(host: StandInHost) -> N
     before = await build_chat_request(asked)
     scope = repair_scope(asked.endpoint, before.request.model, asked.caller.user_id)
     for repair in learned:
-        asked.capabilities.repairs.learn(scope, Trial(repair), never)
+        asked.capabilities.repairs.learn(scope, TriedRepair(repair), never)
 
     sent = (await build_chat_request(asked)).request.payload()
 

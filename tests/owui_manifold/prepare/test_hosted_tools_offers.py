@@ -9,7 +9,7 @@ from manifold.preparation import OfferedTools, offer_tools
 from openai_responses.errors import InvalidRequest
 from openai_responses.models.resolve import resolve_model
 from openai_responses.requests.tools import ToolNames, responses_tools
-from owui_manifold.call.expert import ExpertSettings
+from owui_manifold.call.expert import PipeExpertKeys
 from owui_manifold.call.model_valves import read_overrides
 from owui_manifold.prepare.hosted_tools import (
     called_tools,
@@ -38,7 +38,7 @@ OVERRIDES = read_overrides(
 
 def offered(body: Json, model: str = "gpt-5.6-sol", **expert: Any) -> OfferedTools:
     """What a chat offers."""
-    settings = ExpertSettings.model_validate(expert)
+    settings = PipeExpertKeys.model_validate(expert)
     called = called_tools(body, resolve_model(model, OVERRIDES), settings)
     return offer_tools(body.get("tool_choice"), called=called)
 
@@ -153,7 +153,7 @@ def test_tool_of_a_caller_that_is_not_offered_has_a_reason(
     resolved = resolve_model(model, OVERRIDES)
     called: list[Json] = []
     if not resolved.research and 7 not in body.get("tools", ()):
-        called = called_tools(body, resolved, ExpertSettings())
+        called = called_tools(body, resolved, PipeExpertKeys())
     offered = offer_tools(None, (), called, withheld)
 
     lost = left_out_tools(body, resolved, called, offered, {"own"})

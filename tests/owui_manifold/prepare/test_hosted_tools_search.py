@@ -12,7 +12,7 @@ from manifold.preparation import OfferedTools, offer_tools
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item
 from openai_responses.models.resolve import resolve_model
-from owui_manifold.call.expert import ExpertSettings
+from owui_manifold.call.expert import PipeExpertKeys
 from owui_manifold.call.valves import UserValves, Valves
 from owui_manifold.prepare.hosted_tools import (
     called_tools,
@@ -259,7 +259,7 @@ def function(name: str) -> Json:
 
 def offer(body: Json, tools: Hosted) -> OfferedTools:
     """Return all tools of a chat."""
-    called = called_tools(body, resolve_model("gpt-5.6-sol"), ExpertSettings())
+    called = called_tools(body, resolve_model("gpt-5.6-sol"), PipeExpertKeys())
     hosted_ones, withheld = tools
     return offer_tools(body.get("tool_choice"), hosted_ones, called, withheld)
 

@@ -201,8 +201,8 @@ async def test_failure_gets_its_id_in_the_sentence_and_in_the_log(
 
     ended = report_end(prepared, FAILED)
 
-    sentence = f"{FAILED.ending.sentence} (Error id: {RUN_ID})"
-    assert ended == FAILED._replace(ending=FAILED.ending._replace(sentence=sentence))
+    sentence = f"{FAILED.ending.message} (Error id: {RUN_ID})"
+    assert ended == FAILED._replace(ending=FAILED.ending._replace(message=sentence))
     [line] = [r.getMessage() for r in caplog.records if r.levelno == logging.WARNING]
     assert line == (
         f"{RUN_ID} failed: HTTP 200, code rate_limit_exceeded, type requests, "
@@ -243,7 +243,7 @@ async def test_words_of_the_server_are_cut(
 
     ended = report_end(prepared, FAILED._replace(trace=trace))
 
-    for text in (caplog.text, ended.ending.sentence):
+    for text in (caplog.text, ended.ending.message):
         assert len(text) < 1000
         assert KEY[:8] not in text
 
@@ -262,10 +262,10 @@ async def test_words_of_the_server_are_shown_to_administrators(
     """Others get the message: the words may quote what is set for everybody."""
     prepared = await build_chat_request(asked(caller=by(role)))
 
-    sentence = report_end(prepared, FAILED).ending.sentence
+    sentence = report_end(prepared, FAILED).ending.message
 
     words = f" The server said: {DIARY}, key [redacted]" if role == "admin" else ""
-    assert sentence == f"{FAILED.ending.sentence} (Error id: {RUN_ID}){words}"
+    assert sentence == f"{FAILED.ending.message} (Error id: {RUN_ID}){words}"
 
 
 @pytest.mark.parametrize("role", ["user", "admin"])
@@ -275,9 +275,9 @@ async def test_a_server_that_said_nothing_is_not_quoted(
     """The message is all there is."""
     prepared = await build_chat_request(asked(caller=by(role)))
 
-    sentence = report_end(prepared, RunDone(CUT)).ending.sentence
+    sentence = report_end(prepared, RunDone(CUT)).ending.message
 
-    assert sentence == f"{CUT.sentence} (Error id: {RUN_ID})"
+    assert sentence == f"{CUT.message} (Error id: {RUN_ID})"
     assert "The server said" not in caplog.text
 
 
@@ -311,7 +311,7 @@ async def test_complete_response_without_an_answer(
     ended = report_end(prepared, RunDone(COMPLETED, output=items, limit=limit))
 
     assert ended.ending.is_failure == bool(words)
-    assert words in ended.ending.sentence
+    assert words in ended.ending.message
 
 
 async def test_outputs_of_a_clients_tools_are_tools_that_ran(host: StandInHost) -> None:
