@@ -32,6 +32,7 @@ from gpt5_agent.events import (
 from gpt5_agent.request import AgentRequest
 from manifold.costs import cost_of_request
 from manifold.learning import RepairLearning, repair_scope
+from manifold.views import log_metadata
 from openai_responses.endings import COMPLETED, MISALIGNMENT, ending_of_exception
 from openai_responses.errors import ResponsesError
 from openai_responses.items import Item, is_call, part_text
@@ -105,10 +106,7 @@ class _Agent:
 
     def take_notes(self) -> list[str]:
         """Return what people should know of this answer."""
-        request = self._request
-        notices = request.notices.items()
-        new = [text for name, text in notices if request.is_new(name)]
-        return [*self._prepared.notes, *new]
+        return [*self._prepared.notes, *self._request.take_notices()]
 
     def build_run_end(self) -> RunDone:
         """Return how the run ended, with all its output, and what this call cost.
@@ -362,14 +360,14 @@ async def run_agent(
         if agent is None or agent.is_over:
             if request.pictures:
                 request.pictures.forget(request.chat)
-            request.on_end(_build_metadata(request, spending, kind, agent))
+            log_metadata(request.log, _build_metadata(request, spending, kind, agent))
 
 
 async def _start_agent(
     request: AgentRequest, make_provider: MakeProvider, spending: Spending
 ) -> _Agent:
     """Return the agent for a request; raises ResponsesError."""
-    steps = StepLog(request.log, debug=request.debug)
+    steps = StepLog(request.log.note, debug=request.debug)
 
     async def run_task(task: AgentRequest, task_spending: Spending) -> ToolResult:
         task_steps = steps.begin_task()

@@ -151,16 +151,16 @@ def is_as_configured(request: AgentRequest, prepared: PreparedRun) -> bool:
 
 def _offer_functions(request: AgentRequest, body: JsonObject) -> OfferedTools:
     """Return the host's tools and ours; ours win over one of the same name."""
-    host_tools = responses_tools(as_list(body.get("tools")), log=request.log)
+    host_tools = responses_tools(as_list(body.get("tools")), log=request.log.note)
     own_tools = responses_tools(
-        [describe_tool(tool) for tool in request.own_tools.tools], log=request.log
+        [describe_tool(tool) for tool in request.own_tools.tools], log=request.log.note
     )
     functions = [
         tool for tool in merge_tools(host_tools, own_tools) if not is_hosted_tool(tool)
     ]
     offered = offer_tools(body.get("tool_choice"), called=functions)
     if offered.notice:
-        request.log(offered.notice)
+        request.log.note(offered.notice)
     return offered
 
 

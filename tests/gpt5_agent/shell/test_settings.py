@@ -1,7 +1,6 @@
 """What valves and a request come to."""
 
 import json
-import logging
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,7 +24,6 @@ from gpt5_agent.shell.settings import (
 from gpt5_agent.shell.valves import Valves
 from gpt5_agent.tools.host_calls import HostToolNames
 from openai_responses.errors import InvalidRequest
-from strategies.metadata import RunMetadata
 from strategies.parameters import DEFAULTS, StrategyParameters
 
 KEY = "sk-simulator-12345"
@@ -54,7 +52,7 @@ def asked(body: dict[str, Any] | None = None, **valves: Any) -> AgentRequest:
 
 def test_the_model_reads_no_secret_of_the_endpoint() -> None:
     """A tool's exception may quote it."""
-    assert asked().redacted(f"({KEY})") == "([redacted])"
+    assert asked().log.redacted_for_model(f"({KEY})") == "([redacted])"
 
 
 # --------------------------------------------------------------- what is asked (R8)
@@ -195,20 +193,11 @@ def test_unreadable_approval_rule_asks_and_is_reported(
 
     approver = for_user.own_tools.approver
     assert [approver.rule_for(name) for name in ("read_x", "other")] == ["ask"] * 2
-    assert for_user.notices == silent.notices == {}  # an empty one hides other lines
-    assert "'delete_*:deny'" in "".join(for_admin.notices)
+    # An empty one would hide other lines.
+    assert [*for_user.take_notices(), *silent.take_notices()] == []
+    assert "'delete_*:deny'" in "".join(for_admin.take_notices())
+    assert for_admin.take_notices() == []  # it was shown
     assert "the valves of this pipeline" in caplog.messages[-1]
-
-
-def test_run_metadata_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
-    """Once, whoever read it and however it ended (R15)."""
-    caplog.set_level(logging.INFO)
-    took = RunMetadata("gpt5_react", "gpt-5.2", "cancelled", 2, 1, 0.5)
-
-    asked().on_end(took)
-
-    (line,) = caplog.messages
-    assert json.loads(line.removeprefix("ID execution_metadata ")) == took.wire()
 
 
 @pytest.mark.parametrize(
