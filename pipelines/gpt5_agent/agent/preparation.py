@@ -36,7 +36,7 @@ from openai_responses.requests.tools import (
 from owui_chat.commands import without_commands
 from owui_chat.input.attachments import resolve_images
 from owui_chat.input.history import build_input
-from owui_chat.messages import DETAILS_FIELD, cut_notice
+from owui_chat.messages import DETAILS_FIELD
 from owui_chat.storage.details_carrier import read_details
 from owui_chat.storage.signature import Sign
 from strategies.context import ContextSource, read_context
@@ -124,7 +124,7 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
         if name not in own_tools.schemas:
             host_schemas[name] = tool.get("parameters") or {}
     sources = read_context(parameters.context)
-    notes = (tools.notice, chat.note, cut_notice(parts))
+    notes = (tools.notice, *chat.notices)
     return PreparedRun(
         model=model,
         request=first_request,

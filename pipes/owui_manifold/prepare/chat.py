@@ -66,7 +66,6 @@ from owui_chat.messages import (
     ChatPart,
     UserMessage,
     attach_stored_messages,
-    cut_notice,
     mark_old_answers,
     stored_messages,
     system_text,
@@ -201,9 +200,8 @@ async def build_chat_request(call: CheckedCall) -> PreparedRequest:
         notices=(
             tools.notice,
             image_notice(call, model, tools),
-            chat.note,
             svg_notice(chat.parts),
-            cut_notice(chat.parts),
+            *chat.notices,
             python.notice,
         ),
         python_files=python.files,
