@@ -120,7 +120,7 @@ class _Agent:
             cost = cost_of_request(
                 self._prepared.request,
                 self._request.endpoint,
-                self._prepared.model.facts,
+                self._request.model.facts,
                 spending.own_usages,
             )
         earlier = self._prepared.request.input[-1:]
@@ -136,7 +136,7 @@ class _Agent:
     def shown_cost(self) -> Cost | None:
         """Return what the answer cost so far, unless only its server knows prices."""
         endpoint = self._request.endpoint
-        facts = self._prepared.model.facts
+        facts = self._request.model.facts
         if not endpoint.serves_openai:
             facts = facts._replace(prices=None)
         usages = self._spending.usages
@@ -222,7 +222,7 @@ class _Agent:
         yield StateChanged("thinking")
         round_step = self._start_round(event.number, may_call=event.may_call)
         yield round_step
-        label = f"{self._prepared.model.id} Thought"
+        label = f"{self._request.model.id} Thought"
         self._model_step = self._steps.start("model", label, parent=round_step.id)
         yield self._model_step
 

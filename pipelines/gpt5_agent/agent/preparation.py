@@ -23,7 +23,6 @@ from manifold.preparation import (
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item
 from openai_responses.json_input import JsonObject, as_list
-from openai_responses.models.resolve import ResolvedModel
 from openai_responses.repairs.request_repairs import Repair
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.requests.replay import origin_at, replay_output
@@ -52,7 +51,6 @@ class PreparedRun(NamedTuple):
     arguments of the host's tools) use the tools' own names.
     """
 
-    model: ResolvedModel
     request: ResponsesRequest
     names: ToolNames
     own_tools: OwnTools
@@ -126,7 +124,6 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
     sources = read_context(parameters.context)
     notes = (tools.notice, *chat.notices)
     return PreparedRun(
-        model=model,
         request=first_request,
         names=tools.names,
         own_tools=own_tools,
