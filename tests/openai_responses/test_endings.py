@@ -18,7 +18,6 @@ from openai_responses.endings import (
     FAULTS,
     FINAL_CODES,
     MESSAGES,
-    MISALIGNMENT,
     REQUEST_TOO_LARGE,
     WRONG_KEY,
     Ending,
@@ -96,8 +95,12 @@ DOINGS = (
 )
 
 
-@pytest.mark.parametrize(("kind", "code"), list(entries()))
-def test_message_is_plain_and_says_what_to_do(kind: str, code: str) -> None:
+def test_messages_are_plain_and_say_what_to_do() -> None:
+    for kind, code in entries():
+        assert_plain(kind, code)
+
+
+def assert_plain(kind: str, code: str) -> None:
     """One to three sentences; only words of the chat or of the API are filled in."""
     form = MESSAGES[kind][code]
     gaps = {name for _, name, _, _ in string.Formatter().parse(form)}
@@ -119,11 +122,6 @@ def test_message_is_plain_and_says_what_to_do(kind: str, code: str) -> None:
         assert (kind, code) in FAULTS or re.search(DOINGS, sentence)
         for odd in ("{", "}", "None", "CANARY", "<", "Error:", "Traceback", ".."):
             assert odd not in sentence
-
-
-def test_faults_are_those_of_known_endings() -> None:
-    """An entry of another kind or word would say nothing."""
-    assert set(FAULTS) <= set(entries())
 
 
 @pytest.mark.parametrize(
@@ -149,32 +147,21 @@ def test_settings_that_can_be_the_cause_of_a_refusal(
         assert ending_of_failure("error", in_stream).fault.settings == settings
 
 
-@pytest.mark.parametrize(
-    "code", get_args(ResponseError.model_fields["code"].annotation)
-)
-def test_codes_of_the_api(code: str) -> None:
-    """Every code that a response can fail with has a message of its own."""
-    assert code in MESSAGES["failed"]
-    assert "reported an error" not in failure_message(ApiError(code))
+def test_codes_and_reasons_of_the_api() -> None:
+    """Each with which a response can fail or be incomplete has a message of its own."""
+    codes = get_args(ResponseError.model_fields["code"].annotation)
+    kinds = get_args(IncompleteDetails.model_fields["reason"].annotation)
+    assert {*codes} <= MESSAGES["failed"].keys()
+    assert {r for kind in kinds for r in get_args(kind)} <= MESSAGES[
+        "incomplete"
+    ].keys()
 
 
-def reasons() -> Iterator[str]:
-    """Yield the reasons for an incomplete response that the API knows."""
-    for kind in get_args(IncompleteDetails.model_fields["reason"].annotation):
-        yield from get_args(kind)
-
-
-@pytest.mark.parametrize("reason", list(reasons()))
-def test_reasons_of_the_api(reason: str) -> None:
-    """The same for every reason why a response is incomplete."""
-    assert reason in MESSAGES["incomplete"]
-
-
-@pytest.mark.parametrize("code", QUOTA_CODES)
-def test_used_up_quota_is_no_rate_limit(code: str) -> None:
+def test_used_up_quota_is_no_rate_limit() -> None:
     """A minute does not cure it."""
-    for error in (ApiError(code), ApiError(None, code)):
-        assert "no credit" in refusal_message(429, error)
+    for code in QUOTA_CODES:
+        for error in (ApiError(code), ApiError(None, code)):
+            assert "no credit" in refusal_message(429, error)
 
 
 REFUSED = ApiRefused("A sentence.", Failure(418, ApiError("odd_code", "odd_type")))
@@ -193,12 +180,6 @@ ENDINGS: Mapping[str, Ending] = {
     "idle_timeout": ending_of_exception(TimedOut("idle_timeout"), True),
     "total_timeout": ending_of_exception(TimedOut("total_timeout"), True),
 }
-
-
-def test_every_kind_is_made() -> None:
-    """Each kind of message belongs to an ending."""
-    own = {"completed", "error", "invalid", "unreachable"}
-    assert ENDINGS.keys() == {*MESSAGES, *own}
 
 
 @pytest.mark.parametrize("kind", ENDINGS)
@@ -250,7 +231,6 @@ def test_status_line_says_why_there_is_another_attempt(
     ("reason", "words"),
     [
         ("max_output_tokens", "length limit"),
-        ("content_filter", "content filter"),
         ("steered", "A newer message"),
         ("odd_reason", "incomplete (odd_reason)"),
         (None, "incomplete. Ask"),
@@ -269,11 +249,7 @@ def test_incomplete_answer_tells_a_known_reason(reason: str | None, words: str) 
     ("error", "words"),
     [
         (ApiError("server_error"), "internal error"),
-        (ApiError("rate_limit_exceeded"), "rate limit"),
-        (ApiError("insufficient_quota"), "credit"),
         (ApiError("context_length_exceeded"), "longer than the model can read"),
-        (ApiError("invalid_prompt"), "usage policies"),
-        (ApiError("server_is_overloaded"), "overloaded"),
         (ApiError(None, "server_error"), "internal error"),
         (ApiError("odd", "server_error"), "internal error"),
         (ApiError("odd_code"), "reported an error (odd_code)"),
@@ -309,7 +285,6 @@ def test_code_of_an_ending_is_a_word(error: ApiError, code: str | None) -> None:
     ("status", "error", "words"),
     [
         (401, ApiError("invalid_api_key"), "does not accept the API key"),
-        (401, ApiError("insufficient_quota"), "no credit left"),
         (401, ApiError("odd_code"), "does not accept the API key"),
         (403, ApiError(), "does not allow this request: HTTP 403."),
         (
@@ -318,11 +293,9 @@ def test_code_of_an_ending_is_a_word(error: ApiError, code: str | None) -> None:
             "does not allow this request: HTTP 403 (odd_code).",
         ),
         (403, ApiError(param="model"), f"may not use {MODEL}"),
-        (401, ApiError(param="model"), f"may not use {MODEL}"),
         (400, ApiError(param="model"), "rejected the request with HTTP 400 at model."),
         (403, ApiError("model_not_found"), f"The model {MODEL} does not exist"),
         (404, ApiError("model_not_found"), f"The model {MODEL} does not exist"),
-        (404, ApiError(), "no Responses API at the address"),
         (404, ApiError(message="Not Found"), "no Responses API at the address"),
         (
             404,
@@ -336,12 +309,8 @@ def test_code_of_an_ending_is_a_word(error: ApiError, code: str | None) -> None:
         ),
         (413, ApiError(), "too large"),
         (429, ApiError(), "rate limit"),
-        (429, ApiError("rate_limit_exceeded", "tokens"), "rate limit"),
         (400, ApiError("invalid_encrypted_content"), "reasoning of an earlier"),
         (400, ApiError("context_length_exceeded"), "longer than the model"),
-        (500, ApiError(), "(HTTP 500)"),
-        (500, ApiError("server_error"), "reported an internal error."),
-        (502, ApiError(), "(HTTP 502)"),
         (503, ApiError(), "overloaded"),
         (
             400,
@@ -350,7 +319,6 @@ def test_code_of_an_ending_is_a_word(error: ApiError, code: str | None) -> None:
         ),
         (400, ApiError(None, None, "input[3].content[0].type"), "at input[3].content"),
         (418, ApiError(), "HTTP 418. An administrator"),
-        (403, ApiError(MISALIGNMENT), "safety monitoring stopped this answer"),
         (403, ApiError("cyber_policy"), "could help attack computers"),
         (
             400,
@@ -489,9 +457,7 @@ def test_words_of_other_servers(words: str) -> None:
     ("code", "words"),
     [
         ("401", "does not accept the API key"),
-        ("404", "no Responses API at the address"),
         ("429", "rate limit"),
-        ("500", "(HTTP 500)"),
         ("7", "reported an error"),
         ("200", "reported an error"),
     ],
@@ -501,16 +467,9 @@ def test_numeric_codes_in_a_stream(code: str, words: str) -> None:
     assert words in ending_of_failure("error", ApiError(code)).message
 
 
-@pytest.mark.parametrize(
-    ("kind", "code", "sentence"),
-    [
-        (kind, code or None, sentence)
-        for kind, by_code in MESSAGES.items()
-        for code, sentence in by_code.items()
-    ],
-)
-def test_message_says_whether_the_model_can_continue(
-    kind: str, code: str | None, sentence: str
-) -> None:
+def test_message_says_whether_the_model_can_continue() -> None:
     """A page shows those in a status line, because they may soon be over."""
-    assert Ending(kind, code).can_continue == ("model to continue" in sentence)
+    for kind, code in entries():
+        ending = Ending(kind, code or None)
+        says_so = "model to continue" in MESSAGES[kind][code]
+        assert ending.can_continue == says_so, (kind, code)

@@ -27,7 +27,6 @@ from openai_responses.repairs.refusal import OwnTexts, named_subject
 from openai_responses.repairs.request_repairs import (
     LeaveOutField,
     LeaveOutParameter,
-    LeaveOutStrict,
     LeaveOutTool,
     LeaveOutToolChoice,
     LowerItems,
@@ -85,7 +84,6 @@ CLOCKS: Item = {
     "server_label": "clocks",
     "server_url": "https://x.example",
 }
-ATLAS: Item = {**CLOCKS, "server_label": "atlas"}
 WEB: Item = {"type": "web_search"}
 STORES: Item = {"type": "file_search", "vector_store_ids": ["vs_1234", "vs_5678"]}
 DRAW: Item = {"type": "image_generation", "size": "1x1"}
@@ -173,10 +171,6 @@ CODE_GONE = LeaveOutKind("code_interpreter_call", LAST)
             ApiError("unknown_parameter", param="input[5].status"),
             LeaveOutField("web_search_call", ("status",)),
         ),
-        (
-            words("Unknown parameter: 'input[5].status'."),
-            LeaveOutField("web_search_call", ("status",)),
-        ),
         (words("Missing required parameter: 'input[5].id'."), item(SEARCH)),
         (ApiError("invalid_value", param="input[1].summary"), item(THOUGHT)),
         (ApiError(None, None, "input[2].call_id"), item(CALL)),
@@ -190,7 +184,6 @@ CODE_GONE = LeaveOutKind("code_interpreter_call", LAST)
         ),
         (words("No tool output found for function call call_abcd."), item(CALL)),
         (words("Invalid 'input[5].id': 'ws_1234'. Use letters."), item(SEARCH)),
-        (ApiError("invalid_encrypted_content"), LeaveOutReasoning(LAST)),
         (
             words("Item 'fc_1234' of type 'function_call' was provided without its"),
             item(CALL),
@@ -213,7 +206,6 @@ CODE_GONE = LeaveOutKind("code_interpreter_call", LAST)
             LeaveOutReasoning(LAST),
         ),
         (words("Duplicate item found with id fc_1234. Remove"), item(CALL)),
-        (words("Container is expired."), CODE_GONE),
         (words("Expected container_id: cntr_1"), CODE_GONE),
         (ApiError(None, None, "tools[0].parameters"), tool(LOOK)),
         (words("Invalid schema for function 'look': type is not valid."), tool(LOOK)),
@@ -226,7 +218,6 @@ CODE_GONE = LeaveOutKind("code_interpreter_call", LAST)
         ),
         (ApiError("unknown_parameter", param="tools[2].filters"), tool(WEB)),
         (ApiError("unknown_parameter", param="tools[1].allowed_tools"), tool(CLOCKS)),
-        (ApiError("unknown_parameter", param="tools[0].strict"), LeaveOutStrict()),
         (
             ApiError(None, None, "reasoning.summary"),
             LeaveOutParameter("reasoning.summary", json_digest("auto")),
@@ -248,7 +239,6 @@ CODE_GONE = LeaveOutKind("code_interpreter_call", LAST)
             LeaveOutParameter("prompt_cache_key", json_digest("k")),
         ),
         (ApiError(param="tool_choice"), LeaveOutToolChoice()),
-        (ApiError(param="tool_choice.tools[0]"), LeaveOutToolChoice()),
         (ApiError(None, None, "include[0]"), LeaveOutParameter("include", INCLUDE)),
     ],
 )
@@ -262,11 +252,8 @@ def test_refusal_names_the_repair(error: ApiError, repair: Repair) -> None:
     [
         "store",
         "safety_identifier",
-        "max_output_tokens",
-        "max_tool_calls",
         "instructions",
         "moderation",
-        "prompt_cache_retention",
     ],
 )
 def test_refused_guard_parameter_is_not_repaired(name: str) -> None:
@@ -353,8 +340,7 @@ def test_unknown_refusal_is_met_with_plain_words_at_the_end() -> None:
 
 @pytest.mark.parametrize(
     ("status", "is_met"),
-    [(200, True), (400, True), (422, True)]
-    + [(status, False) for status in (401, 402, 403, 405, 413, 429, 451, 500, 503)],
+    [(200, True), (400, True), (422, True), (401, False), (429, False), (500, False)],
 )
 def test_plain_words_are_for_refusals_of_the_request(status: int, is_met: bool) -> None:
     """A stream refuses with a status of 200; a key that is wrong stays so."""
@@ -414,17 +400,14 @@ def test_second_hosted_item_takes_its_kind_along() -> None:
     ("error", "is_named"),
     [
         (ApiError(param="reasoning.summary"), True),
-        (ApiError(param="stream"), True),
         (ApiError(message="Use 'low'.", param="reasoning.effort"), True),
         (words("'Reasoning input items can only be provided' is gone"), False),
         (words("Unknown parameter: 'text.verbosity'."), False),
         (ApiError("unknown_parameter", param="input[5].status"), True),
         (words("Unknown parameter: 'input[5].status'"), False),
         (ApiError(param="tools[0]"), True),
-        (words("Error retrieving tool list from MCP server: 'clocks'."), False),
         (ApiError(param="input[5]"), False),
         (ApiError(param="reasoning.summary", is_relayed=True), False),
-        (ApiError(param="tools[0]", is_relayed=True), False),
     ],
 )
 def test_only_the_servers_own_param_names(error: ApiError, is_named: bool) -> None:
@@ -442,13 +425,6 @@ def test_field_that_a_person_may_have_chosen_is_not_named() -> None:
     assert tried
     assert tried.repair == LeaveOutField("message", ("content", "detail"))
     assert not tried.is_named
-
-
-def test_server_that_is_not_reached_may_be_back_soon() -> None:
-    """It is left out of this answer alone."""
-    tried = find(UNREACHED)
-    assert tried
-    assert not tried.is_lasting
 
 
 def test_stream_that_cannot_be_read_says_nothing_about_others() -> None:
@@ -477,7 +453,6 @@ def test_subject_combines_index_and_name() -> None:
         ("none", "'minimal', 'low', 'medium', and 'high'", "minimal"),
         ("max", "'low', 'medium', and 'high'", "high"),
         ("minimal", "'none', 'low' and 'high'", "none"),
-        ("xhigh", "'high'", "high"),
         ("low", "", None),
     ],
 )
@@ -554,16 +529,10 @@ def test_text_between_calls_and_outputs_moves_behind_them() -> None:
     assert not isinstance(repair_of(error, input=moved), MoveMessages)
 
 
-@pytest.mark.parametrize(
-    ("status", "is_about_request"),
-    [
-        *((status, True) for status in (200, 400, 404, 410, 415, 422, 500, 503)),
-        *((status, False) for status in (301, 307, 401, 402, 403, 405, 407, 408, 409)),
-        *((status, False) for status in (413, 421, 423, 425, 429, 451, 499)),
-    ],
-)
-def test_status_says_whether_the_request_is_the_cause(
-    status: int, *, is_about_request: bool
-) -> None:
+def test_status_says_whether_the_request_is_the_cause() -> None:
     """A key, a proxy or a limit is not mended by another request, which is paid for."""
-    assert may_be_repaired(Failure(status, ApiError())) == is_about_request
+    about_the_request = {200, 400, 404, 410, 415, 422, 500, 503}
+    others = {301, 307, 401, 402, 403, 405, 407, 408, 409, 413, 421, 423, 425, 429, 451}
+    for status in {*about_the_request, *others, 499}:
+        expected = status in about_the_request
+        assert may_be_repaired(Failure(status, ApiError())) == expected, status

@@ -103,9 +103,6 @@ def test_repair_for_one_user_does_not_apply_to_others(
             yes,
             id="a long name, which can come from a client",
         ),
-        pytest.param(
-            scope("u" * 100_000), TriedRepair(NO_STREAM), no, id="a long user id"
-        ),
     ],
 )
 def test_nothing_is_remembered(

@@ -6,7 +6,6 @@ import pytest
 
 from calls.sample import MODEL, call_of, chat, host_context
 from manifold.learning import repair_scope
-from openai_responses.errors import InvalidRequest
 from openai_responses.items import json_digest
 from openai_responses.loop.spending import Budget
 from openai_responses.loop.tools import CallLimits
@@ -77,19 +76,6 @@ def secrets(valves: Valves, user: UserValves | None = None) -> list[str]:
 # ---------------------------------------------------------------- where to
 
 
-def test_plain_valves_lead_to_openai() -> None:
-    """With the key and nothing else."""
-    endpoint = build_endpoint(valves())
-
-    assert endpoint.url("/responses") == "https://api.openai.com/v1/responses"
-    assert endpoint.headers() == {
-        "Authorization": "Bearer sk-1",
-        "Content-Type": "application/json",
-    }
-    assert (endpoint.verify_ssl, endpoint.ca_bundle, endpoint.proxy) == (True, "", "")
-    assert endpoint.compatibility == "auto"
-
-
 def test_every_valve_of_the_connection_arrives() -> None:
     """Without the white space of a copy and paste."""
     endpoint = build_endpoint(
@@ -120,18 +106,10 @@ def test_every_valve_of_the_connection_arrives() -> None:
     assert endpoint.compatibility == "strict"
 
 
-@pytest.mark.parametrize("key", ["", " \n"])
-def test_no_key_is_an_error(key: str) -> None:
-    """White space is no key."""
-    with pytest.raises(InvalidRequest, match="This pipe has no API key yet"):
-        build_endpoint(valves(API_KEY=key))
-
-
 # ---------------------------------------------------------------- how long, how often
 
 
 def test_limits_are_those_of_the_expert_settings() -> None:
-    """Four timeouts, two numbers of retries."""
     limits = run_limits(
         PipeExpertKeys(
             connect_timeout_seconds=5,
@@ -174,7 +152,6 @@ async def test_user_who_inherits_gets_what_the_administrator_set() -> None:
 @pytest.mark.asyncio
 @pytest.mark.usefixtures("host")
 async def test_users_own_choice_wins() -> None:
-    """In everything that is the user's to choose."""
     user = {
         "REASONING_EFFORT": "high",
         "REASONING_SUMMARY": "detailed",
@@ -197,7 +174,6 @@ async def test_users_own_choice_wins() -> None:
 @pytest.mark.asyncio
 @pytest.mark.usefixtures("host")
 async def test_disabled_summary_is_not_asked_for(administrator: str, user: str) -> None:
-    """Administrator and user can each disable it."""
     given = {"REASONING_SUMMARY": administrator}, {"REASONING_SUMMARY": user}
 
     assert await summary_of(*given) is None
@@ -207,7 +183,6 @@ async def test_disabled_summary_is_not_asked_for(administrator: str, user: str) 
     ("streams", "enabled", "learned", "stream"),
     [
         (True, True, None, True),
-        (True, True, NO_SUMMARY, True),
         (True, True, NO_STREAM, None),
         (True, False, None, False),
         (False, True, None, False),
@@ -227,11 +202,8 @@ async def test_stream_needs_the_caller_the_valve_and_the_server(
 @pytest.mark.parametrize(
     ("learned", "summary"),
     [
-        (None, "detailed"),
         (NO_SUMMARY, None),
-        (LeaveOutParameter("reasoning.summary", json_digest("detailed")), None),
         (LeaveOutParameter("reasoning.summary", json_digest("auto")), "detailed"),
-        (NO_STREAM, "detailed"),
     ],
 )
 @pytest.mark.asyncio
@@ -278,7 +250,6 @@ async def test_several_calls_at_once_are_the_apis_default(
 @pytest.mark.asyncio
 @pytest.mark.usefixtures("host")
 async def test_valves_set_the_toolset() -> None:
-    """Limits, rounds, rules and the run's own log."""
     given = {
         "MAX_FUNCTION_CALL_LOOPS": 3,
         "MAX_TOOL_CALLS": 7,
@@ -306,8 +277,6 @@ async def test_valves_set_the_toolset() -> None:
         ("WARNING", "inherit", "WARNING"),
         ("WARNING", "DEBUG", "DEBUG"),
         ("WARNING", "CRITICAL", "WARNING"),
-        ("INFO", "ERROR", "INFO"),
-        ("DEBUG", "INFO", "DEBUG"),
     ],
 )
 def test_level_of_the_log_is_the_more_detailed_one(
@@ -331,8 +300,9 @@ def test_every_secret_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         API_KEY="",
         PROXY="http://ada:hunter%2F2@proxy:1",
         STORE_ENCRYPTION_KEY="long and random",
-        EXTRA_HEADERS='{"X-One": "first", "X-Two": "second"}',
+        EXTRA_HEADERS='{"X-One": "first", "Authorization": "Token second"}',
     )
+    mistyped = valves(EXTRA_HEADERS="X-Team: hunter2")
 
     assert set(secrets(given, UserValves(API_KEY=" sk-own\n"))) == {
         "sk-environment",
@@ -341,22 +311,10 @@ def test_every_secret_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         "hunter/2",
         "long and random",
         "first",
-        "second",
+        "Token second",
+        "second",  # a server may repeat it alone
     }
-
-
-def test_token_behind_its_scheme_is_secret_too() -> None:
-    """A server may repeat it alone."""
-    given = valves(EXTRA_HEADERS='{"Authorization": "Token hunter2-token"}')
-
-    hidden = secrets(given)
-
-    assert {"Token hunter2-token", "hunter2-token"} <= set(hidden)
-
-
-def test_headers_that_cannot_be_read_are_secret_as_they_are() -> None:
-    """A mistyped valve may still hold a secret."""
-    assert "X-Team: hunter2" in secrets(valves(EXTRA_HEADERS="X-Team: hunter2"))
+    assert "X-Team: hunter2" in secrets(mistyped)
 
 
 @pytest.mark.parametrize("proxy", ["ada:hunter2@proxy", "http://[", "http://proxy:1"])

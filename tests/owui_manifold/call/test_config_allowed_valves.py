@@ -66,7 +66,7 @@ def test_users_cannot_enable_costly_features_by_default() -> None:
     }
 
 
-@pytest.mark.parametrize("may_change", ["", " , ", "nothing"])
+@pytest.mark.parametrize("may_change", ["", "nothing"])
 def test_users_may_change_nothing(may_change: str) -> None:
     """The log of a failed answer is for administrators anyway; keys have a valve."""
     assert left(may_change) == set()
@@ -110,12 +110,9 @@ def test_valves_that_need_permission_are_described_as_such() -> None:
     ("parameter", "may_change", "role", "given", "is_refused"),
     [
         ("pdf", "file_input", "user", "pdf", False),
-        ("off", "file_input", "user", "off", False),
         ("pdf", "effort", "user", "all", True),
         ("pdf", "nothing", "admin", "pdf", False),
-        ("PDF", "all", "user", "off", False),
         (["pdf"], "all", "user", "off", False),
-        (None, "all", "user", "off", False),
     ],
 )
 def test_a_chat_can_have_a_parameter_for_its_files(
