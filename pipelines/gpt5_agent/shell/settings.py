@@ -4,7 +4,6 @@ import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any, NamedTuple
 
 from gpt5_agent.agent.delegation import DELEGATE
@@ -24,7 +23,6 @@ from manifold.request_settings import (
     request_timeouts,
     settings_of_valves,
 )
-from manifold.views import log_metadata
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import InvalidRequest
 from openai_responses.json_input import clamp_number
@@ -141,6 +139,10 @@ def build_agent_request(
         problems = (*call.notices, *offer.problems, rules.problem)
         notices |= {problem: problem for problem in problems if problem}
 
+    def take_notices() -> list[str]:
+        is_new = shared.notices.first_time
+        return [notice for name, notice in notices.items() if is_new(name)]
+
     return AgentRequest(
         strategy=call.strategy,
         model=model,
@@ -158,13 +160,10 @@ def build_agent_request(
         ),
         settings=_build_request_settings(call, endpoint, model),
         own_tools=_build_tool_settings(call, rules.rules, offer.tools, store_file),
-        notices=notices,
-        is_new=shared.notices.first_time,
+        take_notices=take_notices,
         chat=call.caller.workspace,
-        log=log.note,
-        redacted=log.redacted_for_model,
+        log=log,
         debug=valves.DEBUG,
-        on_end=partial(log_metadata, log),
         user_id=call.caller.user_id,
         repairs=shared.repairs,
         pictures=shared.pictures,

@@ -139,7 +139,7 @@ def _retirement(prepared: PreparedRequest) -> str:
     call.warn_once(notice)
     if call.caller.task:  # it comes before the answer, and shows nothing
         return ""
-    rows = prepared.stored.messages.values() if prepared.stored else ()
+    rows = prepared.row.chat.messages.values() if prepared.row else ()
     for row in rows:
         for status in as_list(value_at(row, "statusHistory")):
             if value_at(status, "description") == notice:
