@@ -2,7 +2,7 @@
 
     scripts/test           all of it
     scripts/test --fast    what needs no host, no browser, no database and no sandbox
-    scripts/test --long    all of it, then what takes many minutes: fuzz and soak
+    scripts/test --long    all of it, then what takes many minutes: fuzz, soak, faults
     scripts/test ARGUMENTS  pytest with these arguments, and nothing else
 
 `scripts/test` sets up what is missing.
@@ -47,6 +47,7 @@ LONG_TESTS = {
     ],
     "fuzz.py": ["scripts/fuzz.py"],
     "soak_of_faults.py": ["scripts/soak_of_faults.py"],
+    "faults.py": ["scripts/faults.py"],
 }
 INTERRUPTED = 130
 
