@@ -17,6 +17,7 @@ from openai_responses.endings import (
     CUT,
     FAULTS,
     FINAL_CODES,
+    MESSAGES,
     REQUEST_TOO_LARGE,
     WRONG_KEY,
     Ending,
@@ -150,8 +151,8 @@ def test_codes_and_reasons_of_the_api() -> None:
     """Each with which a response can fail or be incomplete has a message of its own."""
     codes = get_args(ResponseError.model_fields["code"].annotation)
     kinds = get_args(IncompleteDetails.model_fields["reason"].annotation)
-    assert {*codes} <= SENTENCES["failed"].keys()
-    assert {r for kind in kinds for r in get_args(kind)} <= SENTENCES[
+    assert {*codes} <= MESSAGES["failed"].keys()
+    assert {r for kind in kinds for r in get_args(kind)} <= MESSAGES[
         "incomplete"
     ].keys()
 
@@ -160,7 +161,7 @@ def test_used_up_quota_is_no_rate_limit() -> None:
     """A minute does not cure it."""
     for code in QUOTA_CODES:
         for error in (ApiError(code), ApiError(None, code)):
-            assert "no credit" in refusal_sentence(429, error)
+            assert "no credit" in refusal_message(429, error)
 
 
 REFUSED = ApiRefused("A sentence.", Failure(418, ApiError("odd_code", "odd_type")))
@@ -470,5 +471,5 @@ def test_message_says_whether_the_model_can_continue() -> None:
     """A page shows those in a status line, because they may soon be over."""
     for kind, code in entries():
         ending = Ending(kind, code or None)
-        says_so = "model to continue" in SENTENCES[kind][code]
+        says_so = "model to continue" in MESSAGES[kind][code]
         assert ending.can_continue == says_so, (kind, code)

@@ -88,8 +88,8 @@ def test_a_stored_setting_that_agrees_with_the_default_has_lost_nothing() -> Non
 @pytest.mark.parametrize(
     ("valves", "forms"),
     [
-        (Valves, (ExpertSettings, WebSearchOptions)),
-        (AgentValves, (AgentExpertSettings, SandboxOptions)),
+        (Valves, (PipeExpertKeys, WebSearchOptions)),
+        (AgentValves, (AgentExpertKeys, SandboxOptions)),
     ],
 )
 def test_an_old_name_says_what_took_its_place(

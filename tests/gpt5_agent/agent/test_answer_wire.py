@@ -20,6 +20,7 @@ from agents.sample import (
 from gpt5_agent.events import AgentEvent, NewMessage
 from gpt5_agent.request import AgentRequest, OwnToolSettings
 from openai_responses.items import is_call, is_call_output, is_reasoning
+from openai_responses.loop.events import Status
 from openai_responses.requests.build import Settings
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import ItemDone
