@@ -5,11 +5,11 @@
     scripts/faults.py --seed 7                          other faults
 
 One small fault at a time is put into a copy of what is committed: a condition the other
-way, half of a condition, a limit that is off by one, a statement that is gone
-(`faulting/faults.py`). Then the tests of the room that run this line are run until one
-fails; those of other rooms and the hosts do not count. Faults that no test saw are
-printed. Some of them change nothing that matters; the others are what a test is missing
-for.
+way, half of a condition, a limit that is off by one, a statement or an element of a
+table that is gone (`faulting/faults.py`). Then the tests of the room that run this line,
+or use this table, are run until one fails; those of other rooms and the hosts do not
+count. Faults that no test saw are printed. Some of them change nothing that matters; the
+others are what a test is missing for.
 """
 
 import argparse
@@ -26,7 +26,7 @@ import hypothesis.strategies  # noqa: F401
 import openai.types.responses  # noqa: F401
 import pytest
 
-from faulting.faults import Fault, find_faults
+from faulting.faults import Fault, find_faults, find_uses
 from faulting.runs import HANGS, run_tests
 from progress import Progress
 
@@ -52,6 +52,9 @@ class Room:
     def __init__(self, source: str, copy: Path, log: Path) -> None:
         """Find out which test runs which line."""
         self.source, self.copy, self.log = source, copy, log
+        self.paths = [
+            path.relative_to(copy) for path in sorted((copy / source).rglob("*.py"))
+        ]
         self.tests = f"tests/{Path(source).name}"
         measured = log.with_suffix(".json")
         code = run_tests(
@@ -69,12 +72,7 @@ class Room:
 
     def faults(self) -> list[Fault]:
         """Return all that could be put in."""
-        paths = sorted((self.copy / self.source).rglob("*.py"))
-        return [
-            fault
-            for path in paths
-            for fault in find_faults(self.copy, path.relative_to(self.copy))
-        ]
+        return [fault for path in self.paths for fault in find_faults(self.copy, path)]
 
     def sees(self, fault: Fault) -> bool:
         """Put a fault in, run the tests that run its lines, take it out again."""
@@ -97,9 +95,14 @@ class Room:
 
     def tests_of(self, fault: Fault) -> list[str]:
         """Return the tests that run a fault: those of its module first, then by time."""
-        by_line = self._tests_by_line.get(str(fault.path), {})
+        places = [(str(fault.path), line) for line in fault.lines]
+        if fault.constant:
+            places = list(find_uses(fault.constant, self.copy, self.paths))
         names = {
-            name for line in fault.lines for name in by_line.get(str(line), ()) if name
+            name
+            for path, line in places
+            for name in self._tests_by_line.get(path, {}).get(str(line), ())
+            if name
         }
         own = f"test_{fault.path.stem}"
         return sorted(names, key=lambda name: (own not in name, self._seconds[name]))

@@ -208,7 +208,8 @@ class UsageReport:
         joined = [
             (", ".join(map(str, row[: len(keys)])), *row[len(keys) :]) for row in rows
         ]
-        as_text = _csv((title, *_SUMS), joined[:_MAX_LISTED])
+        lines = map(_csv_line, [(title, *_SUMS), *joined[:_MAX_LISTED]])
+        as_text = "\n".join(["```csv", *lines, "```"])
         if not self._save_file:
             return as_text
         name = f"usage-{self._today.isoformat()}.csv"
@@ -366,15 +367,15 @@ def _days_text(first: date, last: date) -> str:
 
 
 def _table(head: _Cells, rows: Sequence[_Cells]) -> str:
-    """Return a table in Markdown; numbers are on the right."""
+    """Return a table in Markdown; numbers are on the right, and have commas."""
     rule = ["---"] + ["---:"] * (len(head) - 1)
-    return "\n".join(_table_line(cells) for cells in (head, rule, *rows))
-
-
-def _csv(head: _Cells, rows: Sequence[_Cells]) -> str:
-    """Return CSV in a block of code."""
-    lines = [_csv_line(cells) for cells in (head, *rows)]
-    return "\n".join(["```csv", *lines, "```"])
+    lines: list[str] = []
+    for cells in (head, rule, *rows):
+        texts = [
+            f"{cell:,}" if isinstance(cell, int) else _plain(cell) for cell in cells
+        ]
+        lines.append(f"| {' | '.join(texts)} |")
+    return "\n".join(lines)
 
 
 _NOT_PLAIN = re.compile(r"[^\w.,:/@+=*()' -]")
@@ -392,12 +393,6 @@ def _cleaned(rows: Iterable[UsageRow]) -> list[UsageRow]:
         row._replace(user_id=_plain(row.user_id)[:60], model=_plain(row.model)[:60])
         for row in rows
     ]
-
-
-def _table_line(cells: _Cells) -> str:
-    """Return a line of a table in Markdown; numbers have commas."""
-    texts = [f"{cell:,}" if isinstance(cell, int) else _plain(cell) for cell in cells]
-    return f"| {' | '.join(texts)} |"
 
 
 def _csv_line(cells: _Cells) -> str:

@@ -14,7 +14,7 @@ from contextlib import aclosing
 from functools import partial
 from typing import Any
 
-from manifold.views import failure_chunk, readable_chunk
+from manifold.views import failure_chunk, metadata_chunk, readable_chunk
 from openai_responses.endings import COMPLETED, CUT
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item, item_type, text_message
@@ -62,9 +62,8 @@ from owui_manifold.prepare.tasks import (
     build_task_request,
     lacks_task_model,
 )
-from owui_manifold.present.report import refused_metadata
+from owui_manifold.present.report import report_refusal
 from owui_manifold.present.views import (
-    metadata_chunk,
     page_view,
     stream_view,
     whole_result,
@@ -134,7 +133,7 @@ class Pipe:
             config=config,
             capabilities=self._capabilities,
             log=RunLog(
-                config.log_level,
+                config.valves.LOG_LEVEL,
                 config.secrets,
                 new_ulid()[-10:],
                 keeps_all=config.shows_log,
@@ -182,9 +181,10 @@ class Pipe:
                     if isinstance(event, RunDone):
                         failed = event.ending.is_failure
         except Exception as error:
-            metadata = refused_metadata(call, error)
+            metadata = report_refusal(call, error)
             if metadata:
-                yield metadata_chunk(view, metadata)
+                client = view if isinstance(view, ChunkRenderer) else None
+                yield metadata_chunk(metadata, client)
             message = report_exception(call.log, error, PIPE_SHELL)
             was_stored = False
             refusal = failure_chunk(call.caller, message, error)
@@ -208,12 +208,12 @@ class Pipe:
         except Exception as error:
             message = report_exception(call.log, error, PIPE_SHELL)
             result = failure_chunk(call.caller, message, error)
-            metadata = refused_metadata(call, error)
+            metadata = report_refusal(call, error)
             if metadata:
                 result[METADATA_KEY] = metadata.wire()
                 if emit:
-                    await emit(metadata_chunk(page_view(), metadata)["event"])
-            if call.caller.host_reads:
+                    await emit(metadata_chunk(metadata)["event"])
+            if call.caller.is_open_webui:
                 return result
             return failed_answer(result, exception_status(error), {})
         await _wait_to_store(call.caller)

@@ -1,11 +1,12 @@
 """Faults that a person could make: where a source has room for one, and what it reads then.
 
-Only code in functions is changed. A fault is a piece of text that takes the place of
-another one, so that the rest of the file stays as it is.
+Code in functions is changed, and the tables and numbers of modules. A fault is a piece
+of text that takes the place of another one, so that the rest of the file stays as it is.
 """
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
@@ -18,6 +19,8 @@ class Fault:
     """The bytes from `start` to `end` of the file at `path` are replaced by `new`."""
 
     path: Path
+    constant: str
+    """The module's name for what this changes; empty for code in a function."""
     lines: range
     """The lines of the code that is replaced."""
     start: int
@@ -40,26 +43,68 @@ def find_faults(root: Path, path: Path) -> Iterator[Fault]:
     """Find every place of a source file where one of the kinds fits."""
     source = (root / path).read_bytes()
     begins = [0, *accumulate(map(len, source.splitlines(keepends=True)))]
-    tree = ast.parse(source)
-    functions = [
-        node
-        for node in ast.walk(tree)
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-    ]
     seen = set()
-    for function in functions:
-        for statement in function.body:
-            for node in ast.walk(statement):
-                for target, kind, new in _changes(node):
-                    end_line = target.end_lineno or target.lineno
-                    start = begins[target.lineno - 1] + target.col_offset
-                    end = begins[end_line - 1] + (target.end_col_offset or 0)
-                    if (start, end, new) in seen:
-                        continue  # a function in a function is walked twice
-                    seen.add((start, end, new))
-                    old = source[start:end].decode()
-                    lines = range(target.lineno, end_line + 1)
-                    yield Fault(path, lines, start, end, kind, old, new)
+    for constant, node in _places(ast.parse(source)):
+        for target, kind, new in _smaller(node) if constant else _changes(node):
+            end_line = target.end_lineno or target.lineno
+            start = begins[target.lineno - 1] + target.col_offset
+            end = begins[end_line - 1] + (target.end_col_offset or 0)
+            if (start, end, new) in seen:
+                continue  # a function in a function is walked twice
+            seen.add((start, end, new))
+            old = source[start:end].decode()
+            lines = range(target.lineno, end_line + 1)
+            yield Fault(path, constant, lines, start, end, kind, old, new)
+
+
+def find_uses(
+    name: str, root: Path, paths: Sequence[Path]
+) -> Iterator[tuple[str, int]]:
+    """Find the files and lines that use a constant."""
+    for path in paths:
+        source = (root / path).read_text()
+        if name in source:
+            for node in ast.walk(ast.parse(source)):
+                if isinstance(node, ast.Name) and node.id == name:
+                    yield str(path), node.lineno
+
+
+def _places(tree: ast.Module) -> Iterator[tuple[str, ast.AST]]:
+    """Walk through the functions, and through the values that a module has names for."""
+    for function in ast.walk(tree):
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+            for statement in function.body:
+                yield from (("", node) for node in ast.walk(statement))
+    for statement in tree.body:
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) | ast.AnnAssign(
+                target=ast.Name(id=name), value=ast.expr() as value
+            ):
+                yield from ((name, node) for node in ast.walk(value))
+
+
+def _smaller(node: ast.AST) -> Iterator[tuple[ast.expr, str, str]]:
+    """Leave one element out of a table; make a number one more."""
+    match node:
+        case (
+            ast.Set(elts=elements) | ast.List(elts=elements) | ast.Tuple(elts=elements)
+        ):
+            for i, element in enumerate(elements):
+                kept = [*elements[:i], *elements[i + 1 :]]
+                if kept:
+                    smaller = copy(node)
+                    smaller.elts = kept
+                    left_out = ast.unparse(element)
+                    yield node, f"without {left_out[:60]}", ast.unparse(smaller)
+        case ast.Dict(keys=keys, values=values):
+            for i, key in enumerate(keys):
+                rest = ast.Dict(keys[:i] + keys[i + 1 :], values[:i] + values[i + 1 :])
+                left_out = ast.unparse(key) if key else "the rest"
+                yield node, f"without {left_out[:60]}", ast.unparse(rest)
+        case ast.Constant(value=bool()):
+            pass
+        case ast.Constant(value=int() as number):
+            yield node, "one more", f"({number} + 1)"
 
 
 def _changes(node: ast.AST) -> Iterator[tuple[ast.expr | ast.stmt, str, str]]:

@@ -172,7 +172,6 @@ def test_output_answers_one_call_in_front_of_it(
 @pytest.mark.parametrize(
     ("items", "kept"),
     [
-        ([USER, CALL_A, USER], [USER, USER]),
         ([USER, OUTPUT_A, USER], [USER, USER]),
         ([REASONING, CALL_A, OUTPUT_A, USER], [REASONING, CALL_A, OUTPUT_A, USER]),
         ([USER, REASONING, CALL_A, USER], [USER, USER]),
@@ -183,8 +182,6 @@ def test_output_answers_one_call_in_front_of_it(
         ([REASONING, CALL_A, output("x"), ANSWER], [ANSWER]),
         ([REASONING, CALL_A, REASONING, ANSWER], [REASONING, ANSWER]),
         ([CALL_A, REASONING, OUTPUT_A], [CALL_A, OUTPUT_A]),
-        ([REASONING], []),
-        ([], []),
         ([CUSTOM_CALL, CUSTOM_OUTPUT], [CUSTOM_CALL, CUSTOM_OUTPUT]),
         ([REASONING, SEARCH], [REASONING, SEARCH]),
     ],

@@ -52,8 +52,7 @@ def test_empty_text_has_no_entries(text: str) -> None:
         ('[{"api_key": "canary", "groups": "a"}]', "`groups` has a wrong value"),
         ('[{"api_key": ["canary"]}]', "`api_key` has a wrong value"),
         ('[{"base_url": "https://canary.example"}]', "`api_key` is missing"),
-        ('[{"auth": "bearer"}]', "`api_key` is missing"),
-        ('[{"api_key": " "}]', "`api_key` is missing"),
+        ('[{"auth": "bearer", "api_key": " "}]', "`api_key` is missing"),
         (
             '[{"api_key": "canary", "auth": "oauth"}]',
             "`auth` has to be 'key', 'bearer' or 'entra_id'",

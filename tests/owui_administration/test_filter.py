@@ -101,7 +101,7 @@ async def test_rules_name_agents_as_they_are_listed(limited: Filter) -> None:
         await ask(limited)
 
 
-@pytest.mark.parametrize("value", [-1, "9", None, 1e300, float("nan"), True])
+@pytest.mark.parametrize("value", [-1, "9", 1e300, float("nan"), True])
 async def test_odd_numbers_count_as_none(limited: Filter, value: Any) -> None:
     """A server may report anything."""
     counts = dict.fromkeys(("input_tokens", "output_tokens", "cost"), value)
@@ -211,13 +211,13 @@ async def test_amounts_need_a_stream_that_is_asked_for(limited: Filter) -> None:
         await limited.inlet({"messages": []}, **given)
 
 
-@pytest.mark.parametrize("model", [AGENT, OWN_MODEL])
 @pytest.mark.parametrize("value", [True, "true", "yes", "on", "1", 1], ids=repr)
 async def test_stream_is_a_boolean_for_host_and_pipe(
-    limited: Filter, model: Json, value: Any
+    limited: Filter, value: Any
 ) -> None:
     """The host, the pipe and a Pipelines server read the body after the filter."""
-    assert (await ask(limited, model, stream=value))["stream"] is True
+    for model in (AGENT, OWN_MODEL):
+        assert (await ask(limited, model, stream=value))["stream"] is True
 
 
 async def test_without_rules_nothing_is_counted(

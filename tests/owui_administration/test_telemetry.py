@@ -15,7 +15,7 @@ from calls.sample import TOOL, call_of, chat, host_context, valves_for
 from openai_responses.endings import Ending
 from openai_responses.loop.events import RunDone, RunEvent, Status
 from openai_responses.loop.tools import ToolResult
-from openai_responses.repairs.finding import Trial
+from openai_responses.repairs.finding import TriedRepair
 from openai_responses.repairs.request_repairs import LeaveOutParameter
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import TextDelta
@@ -92,7 +92,7 @@ async def test_run_is_a_span_with_its_tokens_and_cost(memory: Memory) -> None:
         TextDelta(0, "summary", 0, "…"),
         *[TextDelta(1, "text", 0, "canary")] * 2,
     ]
-    fixed = Status("Without canary.", Trial(LeaveOutParameter("metadata")))
+    fixed = Status("Without canary.", TriedRepair(LeaveOutParameter("metadata")))
 
     events: list[RunEvent] = [Status("Again."), fixed, *texts, DONE]
     assert await observed(*events) == events
@@ -128,38 +128,26 @@ async def test_task_and_own_key_are_told_apart(memory: Memory) -> None:
     assert "ada" not in str(memory.measured)
 
 
-async def test_azure_is_named_as_the_conventions_want_it(memory: Memory) -> None:
-    """The provider is found by the server's address."""
-    address = "a.openai.azure.com"
-    telemetry = await account()
-    events = telemetry.observe_run(run_of(DONE), "gpt-5.2", address, event_words)
-    assert [event async for event in events] == [DONE]
-
-    [span] = memory.spans
-    assert span.told["gen_ai.provider.name"] == "azure.ai.openai"
-    assert span.told["server.address"] == "a.openai.azure.com"
-
-
-async def test_end_at_a_limit_is_no_failure(memory: Memory) -> None:
-    """It is the reason why the answer ended."""
-    await observed(RunDone(Ending("incomplete", "max_output_tokens")))
-
-    [span] = memory.spans
-    assert span.told["gen_ai.response.finish_reasons"] == ["max_output_tokens"]
-    assert (span.failed, "error.type" in span.told) == (False, False)
-
-
 async def test_failure_has_its_type_and_none_of_its_words(memory: Memory) -> None:
-    """As the conventions want it: a word with few values."""
+    """As the conventions want it: a word with few values. A limit is no failure."""
     failed = RunDone(Ending("failed", "rate_limit_exceeded", "canary"))
+    limited = RunDone(Ending("incomplete", "max_output_tokens"))
     await observed(failed)
-
-    [span] = memory.spans
-    assert span.failed
-    assert span.told["error.type"] == "rate_limit_exceeded"
     assert memory.measured[-1][0] == DURATION
     assert memory.measured[-1][2]["error.type"] == "rate_limit_exceeded"
+
+    azure = ("gpt-5.2", "a.openai.azure.com")
+    events = (await account()).observe_run(run_of(limited), *azure, event_words)
+    assert [event async for event in events] == [limited]
+
+    span, ended = memory.spans
+    assert span.failed
+    assert span.told["error.type"] == "rate_limit_exceeded"
     assert "canary" not in str((span.told, memory.measured))
+    assert ended.told["gen_ai.response.finish_reasons"] == ["max_output_tokens"]
+    assert (ended.failed, "error.type" in ended.told) == (False, False)
+    assert ended.told["gen_ai.provider.name"] == "azure.ai.openai"
+    assert ended.told["server.address"] == "a.openai.azure.com"
 
 
 async def test_words_of_servers_are_bounded(memory: Memory) -> None:

@@ -75,12 +75,12 @@ def sent_reasoning(body: Json) -> list[str]:
     return [item["encrypted_content"] for item in items if item["type"] == "reasoning"]
 
 
-@pytest.mark.parametrize("times", [1, 2, 3])
+@pytest.mark.parametrize("times", [1, 3])
 @pytest.mark.parametrize("moment", MOMENTS)
 async def test_a_bad_moment_teaches_nothing(
     moment: str, times: int, host: StandInHost
 ) -> None:
-    """Of a turn that met it once, twice or three times, the next turns show no trace."""
+    """Of a turn that met it once or three times, the next turns show no trace."""
     good = good_answers()
     bad = [MOMENTS[moment]] * times
     answers = [next(good), *bad, *(next(good) for _ in range(6))]

@@ -12,11 +12,11 @@ from pydantic import BaseModel
 
 from calls.old_valves import OLD_USER_VALVES, OLD_VALVES
 from gpt5_agent.shell.json_valves import read_valve_settings
-from gpt5_agent.shell.valves import AgentExpertSettings
 from gpt5_agent.shell.valves import Valves as AgentValves
 from owui_manifold.call.config import read_config
-from owui_manifold.call.expert import ExpertSettings, WebSearchOptions
+from owui_manifold.call.expert import PipeExpertKeys, WebSearchOptions
 from owui_manifold.call.valves import UserValves, Valves
+from settings.expert_keys import AgentExpertKeys
 from settings.table import StoredValves
 from toolbox.sandbox.options import SandboxOptions
 
@@ -86,27 +86,23 @@ def test_a_stored_setting_that_agrees_with_the_default_has_lost_nothing() -> Non
 
 
 @pytest.mark.parametrize(
-    ("valves", "name"),
+    ("valves", "forms"),
     [
-        *((Valves, name) for name in Valves.old_names),
-        *((AgentValves, name) for name in AgentValves.old_names),
+        (Valves, (ExpertSettings, WebSearchOptions)),
+        (AgentValves, (AgentExpertSettings, SandboxOptions)),
     ],
 )
 def test_an_old_name_says_what_took_its_place(
-    valves: type[StoredValves], name: str
+    valves: type[StoredValves], forms: tuple[type[BaseModel], ...]
 ) -> None:
     """It is no valve, and what it tells to set can be set at the same door."""
-    forms: list[type[BaseModel]] = [ExpertSettings, WebSearchOptions]
-    if valves is AgentValves:
-        forms = [AgentExpertSettings, SandboxOptions]
     keys = {"default"}.union(
         valves.model_fields, *(form.model_fields for form in forms)
     )
-    instead = valves.old_names[name].instead
-
-    assert name not in valves.model_fields
-    if instead.startswith("Set"):
-        assert set(re.findall(r"`(\w+)`", instead)) <= keys
+    for name, old in valves.old_names.items():
+        assert name not in valves.model_fields
+        if old.instead.startswith("Set"):
+            assert set(re.findall(r"`(\w+)`", old.instead)) <= keys, name
 
 
 def test_agents_tell_their_old_valves_until_the_valves_are_saved() -> None:
@@ -133,15 +129,10 @@ def rows() -> dict[str, str]:
     return found
 
 
-def test_page_names_each_old_valve() -> None:
-    """No one has to look for what became of one."""
-    assert rows().keys() == {*OLD_VALVES, *OLD_USER_VALVES}
-
-
-@pytest.mark.parametrize("name", sorted({*OLD_VALVES, *OLD_USER_VALVES}))
-def test_page_says_what_becomes_of_an_old_valve(name: str) -> None:
+def test_page_says_what_becomes_of_each_old_valve() -> None:
     """One that is kept is a valve; `/check` says the same of another."""
-    fate = rows()[name]
-
-    assert fate.startswith("Kept") is (name in {**Valves.model_fields, "LOG_LEVEL": 0})
-    assert fate.startswith("Kept") or fate == Valves.old_names[name].instead
+    assert rows().keys() == {*OLD_VALVES, *OLD_USER_VALVES}
+    for name, fate in rows().items():
+        kept = name in {**Valves.model_fields, "LOG_LEVEL": 0}
+        assert fate.startswith("Kept") is kept, name
+        assert kept or fate == Valves.old_names[name].instead

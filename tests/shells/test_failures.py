@@ -64,8 +64,8 @@ def test_line_is_cut_and_whole() -> None:
     assert len(line) == 4000
 
 
-@pytest.mark.parametrize("size", [4_000, 5_000, 8_000])
-@pytest.mark.parametrize("shown", range(4, 40, 5))
+@pytest.mark.parametrize("size", [4_000, 8_000])
+@pytest.mark.parametrize("shown", [4, 20, 39])
 def test_no_line_ends_with_half_a_secret(size: int, shown: int) -> None:
     """Not in the log, nor in what the server said: a long token shortens both."""
     secret = "Zq7-very-secret-value-0123456789-and-more"

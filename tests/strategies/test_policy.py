@@ -23,26 +23,19 @@ def blocks_of(text: str) -> dict[str, str]:
     }
 
 
-def places_of(text: str, *parts: str) -> list[int]:
-    """Where each part begins."""
-    return [text.index(part) for part in parts]
-
-
 def test_r1_instruction_comes_first_then_the_blocks_in_order_then_the_extra() -> None:
-    """Blocks are apart by a blank line."""
-    text = build_system_instruction("Be brief.", '{"extra_policy": "Use lists."}')
+    """Blocks are apart by a blank line; the extra is never wrapped (R4)."""
+    text = build_system_instruction("Be brief.", '{"extra_policy": "- Last."}')
 
-    tags = [f"<{tag}>" for tag in TAGS.values()]
-    places = places_of(text, "Be brief.", *tags, "Use lists.")
+    places = [text.index(f"<{tag}>") for tag in TAGS.values()]
     assert places == sorted(places)
     assert text.startswith("Be brief.\n\n<persistence>\n")
-    assert text.endswith("</tool_preamble>\n\nUse lists.")
+    assert text.endswith("</tool_preamble>\n\n- Last.")
 
 
-@pytest.mark.parametrize("empty", ["", "  \n "])
-def test_r1_empty_instruction_has_a_stand_in(empty: str) -> None:
+def test_r1_empty_instruction_has_a_stand_in() -> None:
     """There is always a first sentence."""
-    text = build_system_instruction(empty)
+    text = build_system_instruction("  \n ")
 
     assert text.startswith("You are a helpful GPT-5 agent.\n\n<persistence>")
 
@@ -61,11 +54,8 @@ def test_r2_empty_overrides_change_no_byte(nothing: str) -> None:
 @pytest.mark.parametrize(
     "plain",
     [
-        "Prefer official sources.",
         "  - indented\n\n",
         '["a", "list"]',
-        "42",
-        '"quoted"',
         "null",
         '{"persistence_policy": "not closed"',
         "[" * 100_000,
@@ -78,27 +68,22 @@ def test_r3_text_that_is_no_json_object_is_added_verbatim(plain: str) -> None:
     assert build_system_instruction("A.", plain) == f"{default}\n\n{plain}"
 
 
-@pytest.mark.parametrize("key", list(TAGS))
-def test_r4_json_object_replaces_only_what_it_names(key: str) -> None:
-    """The tag is put around it."""
-    before = blocks_of(build_system_instruction("A."))
-
-    after = blocks_of(build_system_instruction("A.", json.dumps({key: "- Own."})))
-
-    assert after == {**before, key: "- Own."}
-
-
 @pytest.mark.parametrize(("key", "tag"), TAGS.items())
-def test_r4_block_with_its_own_tag_is_not_wrapped_again(key: str, tag: str) -> None:
-    """A tag at one end alone is no tag around it."""
-    whole = f"<{tag}>\n- Own.\n</{tag}>"
+def test_r4_json_object_replaces_only_what_it_names(key: str, tag: str) -> None:
+    """The tag is put around it, unless it has its own; one at one end alone is none."""
+    before = blocks_of(build_system_instruction("A."))
     half = f"<{tag}>\n- Own."
 
-    wrapped = build_system_instruction("A.", json.dumps({key: f" {whole}\n"}))
-    doubled = build_system_instruction("A.", json.dumps({key: half}))
-
-    assert wrapped.count(f"<{tag}>") == wrapped.count(f"</{tag}>") == 1
-    assert f"<{tag}>\n{half}\n</{tag}>" in doubled
+    for own, block in (
+        ("- Own.", "- Own."),
+        (f" {half}\n</{tag}>\n", "- Own."),
+        (half, half),
+    ):
+        text = build_system_instruction("A.", json.dumps({key: own}))
+        assert f"<{tag}>\n{block}\n</{tag}>" in text
+        assert text.count(f"</{tag}>") == 1
+        if block != half:
+            assert blocks_of(text) == {**before, key: block}
 
 
 def test_r4_unknown_keys_nulls_and_blanks_are_ignored() -> None:
@@ -117,13 +102,6 @@ def test_r4_unknown_keys_nulls_and_blanks_are_ignored() -> None:
     assert text == f"{default}\n\n  - As it is. "
 
 
-def test_r4_extra_is_never_wrapped() -> None:
-    """It is as it was given."""
-    text = build_system_instruction("A.", json.dumps({"extra_policy": "- Last."}))
-
-    assert text.endswith("</tool_preamble>\n\n- Last.")
-
-
 def test_lean_style_has_the_same_blocks_in_fewer_words() -> None:
     """Overrides change a block there, too."""
     full = build_system_instruction("A.")
@@ -139,14 +117,11 @@ def test_lean_style_has_the_same_blocks_in_fewer_words() -> None:
     ("style", "family", "expected"),
     [
         ("auto", "gpt-5", "full"),
-        ("auto", "gpt-5.2-pro", "full"),
         ("auto", "gpt-5.4-mini", "full"),
         ("auto", "gpt-5.5", "lean"),
-        ("auto", "gpt-5.6-sol", "lean"),
         ("auto", "gpt-6-luna", "lean"),
         ("auto", "gpt-35-turbo", "full"),
         ("auto", "gpt-4.1", "full"),
-        ("auto", "o3", "full"),
         ("auto", "llama-4", "full"),
         ("full", "gpt-6.2-astra", "full"),
         ("lean", "gpt-5", "lean"),

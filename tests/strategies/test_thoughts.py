@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from openai_responses.items import Item, item_type, message_text
-from openai_responses.loop.events import NO_THOUGHT, RunDone, RunEvent, Status
+from openai_responses.loop.events import NO_THOUGHT, RunDone, RunEvent
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
 from owui_chat.render.completions import ChunkRenderer
 from runs.sample import call, message, on_page, reasoning, refusal, run_of, shifted
@@ -120,15 +120,6 @@ def test_r14_text_of_a_round_that_calls_becomes_a_thought_once() -> None:
     assert plain(events) == [("content", "I look it up.\n\nIt rains.")]
 
 
-def test_r14_text_of_a_round_that_calls_is_not_shown_at_all() -> None:
-    """Not even for a moment; the answer is there in the end."""
-    _, events = shown(HIDDEN, [FIRST, WEATHER], [SAID])
-
-    assert page(events) == [CALL, ANSWER]
-    assert "look" not in "".join(grown(events))
-    assert plain(events) == [("content", "It rains.")]
-
-
 def test_r14_text_after_a_call_is_a_thought_from_the_beginning() -> None:
     """A plain client reads it as reasoning."""
     rounds = [WEATHER, FIRST], [SAID]
@@ -175,14 +166,13 @@ def test_r14_tags_become_thoughts(may_call: bool) -> None:
     assert thoughts.get_text(0) == "It rains."
 
 
-@pytest.mark.parametrize("may_call", [True, False])
 @pytest.mark.parametrize(
-    ("text", "left"),
+    ("text", "left", "may_call"),
     [
-        (TAGGED, "It rains."),
-        ("Rain.<think>never closed", "Rain."),
-        ("<think>all</think>", ""),
-        ("Rain, he said, <thin", "Rain, he said, <thin"),
+        (TAGGED, "It rains.", True),
+        ("Rain.<think>never closed", "Rain.", False),
+        ("<think>all</think>", "", True),
+        ("Rain, he said, <thin", "Rain, he said, <thin", False),
     ],
 )
 def test_r14_tags_are_removed_where_thoughts_are_not_shown(
@@ -328,13 +318,6 @@ def test_broken_answer_shows_what_there_is(emits: bool) -> None:
 
     assert isinstance(cut[-1], RunDone)
     assert "".join(grown(cut)) == thoughts.get_text(0) == "It rains <"
-
-
-def test_status_notes_pass_the_filter() -> None:
-    """They belong to no item."""
-    thoughts = RunTexts(are_shown=False)
-
-    assert list(thoughts.feed(Status("Wait."))) == [Status("Wait.")]
 
 
 def test_carrier_is_an_empty_thought() -> None:

@@ -17,7 +17,6 @@ from gpt5_agent.agent.preparation import (
     PreparedRun,
     is_as_configured,
     prepare_run,
-    repair_scope,
 )
 from gpt5_agent.agent.steps import StepLog
 from gpt5_agent.events import (
@@ -32,7 +31,7 @@ from gpt5_agent.events import (
 )
 from gpt5_agent.request import AgentRequest
 from manifold.costs import cost_of_request
-from manifold.learning import RepairLearning
+from manifold.learning import RepairLearning, repair_scope
 from openai_responses.endings import COMPLETED, MISALIGNMENT, ending_of_exception
 from openai_responses.errors import ResponsesError
 from openai_responses.items import Item, is_call, part_text
@@ -91,7 +90,7 @@ class _Agent:
         self._judge = ChatJudge(request, prepared)
         self._learning = RepairLearning(
             request.repairs or RepairMemory(),
-            repair_scope(request, prepared.request.model),
+            repair_scope(request.endpoint, prepared.request.model, request.user_id),
             partial(is_as_configured, request, prepared),
         )
         self._run_end = RunDone(COMPLETED)
@@ -385,7 +384,7 @@ async def _start_agent(
             task_spending.stop(ended)
             return tool_error("the task was stopped.")
         if ended.ending.is_failure:
-            return tool_error(ended.ending.sentence)
+            return tool_error(ended.ending.message)
         return ToolResult(read_answer_text(agent.answer))
 
     own = request.own_tools

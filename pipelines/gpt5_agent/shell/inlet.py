@@ -26,7 +26,7 @@ class PipelineCaller(ChatCaller):
     @property
     def can_ask(self) -> bool:
         """Whether the host can show a card: it needs a stream."""
-        return self.host_reads and self.streams
+        return self.is_open_webui and self.streams
 
     @property
     def workspace(self) -> str:

@@ -2,7 +2,8 @@
 
 from typing import NamedTuple
 
-from gpt5_agent.shell.valves import AgentExpertSettings, Valves
+from gpt5_agent.shell.valves import Valves
+from settings.expert_keys import AgentExpertKeys
 from shells.json_valve import read_json_valve
 from shells.tool_valves import ReadTimeouts, read_timeouts
 from shells.valve_messages import PIPELINE_SHELL
@@ -16,7 +17,7 @@ class ValveSettings(NamedTuple):
     """
 
     valves: Valves
-    expert: AgentExpertSettings
+    expert: AgentExpertKeys
     sandbox: SandboxOptions
     timeouts: ReadTimeouts
     problems: tuple[str, ...]
@@ -25,7 +26,7 @@ class ValveSettings(NamedTuple):
 def read_valve_settings(valves: Valves) -> ValveSettings:
     """Return what the valves say; defaults for what cannot be read."""
     expert, expert_problems = read_json_valve(
-        "EXPERT_JSON", valves.EXPERT_JSON, AgentExpertSettings
+        "EXPERT_JSON", valves.EXPERT_JSON, AgentExpertKeys
     )
     sandbox, sandbox_problems = read_json_valve(
         "SANDBOX_OPTIONS", valves.SANDBOX_OPTIONS, SandboxOptions

@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 from gpt5_agent.agent.delegation import DELEGATE
@@ -19,7 +20,12 @@ from gpt5_agent.shell.sealing import reveal_secret, signing_secret
 from gpt5_agent.shell.server_access import ACCESS_VARIABLE, BLOCKED_ADDRESS
 from gpt5_agent.shell.valves import Valves
 from manifold.models import answering_model, model_at, retirement
-from manifold.request_settings import call_limits, settings_of_valves
+from manifold.request_settings import (
+    call_limits,
+    request_timeouts,
+    settings_of_valves,
+)
+from manifold.views import log_metadata
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import InvalidRequest
 from openai_responses.json_input import clamp_number
@@ -41,7 +47,6 @@ from shells.endpoint_valves import (
 from shells.model_list import ModelList
 from shells.tool_valves import read_rules
 from shells.valve_messages import PIPELINE_SHELL
-from strategies.metadata import RunMetadata
 from strategies.parameters import DEFAULTS, PARAMETERS, StrategyParameters
 
 _NOTICE_SECONDS = 3600.0
@@ -90,6 +95,12 @@ class PipelineCall(NamedTuple):
         """The valves that hold one value each."""
         return self.settings.valves
 
+    @property
+    def model(self) -> str:
+        """The name of the model that is asked for."""
+        key = PARAMETERS["model"].request_key
+        return self.choose_text(key, self.valves.MODEL or DEFAULTS.model)
+
     def choose_text(self, key: str, default: str) -> str:
         """Return a text of the request; an object or list in it as JSON."""
         value = self.body.get(key)
@@ -133,9 +144,6 @@ def build_agent_request(
         problems = (*call.notices, *offer.problems, rules.problem)
         notices |= {problem: problem for problem in problems if problem}
 
-    def log_metadata(metadata: RunMetadata) -> None:
-        log.note(json.dumps(metadata.wire()))
-
     return AgentRequest(
         strategy=call.strategy,
         model=model,
@@ -146,7 +154,7 @@ def build_agent_request(
         connections=shared.connections,
         signing_secret=signing_secret(endpoint.api_key),
         limits=Limits(
-            timeouts=expert.timeouts(model),
+            timeouts=request_timeouts(expert, model),
             retries=RetryPolicy(expert.max_retries),
             keeps_tagged_thoughts=parameters.emit_intermediate_thoughts,
             context_window=model.facts.context_window,
@@ -159,7 +167,7 @@ def build_agent_request(
         log=log.note,
         redacted=log.redacted_for_model,
         debug=valves.DEBUG,
-        on_end=log_metadata,
+        on_end=partial(log_metadata, log),
         user_id=call.caller.user_id,
         repairs=shared.repairs,
         pictures=shared.pictures,
@@ -173,10 +181,10 @@ def _build_parameters(call: PipelineCall) -> StrategyParameters:
     """
     valves = call.valves
     values = valves.parameters()
-    values["model"] = values["model"] or DEFAULTS.model
+    values["model"] = call.model
     values["guide"] = find_preset(valves.PRESET, valves.PRESETS_DIR)
     for name, row in PARAMETERS.items():
-        if not row.request_key:
+        if not row.request_key or name == "model":
             continue
         given = call.body.get(row.request_key)
         own = values[name]
@@ -199,7 +207,6 @@ def _build_tool_settings(
 ) -> OwnToolSettings:
     """Return the tools that run here, and the rules for all tools."""
     valves = call.valves
-    timeouts = call.settings.timeouts
     own_tools = frozenset([DELEGATE, *(tool.name for tool in tools)])
     names = replace(call.attached.tool_names, own_tools=own_tools)
     return OwnToolSettings(
@@ -207,7 +214,7 @@ def _build_tool_settings(
         approver=Approver(
             rules, other_names=names.other_names, may_match=names.may_match
         ),
-        limits=call_limits(valves, timeouts.default, timeouts.by_pattern),
+        limits=call_limits(valves, call.settings.timeouts),
         asks_in_chat=call.caller.can_ask,
         delegates=valves.DELEGATION,
         store_file=store_file,
@@ -268,7 +275,6 @@ def _build_request_settings(
         endpoint,
         hash_ids("chat", call.caller.user_id, call.caller.chat_id),
         streams=bool(call.body.get("stream")),
-        summary=valves.REASONING_SUMMARY,
         compaction_tokens=most_tokens,
     )
     return shared._replace(

@@ -1,4 +1,4 @@
-"""The administrator's valves, and the keys of EXPERT_JSON; any stored value loads.
+"""The administrator's valves; any stored value loads.
 
 A stored value that pydantic refuses would stop the whole Pipelines server from
 starting, and the error message would quote the value. So numbers are moved into their
@@ -11,7 +11,6 @@ from typing import Any, Literal
 
 from pydantic import (
     ConfigDict,
-    Field,
     SerializerFunctionWrapHandler,
     ValidationError,
     ValidationInfo,
@@ -21,10 +20,10 @@ from pydantic import (
 )
 
 from gpt5_agent.shell.sealing import seal_secret, seal_values
+from settings.expert_keys import AgentExpertKeys
 from settings.old_valves import old_names
 from settings.shared_valves import SHARED, SharedValves
 from settings.table import page_schema, row_field, rows_of, valve
-from shells.expert_keys import ExpertKeys
 from strategies.parameters import ParameterValves
 
 _PAGE_QUOTES = "\N{LEFT DOUBLE QUOTATION MARK}\\1\N{RIGHT DOUBLE QUOTATION MARK}"
@@ -36,26 +35,6 @@ def _plain_quotes(text: str) -> str:
     return _MARKDOWN_CODE.sub(_PAGE_QUOTES, text)
 
 
-class AgentExpertSettings(ExpertKeys):
-    """What EXPERT_JSON can hold: settings that hardly any server needs to change."""
-
-    max_retries: int = Field(
-        default=1,
-        ge=0,
-        le=5,
-        description="How often a request that failed before any text is retried, "
-        "0 to 5.",
-    )
-    caller_may_set: str = Field(
-        default="context, query, emit_intermediate_thoughts",
-        description="What a request may set besides its chat, tools, sampling and "
-        "format, separated by commas; also possible: `agent_model`, `instruction`, "
-        "`prompt_policy_overrides`, `maximum_iterations`, `reasoning_effort`, "
-        "`reasoning_summary`, `verbosity` and the API's parameters. Anyone who may "
-        "chat can then spend more, or change the rules.",
-    )
-
-
 class Valves(SharedValves, ParameterValves):
     """Settings of the administrator.
 
@@ -65,7 +44,7 @@ class Valves(SharedValves, ParameterValves):
     model_config = ConfigDict(
         json_schema_extra=page_schema("pipelines", SHARED, _plain_quotes)
     )
-    old_names = old_names("pipelines", AgentExpertSettings)
+    old_names = old_names("pipelines", AgentExpertKeys)
 
     # Reasoning and answers
 

@@ -198,7 +198,7 @@ def check_arguments(
 
     Nulls that mean "not given" are left out. A null means that if its property is
     optional and must not be null itself; in a choice, the option that the model chose
-    decides. The error is a sentence for the model.
+    decides. The error is a message for the model.
     """
     if arguments is None:  # some models write null for none
         arguments = {}

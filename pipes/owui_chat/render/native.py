@@ -197,12 +197,12 @@ class NativeRenderer:
             case SourceCited():
                 yield host_event("source", event.source)
             case Status():
-                if event.sentence and event.is_note:
+                if event.message and event.is_note:
                     self._notes += 1
                     self._note_subjects[event.subject] = None
                 if event.is_retry:
                     self._retries += 1
-                yield status_chunk(event.sentence)
+                yield status_chunk(event.message)
             case StoredRecord():
                 # The item whose text follows the record; None for the end.
                 host_index: int | None = None
@@ -234,7 +234,7 @@ class NativeRenderer:
             yield from commentary.become_answer(closing, gap)
         ending = event.ending
         if ending.can_continue and self._has_text and self._has_status_lines:
-            self.advice = ending.sentence
+            self.advice = ending.message
         if ending.is_failure:
             # Open WebUI runs a call without an output, and calls the pipe again
             # (utils/middleware.py:5544).
@@ -254,7 +254,7 @@ class NativeRenderer:
         if ending.is_failure and not self.advice:
             # Without choices it keeps the text and stores the error; an exception would
             # lose the text (utils/middleware.py:4939).
-            yield error_chunk(event.ending.sentence)
+            yield error_chunk(event.ending.message)
 
     def _last_chunks(self, event: RunDone) -> Chunks:
         """Yield the last status line, how to go on, and the usage."""

@@ -36,7 +36,7 @@ class Caller(ChatCaller):
     @property
     def has_page(self) -> bool:
         """Whether the answer is one of a chat of Open WebUI's page, and no task."""
-        return self.host_reads and not self.task
+        return self.is_open_webui and not self.task
 
     @property
     def is_in_channel(self) -> bool:
@@ -55,7 +55,7 @@ class Caller(ChatCaller):
     @property
     def may_have_row(self) -> bool:
         """Whether the chat can have a row of its own in the database."""
-        return self.host_reads and not self.chat_id.startswith(_ROWLESS_CHATS)
+        return self.is_open_webui and not self.chat_id.startswith(_ROWLESS_CHATS)
 
 
 def read_caller(

@@ -108,7 +108,7 @@ def refusal_notice(call: CheckedCall) -> str:
     """
     if call.caller.task:
         return ""
-    if not call.caller.host_reads:  # no page shows it
+    if not call.caller.is_open_webui:  # no page shows it
         return ""
     user_id = call.caller.user_id
     new: list[str] = []

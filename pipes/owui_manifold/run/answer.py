@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing
 from functools import partial
 
-from manifold.learning import RepairLearning
+from manifold.learning import RepairLearning, repair_scope
 from openai_responses.clock import unix_seconds
 from openai_responses.items import open_calls
 from openai_responses.json_input import as_list
@@ -16,11 +16,7 @@ from owui_chat.events import AnswerEvent, CitedEvent, SourceCited, StoredRecord
 from owui_chat.render.chunks import source_data
 from owui_chat.storage.recorder import Recorder, RecordScope
 from owui_manifold.call.context import page_emitter
-from owui_manifold.prepare.request import (
-    PreparedRequest,
-    is_as_configured,
-    repair_scope,
-)
+from owui_manifold.prepare.request import PreparedRequest, is_as_configured
 from owui_manifold.present.notices import notices_of, refusal_notice
 from owui_manifold.present.report import report_end, report_request
 from owui_manifold.run.agent import hides_thoughts
@@ -121,7 +117,7 @@ class _Answer:
         self._prepared = prepared
         self._learning = RepairLearning(
             call.capabilities.repairs,
-            repair_scope(call, prepared.request.model),
+            repair_scope(call.endpoint, prepared.request.model, call.caller.user_id),
             partial(is_as_configured, prepared),
             has_row=prepared.stored is not None,
         )
@@ -142,7 +138,7 @@ class _Answer:
             ]
             sources += cited
             # The page has those of an answer that goes on.
-            if call.caller.host_reads and not call.host.continues:
+            if call.caller.is_open_webui and not call.host.continues:
                 self._unshown_context = [SourceCited(source) for source in cited]
         self._citations = Citations(source_keys(sources))
         self._records = _answer_records(prepared)
@@ -172,7 +168,7 @@ class _Answer:
     def _add_sources(self, event: RunEvent) -> Iterable[CitedEvent]:
         """Return an event with its sources; plain clients get the model's own texts."""
         cited: Iterable[CitedEvent] = (event,)
-        if self._prepared.call.caller.host_reads:
+        if self._prepared.call.caller.is_open_webui:
             cited = self._citations.feed(event)
         if self._thoughts is None:
             return cited
@@ -187,8 +183,8 @@ class _Answer:
             return event
         call = self._prepared.call
         reason = server_message(call.log, event.reason)
-        call.log.warn(f"{event.sentence} {reason}".strip())
-        return event._replace(trial=None, reason="")
+        call.log.warn(f"{event.message} {reason}".strip())
+        return event._replace(tried=None, reason="")
 
 
 def _answer_records(prepared: PreparedRequest) -> AnswerRecords:
@@ -201,7 +197,7 @@ def _answer_records(prepared: PreparedRequest) -> AnswerRecords:
     caller = call.caller
     writer = _record_writer(prepared)
     remembers = call.valves.remembers_reasoning()
-    is_stored_by_host = caller.host_reads and not caller.task
+    is_stored_by_host = caller.is_open_webui and not caller.task
     if writer is None and not (remembers and is_stored_by_host):
         return AnswerRecords(None, None)
     scope = RecordScope(

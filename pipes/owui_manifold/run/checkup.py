@@ -231,13 +231,13 @@ class _Diagnostics:
         events = run(request, self._endpoint, self._connections, self._limits)
         async with aclosing(events):
             async for event in events:
-                if isinstance(event, Status) and event.trial:
-                    repair = event.sentence
+                if isinstance(event, Status) and event.tried:
+                    repair = event.message
                 if isinstance(event, RunDone):
                     ended = event
         if ended.ending.kind in ("completed", "incomplete"):
             return repair
-        return advised_ending(ended.ending, self._call.config.shell).sentence
+        return advised_ending(ended.ending, self._call.config.shell).message
 
 
 async def _finding_lines(

@@ -48,7 +48,7 @@ class StoredAnswer(NamedTuple):
     chat: StoredChat
     keys: ChatKeys
     sent: SentContext | None = None
-    """What its run sends beside the chat; None keeps what an earlier run sent."""
+    """What its run sends in addition to the chat; None keeps what an earlier run sent."""
 
     def kept_sent(self) -> SentContext | None:
         """Return what is to be stored as sent; None for nothing."""

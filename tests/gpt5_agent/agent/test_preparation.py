@@ -1,10 +1,16 @@
 """What the first round of an agent's question begins with."""
 
+import asyncio
 import json
 
-from agents.sample import question
+from agents.sample import events_of, question
 from gpt5_agent.agent.preparation import prepare_run
+from openai_responses.items import message_text
+from openai_responses.loop.events import Status
+from owui_chat.messages import LEFT_OUT
 from owui_chat.wording import USAGE_HEADING
+from runs.sample import message
+from runs.scripted import ScriptedProvider
 
 
 def test_commands_of_the_pipe_are_left_out() -> None:
@@ -23,6 +29,24 @@ def test_commands_of_the_pipe_are_left_out() -> None:
     assert "And now?" in sent
     assert "/usage" not in sent
     assert "ann@school.example" not in sent
+
+
+def test_oldest_messages_of_a_long_chat_are_left_out() -> None:
+    """The model and the person are told."""
+    messages = [
+        {"role": role, "content": "Hi"}
+        for _ in range(4100)
+        for role in ("user", "assistant")
+    ]
+    messages.append({"role": "user", "content": "And now?"})
+    provider = ScriptedProvider([message("9", "Hello.")])
+
+    events = asyncio.run(events_of(question(messages=messages), provider))
+
+    [(history, _)] = provider.asked
+    assert message_text(history[0]) == LEFT_OUT
+    assert len(history) < 8200
+    assert Status(LEFT_OUT) in events
 
 
 def test_more_images_than_a_request_takes_leave_a_note() -> None:

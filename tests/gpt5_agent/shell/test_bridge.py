@@ -103,17 +103,10 @@ def test_pieces_arrive_in_order(bridge: AsyncBridge, work: Work) -> None:
     """What the work yields is what the reader gets, then the end, again and again."""
     reading = bridge.stream(work.pieces("one", "two", "three"))
 
+    assert not hasattr(reading, "send")  # after one, the server puts its own end
     assert without_beats(reading) == ["one", "two", "three"]
     assert list(reading) == []
     assert work.closed.is_set()
-
-
-def test_a_reading_is_no_generator(bridge: AsyncBridge, work: Work) -> None:
-    """The server puts an end of its own after a generator."""
-    reading = bridge.stream(work.pieces())
-
-    assert not hasattr(reading, "send")
-    assert list(reading) == []
 
 
 def test_reader_waits_no_longer_than_a_beat(bridge: AsyncBridge, work: Work) -> None:
@@ -180,8 +173,13 @@ def test_closing_tells_open_readers(bridge: AsyncBridge, work: Work) -> None:
 
 
 def test_nothing_is_left_after_closing(work: Work) -> None:
-    """The thread is gone, the last work was done once, a second close does nothing."""
+    """The thread is gone, the last work was done once, a second close does nothing.
+
+    A bridge that no one used has neither a thread nor last work.
+    """
     before = len(agents())
+    AsyncBridge(LAST, work.at_end).close()
+    assert work.at_ends == 0
     bridge = AsyncBridge(LAST, work.at_end)
     assert len(agents()) == before
     bridge.stream(work.pieces(then="silence"))
@@ -192,13 +190,6 @@ def test_nothing_is_left_after_closing(work: Work) -> None:
 
     assert len(agents()) == before
     assert work.at_ends == 1
-
-
-def test_an_unused_bridge_closes(work: Work) -> None:
-    """A pipeline that no one asked has no thread to end."""
-    AsyncBridge(LAST, work.at_end).close()
-
-    assert work.at_ends == 0
 
 
 def test_work_after_closing_is_refused(bridge: AsyncBridge, work: Work) -> None:

@@ -22,32 +22,24 @@ METADATA = {
 }
 
 
-def test_the_inlet_keeps_what_the_pipe_needs() -> None:
-    """The ids of chat, message and user; nothing else about the person."""
-    kept = read_inlet_context({"model": "x", "metadata": METADATA})
-
-    assert kept == {"chat_id": "c-1", "message_id": "m-1", "user_id": "u-1"}
-
-
 def test_the_pipe_reads_what_the_inlet_kept() -> None:
-    """A chat that Open WebUI reads and stores itself."""
-    context = read_inlet_context({"metadata": METADATA})
+    """The ids of chat, message and user; nothing else about the person.
+
+    The host shows a card only for what it reads as it comes, so nobody is asked where
+    nothing streams (R33). A task is answered without the loop (R28).
+    """
+    context = read_inlet_context({"model": "x", "metadata": METADATA})
+    titled = read_inlet_context({"metadata": {**METADATA, "task": "title_generation"}})
 
     caller = read_caller({"model": "a.b", "stream": True, CONTEXT_KEY: context})
+    whole = read_caller({"stream": False, CONTEXT_KEY: context})
 
+    assert context == {"chat_id": "c-1", "message_id": "m-1", "user_id": "u-1"}
     assert caller == PipelineCaller("a.b", "u-1", "c-1", "m-1", streams=True)
     assert caller.host_reads
-    assert caller.can_ask
-
-
-def test_nobody_is_asked_where_nothing_streams() -> None:
-    """The host shows a card only for what it reads as it comes (R33)."""
-    context = read_inlet_context({"metadata": METADATA})
-
-    caller = read_caller({"stream": False, CONTEXT_KEY: context})
-
-    assert caller.host_reads
-    assert not caller.can_ask
+    assert whole.host_reads
+    assert (caller.can_ask, whole.can_ask) == (True, False)
+    assert read_caller({CONTEXT_KEY: titled}).task == "title_generation"
 
 
 def test_the_pipe_learns_which_files_are_attached() -> None:
@@ -88,20 +80,13 @@ def test_files_belong_to_a_user_in_a_chat() -> None:
     assert read_caller({CONTEXT_KEY: {"user_id": "u-1"}}).workspace == ""
 
 
-def test_a_task_keeps_its_name() -> None:
-    """So that it is answered without the loop (R28)."""
-    context = read_inlet_context({"metadata": {**METADATA, "task": "title_generation"}})
-
-    assert read_caller({CONTEXT_KEY: context}).task == "title_generation"
-
-
 def test_task_of_another_function_is_a_program() -> None:
     """It gets an answer of the loop, in the form for programs, like that of the pipe."""
     context = read_inlet_context({"metadata": {**METADATA, "task": "research"}})
 
     caller = read_caller({CONTEXT_KEY: context})
     assert not caller.task
-    assert not caller.host_reads
+    assert not caller.is_open_webui
     assert caller.chat_id == METADATA["chat_id"]
 
 
@@ -119,4 +104,4 @@ PLAIN: list[dict[str, Any]] = [
 @pytest.mark.parametrize("body", PLAIN, ids=repr)
 def test_without_both_ids_a_plain_client_reads(body: dict[str, Any]) -> None:
     """Also where somebody sends nonsense in the inlet's place."""
-    assert not read_caller(body).host_reads
+    assert not read_caller(body).is_open_webui

@@ -38,14 +38,15 @@ def test_file_of_an_administrator_is_a_guide(tmp_path: Path) -> None:
     assert "- The boat is red.\n- It leaks." in item["content"][0]["text"]
 
 
-def test_names_of_python_are_understood_too(tmp_path: Path) -> None:
-    """What may be left out is nothing."""
-    (tmp_path / "plain.json").write_text('{"system_prompt": "Plain."}', "utf-8")
+def test_file_wins_over_what_is_built_in(tmp_path: Path) -> None:
+    """Names of Python are understood too, and what may be left out is nothing."""
+    (tmp_path / "engineer.json").write_text('{"system_prompt": "Own."}', "utf-8")
 
-    guide = find_preset(" plain ", str(tmp_path))
+    guide = find_preset(" engineer ", str(tmp_path))
 
-    assert guide == Guide(system_prompt="Plain.")
+    assert guide == Guide(system_prompt="Own.")
     assert build_memory_items(guide) == []
+    assert find_preset("researcher", str(tmp_path)) == find_preset("researcher")
 
 
 @pytest.mark.parametrize("name", ["researcher", "engineer", "companion"])
@@ -56,18 +57,6 @@ def test_built_in_guides_can_be_used(name: str) -> None:
     assert guide
     assert guide.system_prompt
     assert apply_memory_policy([], guide.memory_policy).messages == []
-
-
-def test_file_wins_over_what_is_built_in(tmp_path: Path) -> None:
-    """Other names are still there."""
-    (tmp_path / "engineer.json").write_text('{"systemPrompt": "Own."}', "utf-8")
-
-    own = find_preset("engineer", str(tmp_path))
-    other = find_preset("researcher")
-
-    assert own
-    assert own.system_prompt == "Own."
-    assert other == find_preset("researcher")
 
 
 @pytest.mark.parametrize("name", ["", "  "])

@@ -83,24 +83,16 @@ def test_server_without_a_variable_has_the_key_in_its_folder(
     assert reveal_secret(shown, "API_KEY") == SECRET
 
 
-def test_a_variable_is_read_when_it_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the environment holds then counts."""
+def test_reference_is_read_when_it_is_needed(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A variable, or a file as container platforms mount secrets; a plain text is itself."""
     monkeypatch.setenv("KEY_OF_A_TEST", f"{SECRET}\n")
-
-    assert reveal_secret("env: KEY_OF_A_TEST", "API_KEY") == SECRET
-
-
-def test_a_file_is_read_when_it_is_needed(folder: Path) -> None:
-    """As container platforms mount secrets, with a line break at the end."""
     (folder / "key.txt").write_text(f"{SECRET}\n")
 
-    assert reveal_secret(f"file:{folder}/key.txt", "API_KEY") == SECRET
-
-
-def test_a_plain_text_is_itself() -> None:
-    """Nothing that is empty or was never sealed is refused."""
+    for given in ("env: KEY_OF_A_TEST", f"file:{folder}/key.txt", SECRET):
+        assert reveal_secret(given, "API_KEY") == SECRET
     assert reveal_secret("", "API_KEY") == ""
-    assert reveal_secret(SECRET, "API_KEY") == SECRET
 
 
 UNREADABLE = {

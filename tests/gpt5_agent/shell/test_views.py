@@ -10,8 +10,7 @@ from agents.sample import WeatherTool, calls, events_of, host_tool, question
 from event_loops.skipping_loop import run_skipping
 from gpt5_agent.events import AgentEvent, StateChanged, StepEnded, StepStarted
 from gpt5_agent.shell.views import ClientRenderer, HostRenderer
-from gpt5_agent.tools.confirmations import build_confirmation_request
-from openai_responses.items import Item, message_text
+from openai_responses.items import Item
 from openai_responses.models.usage import Cost, Usage
 from openai_responses.requests.replay import Origin
 from runs.sample import message, reasoning
@@ -141,32 +140,6 @@ def test_r16_debugging_shows_what_was_given_and_returned() -> None:
     assert "Rain in Bern." in stored
 
 
-def test_call_that_the_card_cannot_hold_is_shown_above_it() -> None:
-    """To its end, in a quotation that the page does not fold (R33)."""
-    code = "x = 1\n" * 190 + 'shutil.rmtree("/data")'
-    call = {**calls("python_execute", 1), "arguments": json.dumps({"code": code})}
-
-    chunks, view = on_page([build_confirmation_request(call)])
-
-    [shown] = view.result("m")["output"]
-    text = message_text(shown)
-    assert text.count("x = 1") == 190
-    assert text.endswith('shutil.rmtree("/data")\n> ```')
-    assert chunks[-1]["item"] == shown
-
-
-def test_context_is_a_source_below_the_answer() -> None:
-    """Its address, if it has one, is what it leads to."""
-    context = [{"title": "Chronicle", "content": "It froze.", "url": "http://a.b"}, "x"]
-
-    chunks, _ = on_page(reported([SAID], context=context))
-
-    first, second = host_events(chunks, "source")
-    assert first["source"] == {"name": "Chronicle", "url": "http://a.b"}
-    assert first["document"] == ["It froze."]
-    assert second["source"] == {"name": "Context 2"}
-
-
 def test_r24_pictures_of_a_tool_are_a_delta_that_the_host_stores() -> None:
     """A note tells of other files, next to the answer; the output has no picture."""
     events = reported(LOOKING, [SAID], tool=PictureTool())
@@ -202,19 +175,6 @@ def test_error_keeps_what_was_shown() -> None:
     assert result["output"]
 
 
-def test_client_gets_chunks_of_a_chat_completion() -> None:
-    """Thoughts as reasoning, the metadata in a chunk without choices."""
-    chunks, _ = in_client(reported(LOOKING, [SAID]))
-
-    assert {chunk["object"] for chunk in chunks} == {"chat.completion.chunk"}
-    texts = [delta.get("content", "") for delta in deltas_of(chunks)]
-    assert "".join(texts) == "I look.\n\nIt rains."
-    [metadata_chunk] = [chunk for chunk in chunks if "execution_metadata" in chunk]
-    assert metadata_chunk["choices"] == []
-    finished = [c["finish_reason"] for chunk in chunks for c in chunk["choices"]]
-    assert finished[-1] == "stop"
-
-
 @pytest.mark.parametrize(("show", "prompt_tokens"), [(on_page, 10), (in_client, 20)])
 def test_usage_of_a_plain_client_is_the_sum_of_all_rounds(
     show: Any, prompt_tokens: int
@@ -248,16 +208,6 @@ def test_r27_result_is_complete(show: Any) -> None:
     assert ("output" in result) is (show is on_page)
 
 
-@pytest.mark.parametrize("show", [on_page, in_client])
-def test_thoughts_are_left_out_of_a_result_too(show: Any) -> None:
-    """What the model's own reasoning sums up stays."""
-    _, view = show(reported(LOOKING, [SAID]), emits=False)
-
-    message_ = view.result("m")["choices"][0]["message"]
-    assert message_["content"] == "It rains."
-    assert message_["reasoning_content"] == "Thinking."
-
-
 def test_client_runs_its_own_tools() -> None:
     """Their calls come at the end; nothing says that the answer is over."""
     body = {"tools": [host_tool("mine")]}
@@ -269,17 +219,6 @@ def test_client_runs_its_own_tools() -> None:
     choice = view.result("m")["choices"][0]
     assert choice["finish_reason"] == "tool_calls"
     assert choice["message"]["tool_calls"][0]["id"] == "call_1"
-
-
-def test_refused_question_is_a_result_with_an_error() -> None:
-    """And with what it took: nothing."""
-    events = reported(model="chatgpt-image-latest")
-    _, view = on_page(events)
-    _, client = in_client(events)
-
-    for result in (view.result("m"), client.result("m")):
-        assert "cannot call functions" in result["error"]["message"]
-        assert result["execution_metadata"]["rounds"] == 0
 
 
 def test_line_above_a_question_says_that_it_waits() -> None:

@@ -29,7 +29,8 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 ROOT = Path(__file__).parents[3]
 SAID = message("9", "It rains.")
-LOOKING = [reasoning("1"), message("1", "I look."), calls("delete_weather", 1)]
+HIDDEN = "Bern\u202e\u3164"
+LOOKING = [reasoning("1"), message("1", "I look."), calls("delete_weather", 1, HIDDEN)]
 
 
 class SlowTool(WeatherTool):
@@ -108,27 +109,20 @@ async def test_thoughts_calls_and_answers_are_shown() -> None:
             await desk.sees(text)
 
 
-async def test_approval_shows_what_nobody_can_see() -> None:
-    """As on the page: a sign in its place would not say what it is."""
-    hidden = [calls("delete_weather", 1, city="Bern\u202e\u3164")]
-    async with sitting(hidden, [SAID]) as desk:
-        desk.terminal.receive_line("Delete it.")
-        await desk.sees('With: {"city": "Bern\\u202e\\u3164"}\ny or n: ')
-        desk.terminal.receive_line("n")
-        await desk.sees("It rains.\n")
-
-
 @pytest.mark.parametrize(
     ("typed", "shown"),
-    [("y", "= Rain in Bern."), ("YES", "= Rain"), ("n", "! Error: The user did not")],
+    [("YES", "= Rain in Bern"), ("n", "! Error: The user did not")],
 )
 async def test_call_waits_for_a_yes(typed: str, shown: str) -> None:
-    """Anything else is asked for again."""
+    """Anything else is asked for again.
+
+    As on the page, it shows what nobody can see: a sign in its place would not say what.
+    """
     async with sitting(LOOKING, [SAID]) as desk:
         desk.terminal.receive_line("Delete it.")
         await desk.sees("[waiting_for_confirmation]\n")
         await desk.sees("May delete_weather be called? It can delete things.\n")
-        await desk.sees('With: {"city": "Bern"}\ny or n: ')
+        await desk.sees('With: {"city": "Bern\\u202e\\u3164"}\ny or n: ')
         assert desk.tool.called == []
 
         desk.terminal.receive_line("maybe")

@@ -1,4 +1,4 @@
-"""A conversation: every event reaches both user interfaces."""
+"""A conversation, and what its user interface is told."""
 
 import asyncio
 from collections.abc import Callable
@@ -12,20 +12,16 @@ from gpt5_agent.events import (
     AgentEvent,
     AgentState,
     NewMessage,
-    ReadyForInput,
-    StateChanged,
     ToolCallRequested,
 )
 from gpt5_agent.ports import UserInterface
 from gpt5_agent.request import OwnToolSettings
-from gpt5_agent.shell.views import HostRenderer
 from gpt5_agent.terminal.session import Session
 from openai_responses.items import Item, is_call_output, is_reasoning
 from openai_responses.loop.tools import Approver
-from openai_responses.requests.replay import Origin, replay_output
+from openai_responses.requests.replay import replay_output
 from runs.sample import message, reasoning
 from runs.scripted import ScriptedProvider
-from stand_in.signing import SIGN
 
 Json = dict[str, Any]
 SAID = message("9", "It rains.")
@@ -57,51 +53,6 @@ class Notebook:
         self.told.append(state)
 
 
-class Page:
-    """Open WebUI's page, which is told the same; the tests answer for its person."""
-
-    def __init__(self, answer: Callable[[ToolCallRequested], None]) -> None:
-        self._renderer = HostRenderer(True, Origin("gpt-5", "127.0.0.1"), SIGN)
-        self._chunks: list[Json] = []
-        self._answer = answer
-
-    def on_new_message(self, message: NewMessage) -> None:
-        """Show an answer."""
-        self._show(message)
-
-    def on_tool_call_request(self, request: ToolCallRequested) -> None:
-        """Show a request, and answer it."""
-        self._show(request)
-        self._answer(request)
-
-    def on_ready_for_input(self) -> None:
-        """Show that it is the person's turn."""
-        self._show(ReadyForInput())
-
-    def on_agent_state_change(self, state: AgentState) -> None:
-        """Show a state."""
-        self._show(StateChanged(state))
-
-    def _show(self, event: AgentEvent) -> None:
-        self._chunks += self._renderer.show(event)
-
-    @property
-    def told(self) -> list[object]:
-        """What the page was told, in the words of the notebook."""
-        events: list[object] = []
-        for event in (chunk["event"] for chunk in self._chunks):
-            match event:
-                case {"type": "agent:new_message", "data": data}:
-                    events.append(NewMessage(**data))
-                case {"type": "agent:tool_call_request", "data": data}:
-                    events.append(ToolCallRequested(**data))
-                case {"type": "agent:ready_for_input"}:
-                    events.append("ready")
-                case {"type": "agent:state_change", "data": data}:
-                    events.append(data["state"])
-        return events
-
-
 class Conversation:
     """A session with an interface that answers its requests with `approves`.
 
@@ -110,7 +61,6 @@ class Conversation:
 
     def __init__(
         self,
-        make: type[Notebook] | type[Page],
         *answers: list[Item],
         approves: bool | None = True,
         pattern: str = "delete_*",
@@ -118,7 +68,7 @@ class Conversation:
         self.tool = WeatherTool("delete_weather")
         self.provider = ScriptedProvider(*answers)
         self.shown: list[AgentEvent] = []
-        self.interface = make(self._answer)
+        self.interface = Notebook(self._answer)
         checked: UserInterface = self.interface
         own = OwnToolSettings(tools=[self.tool], approver=Approver([(pattern, "ask")]))
         self.session = Session(
@@ -141,12 +91,9 @@ class Conversation:
             self.taken.append(taken)
 
 
-@pytest.mark.parametrize("make", [Notebook, Page])
-def test_both_interfaces_get_every_event(
-    make: type[Notebook] | type[Page],
-) -> None:
-    """In the same order, with the same content."""
-    talk = Conversation(make, LOOKING, [SAID])
+def test_interface_gets_every_event() -> None:
+    """In their order, with all that a person needs to know."""
+    talk = Conversation(LOOKING, [SAID])
 
     run_skipping(talk.session.submit_user_input("Weather?"))
 
@@ -175,7 +122,7 @@ def test_both_interfaces_get_every_event(
 @pytest.mark.parametrize("approves", [True, False])
 def test_r33_confirmation_counts_once(approves: bool) -> None:
     """A no is told to the model; no one waits for a second answer."""
-    talk = Conversation(Notebook, LOOKING, [SAID], approves=approves)
+    talk = Conversation(LOOKING, [SAID], approves=approves)
 
     run_skipping(talk.session.submit_user_input("Weather?"))
 
@@ -188,7 +135,7 @@ def test_r33_confirmation_counts_once(approves: bool) -> None:
 
 def test_later_input_replays_the_conversation_with_reasoning() -> None:
     """The reasoning too, byte for byte."""
-    talk = Conversation(Notebook, LOOKING, [reasoning("2"), SAID], [SAID], pattern="")
+    talk = Conversation(LOOKING, [reasoning("2"), SAID], [SAID], pattern="")
 
     async def work() -> None:
         await talk.session.submit_user_input("Weather?")
@@ -204,7 +151,7 @@ def test_later_input_replays_the_conversation_with_reasoning() -> None:
 
 def test_inputs_are_answered_one_after_the_other() -> None:
     """A listener may be heard while the agent answers."""
-    talk = Conversation(Notebook, [SAID], [SAID])
+    talk = Conversation([SAID], [SAID])
 
     async def work() -> None:
         inputs = (talk.session.submit_user_input(text) for text in ("One?", "Two?"))
@@ -218,7 +165,7 @@ def test_inputs_are_answered_one_after_the_other() -> None:
 
 def test_cancelled_input_waits_for_nobody() -> None:
     """The next one can be answered."""
-    talk = Conversation(Notebook, LOOKING, [SAID], approves=None)
+    talk = Conversation(LOOKING, [SAID], approves=None)
 
     async def work() -> None:
         task = asyncio.create_task(talk.session.submit_user_input("Weather?"))

@@ -9,7 +9,6 @@ from agents.sample import calls
 from gpt5_agent.tools.approval_cards import (
     build_card_question,
     call_above_card,
-    code_block,
     is_too_long_to_show,
 )
 from gpt5_agent.tools.confirmations import build_confirmation_request
@@ -109,8 +108,3 @@ def test_call_that_is_too_long_to_be_shown(
     call = {**calls(name), "arguments": json.dumps(arguments)}
 
     assert is_too_long_to_show(build_confirmation_request(call)) is is_too_long
-
-
-def test_fence_is_longer_than_those_of_the_text() -> None:
-    """So the text cannot end it."""
-    assert code_block("````", "text") == "`````text\n````\n`````"

@@ -47,11 +47,6 @@ def test_hosted_items_have_new_ids_that_stay() -> None:
     assert strip_for_replay(once) == once
 
 
-def test_item_without_an_id_gets_none() -> None:
-    """Nothing tells what kind of id it would have."""
-    assert "id" not in strip_for_replay({**SEARCH, "id": None})
-
-
 def test_approval_keeps_the_id_that_names_it() -> None:
     """The answer to it says so."""
     request = {

@@ -27,9 +27,8 @@ def read(*rows: Any) -> RemoteServers:
     return read_servers(json.dumps(list(rows)))
 
 
-@pytest.mark.parametrize("text", ["", "  \n", "[]"])
+@pytest.mark.parametrize("text", ["  \n", "[]"])
 def test_empty_text_means_no_servers(text: str) -> None:
-    """Nothing is offered and nothing is wrong."""
     assert read_servers(text) == RemoteServers()
 
 
@@ -47,11 +46,8 @@ def test_a_list_and_a_single_object() -> None:
     [
         {"authorization": "secret"},
         {"headers": {"X-Key": "secret"}},
-        {"headers": {}},
-        {"allowed_tools": ["now"]},
         {"allowed_tools": {"read_only": True, "tool_names": ["now"]}},
         {"require_approval": "never"},
-        {"require_approval": "always"},
         {"require_approval": {"never": {"tool_names": ["now"]}, "always": {}}},
         {"server_description": "tells the time"},
     ],
@@ -88,7 +84,6 @@ def test_a_server_behind_a_tunnel() -> None:
         ("clocks", "server 1 is left out, because it is not a JSON object"),
         ({"server_url": URL}, "server 1 is left out, because it has no server_label"),
         ({"server_label": "my clocks", "server_url": URL}, "a letter followed by"),
-        ({"server_label": "1st", "server_url": URL}, "a letter followed by"),
         ({"server_label": 7, "server_url": URL}, "a letter followed by"),
         ({"server_label": "clocks"}, "clocks is left out, because it needs a server"),
         (
@@ -101,6 +96,7 @@ def test_a_server_behind_a_tunnel() -> None:
         ),
         ({"server_label": "d", "tunnel_id": 7}, "its tunnel_id is not a text"),
         ({**CLOCKS, "server_url": "clocks.example"}, "its server_url is not an addr"),
+        ({**CLOCKS, "server_url": 7}, "its server_url is not an address"),
         ({**CLOCKS, "server_url": "https://[clocks"}, "its server_url is not an addr"),
         ({**CLOCKS, "server_url": f"{URL} ?x"}, "its server_url is not an address"),
         ({"server_label": "d", "connector_id": "connector_dropbox"}, "needs an auth"),
@@ -140,7 +136,7 @@ def test_second_server_of_a_label_is_refused() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["[{", "clocks", '{"server_label": "clocks",}', "[" * 100_000, "1" * 10_000],
+    ["[{", '{"server_label": "clocks",}', "[" * 100_000, "1" * 10_000],
 )
 def test_text_that_is_no_json_offers_nothing_and_is_not_quoted(text: str) -> None:
     """Nothing is offered; the message says where it is wrong and quotes nothing."""
@@ -197,7 +193,6 @@ def test_secrets_are_found_wherever_they_stand(row: Json) -> None:
 
 
 def test_no_sentence_holds_a_secret() -> None:
-    """Whatever is wrong with a description."""
     canary = "canary-1234"
     rows = [{**CLOCKS, key: [canary]} for key in ("authorization", "headers", "x")]
     servers = read(*rows, {canary: 1}, canary)

@@ -86,20 +86,6 @@ def answers(folder: str, *codes: str, seconds: int = 60) -> list[Any]:
     return replies[::2]
 
 
-def test_walls_are_the_same_for_anybody(sources: str) -> None:
-    """The run has the server's user and nothing of its rights."""
-    [reply] = answers(
-        sources,
-        "import os\nstatus = open('/proc/self/status').read()\n"
-        "[os.getuid() > 0, 'CapBnd:\\t0000000000000000' in status,"
-        " os.path.exists('/etc/passwd'), open('/proc/1/environ').read()]",
-    )
-
-    user, no_rights, has_files, environment = json.loads(reply)["result"]
-    assert (user, no_rights, has_files) == (True, True, False)
-    assert "PATH" not in environment
-
-
 FORK = """
 import os, signal
 children = 0
@@ -115,16 +101,6 @@ children or signal.pause()
 """
 
 
-def test_limits_are_the_same_for_anybody(sources: str) -> None:
-    """Processes are counted for each run; the sum of their memory can be read."""
-    counted, watched = answers(
-        sources, FORK.format(size=1), FORK.format(size=50) + "signal.pause()"
-    )
-
-    assert json.loads(counted)["result"] == 7
-    assert watched.startswith("Error: The run was stopped, because its processes")
-
-
 CHILDREN = """
 import os, time
 for _ in range(6):
@@ -134,11 +110,27 @@ time.sleep(0.5)
 """
 
 
-def test_children_that_nobody_waits_for_stop_nothing(sources: str) -> None:
-    """They have no memory any more, and no one but root may look at the rest."""
-    [reply] = answers(sources, CHILDREN)
+def test_walls_and_limits_are_the_same_for_anybody(sources: str) -> None:
+    """The run has the server's user and nothing of its rights.
 
-    assert json.loads(reply)["result"] == 42
+    Processes are counted for each run, and the sum of their memory can be read. Children
+    that nobody waits for stop nothing: they have no memory any more, and no one but root
+    may look at the rest.
+    """
+    walls, counted, watched, orphaned = answers(
+        sources,
+        "import os\nstatus = open('/proc/self/status').read()\n"
+        "[os.getuid() > 0, 'CapBnd:\\t0000000000000000' in status,"
+        " os.path.exists('/etc/passwd'), 'PATH' in open('/proc/1/environ').read()]",
+        FORK.format(size=1),
+        FORK.format(size=50) + "signal.pause()",
+        CHILDREN,
+    )
+
+    assert json.loads(walls)["result"] == [True, True, False, False]
+    assert json.loads(counted)["result"] == 7
+    assert watched.startswith("Error: The run was stopped, because its processes")
+    assert json.loads(orphaned)["result"] == 42
 
 
 OPEN = "import os, signal\npipe = os.open('/proc/1/fd/{}', os.O_WRONLY)\n"
@@ -153,26 +145,24 @@ COMPLAIN = (
 
 
 def test_answers_of_the_code_itself_do_no_harm(sources: str) -> None:
-    """Here the code has the right to write into the pipes of the first process."""
-    flooded, complained = answers(sources, FLOOD, COMPLAIN)
-    [nothing] = answers(sources, FORGE.format(b"nothing\n"), seconds=PAUSE)
+    """Here the code has the right to write into the pipes of the first process.
 
-    assert nothing == "Error: The run ended without an answer."
+    A forged workspace cannot be laid out again, so the chat begins with an empty one.
+    """
+    line = b'{"done": 5, "changed": [["/etc/passwd", 0, 900000]]}\n'
+    flooded, complained = answers(sources, FLOOD, COMPLAIN)
+
+    forged = [FORGE.format(b"nothing\n"), FORGE.format(line), "1", "6 * 7"]
+    with start(sources, forged, PAUSE) as server:
+        assert server.stdout
+        nothing, invalid, damaged, after = [json.loads(told) for told in server.stdout]
+
     assert "it wrote more than fits into the workspace" in flooded
     assert json.loads(complained)["stdout"] == ""
-
-
-def test_forged_workspace_harms_only_itself(sources: str) -> None:
-    """It cannot be laid out again, so the chat begins with an empty one."""
-    line = b'{"done": 5, "changed": [["/etc/passwd", 0, 900000]]}\n'
-
-    with start(sources, [FORGE.format(line), "1", "6 * 7"], PAUSE) as server:
-        assert server.stdout
-        replies = [json.loads(line) for line in server.stdout]
-
-    assert replies[0] == "Error: The sandbox returned an invalid answer."
-    assert replies[1].startswith("Error: An earlier run damaged the workspace")
-    assert json.loads(replies[2])["result"] == 42
+    assert nothing == "Error: The run ended without an answer."
+    assert invalid == "Error: The sandbox returned an invalid answer."
+    assert damaged.startswith("Error: An earlier run damaged the workspace")
+    assert json.loads(after)["result"] == 42
 
 
 @pytest.mark.asyncio
