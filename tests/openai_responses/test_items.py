@@ -16,7 +16,7 @@ from openai_responses.items import (
     is_reasoning,
     item_type,
     message_text,
-    move_messages_behind_outputs,
+    move_messages_after_outputs,
     since_compaction,
 )
 from openai_responses.requests.replay import strip_for_replay
@@ -263,8 +263,8 @@ def test_messages_between_calls_and_outputs_move(
     items: list[Item], moved: list[Item]
 ) -> None:
     """Nothing else does, and a call without an output moves nothing."""
-    assert move_messages_behind_outputs(items) == moved
-    assert move_messages_behind_outputs(moved) == moved
+    assert move_messages_after_outputs(items) == moved
+    assert move_messages_after_outputs(moved) == moved
 
 
 _ITEMS = st.lists(
@@ -292,5 +292,5 @@ def test_history_without_orphans_is_valid(items: list[Item]) -> None:
 @given(items=_ITEMS)
 def test_moved_messages_are_all_there(items: list[Item]) -> None:
     """A move changes only their places."""
-    moved = move_messages_behind_outputs(items)
+    moved = move_messages_after_outputs(items)
     assert sorted(map(id, moved)) == sorted(map(id, items))
