@@ -102,6 +102,7 @@ def test_notice_of_a_safety_stop(wire: object, notice: tuple[str, ...]) -> None:
         ({"detail": [{"loc": ["body"]}]}, ApiError()),
         ({"error": None, "message": "m"}, ApiError(message="m")),
         ({"error": {"error": {"code": "c"}}}, ApiError(code="c")),
+        ({"error": {"code": "invalid_prompt"}}, ApiError(code="invalid_prompt")),
         ({"code": 7, "type": "", "param": []}, ApiError()),
         ([], ApiError()),
     ],

@@ -243,6 +243,29 @@ async def test_usage_is_added_up_and_the_last_turns_is_known(
     assert ended.last_usage == each[2] != ended.usage
 
 
+@pytest.mark.parametrize("rounds", [1, 2])
+async def test_after_the_last_round_the_model_has_to_answer(
+    connections: Connections, sim: Simulator, rounds: int
+) -> None:
+    """Its open calls are answered, its tools stay, and it may call none."""
+    tools = MemoryTools()
+    toolset = Toolset(tools, budget=Budget(rounds + 1))
+
+    events = await report_with_tools(
+        connections, simulated(sim), offering("sim:tool-forever"), toolset
+    )
+
+    assert len(tools.called) == rounds
+    choices = [request.body.get("tool_choice") for request in sim.requests]
+    assert choices == [None] * (rounds + 1) + ["none"]
+    limit = "Error: get_weather was not run: the limit of tool rounds is reached."
+    assert sum(limit in output for output in outputs(events)) >= 1
+    assert limit in sim.requests[-1].body["input"][-1]["output"]
+    assert_prefixes(sim)
+    assert_all_answered(end_of(events))
+    assert end_of(events).ending.kind == "completed"
+
+
 # ---------------------------------------------------------------- counts and limits
 
 

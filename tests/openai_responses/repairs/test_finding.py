@@ -27,6 +27,7 @@ from openai_responses.repairs.refusal import OwnTexts, named_subject
 from openai_responses.repairs.request_repairs import (
     LeaveOutField,
     LeaveOutParameter,
+    LeaveOutStrict,
     LeaveOutTool,
     LeaveOutToolChoice,
     LowerItems,
@@ -217,6 +218,7 @@ CODE_GONE = LeaveOutKind("code_interpreter_call", LAST)
             tool(DRAW),
         ),
         (ApiError("unknown_parameter", param="tools[2].filters"), tool(WEB)),
+        (ApiError("unknown_parameter", param="tools[0].strict"), LeaveOutStrict()),
         (ApiError("unknown_parameter", param="tools[1].allowed_tools"), tool(CLOCKS)),
         (
             ApiError(None, None, "reasoning.summary"),

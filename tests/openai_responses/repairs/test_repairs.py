@@ -442,6 +442,12 @@ def test_words_of_a_long_output_are_cut() -> None:
     assert len(message_text(items[2])) == 20_000
 
 
+def test_people_read_what_is_left_out() -> None:
+    """By its name, and what it means for them where the answer looks different."""
+    assert "reasoning.summary" in LeaveOutParameter("reasoning.summary").message
+    assert "arrives all at once" in LeaveOutParameter("stream").message
+
+
 @pytest.mark.parametrize(
     ("text", "left"),
     [

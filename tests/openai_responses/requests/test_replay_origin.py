@@ -26,6 +26,10 @@ def test_reasoning_is_readable_where_family_server_and_account_agree(
     assert HERE.can_decrypt(maker) is readable
 
 
+def test_stored_origin_is_read_back() -> None:
+    assert read_origin(HERE.wire(), "gpt-4o") == HERE
+
+
 @pytest.mark.parametrize("wire", [None, {"family": ""}, {"endpoint": "y"}])
 @pytest.mark.parametrize(
     ("model", "family"),
