@@ -89,10 +89,8 @@ def test_passing_trouble_has_many_names(error: ApiError) -> None:
 @pytest.mark.parametrize(
     "error",
     [
-        ApiError("400"),
         ApiError("404"),
         ApiError("600"),
-        ApiError("invalid_prompt"),
         ApiError("error"),
         ApiError("servers"),
         ApiError(),
@@ -116,6 +114,7 @@ ONCE = [AGAIN, None]
         pytest.param(Failure(400, PAGE), ONCE, id="a page with 400"),
         pytest.param(Failure(422, PAGE), ONCE, id="a page with 422"),
         pytest.param(Failure(400, ApiError("x")), [None, None], id="a code"),
+        pytest.param(Failure(400, ApiError(type="x")), [None, None], id="a type"),
         pytest.param(Failure(400, ApiError(param="x")), [None, None], id="a parameter"),
         pytest.param(
             Failure(400, ApiError(message="Bad input[3].")), [None, None], id="a place"

@@ -11,8 +11,8 @@ import pytest
 from pydantic import BaseModel
 
 from calls.old_valves import OLD_USER_VALVES, OLD_VALVES
-from gpt5_agent.shell.json_valves import read_valve_settings
 from gpt5_agent.shell.valves import Valves as AgentValves
+from gpt5_agent.shell.valves import read_valve_settings
 from owui_manifold.call.config import read_config
 from owui_manifold.call.expert import PipeExpertKeys, WebSearchOptions
 from owui_manifold.call.valves import UserValves, Valves

@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 from gpt5_agent.agent.delegation import DELEGATE
@@ -11,13 +12,12 @@ from gpt5_agent.pictures import PictureMemory
 from gpt5_agent.ports import StoreFile, Tool
 from gpt5_agent.request import AgentRequest, OwnToolSettings
 from gpt5_agent.shell.inlet import AttachedToChat, PipelineCaller, replace_query
-from gpt5_agent.shell.json_valves import ValveSettings
 from gpt5_agent.shell.log import AgentLog
 from gpt5_agent.shell.own_tools import NO_OFFER, OwnToolOffer, OwnToolPool
 from gpt5_agent.shell.presets import find_preset
 from gpt5_agent.shell.sealing import reveal_secret, signing_secret
 from gpt5_agent.shell.server_access import ACCESS_VARIABLE, BLOCKED_ADDRESS
-from gpt5_agent.shell.valves import Valves
+from gpt5_agent.shell.valves import Valves, ValveSettings
 from manifold.models import answering_model, model_at, retirement
 from manifold.request_settings import (
     call_limits,
@@ -51,10 +51,6 @@ _NOTICE_SECONDS = 3600.0
 """After an hour, a notice is read again."""
 
 
-def _recent_notices() -> RecentTexts:
-    return RecentTexts(seconds=_NOTICE_SECONDS)
-
-
 @dataclass(frozen=True)
 class SharedState:
     """What all answers of a pipeline share; whoever makes it closes it."""
@@ -64,7 +60,9 @@ class SharedState:
     repairs: RepairMemory = field(default_factory=RepairMemory)
     pictures: PictureMemory = field(default_factory=PictureMemory)
     listed: ModelList = field(default_factory=ModelList)
-    notices: RecentTexts = field(default_factory=_recent_notices)
+    notices: RecentTexts = field(
+        default_factory=partial(RecentTexts, seconds=_NOTICE_SECONDS)
+    )
     """Those that were shown."""
 
     async def close(self) -> None:

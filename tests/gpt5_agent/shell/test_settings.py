@@ -12,7 +12,6 @@ from calls.valves import expert
 from gpt5_agent.ports import Tool
 from gpt5_agent.request import AgentRequest
 from gpt5_agent.shell.inlet import AttachedToChat, PipelineCaller
-from gpt5_agent.shell.json_valves import read_valve_settings
 from gpt5_agent.shell.log import AgentLog
 from gpt5_agent.shell.own_tools import OwnToolOffer
 from gpt5_agent.shell.settings import (
@@ -21,7 +20,7 @@ from gpt5_agent.shell.settings import (
     build_agent_request,
     build_endpoint,
 )
-from gpt5_agent.shell.valves import Valves
+from gpt5_agent.shell.valves import Valves, read_valve_settings
 from gpt5_agent.tools.host_calls import HostToolNames
 from openai_responses.errors import InvalidRequest
 from strategies.parameters import StrategyParameters
