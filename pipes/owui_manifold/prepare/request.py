@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from manifold.costs import completion_window
 from manifold.learning import has_fields_of, repair_scope
-from manifold.preparation import OfferedTools, offer_tools
+from manifold.preparation import OfferedTools, build_fields, offer_tools
 from manifold.request_settings import call_limits, settings_of_valves
 from openai_responses.appended import APPENDED
 from openai_responses.items import Item, item_type, tool_name
@@ -23,7 +23,7 @@ from openai_responses.models.resolve import (
     takes_hosted_tool,
 )
 from openai_responses.repairs.request_repairs import Repair, refused_tools
-from openai_responses.requests.build import ResponsesRequest, Settings, build_request
+from openai_responses.requests.build import ResponsesRequest, Settings
 from openai_responses.requests.parameters import hash_ids
 from openai_responses.requests.tools import is_hosted_tool
 from owui_chat.storage.recorder import RecordScope
@@ -254,7 +254,7 @@ def is_as_configured(prepared: PreparedRequest) -> bool:
     )
     hosted, _ = hosted_tools(plain.config, model, refused_tools(sent.repairs))
     settings = request_settings(plain, offer_tools(None, hosted), model)
-    return has_fields_of(sent, build_request(model, "", sent.input, body, settings))
+    return has_fields_of(sent, build_fields(model, body, settings, None))
 
 
 def learned_repairs(call: CheckedCall, model: str) -> tuple[Repair, ...]:
