@@ -11379,6 +11379,7 @@ IN_PROGRESS = frozenset({"queued", "in_progress"})
 """The statuses of a response on which the server is working."""
 _SECOND_ANSWER = 10.0
 """Seconds that a stream may be silent after the end of a response without any item."""
+_ENDLESS = float("inf")
 _THOUGHT_SHARE = 0.02
 """The part of `Limits.join_seconds` for which deltas of reasoning are joined: the answer
 behind them must not wait."""
@@ -11424,15 +11425,22 @@ class _StreamReader:
         """Why the rest of the batch is not read."""
         self._now = asyncio.get_running_loop().time
         self._read_at = self._now()
+        self._waited = 0.0
+        """For how many seconds the last bytes were waited for."""
+        self._patience = _ENDLESS
+        """For how many seconds a delta may be waited for so that joining it with the
+        next one pays."""
 
     async def read_batch(self) -> tuple[list[RunEvent], UnreadableAnswer | None]:
         """Wait for bytes; return their run events, up to what is of another API."""
+        began = self._now()
         chunk = await self._answer.read_any()
         response = self._response
         response.byte_count += json_weight(chunk)
         if response.byte_count > self._limits.most_bytes:
             raise AnswerTooLarge
         self._read_at = self._now()
+        self._waited = self._read_at - began
         batch = self._decoder.feed(chunk) if chunk else self._decoder.close()
         earlier_events = response.event_count
         events = self._feed(batch)
@@ -11443,14 +11451,23 @@ class _StreamReader:
     async def gather_deltas(self, events: Sequence[RunEvent]) -> None:
         """Wait for a moment if the last event is a delta: more of them will follow.
 
-        The first delta after a pause is never delayed.
+        The first delta after a pause is never delayed. Where deltas come more slowly, a
+        wait joins none, and its timer costs half as much again as all else that is done
+        for a delta.
         """
         last = events[-1] if events else None
+        patience = self._patience
+        self._patience = _ENDLESS
         if not isinstance(last, TextDelta):
             return
         share = 1.0 if last.kind in ("text", "refusal") else _THOUGHT_SHARE
+        longest = self._limits.join_seconds * share
+        if self._waited > patience:
+            self._patience = longest
+            return
+        self._patience = longest / 2  # what follows this wait
         spent = self._now() - self._read_at
-        seconds = self._limits.join_seconds * share - spent
+        seconds = longest - spent
         with self._answer.paused():
             await asyncio.sleep(max(0.0, seconds))
 

@@ -18,19 +18,17 @@ from pydantic.fields import FieldInfo
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "pipes"), str(ROOT / "pipelines")]
 
-from gpt5_agent.shell.valves import (  # noqa: E402 - the path first
-    AgentExpertSettings,
-)
-from gpt5_agent.shell.valves import Valves as AgentValves  # noqa: E402
-from openai_responses.endings import FAULTS, SENTENCES  # noqa: E402
+from gpt5_agent.shell.valves import Valves as AgentValves  # noqa: E402 - the path first
+from openai_responses.endings import FAULTS, MESSAGES  # noqa: E402
 from openai_responses.errors import NO_FAULT  # noqa: E402
 from owui_manifold.call.expert import (  # noqa: E402
-    ExpertSettings,
     ImageOptions,
+    PipeExpertKeys,
     WebSearchOptions,
 )
 from owui_manifold.call.valves import UserValves, Valves  # noqa: E402
 from owui_sandbox.options import StoredSandboxOptions  # noqa: E402
+from settings.expert_keys import AgentExpertKeys  # noqa: E402
 from settings.shared_valves import SHARED  # noqa: E402
 from settings.table import Door, page_texts  # noqa: E402
 from shells.valve_messages import PIPE_SHELL, fault_advice  # noqa: E402
@@ -89,15 +87,15 @@ def tables() -> dict[str, str]:
     return {
         "valves": valves_table(Valves, "pipe", SHARED),
         "user-valves": valves_table(UserValves, "pipe"),
-        "expert-settings": keys_table(ExpertSettings),
+        "expert-settings": keys_table(PipeExpertKeys),
         "web-search-options": keys_table(WebSearchOptions),
         "image-options": keys_table(ImageOptions),
         "agent-parameters": keys_table(StrategyParameters),
         "agent-valves": valves_table(AgentValves, "pipelines", SHARED),
-        "agent-expert-settings": keys_table(AgentExpertSettings),
+        "agent-expert-settings": keys_table(AgentExpertKeys),
         "sandbox-options": keys_table(SandboxOptions),
         "sandbox-tool-options": keys_table(StoredSandboxOptions),
-        "messages": messages_table(SENTENCES),
+        "messages": messages_table(MESSAGES),
         "differences": differences_table(SPECIFICATION.read_text("utf-8")),
     }
 
@@ -154,16 +152,16 @@ def differences_table(text: str) -> str:
     return markdown_table(("Row", "Specified", "Here, and why"), rows)
 
 
-def messages_table(sentences: Mapping[str, Mapping[str, str]]) -> str:
+def messages_table(messages: Mapping[str, Mapping[str, str]]) -> str:
     """Return a row for each message that a person can see, with all its causes."""
     causes: dict[str, list[str]] = {}
-    for kind, by_code in sentences.items():
-        for code, sentence in by_code.items():
+    for kind, by_code in messages.items():
+        for code, message in by_code.items():
             advice = fault_advice(FAULTS.get((kind, code), NO_FAULT), PIPE_SHELL)
-            message = f"{sentence} {advice}".strip()
-            causes.setdefault(message, []).append(shown_cause(kind, code))
+            advised = f"{message} {advice}".strip()
+            causes.setdefault(advised, []).append(shown_cause(kind, code))
     rows = [
-        (shown_sentence(message), ", ".join(listed))
+        (shown_message(message), ", ".join(listed))
         for message, listed in causes.items()
     ]
     return markdown_table(("Message", "Cause"), rows)
@@ -181,9 +179,9 @@ def shown_cause(kind: str, code: str) -> str:
     return f"HTTP {code}xx" if is_class else f"HTTP {code}"
 
 
-def shown_sentence(sentence: str) -> str:
+def shown_message(message: str) -> str:
     """Return a message with dots in place of its placeholders."""
-    return _PLACEHOLDER.sub(_dots, sentence)
+    return _PLACEHOLDER.sub(_dots, message)
 
 
 def _dots(match: re.Match[str]) -> str:

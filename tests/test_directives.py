@@ -49,3 +49,9 @@ def test_changed_words_are_noticed(
     assert "python scripts/directives.py" in capsys.readouterr().out
     assert directives.main([]) == 0
     assert directives.main(["--check"]) == 0
+
+
+@pytest.mark.host
+def test_words_of_the_page_are_known() -> None:
+    """In every language of every supported version; if not, run the script."""
+    assert directives.main(["--check"]) == 0

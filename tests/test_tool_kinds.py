@@ -12,7 +12,7 @@ from owui_administration.rules import LimitRule
 from owui_chat.render.hosted import HOSTED_CARDS
 from owui_manifold.call.callers import caller_may_set_error
 from owui_manifold.call.config import read_config
-from owui_manifold.call.expert import ExpertSettings
+from owui_manifold.call.expert import PipeExpertKeys
 from owui_manifold.call.valves import TOOL_SETTINGS, UserValves, Valves
 from owui_manifold.prepare.hosted_tools import hosted_tools
 from simulator.configuration import CALL_KINDS
@@ -72,7 +72,7 @@ def test_callers_and_limits_know_the_kind(kind: ToolKind) -> None:
     words = ", ".join([*kind.types, *fields])
     nothing = LimitRule.model_validate({"user": "*", "tools": []})
 
-    assert caller_may_set_error(ExpertSettings(caller_may_set=words)) == ""
+    assert caller_may_set_error(PipeExpertKeys(caller_may_set=words)) == ""
     assert kind.type in UserLimits([nothing]).forbidden_tools()
 
 

@@ -2,13 +2,12 @@
 
 from collections.abc import Callable
 
-from openai_responses.json_input import JsonObject
+from openai_responses.endpoint import Endpoint
 from openai_responses.loop.events import RunEvent
-from openai_responses.loop.trials import RunTrials
-from openai_responses.models.resolve import ResolvedModel
+from openai_responses.loop.tried_repairs import TriedRepairs
 from openai_responses.repairs.chat_repairs import ChatRepair
 from openai_responses.repairs.memory import RepairMemory, RepairScope
-from openai_responses.requests.build import ResponsesRequest, Settings, build_request
+from openai_responses.requests.build import ResponsesRequest
 
 
 class RepairLearning:
@@ -30,35 +29,34 @@ class RepairLearning:
         self._scope = scope
         self._is_as_configured = is_as_configured
         self._has_row = has_row
-        self._trials = RunTrials()
+        self._tried = TriedRepairs()
 
     def note(self, event: RunEvent) -> list[ChatRepair]:
         """Note an event; return the repairs that the row of the chat has to keep."""
         for_row: list[ChatRepair] = []
-        for trial in self._trials.note(event):
-            repair = trial.repair
+        for tried in self._tried.note(event):
+            repair = tried.repair
             if (
                 self._has_row
                 and isinstance(repair, ChatRepair)
                 and repair.is_about_chat
             ):
-                if trial.is_lasting:
+                if tried.is_lasting:
                     for_row.append(repair)
             else:
-                self._memory.learn(self._scope, trial, self._is_as_configured)
+                self._memory.learn(self._scope, tried, self._is_as_configured)
         return for_row
 
 
-def is_built_of(
-    sent: ResponsesRequest,
-    model: ResolvedModel,
-    body: JsonObject,
-    settings: Settings,
-) -> bool:
-    """Say whether a request is what `body` and `settings` make of its chat.
+def has_fields_of(sent: ResponsesRequest, other: ResponsesRequest) -> bool:
+    """Say whether two requests differ in their chats alone.
 
     The repairs do not count: they are what the comparison is about.
     """
-    text = sent.instructions or ""
-    built = build_request(model, text, sent.input, body, settings)
-    return sent.model_copy(update={"repairs": ()}) == built
+    chat = {"input": (), "instructions": None, "repairs": ()}
+    return sent.model_copy(update=chat) == other.model_copy(update=chat)
+
+
+def repair_scope(endpoint: Endpoint, model: str, user_id: str) -> RepairScope:
+    """Return whose requests a repair is about."""
+    return RepairScope(endpoint.account(), model, user_id)

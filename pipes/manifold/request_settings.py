@@ -5,14 +5,21 @@ from typing import Any
 
 from openai_responses.endpoint import Endpoint
 from openai_responses.loop.tools import CallLimits
+from openai_responses.models.resolve import ResolvedModel
 from openai_responses.requests.build import Settings
 from openai_responses.requests.parameters import given_values
+from openai_responses.transport.connections import Timeouts
+from settings.expert_keys import ExpertKeys
 from settings.shared_valves import SharedValves
+from shells.tool_valves import ReadTimeouts
 
 _MIN_THRESHOLD = 1000
 """The API refuses to compact a shorter chat."""
 _BATCH_SHARE = 5
 """Calls made at once run in parallel, but not all of them."""
+_LONG_SILENCE = 900.0
+"""In pro mode several passes make one answer, and nothing is sent in between; research
+is as slow."""
 
 
 def settings_of_valves(
@@ -21,7 +28,6 @@ def settings_of_valves(
     ids: Mapping[str, str | None],
     *,
     streams: bool,
-    summary: str,
     compaction_tokens: int,
 ) -> Settings:
     """Return the settings of a request that both shells have.
@@ -31,6 +37,7 @@ def settings_of_valves(
     depend on them
     (docs/reference/responses-api.md, "Changed beginnings").
     """
+    summary = valves.REASONING_SUMMARY
     defaults: dict[str, Any] = dict(ids)
     if compaction_tokens and not endpoint.is_azure:  # Azure does not have it
         threshold = max(compaction_tokens, _MIN_THRESHOLD)
@@ -44,13 +51,29 @@ def settings_of_valves(
     )
 
 
+def request_timeouts(
+    keys: ExpertKeys, model: ResolvedModel, total: float = 0
+) -> Timeouts:
+    """Return the limits of a request to a model; `total` is that of its answer."""
+    is_slow = model.pro or model.research or "-pro" in model.id
+    least = _LONG_SILENCE if is_slow else 0.0
+    return Timeouts(
+        connect=keys.connect_timeout_seconds,
+        first_event=max(keys.first_event_timeout_seconds, least),
+        idle=max(keys.idle_timeout_seconds, least),
+        total=total,
+    )
+
+
 def call_limits(
-    valves: SharedValves, seconds: float, own: Sequence[tuple[str, float]]
+    valves: SharedValves,
+    timeouts: ReadTimeouts,
+    others: Sequence[tuple[str, float]] = (),
 ) -> CallLimits:
-    """Return the limits of calls, with the time of one and those of names of `own`."""
+    """Return the limits of calls; `others` has seconds by names that TOOL_TIMEOUTS lacks."""
     return CallLimits(
-        seconds=seconds,
-        batch_seconds=_BATCH_SHARE * seconds,
+        seconds=timeouts.default,
+        batch_seconds=_BATCH_SHARE * timeouts.default,
         characters=valves.TOOL_OUTPUT_CHARACTERS,
-        own=own,
+        own=[*timeouts.by_pattern, *others],
     )

@@ -1,15 +1,27 @@
 """The forms of an answer for its reader: Open WebUI, or a plain client."""
 
+import json
 from collections.abc import Sequence
 
 from openai_responses.clock import unix_seconds
+from openai_responses.endings import ending_of_exception
+from openai_responses.errors import ResponsesError
 from openai_responses.items import Item
 from openai_responses.loop.events import RunDone
 from openai_responses.ulid import new_ulid
-from owui_chat.render.chunks import Chunk, error_as_text, error_chunk, host_usage
+from owui_chat.render.chunks import (
+    METADATA_KEY,
+    Chunk,
+    closing_chunk,
+    error_as_text,
+    error_chunk,
+    host_usage,
+)
 from owui_chat.render.client_errors import exception_error
 from owui_chat.render.completions import ChunkRenderer, completion
+from shells.answer_log import AnswerLog
 from shells.caller import ChatCaller
+from strategies.metadata import RunMetadata
 
 
 def client_view(model: str) -> ChunkRenderer:
@@ -36,17 +48,66 @@ def page_result(
     if has_advice and "choices" in result:
         result.pop("error", None)
     elif ended.ending.is_failure:
-        result |= error_chunk(ended.ending.sentence)
+        result |= error_chunk(ended.ending.message)
     if items:
         result["output"] = items
     return result
 
 
-def failure_chunk(caller: ChatCaller, message: str, error: Exception) -> Chunk:
-    """Return the chunk of an answer that an exception stopped."""
-    if caller.host_reads:
-        return error_chunk(message)
-    return exception_error(message, error)
+def refused_metadata(
+    log: AnswerLog, strategy: str, model: str, error: Exception
+) -> RunMetadata | None:
+    """Log what an agent's answer took that was refused before its run, and return it.
+
+    None if something else went wrong.
+    """
+    if not isinstance(error, ResponsesError):
+        return None
+    ending = ending_of_exception(error, has_begun=False)
+    metadata = RunMetadata(strategy, model, ending.kind)
+    log_metadata(log, metadata)
+    return metadata
+
+
+def log_metadata(log: AnswerLog, metadata: RunMetadata) -> None:
+    """Write a line with what an agent's answer took."""
+    log.note(f"{METADATA_KEY} {json.dumps(metadata.wire())}")
+
+
+def metadata_chunk(metadata: RunMetadata, client: ChunkRenderer | None = None) -> Chunk:
+    """Return what an agent's answer took that did not begin; a `client` has no page."""
+    if client:
+        return {**client.head, "choices": [], METADATA_KEY: metadata.wire()}
+    return closing_chunk(metadata.describe(), metadata.wire())
+
+
+def failure_chunks(
+    caller: ChatCaller,
+    message: str,
+    error: Exception,
+    metadata: RunMetadata | None = None,
+    client: ChunkRenderer | None = None,
+) -> list[Chunk]:
+    """Return the chunks of an answer that an exception stopped.
+
+    What it took comes first, if it was refused before its run: as a line of the page, or
+    in the form of a `client`, which has no page.
+    """
+    chunks: list[Chunk] = []
+    if metadata:
+        chunks.append(metadata_chunk(metadata, client))
+    return [*chunks, readable_chunk(_failure_chunk(caller, message, error), caller)]
+
+
+def whole_failure(
+    caller: ChatCaller,
+    message: str,
+    error: Exception,
+    metadata: RunMetadata | None = None,
+) -> Chunk:
+    """Return the whole of an answer that an exception stopped, with what it took."""
+    took = {METADATA_KEY: metadata.wire()} if metadata else {}
+    return {**_failure_chunk(caller, message, error), **took}
 
 
 def readable_chunk(chunk: Chunk, caller: ChatCaller) -> Chunk:
@@ -56,3 +117,9 @@ def readable_chunk(chunk: Chunk, caller: ChatCaller) -> Chunk:
 
 def _completion_id() -> str:
     return f"chatcmpl-{new_ulid()}"
+
+
+def _failure_chunk(caller: ChatCaller, message: str, error: Exception) -> Chunk:
+    if caller.is_open_webui:
+        return error_chunk(message)
+    return exception_error(message, error)

@@ -132,7 +132,7 @@ IMAGE_CODES = _FILE_CODES | frozenset(
 
 _UNREACHABLE = "The model's server at {server} cannot be reached: {reason}. Try again."
 
-SENTENCES: Mapping[str, Mapping[str, str]] = {
+MESSAGES: Mapping[str, Mapping[str, str]] = {
     "incomplete": {
         "max_output_tokens": "The answer reached its length limit. Raise the maximum "
         "number of output tokens, or ask the model to continue.",
@@ -298,7 +298,7 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         f"{_ARRIVED}; ask the model to continue, or choose a lower effort.",
     },
 }
-"""The sentences, by kind of ending, then by code or HTTP status. "" stands for all other
+"""The messages, by kind of ending, then by code or HTTP status. "" stands for all other
 codes, "3" for 300 to 399, "5" for all other statuses from 500 up. Other kinds use their
 exception's text."""
 
@@ -333,7 +333,7 @@ FAULTS: Mapping[tuple[str, str], SettingFault] = {
     ("unreadable", "chat_completions"): _WRONG_ADDRESS,
     ("unreadable", "compressed"): SettingFault(("base_url", "extra_headers")),
 }
-"""The settings that can be the cause, by kind of ending and word of SENTENCES."""
+"""The settings that can be the cause, by kind of ending and word of MESSAGES."""
 
 
 _CONTINUED_KINDS = frozenset({"cut", "malformed", "idle_timeout", "total_timeout"})
@@ -353,7 +353,7 @@ class Ending(NamedTuple):
 
     kind: str
     code: str | None = None
-    sentence: str = ""
+    message: str = ""
     fault: SettingFault = NO_FAULT
     """The settings that can be the cause."""
 
@@ -374,16 +374,16 @@ class Ending(NamedTuple):
 
     def without_text(self) -> Self:
         """Return the ending of an answer of which nothing arrived."""
-        before, _, advice = self.sentence.partition(_ARRIVED)
+        before, _, advice = self.message.partition(_ARRIVED)
         if not advice:
             return self
-        return self._replace(sentence=f"{before}Try again.")
+        return self._replace(message=f"{before}Try again.")
 
 
 def _ending_without_code(kind: str, word: str = "") -> Ending:
     """Return the ending of a kind whose cause has no code; `word` finds its message."""
     fault = FAULTS.get((kind, word), NO_FAULT)
-    return Ending(kind, sentence=SENTENCES[kind][word], fault=fault)
+    return Ending(kind, message=MESSAGES[kind][word], fault=fault)
 
 
 COMPLETED = Ending("completed")
@@ -394,7 +394,7 @@ QUEUED = _ending_without_code("unreadable", "queued")
 COMPRESSED = _ending_without_code("unreadable", "compressed")
 
 ASKED_MODEL = "this model"
-"""Stands in a sentence for the id that was asked for, until a run puts it in."""
+"""Stands in a message for the id that was asked for, until a run puts it in."""
 
 _WORD_OF_API = re.compile(r"[a-z][a-z_.]*(\[\d{1,5}\][a-z_.]*)*")
 _ABOUT_A_MODEL = re.compile(r"\b(model|deployment)\b", re.IGNORECASE)
@@ -403,27 +403,27 @@ _ABOUT_A_MODEL = re.compile(r"\b(model|deployment)\b", re.IGNORECASE)
 def ending_of_incomplete(reason: str | None) -> Ending:
     """Return the ending of a `response.incomplete`."""
     code = api_word(reason)
-    sentences = SENTENCES["incomplete"]
-    sentence = sentences.get(code or "", sentences[""])
-    return Ending("incomplete", code, sentence.format(code=_fill_in(code)))
+    messages = MESSAGES["incomplete"]
+    message = messages.get(code or "", messages[""])
+    return Ending("incomplete", code, message.format(code=_fill_in(code)))
 
 
 def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Ending:
     """Return the ending of a `response.failed` or an `error` event."""
     code = _find_code(error)
-    return Ending(kind, code, failure_sentence(error), failure_fault(error))
+    return Ending(kind, code, failure_message(error), failure_fault(error))
 
 
-_OWN_SENTENCE = "-"
-"""In the place of a word of SENTENCES: the exception's own text is shown."""
+_OWN_MESSAGE = "-"
+"""In the place of a word of MESSAGES: the exception's own text is shown."""
 _EXCEPTIONS: Mapping[type[ResponsesError], tuple[str, str]] = {
     MalformedEvent: ("malformed", ""),
     AnswerTooLarge: ("malformed", "too_large"),
     ResponseLost: ("cut", "lost"),
-    UnreadableAnswer: ("unreadable", _OWN_SENTENCE),
-    InvalidRequest: ("invalid", _OWN_SENTENCE),
+    UnreadableAnswer: ("unreadable", _OWN_MESSAGE),
+    InvalidRequest: ("invalid", _OWN_MESSAGE),
 }
-"""Kind and word of the sentence for each exception and its subclasses."""
+"""Kind and word of the message for each exception and its subclasses."""
 
 
 def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
@@ -432,13 +432,13 @@ def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
         return _ending_without_code(error.kind)
     if isinstance(error, ApiRefused):
         return Ending("refused", _find_code(error.error), str(error), error.fault)
-    kind, word = ("cut", "") if has_begun else ("unreachable", _OWN_SENTENCE)
+    kind, word = ("cut", "") if has_begun else ("unreachable", _OWN_MESSAGE)
     for ancestor in type(error).__mro__:  # shells have errors of their own
         if ancestor in _EXCEPTIONS:
             kind, word = _EXCEPTIONS[ancestor]
             break
-    if word == _OWN_SENTENCE:
-        return Ending(kind, sentence=str(error), fault=error.fault)
+    if word == _OWN_MESSAGE:
+        return Ending(kind, message=str(error), fault=error.fault)
     return _ending_without_code(kind, word)
 
 
@@ -482,13 +482,13 @@ def _plain_line(text: str, secrets: Iterable[str]) -> str:
     return plain if len(plain) <= _MAX_NOTICE else f"{plain[:_MAX_NOTICE]}…"
 
 
-def failure_sentence(error: ApiError) -> str:
+def failure_message(error: ApiError) -> str:
     """Return the message for an error after the request was accepted."""
     if error.status:
-        return refusal_sentence(error.status, error)
-    word = _first_known(_list_failure_words(error), _SENTENCES_BY_CODE)
-    sentence = _SENTENCES_BY_CODE[word] if word else SENTENCES["failed"][""]
-    return sentence.format(
+        return refusal_message(error.status, error)
+    word = _first_known(_list_failure_words(error), _MESSAGES_BY_CODE)
+    message = _MESSAGES_BY_CODE[word] if word else MESSAGES["failed"][""]
+    return message.format(
         code=_fill_in(_find_code(error)),
         param=_fill_in(error.param, " at {}"),
         model=ASKED_MODEL,
@@ -500,11 +500,11 @@ def failure_fault(error: ApiError) -> SettingFault:
     """Return the settings that can be the cause of an error like that."""
     if error.status:
         return refusal_fault(error.status, error)
-    word = _first_known(_list_failure_words(error), _SENTENCES_BY_CODE)
+    word = _first_known(_list_failure_words(error), _MESSAGES_BY_CODE)
     return FAULTS.get(("refused", word), NO_FAULT)
 
 
-_SENTENCES_BY_CODE = {**SENTENCES["failed"], **SENTENCES["refused"]}
+_MESSAGES_BY_CODE = {**MESSAGES["failed"], **MESSAGES["refused"]}
 """A code means the same in a refusal and in a stream."""
 _REJECTED_CODES = (
     "invalid_request_error",
@@ -526,14 +526,14 @@ def _list_failure_words(error: ApiError) -> list[str]:
     return words
 
 
-def refusal_sentence(status: int, error: ApiError) -> str:
+def refusal_message(status: int, error: ApiError) -> str:
     """Return the message for an HTTP status of 300 or more."""
-    word = _first_known(_list_refusal_words(status, error), _SENTENCES_BY_CODE)
+    word = _first_known(_list_refusal_words(status, error), _MESSAGES_BY_CODE)
     code = ""
     # A message for a code says what the code means.
     if error.code != str(status) and (not word or word.isdecimal()):
         code = _fill_in(error.code)
-    return _SENTENCES_BY_CODE[word].format(
+    return _MESSAGES_BY_CODE[word].format(
         code=code,
         param=_fill_in(error.param, " at {}"),
         model=ASKED_MODEL,
@@ -543,7 +543,7 @@ def refusal_sentence(status: int, error: ApiError) -> str:
 
 def refusal_fault(status: int, error: ApiError) -> SettingFault:
     """Return the settings that can be the cause of an HTTP status of 300 or more."""
-    word = _first_known(_list_refusal_words(status, error), _SENTENCES_BY_CODE)
+    word = _first_known(_list_refusal_words(status, error), _MESSAGES_BY_CODE)
     return FAULTS.get(("refused", word), NO_FAULT)
 
 
@@ -607,7 +607,7 @@ def names_model(status: int, error: ApiError) -> bool:
     words = _list_failure_words(error)
     if status:
         words = _list_refusal_words(status, error)
-    word = _first_known(words, _SENTENCES_BY_CODE)
+    word = _first_known(words, _MESSAGES_BY_CODE)
     return word in ("model_not_found", DENIED_MODEL, UNVERIFIED)
 
 
@@ -627,10 +627,10 @@ def _find_attachment(error: ApiError) -> str:
     return "invalid_image" if match["image"] else "unsupported_file"
 
 
-def _first_known(words: Iterable[str], sentences: Mapping[str, str]) -> str:
+def _first_known(words: Iterable[str], messages: Mapping[str, str]) -> str:
     """Return the first word that has a message of its own, "" if none has."""
     for word in words:
-        if word and word in sentences:
+        if word and word in messages:
             return word
     return ""
 
@@ -719,7 +719,7 @@ def api_word(word: str | None) -> str | None:
     """Return `word` if it can be a word of the API, and no key; else None."""
     if not word:
         return None
-    for sentences in SENTENCES.values():
-        if word in sentences:
+    for messages in MESSAGES.values():
+        if word in messages:
             return word
     return word if _WORD_OF_API.fullmatch(word) else None

@@ -56,15 +56,15 @@ class Endpoint:
         """The server's name; raises the same error as `url`."""
         return _host_of(self.base_url)
 
-    def name_server(self, sentence: str) -> str:
-        """Return the `sentence` about OpenAI as one about this server."""
+    def name_server(self, message: str) -> str:
+        """Return the `message` about OpenAI as one about this server."""
         # First, because `host` raises for an invalid address, and the message about
         # such an address has to pass.
-        if "OpenAI" not in sentence:
-            return sentence
+        if "OpenAI" not in message:
+            return message
         if self._has_openai_host:
-            return sentence
-        return sentence.replace("OpenAI", self.host)
+            return message
+        return message.replace("OpenAI", self.host)
 
     @property
     def _has_openai_host(self) -> bool:

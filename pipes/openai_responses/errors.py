@@ -144,9 +144,9 @@ class ResponsesError(Exception):
     status = 0
     """That of HTTP, if there was an answer."""
 
-    def __init__(self, sentence: str = "", fault: SettingFault = NO_FAULT) -> None:
+    def __init__(self, message: str = "", fault: SettingFault = NO_FAULT) -> None:
         """Keep the settings that can be the cause."""
-        super().__init__(sentence)
+        super().__init__(message)
         self.fault = fault
 
 
@@ -160,13 +160,13 @@ class InvalidRequest(ResponsesError, ValueError):
 
     def __init__(
         self,
-        sentence: str = "",
+        message: str = "",
         fault: SettingFault = NO_FAULT,
         *,
         remedy: Remedy = "request",
     ) -> None:
         """Note what has to change; a setting that is at fault is never the caller's."""
-        super().__init__(sentence, fault)
+        super().__init__(message, fault)
         self.remedy: Remedy = "setup" if fault.settings else remedy
 
 
@@ -193,10 +193,10 @@ class ConnectionFailed(ResponsesError):
     failure = Failure()
 
     def __init__(
-        self, sentence: str, *, was_sent: bool = True, fault: SettingFault = NO_FAULT
+        self, message: str, *, was_sent: bool = True, fault: SettingFault = NO_FAULT
     ) -> None:
         """Note whether the server may have got the request."""
-        super().__init__(sentence, fault)
+        super().__init__(message, fault)
         self.was_sent = was_sent
 
 
@@ -245,13 +245,13 @@ class ApiRefused(ResponsesError):
 
     def __init__(
         self,
-        sentence: str,
+        message: str,
         failure: Failure,
         request_id: str = "",
         fault: SettingFault = NO_FAULT,
     ) -> None:
         """Keep the `failure`, its status and error, and OpenAI's id of the request."""
-        super().__init__(sentence, fault)
+        super().__init__(message, fault)
         self.failure: Failure = failure
         self.status = failure.status or 0
         self.error = failure.error

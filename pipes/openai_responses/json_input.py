@@ -14,7 +14,7 @@ MAX_JSON_BYTES = 64 * 1024 * 1024
 MAX_JSON_DEPTH = 128
 """Recursive code, ours and the host's, fails at some hundreds."""
 _VALUE_BYTES = 32
-"""About what a value takes in memory beside its text: `[],` becomes 64 bytes."""
+"""About what a value takes in memory in addition to its text: `[],` becomes 64 bytes."""
 
 
 def load_json(text: str | bytes | bytearray) -> Any:

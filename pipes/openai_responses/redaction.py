@@ -1,6 +1,6 @@
 """Removes secrets from text: known values, then what looks like a secret.
 
-Text that is already `[redacted]` is left alone. No rule may look behind a character
+Text that is already `[redacted]` is left alone. No rule may look back past a character
 that another rule can take, and none may end in front of a letter or digit, so a second
 pass finds nothing new. What repeats without limit is possessive, or starts with a
 character that it cannot repeat, so the time is linear.

@@ -14,7 +14,7 @@ retrying cannot restore.
 import re
 from typing import NamedTuple
 
-from openai_responses.endings import NO_CREDIT_CODES, SENTENCES
+from openai_responses.endings import MESSAGES, NO_CREDIT_CODES
 from openai_responses.errors import UNREADABLE_STREAM, ApiError, Failure
 
 PASSING_CODES = frozenset(
@@ -156,8 +156,8 @@ def says_no_cause(failure: Failure) -> bool:
 
 _KNOWN_REFUSALS = (
     {"invalid_request_error", "BadRequestError"}  # OpenAI; vLLM
-    | SENTENCES["failed"].keys()
-    | SENTENCES["refused"].keys()
+    | MESSAGES["failed"].keys()
+    | MESSAGES["refused"].keys()
 )
 """Codes and types after which the same request fails again, or has passed already."""
 

@@ -42,7 +42,7 @@ class ToolKind(NamedTuple):
     items: Mapping[str, ItemKind] = MappingProxyType({})
     """The items that it makes, by their types; none if it is not offered."""
     least: Mapping[str, Any] = MappingProxyType({})
-    """What the API demands beside the type."""
+    """What the API demands in addition to the type."""
     include: str = ""
     """What a request must ask for to get all of its items."""
     refused_at_minimal: bool = False

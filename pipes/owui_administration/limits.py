@@ -1,9 +1,9 @@
 """What the user of one call may use, and has used."""
 
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from openai_responses.clock import utc_today
 from openai_responses.models.resolve import resolve_model
@@ -119,23 +119,18 @@ class UserLimits:
         asks_for_pro = model == f"{resolved.id}-pro" and not resolved.pro
         if not asks_for_pro:
             names.append(listed.lower())
-        for patterns in self._allowed("models"):
-            lower_patterns = [pattern.lower() for pattern in patterns]
+        for rule in self.rules:
+            if rule.models is None:
+                continue
+            lower_patterns = [pattern.lower() for pattern in rule.models]
             if not any(fits_pattern(name, lower_patterns) for name in names):
-                allowed = ", ".join(patterns) or "none"
+                allowed = ", ".join(rule.models) or "none"
                 return f"{model} is not available to you. You may use: {allowed}."
         return ""
 
-    def _allowed(self, name: Literal["models", "efforts", "tools"]) -> list[list[str]]:
-        """Return what each rule allows of something, if it limits that."""
-        values: Iterable[list[str] | None] = (
-            getattr(rule, name) for rule in self.rules
-        )
-        return [value for value in values if value is not None]
-
     def forbidden_tools(self) -> list[str]:
         """Return the types of OpenAI's tools that are not offered."""
-        allowed = self._allowed("tools")
+        allowed = [rule.tools for rule in self.rules if rule.tools is not None]
         return [kind for kind in TOOL_KINDS if not _is_in_all(kind, allowed)]
 
     def nearest_allowed_effort(self, asked: str | None, known: Sequence[str]) -> str:
@@ -145,7 +140,7 @@ class UserLimits:
         lowest that is allowed. An effort that the model does not know counts as the
         highest.
         """
-        allowed = self._allowed("efforts")
+        allowed = [rule.efforts for rule in self.rules if rule.efforts is not None]
         usable = [effort for effort in known if _is_in_all(effort, allowed)]
         if not known or not allowed or asked in usable:
             return ""
@@ -185,7 +180,7 @@ class UserLimits:
                 yield _Budget(rule, rule.money, money, format_money)
             if rule.tokens is not None:
                 tokens = sum(row.input + row.output for row in rows)
-                yield _Budget(rule, rule.tokens, tokens, _format_tokens)
+                yield _Budget(rule, rule.tokens, tokens, "{:,.0f} tokens".format)
 
     def _reached_limit(self, share: float) -> str:
         """Return the message about a limit that is reached, or nothing.
@@ -200,7 +195,9 @@ class UserLimits:
                 reached.append(budget)
         if not reached:
             return ""
-        rule, limit, used, as_text = max(reached, key=_budget_days)
+        rule, limit, used, as_text = max(
+            reached, key=lambda budget: PERIOD_DAYS[budget.rule.per]
+        )
         return (
             f"Your limit of {as_text(limit)} a {rule.per} is used up: {as_text(used)} so "
             f"far. It resets on {next_start(rule.per, self.today)} at 00:00 UTC."
@@ -250,14 +247,6 @@ def _is_in_all(word: str, lists: Sequence[Sequence[str]]) -> bool:
     return all(word in allowed for allowed in lists)
 
 
-def _format_tokens(amount: float) -> str:
-    return f"{amount:,.0f} tokens"
-
-
-def _budget_days(budget: _Budget) -> int:
-    return PERIOD_DAYS[budget.rule.per]
-
-
 async def read_user_limits(
     text: str, facts: CallFacts, table: UsageTable
 ) -> UserLimits:
@@ -278,6 +267,9 @@ async def read_user_limits(
     rows: list[UsageRow] = []
     if any(rule.per for rule in rules) and not facts["user_pays"]:
         rows = await table.user_rows(user_id, longest_ago(today))
+    # Where no one chose a model for a task, or the chosen one no longer exists, the host
+    # takes the model that the client names.
+    given_models = await chosen_task_models(facts["task"])
     return UserLimits(
         rules=rules,
         rows=rows,
@@ -285,14 +277,5 @@ async def read_user_limits(
         table=table,
         problems=[problem],
         today=today,
-        has_given_model=await _has_given_model(facts),
+        has_given_model=facts["host_model"] in given_models,
     )
-
-
-async def _has_given_model(facts: CallFacts) -> bool:
-    """Say whether an administrator chose the model that does a task.
-
-    Where no one chose a model, or the chosen one no longer exists, the host takes the
-    model that the client names.
-    """
-    return facts["host_model"] in await chosen_task_models(facts["task"])

@@ -32,37 +32,33 @@ class NameCheck:
         """
         texts = (limits, endpoints)
         now = monotonic_seconds()
-        if texts != self._texts or now > self._until:
-            self._problem = await _find_problem(limits, endpoints)
-            self._texts = texts
-            self._until = now + _CHECK_SECONDS
+        if texts == self._texts and now <= self._until:
+            return self._problem
+        users: list[str] = []
+        groups: list[str] = []
+        for rule in read_limits(limits).rules or ():
+            users.append(rule.user)
+            groups.append(rule.group)
+        for entry in read_endpoints(endpoints) or ():
+            groups += entry.groups
+        unknown: list[str] = []
+        for group in _each_once(groups)[:_MAX_LOOKED_UP]:
+            if not await has_group(group):
+                unknown.append(group)
+        for user in _each_once(users)[:_MAX_LOOKED_UP]:
+            if not await has_user(user):
+                unknown.append(user)
+        self._problem = ""
+        if unknown:
+            named = ", ".join(unknown[:_MAX_SHOWN_NAMES])
+            self._problem = (
+                f"The valves of the filter name {named}, but Open WebUI has no such "
+                "group or user. These rules apply to nobody; anyone who signs up with "
+                "such an address gets its rules."
+            )
+        self._texts = texts
+        self._until = now + _CHECK_SECONDS
         return self._problem
-
-
-async def _find_problem(limits: str, endpoints: str) -> str:
-    """Return the message about names that Open WebUI does not know, or nothing."""
-    users: list[str] = []
-    groups: list[str] = []
-    for rule in read_limits(limits).rules or ():
-        users.append(rule.user)
-        groups.append(rule.group)
-    for entry in read_endpoints(endpoints) or ():
-        groups += entry.groups
-    unknown: list[str] = []
-    for group in _each_once(groups)[:_MAX_LOOKED_UP]:
-        if not await has_group(group):
-            unknown.append(group)
-    for user in _each_once(users)[:_MAX_LOOKED_UP]:
-        if not await has_user(user):
-            unknown.append(user)
-    if not unknown:
-        return ""
-    named = ", ".join(unknown[:_MAX_SHOWN_NAMES])
-    return (
-        f"The valves of the filter name {named}, but Open WebUI has no such group or "
-        "user. These rules apply to nobody; anyone who signs up with such an address "
-        "gets its rules."
-    )
 
 
 def _each_once(names: Iterable[str]) -> list[str]:

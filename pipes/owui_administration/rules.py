@@ -62,7 +62,15 @@ def read_limits(text: str) -> ReadLimits:
     """
     if not text.strip():
         return ReadLimits(None)
-    rules = [_read_rule(row) for row in _read_rows(text)]
+    rules: list[LimitRule]
+    try:
+        rows = load_json(text)
+    except ValueError:
+        rules = [_unreadable_rule(None, "the text is not valid JSON")]
+    else:
+        rules = [
+            _read_rule(row) for row in (rows if isinstance(rows, list) else [rows])
+        ]
     mistakes: list[str] = []
     for number, rule in enumerate(rules, 1):
         if isinstance(rule, UnreadableRule):
@@ -78,25 +86,8 @@ def read_limits(text: str) -> ReadLimits:
     return ReadLimits(rules, problem)
 
 
-_NO_JSON = object()
-
-
-def _read_rows(text: str) -> list[object]:
-    """Return the entries of a JSON list.
-
-    Any other text is one entry, which cannot be read as a rule.
-    """
-    try:
-        rows = load_json(text)
-    except ValueError:
-        return [_NO_JSON]
-    return rows if isinstance(rows, list) else [rows]
-
-
 def _read_rule(row: object) -> LimitRule:
     """Return a rule; an amount without a period cannot be read."""
-    if row is _NO_JSON:
-        return _unreadable_rule(None, "the text is not valid JSON")
     try:
         rule = LimitRule.model_validate(row)
     except ValidationError as error:

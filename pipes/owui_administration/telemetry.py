@@ -99,19 +99,6 @@ def _make_tracer() -> _Tracer:
     return tracer
 
 
-def _make_meter() -> _Meter:
-    meter: _Meter = import_module("opentelemetry.metrics").get_meter(_SCOPE)
-    return meter
-
-
-def _current(span: _Span) -> AbstractContextManager[object]:
-    """Make a span the current one; texts of exceptions may hold what it must not."""
-    context: AbstractContextManager[object] = import_module(
-        "opentelemetry.trace"
-    ).use_span(span, record_exception=False, set_status_on_exception=False)
-    return context
-
-
 def _exportable_name(name: str) -> str:
     """Return a name that can be exported: not too long, and without lone surrogates.
 
@@ -163,7 +150,17 @@ class Telemetry:
         """
         if not exports_telemetry():
             return events
-        attributes = _run_attributes(self._facts, model, address)
+        is_azure = Endpoint(f"https://{address}", "").is_azure
+        attributes: _Attributes = {
+            "gen_ai.operation.name": "chat",
+            "gen_ai.provider.name": "azure.ai.openai" if is_azure else "openai",
+            "gen_ai.request.model": _exportable_name(model),
+            "server.address": address,
+        }
+        if self._facts["task"]:
+            attributes["openai_responses.task"] = self._facts["task"]
+        if self._facts["user_pays"]:
+            attributes["openai_responses.own_key"] = True
         self._run = _Run(self._words, attributes)
         return self._run.observe(events, describe)
 
@@ -208,7 +205,7 @@ class _Run:
     """What is measured of one run."""
 
     def __init__(self, words: ServerWords, attributes: _Attributes) -> None:
-        self._meter = _make_meter()
+        self._meter: _Meter = import_module("opentelemetry.metrics").get_meter(_SCOPE)
         self._words = words
         self._attributes = attributes
         self._requests = 0
@@ -243,10 +240,13 @@ class _Run:
         The span is the current one only while an event is awaited: between two events
         the reader goes on in its own context, and may close the run in another task.
         """
+        use_span = import_module("opentelemetry.trace").use_span
+        # Texts of exceptions may hold what a span must not.
+        hidden = {"record_exception": False, "set_status_on_exception": False}
         try:
             async with aclosing(events):
                 while True:
-                    with _current(self._span):
+                    with use_span(self._span, **hidden):
                         event = await anext(events, None)
                     if event is None:
                         break
@@ -278,22 +278,18 @@ class _Run:
                 is_error = words.kind not in ("completed", "incomplete")
                 self._error = word if is_error else ""
 
-    def _note_usage(self) -> None:
-        """Note what the run has used."""
-        cached = self._cached_tokens
-        self._span.set_attribute("gen_ai.usage.cache_read.input_tokens", cached)
-        tokens = {"input": self._input_tokens, "output": self._output_tokens}
-        for kind, count in tokens.items():
-            self._span.set_attribute(f"gen_ai.usage.{kind}_tokens", count)
-            more = {"gen_ai.token.type": kind}
-            self._record("gen_ai.client.token.usage", count, "{token}", more)
-        if self._cost:
-            self._count("cost", "{USD}", self._cost)
-
     def _end(self) -> None:
-        """Note the end; a server may have said nothing of what was used."""
+        """Note the end, and what was used, if the server has said that."""
         if self._requests or self._input_tokens or self._output_tokens:
-            self._note_usage()
+            cached = self._cached_tokens
+            self._span.set_attribute("gen_ai.usage.cache_read.input_tokens", cached)
+            tokens = {"input": self._input_tokens, "output": self._output_tokens}
+            for kind, count in tokens.items():
+                self._span.set_attribute(f"gen_ai.usage.{kind}_tokens", count)
+                more = {"gen_ai.token.type": kind}
+                self._record("gen_ai.client.token.usage", count, "{token}", more)
+            if self._cost:
+                self._count("cost", "{USD}", self._cost)
         if self._error:
             self._attributes["error.type"] = self._error
             _fail(self._span, self._error)
@@ -319,19 +315,3 @@ class _Run:
             name, unit, explicit_bucket_boundaries_advisory=bounds
         )
         histogram.record(number, {**self._attributes, **more})
-
-
-def _run_attributes(facts: CallFacts, model: str, address: str) -> _Attributes:
-    """Return what is known of a run from its beginning."""
-    is_azure = Endpoint(f"https://{address}", "").is_azure
-    attributes: _Attributes = {
-        "gen_ai.operation.name": "chat",
-        "gen_ai.provider.name": "azure.ai.openai" if is_azure else "openai",
-        "gen_ai.request.model": _exportable_name(model),
-        "server.address": address,
-    }
-    if facts["task"]:
-        attributes["openai_responses.task"] = facts["task"]
-    if facts["user_pays"]:
-        attributes["openai_responses.own_key"] = True
-    return attributes

@@ -156,7 +156,7 @@ class UsageReport:
         days = await self._table.day_rows(day)
         bought, saved = await self._table.purchases(day)
         yield self._day_picture(days, saved, since)
-        for line in _told(days, bought, self._today):
+        for line in _summary(days, bought, self._today):
             yield line
         if self._save_file:
             yield user_picture(_cleaned(rows), sum(row.money for row in days))
@@ -180,7 +180,7 @@ class UsageReport:
             yield await self._csv_lines(("day", "model"), cells, "")
             return
         yield self._day_picture(rows, saved, since)
-        for line in _told(rows, bought, self._today):
+        for line in _summary(rows, bought, self._today):
             yield line
         yield _purchase_table(bought, rows)
         if command.address:
@@ -208,7 +208,8 @@ class UsageReport:
         joined = [
             (", ".join(map(str, row[: len(keys)])), *row[len(keys) :]) for row in rows
         ]
-        as_text = _csv((title, *_SUMS), joined[:_MAX_LISTED])
+        lines = map(_csv_line, [(title, *_SUMS), *joined[:_MAX_LISTED]])
+        as_text = "\n".join(["```csv", *lines, "```"])
         if not self._save_file:
             return as_text
         name = f"usage-{self._today.isoformat()}.csv"
@@ -231,7 +232,7 @@ class UsageReport:
         return groups
 
 
-def _told(rows: Sequence[UsageRow], parts: Purchases, today: date) -> Iterator[str]:
+def _summary(rows: Sequence[UsageRow], parts: Purchases, today: date) -> Iterator[str]:
     """Yield what is said about rows below their picture."""
     requests = sum(row.requests for row in rows)
     if not requests:
@@ -239,9 +240,9 @@ def _told(rows: Sequence[UsageRow], parts: Purchases, today: date) -> Iterator[s
         return
     money = sum(row.money for row in rows)
     yield f"\n**{_money(money)}** for {requests:,} requests.\n"
-    told = _cache_line(rows, parts)
-    if told:
-        yield f"{told}\n"
+    saved = _cache_line(rows, parts)
+    if saved:
+        yield f"{saved}\n"
     fallen = _fallen_share(rows, today)
     if fallen:
         yield f"⚠️ {fallen}\n"
@@ -366,15 +367,15 @@ def _days_text(first: date, last: date) -> str:
 
 
 def _table(head: _Cells, rows: Sequence[_Cells]) -> str:
-    """Return a table in Markdown; numbers are on the right."""
+    """Return a table in Markdown; numbers are on the right, and have commas."""
     rule = ["---"] + ["---:"] * (len(head) - 1)
-    return "\n".join(_table_line(cells) for cells in (head, rule, *rows))
-
-
-def _csv(head: _Cells, rows: Sequence[_Cells]) -> str:
-    """Return CSV in a block of code."""
-    lines = [_csv_line(cells) for cells in (head, *rows)]
-    return "\n".join(["```csv", *lines, "```"])
+    lines: list[str] = []
+    for cells in (head, rule, *rows):
+        texts = [
+            f"{cell:,}" if isinstance(cell, int) else _plain(cell) for cell in cells
+        ]
+        lines.append(f"| {' | '.join(texts)} |")
+    return "\n".join(lines)
 
 
 _NOT_PLAIN = re.compile(r"[^\w.,:/@+=*()' -]")
@@ -392,12 +393,6 @@ def _cleaned(rows: Iterable[UsageRow]) -> list[UsageRow]:
         row._replace(user_id=_plain(row.user_id)[:60], model=_plain(row.model)[:60])
         for row in rows
     ]
-
-
-def _table_line(cells: _Cells) -> str:
-    """Return a line of a table in Markdown; numbers have commas."""
-    texts = [f"{cell:,}" if isinstance(cell, int) else _plain(cell) for cell in cells]
-    return f"| {' | '.join(texts)} |"
 
 
 def _csv_line(cells: _Cells) -> str:

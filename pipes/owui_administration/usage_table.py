@@ -110,17 +110,6 @@ _MAX_DUE = 10_000
 """Rows that wait for the database."""
 
 
-def _sum_rows(earlier: UsageRow, later: UsageRow) -> UsageRow:
-    """Return what two rows of one user, day and model count together."""
-    return later._replace(
-        requests=earlier.requests + later.requests,
-        input=earlier.input + later.input,
-        cached=earlier.cached + later.cached,
-        output=earlier.output + later.output,
-        money=earlier.money + later.money,
-    )
-
-
 def sum_purchases(purchases: Iterable[Purchases]) -> Purchases:
     """Return what several purchases come to."""
     columns = zip(*purchases, strict=True)
@@ -153,10 +142,16 @@ class UsageTable:
         oldest of too many rows goes.
         """
         key = (row.user_id, row.day, row.model)
-        earlier = self._due.pop(key, None)
-        if earlier:
-            row = _sum_rows(earlier[0], row)
-            bought = sum_purchases((earlier[1], bought))
+        if key in self._due:
+            earlier, earlier_bought = self._due.pop(key)
+            row = row._replace(
+                requests=earlier.requests + row.requests,
+                input=earlier.input + row.input,
+                cached=earlier.cached + row.cached,
+                output=earlier.output + row.output,
+                money=earlier.money + row.money,
+            )
+            bought = sum_purchases((earlier_bought, bought))
         self._due[key] = row, bought
         if len(self._due) > _MAX_DUE:
             oldest = next(iter(self._due))
@@ -169,8 +164,17 @@ class UsageTable:
             due = sorted(self._due.values())
             self._due = {}
             self.problem = ""
+            usage = [row._asdict() for row, _ in due]
+            purchases: list[dict[str, object]] = []
+            for row, bought in due:
+                if any(bought):
+                    key = {"user_id": row.user_id, "day": row.day, "model": row.model}
+                    purchases.append({**key, **bought._asdict()})
+            additions: list[tuple[str, object]] = [(_ADD_USAGE, usage)]
+            if purchases:
+                additions.append((_ADD_PURCHASES, purchases))
             try:
-                await _run_with_tables(*_additions(due))
+                await _run_with_tables(*additions)
             except Exception as error:
                 for row, bought in due:
                     self._add_due(row, bought)
@@ -226,23 +230,6 @@ class UsageTable:
         await self.flush()
         rows = await _run_with_tables((sql, values))
         return [_read_row(row) for row in rows]
-
-
-def _additions(
-    due: Sequence[tuple[UsageRow, Purchases]],
-) -> list[tuple[str, object]]:
-    """Return the statements that add rows to both tables."""
-    usage: list[dict[str, object]] = []
-    purchases: list[dict[str, object]] = []
-    for row, bought in due:
-        usage.append(row._asdict())
-        if any(bought):
-            key = {name: getattr(row, name) for name in _KEY}
-            purchases.append({**key, **bought._asdict()})
-    additions: list[tuple[str, object]] = [(_ADD_USAGE, usage)]
-    if purchases:
-        additions.append((_ADD_PURCHASES, purchases))
-    return additions
 
 
 _LOST_RACES = ("IntegrityError", "ProgrammingError")

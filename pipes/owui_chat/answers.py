@@ -63,6 +63,6 @@ def explain_ending(ended: RunDone, earlier: Iterable[Item] = ()) -> Ending:
         return ending_of_incomplete("no_answer")
     has_reasoning = any(is_reasoning(item) for item in output)
     if ending.code == "max_output_tokens" and has_reasoning:
-        sentence = ending_of_incomplete("only_tokens").sentence
-        return ending._replace(sentence=sentence)
+        message = ending_of_incomplete("only_tokens").message
+        return ending._replace(message=message)
     return ending

@@ -20,7 +20,7 @@ For plain HTTP clients annotations have the form of Chat Completions.
 import re
 from bisect import bisect, bisect_left
 from collections import deque
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -152,56 +152,39 @@ class Citations:
         self._shown = 0
         """How many sources of ours the page knows."""
 
-    def feed(self, event: RunEvent) -> Iterable[CitedEvent]:
-        """Return the event with its text as it is shown, and the sources it names.
-
-        A delta is common: it needs no generator.
-        """
-        if not isinstance(event, TextDelta):
-            return self._feed_other(event)
-        if event.kind not in ("text", "refusal"):
-            return (event,)
-        text = self._grow(event)
-        if text != event.text:
-            event = event._replace(text=text)
-        return (event,)
-
-    def _feed_other(self, event: RunEvent) -> Iterator[CitedEvent]:
-        """Yield an event that is not a delta, with what it completes."""
+    def feed(self, event: RunEvent) -> list[CitedEvent]:
+        """Return the event with its text as it is shown, and the sources it names."""
         match event:
+            case TextDelta() if event.kind in ("text", "refusal"):
+                text = self._grow(event)
+                return [event if text == event.text else event._replace(text=text)]
             case AnnotationAdded():
                 self._note_name(event.annotation)
-                yield event
-                yield from self._sources(ended=False)
+                return [event, *self._sources(ended=False)]
             case ItemDone() if item_type(event.item) == "message":
-                yield from self._rest(event.output_index)
-                yield event._replace(shown=self._shown_text(event))
-                yield from self._sources(ended=True)
-            case ItemDone() if event.output_index in self._growing:
-                # Its text was a thought (loop/tagged_thoughts.py).
-                del self._growing[event.output_index]
-                yield event
+                rest = self._rest(event.output_index)
+                shown = event._replace(shown=self._shown_text(event))
+                return [*rest, shown, *self._sources(ended=True)]
+            case ItemDone():
+                # If it grew, its text was a thought (loop/tagged_thoughts.py).
+                self._growing.pop(event.output_index, None)
             case ToolOutput():
-                yield event
-                yield from self._sources(ended=True)
+                cited = self._sources(ended=True)
                 sources = event.card.get("sources", ())
                 for key in source_keys(sources):
                     self._numbers.setdefault(key, len(self._numbers) + 1)
-                for source in sources:
-                    yield SourceCited(source)
+                return [event, *cited, *map(SourceCited, sources)]
             case RunDone():
+                left: list[CitedEvent] = []
                 for index in list(self._growing):
-                    yield from self._rest(index)
-                yield from self._sources(ended=True)
-                yield event
-            case _:
-                yield event
+                    left += self._rest(index)
+                return [*left, *self._sources(ended=True), event]
+        return [event]
 
-    def _rest(self, index: int) -> Iterator[CitedEvent]:
-        """Yield the text of an item that was held back."""
+    def _rest(self, index: int) -> list[CitedEvent]:
+        """Return the text of an item that was held back."""
         text = self._take_held(index)
-        if text:
-            yield TextDelta(index, "text", 0, text)
+        return [TextDelta(index, "text", 0, text)] if text else []
 
     def _take_held(self, index: int) -> str:
         """Return the text of an item that was held back, as it is shown; end holding."""
@@ -234,8 +217,8 @@ class Citations:
             return ""
         return "\n\n" + "\n".join(lines)
 
-    def _sources(self, *, ended: bool) -> Iterator[CitedEvent]:
-        """Yield the sources to show now, in the order of their numbers, as one event.
+    def _sources(self, *, ended: bool) -> list[CitedEvent]:
+        """Return the sources to show now, in the order of their numbers, as one event.
 
         For each event the host reads and writes all sources of the message
         (socket/main.py:1583 of 0.12.4), so the first few are shown at once, and the
@@ -249,7 +232,7 @@ class Citations:
             names[key] = self._names.get(key, key)
         is_due = ended or self._shown < _FEW_SOURCES or len(names) >= _SOURCES_AT_ONCE
         if not names or not is_due:
-            return
+            return []
         self._shown += len(names)
         for _ in names:
             self._waiting.popleft()
@@ -259,7 +242,7 @@ class Citations:
             source["url"] = first
         metadata = [{"source": key, "name": name} for key, name in names.items()]
         cited = {"source": source, "document": [*names.values()], "metadata": metadata}
-        yield SourceCited(cited)
+        return [SourceCited(cited)]
 
     def _grow(self, event: TextDelta) -> str:
         """Return what can be shown with a delta: also the rest of an earlier part."""

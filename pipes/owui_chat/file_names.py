@@ -100,7 +100,7 @@ _COMPRESSED_TYPES = MappingProxyType(
         "xz": "application/x-xz",
     }
 )
-"""Endings that `mimetypes` looks behind: it gives the type of the ending before them.
+"""Endings that `mimetypes` looks past: it gives the type of the ending before them.
 """
 
 _IMAGE_ENDINGS = MappingProxyType(

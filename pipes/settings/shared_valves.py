@@ -102,7 +102,8 @@ class SharedValves(StoredValves):
         "name or pattern: `default: 120, crawl_*: 600`. Parallel calls share five "
         "times the default. Open WebUI's sub-agents and images time out after one "
         "hour.",
-        pipelines="Time limits of tool calls in seconds, by name or pattern.",
+        pipelines="Time limits of tool calls in seconds, by name or pattern. Parallel "
+        "calls share five times the default.",
         example="default: 120, python_execute: 300",
     )
     TOOL_OUTPUT_CHARACTERS: int = valve(

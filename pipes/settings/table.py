@@ -1,11 +1,12 @@
-"""How a valve is written: as a field of a class, with all that is known of it.
+"""How a setting is written: as a field of a class, with all that is known of it.
 
-The name and the type are those of the field, so that mypy follows who reads it. From the
-row come the default, the bounds, what the page and docs/ say, and the place there.
+A setting is a valve, or a key of a valve that holds a JSON object. The name and the type
+are those of the field, so that mypy follows who reads it. From the row come the default,
+the bounds, what the page, the messages and docs/ say, and the place there.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 from pydantic import BaseModel, Field, PrivateAttr, model_validator
@@ -18,16 +19,17 @@ Door = Literal["pipe", "pipelines"]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What is known of a valve in addition to its name, type and default."""
+    """What is known of a setting in addition to its name, type and default."""
 
     text: str
     pipelines: str = ""
-    """What the Pipelines server says instead, where the valve is not quite the same."""
+    """What the Pipelines server says instead, where the setting is not quite the same."""
     example: str = ""
     is_secret: bool = False
     bounds: tuple[int, int] | None = None
-    """The least and the most of a number. The host shows no reason for a refused value,
-    so one outside of them becomes the nearest."""
+    """The least and the most of a number; one outside of them becomes the nearest. The
+    host shows no reason for a refused value, so nobody is told for a valve. For a key,
+    an administrator is (shells/json_valve.py)."""
     then: tuple[str, ...] = ()
     """The shared valves that follow on the page."""
     word: str = ""
@@ -71,8 +73,37 @@ def row_field(default: object, row: Row, **limits: Any) -> Any:
     return Field(default=default, description=row.text, json_schema_extra=row, **limits)
 
 
+def key(
+    default: object,
+    text: str,
+    *,
+    pipelines: str = "",
+    bounds: tuple[int, int] | None = None,
+    **limits: Any,
+) -> Any:
+    """Return the field of a key of a JSON object; `limits` are pydantic's.
+
+    Its text tells its bounds, because an administrator types it without a form.
+    """
+    if bounds:
+        text = f"{text.removesuffix('.')}, {bounds[0]} to {bounds[1]}."
+    return _key_field(default, Row(text, pipelines, bounds=bounds), **limits)
+
+
+def key_at_pipelines(form: type[BaseModel], name: str, default: object) -> Any:
+    """Return the field of a key that has another default at the Pipelines server."""
+    row = rows_of(form)[name]
+    return _key_field(default, replace(row, text=row.pipelines or row.text))
+
+
+def _key_field(default: object, row: Row, **limits: Any) -> Any:
+    if row.bounds:
+        limits["ge"], limits["le"] = row.bounds
+    return row_field(default, row, **limits)
+
+
 def rows_of(valves: type[BaseModel]) -> dict[str, Row]:
-    """Return the rows of a class of valves, by their names."""
+    """Return the rows of a class of settings, by their names."""
     rows: dict[str, Row] = {}
     for name, field in valves.model_fields.items():
         if isinstance(field.json_schema_extra, Row):

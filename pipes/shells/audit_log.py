@@ -1,10 +1,12 @@
 """The audit log of one run, for pipe and agents: a line before it, and one at its end."""
 
+import os
+
 from openai_responses.audit import AuditedRequest
 from openai_responses.loop.events import RunDone
 from openai_responses.requests.build import ResponsesRequest
+from settings.expert_keys import ExpertKeys
 from shells.answer_log import AnswerLog
-from shells.expert_keys import ExpertKeys
 
 
 class AuditLog:
@@ -34,5 +36,10 @@ class AuditLog:
 
 
 def open_audit_log(keys: ExpertKeys, log: AnswerLog, host: str) -> AuditLog | None:
-    """Return what writes the audit log of a run at `host`; None if it is off."""
-    return AuditLog(log, host) if keys.writes_audit_log() else None
+    """Return what writes the audit log of a run at `host`; None if it is off.
+
+    Setting or environment turn it on.
+    """
+    in_environment = os.environ.get("OPENAI_GPT5_AUDIT_LOG", "").strip().lower()
+    is_on = keys.audit_log or in_environment == "true"
+    return AuditLog(log, host) if is_on else None

@@ -45,7 +45,7 @@ class ChatCaller(NamedTuple):
     is_admin: bool = False
 
     @property
-    def host_reads(self) -> bool:
+    def is_open_webui(self) -> bool:
         """Whether Open WebUI itself reads and stores the answer.
 
         True exactly if the request has a chat id and a message id. A session id only

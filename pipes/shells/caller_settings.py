@@ -1,4 +1,4 @@
-"""The messages about `caller_may_set`: what callers may set besides their chat.
+"""The messages about `caller_may_set`: what callers may set in addition to their chat.
 
 The words differ: in the pipe they open what is otherwise the administrator's, in the
 agents any key of a request. The messages are the same.

@@ -77,16 +77,16 @@ def _report_failure(
     param = api_word(error.param)
     answer = server_message(log, f"{trace.subject} {error.message}".strip())
     # Without an answer, our own message is all that says why.
-    cause = ended.ending.sentence if ended.ending.kind == "unreachable" else answer
+    cause = ended.ending.message if ended.ending.kind == "unreachable" else answer
     log.warn(
         f"{ended.ending.kind}: HTTP {trace.status}, code {code}, type {error_type}, "
         f"param {param}, {_ids_in_log(trace)}. {cause}",
     )
     ending = advised_ending(ended.ending, shell)
-    shown = with_error_id(log, message or ending.sentence)
+    shown = with_error_id(log, message or ending.message)
     if is_admin:
         shown = f"{shown} {answer}".strip()
-    return ending._replace(sentence=shown)
+    return ending._replace(message=shown)
 
 
 _REVIEW_ID = re.compile(r"[\w.:-]{1,200}")

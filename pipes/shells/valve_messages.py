@@ -85,8 +85,8 @@ def error_message(error: ResponsesError, shell: Shell) -> str:
 
 def advised_ending(ending: Ending, shell: Shell) -> Ending:
     """Return an ending whose message says what an administrator can do."""
-    message = f"{ending.sentence} {fault_advice(ending.fault, shell)}".strip()
-    return ending._replace(sentence=message, fault=NO_FAULT)
+    message = f"{ending.message} {fault_advice(ending.fault, shell)}".strip()
+    return ending._replace(message=message, fault=NO_FAULT)
 
 
 def valve_message(problem: str, shell: Shell, example: str = "") -> str:

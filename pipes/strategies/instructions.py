@@ -1,8 +1,6 @@
 """The instructions of a strategy: who the agent is, its policies, what it may read."""
 
-from collections.abc import Sequence
-
-from strategies.context import ContextSource, format_context
+from strategies.context import format_context, read_context
 from strategies.parameters import StrategyParameters
 from strategies.policy import ChosenStyle, build_system_instruction
 
@@ -11,7 +9,6 @@ def build_strategy_instructions(
     parameters: StrategyParameters,
     style: ChosenStyle,
     system_text: str,
-    sources: Sequence[ContextSource] = (),
     host_policy: str = "",
 ) -> str:
     """Return the instructions of a request; `system_text` is that of the chat.
@@ -24,5 +21,9 @@ def build_strategy_instructions(
     instruction = build_system_instruction(
         base, parameters.prompt_policy_overrides, style
     )
-    blocks = (instruction, host_policy, format_context(sources))
+    blocks = (
+        instruction,
+        host_policy,
+        format_context(read_context(parameters.context)),
+    )
     return "\n\n".join(block for block in blocks if block)

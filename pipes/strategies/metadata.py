@@ -15,9 +15,9 @@ class RunMetadata(NamedTuple):
     strategy: str
     model: str
     ending: str
-    rounds: int
-    tool_calls: int
-    latency: float
+    rounds: int = 0
+    tool_calls: int = 0
+    latency: float = 0.0
     cost: Cost | None = None
     usage: Usage = Usage()
     window_share: int = 0

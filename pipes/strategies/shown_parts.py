@@ -1,6 +1,5 @@
 """Parts of a message, as they are shown: thoughts in the form of reasoning, and texts."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -32,12 +31,11 @@ class ShownPart:
         """Return the end event, which contains the type and the whole text again."""
         return ItemDone(self.index, self._build_item("completed", self.text.rstrip()))
 
-    def events(self, text: str) -> Iterator[RunEvent]:
-        """Yield the whole part at once."""
-        yield self.start_event()
-        if text:
-            yield self.add_text(text)
-        yield self.end_event()
+    def events(self, text: str) -> list[RunEvent]:
+        """Return the whole part at once."""
+        start = self.start_event()
+        added = [self.add_text(text)] if text else []
+        return [start, *added, self.end_event()]
 
     def _build_item(self, status: str, text: str) -> Item:
         """Return the reasoning or the message that the part is shown as."""

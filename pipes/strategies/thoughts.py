@@ -23,7 +23,7 @@ message is stored by its index, as in the pipe, a step stays the message that it
 Elsewhere it is shown as a thought; `RunTexts` is both stages for such a host.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from openai_responses.items import (
@@ -85,34 +85,28 @@ class IntermediateTexts:
         self._has_called = False
         self._has_answer = False
 
-    def feed(self, event: RunEvent) -> Iterator[RunEvent]:
-        """Yield what is shown of an event."""
+    def feed(self, event: RunEvent) -> list[RunEvent]:
+        """Return what is shown of an event."""
+        if self._are_shown:
+            return [event]
         match event:
-            case _ if self._are_shown:
-                yield event
             case ItemAdded() if is_call(event.item):
                 self._has_called = True
-                yield from self._hide(self._held)
-                yield event
+                return [*self._hide(self._held), event]
             case ItemAdded() if event.item.get("phase") == "final_answer":
                 self._has_answer = True
-                yield from self._hide(self._held)
-                yield event
+                return [*self._hide(self._held), event]
             case ResponseDone():
-                yield from self._release()
-                yield event
+                return [*self._release(), event]
             case RunDone():
-                yield from self._release()
+                rest = self._release()
                 hidden = {id(item) for item in self._hidden}
                 output = [item for item in event.output if id(item) not in hidden]
-                yield event._replace(output=tuple(output))
+                return [*rest, event._replace(output=tuple(output))]
             case ItemDone() if event.output_index in self._hidden_indexes:
                 self._hidden.append(event.item)  # it went on, and ends again
-                yield HiddenMessage(event.output_index, event.item)
-            case _:
-                is_held = self._hold(event)
-                if not is_held:
-                    yield event
+                return [HiddenMessage(event.output_index, event.item)]
+        return [] if self._hold(event) else [event]
 
     def _hold(self, event: RunEvent) -> bool:
         """Hold an event back if it belongs to a message that may be hidden.
@@ -135,31 +129,35 @@ class IntermediateTexts:
         self._held[event.output_index].append(event)
         return True
 
-    def _release(self) -> Iterator[RunEvent]:
-        """Yield what is left at the end of a response.
+    def _release(self) -> list[RunEvent]:
+        """Return what is left at the end of a response.
 
         Commentary is the answer only if there is no other.
         """
         for events in self._held.values():
             if not _is_commentary_message(events):
                 self._has_answer = True
+        released: list[RunEvent] = []
         for index, events in list(self._held.items()):
             is_step = _is_commentary_message(events) and self._has_answer
             if self._has_called or is_step:
-                yield from self._hide([index])
+                released += self._hide([index])
             else:
-                yield from events
+                released += events
         self._held = {}
+        return released
 
-    def _hide(self, indexes: Iterable[int]) -> Iterator[RunEvent]:
-        """Yield the messages at `indexes` as hidden ones, if they are complete."""
+    def _hide(self, indexes: Iterable[int]) -> list[RunEvent]:
+        """Return the messages at `indexes` as hidden ones, if they are complete."""
+        hidden: list[RunEvent] = []
         for index in list(indexes):  # a copy: hidden messages leave `_held`
             last = self._held[index][-1]
             if isinstance(last, ItemDone):
                 del self._held[index]
                 self._hidden.append(last.item)
                 self._hidden_indexes.add(index)
-                yield HiddenMessage(index, last.item)
+                hidden.append(HiddenMessage(index, last.item))
+        return hidden
 
 
 def _is_commentary_message(events: Sequence[RunEvent]) -> bool:
@@ -177,7 +175,7 @@ class _Message:
 
     added: ItemAdded
     """Its beginning, which waits for the first text of the answer: a thought that comes
-    before stands in front of the message."""
+    before precedes the message."""
     is_step: bool
     """Whether all of it is shown as a thought."""
     parser: ThinkTagParser = field(default_factory=ThinkTagParser)
@@ -193,6 +191,11 @@ class _Message:
     """The message as it ended."""
     repeated: ShownPart | None = None
     """The step that is shown again as the answer, because there is no other."""
+
+    @property
+    def owner(self) -> str:
+        """The id that its parts are named after."""
+        return str(self.added.item.get("id") or "msg")
 
 
 class ShownThoughts:
@@ -229,95 +232,88 @@ class ShownThoughts:
         self._has_called = False
         self._has_words = False
 
-    def feed(self, event: CitedEvent) -> Iterator[CitedEvent]:
-        """Yield the events that replace an event."""
+    def feed(self, event: CitedEvent) -> list[CitedEvent]:
+        """Return the events that replace an event."""
+        shown: list[CitedEvent] = []
+        if isinstance(event, TextDelta) and event.kind in _READ_KINDS:
+            self._has_words = self._has_words or bool(event.text.strip())
         match event:
             case ItemAdded():
-                yield from self._begin(event)
+                if self._keeps_messages:
+                    for message in self._open.values():
+                        shown += _begin_message(message)
+                if item_type(event.item) == "message":
+                    is_step = self._has_called or is_commentary(event.item)
+                    message = _Message(event, is_step=is_step and self._turns_steps)
+                    self._messages[event.output_index] = message
+                    self._open[event.output_index] = message
+                    return shown  # its beginning waits
+                if is_call(event.item) and not self._has_called:
+                    self._has_called = True
+                    if self._turns_steps:
+                        shown += self._turn_messages()
+                    if self._are_shown and not self._has_words:
+                        # A response without a word: a thought names the tool.
+                        call_id = str(event.item.get("call_id"))
+                        thought = self._new_thought(call_id)
+                        shown += thought.events(announcement(event.item))
+                        self._announced[call_id] = thought.end_event().item
+                shown.append(event)
             case TextDelta() if event.output_index in self._open:
-                yield from self._grow(self._open[event.output_index], event)
+                message = self._open[event.output_index]
+                if event.kind == "text":
+                    spans = message.parser.feed(event.text)
+                    shown += self._show_spans(message, spans)
+                else:
+                    shown += [*_begin_message(message), event]
             case ItemDone() if event.output_index in self._open:
-                yield from self._end(event)
+                shown += self._end(event)
             case ResponseDone() | RunDone():
-                yield from self._end_response()
-                yield event
+                shown += [*self._end_response(), event]
                 if self._keeps_messages:  # calls are shown within their response
                     self.begin_round()
             case _:
-                self._note_words(event)
-                yield event
+                shown.append(event)
+        return shown
 
     def get_text(self, index: int) -> str:
         """Return what is shown as the answer of the message at `index`."""
         return self._answers.get(index, "")
 
-    def build_carrier(self) -> Iterator[RunEvent]:
-        """Yield an empty thought to which details can be attached."""
-        yield from self._new_thought("carrier").events("")
+    def build_carrier(self) -> list[RunEvent]:
+        """Return an empty thought to which details can be attached."""
+        return self._new_thought("carrier").events("")
 
     def new_index(self) -> int:
         """Return an index that no item of the run has."""
         self._last_index -= 1
         return self._last_index
 
-    def _begin(self, event: ItemAdded) -> Iterator[CitedEvent]:
-        """Yield the beginning of an item; that of a message waits."""
-        if self._keeps_messages:
-            for message in self._open.values():
-                yield from _begin_message(message)
-        if item_type(event.item) == "message":
-            is_step = self._has_called or is_commentary(event.item)
-            message = _Message(event, is_step=is_step and self._turns_steps)
-            self._messages[event.output_index] = message
-            self._open[event.output_index] = message
-            return
-        if is_call(event.item) and not self._has_called:
-            self._has_called = True
-            if self._turns_steps:
-                yield from self._turn_messages()
-            if self._are_shown and not self._has_words:
-                yield from self._announce(event.item)
-        yield event
-
-    def _turn_messages(self) -> Iterator[CitedEvent]:
-        """Yield the messages that were shown as the answer again, now as thoughts."""
+    def _turn_messages(self) -> list[CitedEvent]:
+        """Return the messages that were shown as the answer again, now as thoughts."""
+        turned: list[CitedEvent] = []
         for index, message in self._messages.items():
             self._answers.pop(index, None)
             if message.repeated:
                 message.repeated.is_thought = True
-                yield message.repeated.end_event()
+                turned.append(message.repeated.end_event())
             elif message.has_begun and not message.is_step:
-                owner = str(message.added.item.get("id") or "msg")
                 text = "".join(message.texts)
-                yield ShownPart(index, owner, is_thought=True, text=text).end_event()
+                step = ShownPart(index, message.owner, is_thought=True, text=text)
+                turned.append(step.end_event())
             message.is_step = True
+        return turned
 
-    def _announce(self, call: Item) -> Iterator[CitedEvent]:
-        """Yield a thought about the first call of a response without a word."""
-        call_id = str(call.get("call_id"))
-        thought = self._new_thought(call_id)
-        yield from thought.events(announcement(call))
-        self._announced[call_id] = thought.end_event().item
-
-    def _grow(self, message: _Message, event: TextDelta) -> Iterator[CitedEvent]:
-        """Yield more text of a message."""
-        self._note_words(event)
-        if event.kind != "text":
-            yield from _begin_message(message)
-            yield event
-            return
-        yield from self._show_spans(message, message.parser.feed(event.text))
-
-    def _end(self, event: ItemDone) -> Iterator[CitedEvent]:
-        """Yield the rest of a message, and its end with the text of the answer."""
+    def _end(self, event: ItemDone) -> list[CitedEvent]:
+        """Return the rest of a message, and its end with the text of the answer."""
         index = event.output_index
         message = self._open.pop(index)
-        yield from self._close(message)
+        shown = self._close(message)
         if self._keeps_messages:
-            yield from _begin_message(message)
+            shown += _begin_message(message)
             if not message.texts and message_text(event.item):
                 # Whoever records the message does it at its first text.
-                yield TextDelta(index, "text", 0, "")
+                shown.append(TextDelta(index, "text", 0, ""))
         if item_type(event.item) == "message":
             message.whole = event.item
         else:  # its text was a thought (loop/tagged_thoughts.py)
@@ -325,17 +321,19 @@ class ShownThoughts:
         if message.has_begun and not message.is_step:
             if message.whole:
                 self._answers[index] = answer_text(message_text(message.whole))
-            yield event._replace(shown=answer_text(event.shown))
+            shown.append(event._replace(shown=answer_text(event.shown)))
+        return shown
 
-    def _end_response(self) -> Iterator[CitedEvent]:
-        """Yield what is left of messages that were interrupted.
+    def _end_response(self) -> list[CitedEvent]:
+        """Return what is left of messages that were interrupted.
 
         Commentary that was shown as a thought is the answer too, if there is no other.
         """
+        shown: list[CitedEvent] = []
         for index, message in self._open.items():
-            yield from self._close(message)
+            shown += self._close(message)
             if self._keeps_messages:
-                yield from _begin_message(message)
+                shown += _begin_message(message)
             self._answers[index] = "".join(message.texts)
         messages = list(self._messages.items())
         if self._turns_steps and messages and not self._has_called:
@@ -343,57 +341,49 @@ class ShownThoughts:
             text = answer_text(message_text(last.whole or {})).strip()
             is_missing = all(message.is_step for _, message in messages)
             if text and is_missing and index not in self._answers:
-                owner = str(last.added.item.get("id") or "msg")
                 part_index = self.new_index()
-                part_id = f"{owner}_{-part_index}"
+                part_id = f"{last.owner}_{-part_index}"
                 last.repeated = ShownPart(part_index, part_id, is_thought=False)
-                yield from last.repeated.events(text)
+                shown += last.repeated.events(text)
                 self._answers[index] = text
         self._open = {}
+        return shown
 
-    def _close(self, message: _Message) -> Iterator[CitedEvent]:
-        """Yield text that could have been the beginning of a tag, and end a thought."""
+    def _close(self, message: _Message) -> list[CitedEvent]:
+        """Return text that could have been the beginning of a tag, and end a thought."""
         last_spans = message.parser.feed("", at_end=True)
-        yield from self._show_spans(message, last_spans)
-        yield from _end_thought(message)
+        return [*self._show_spans(message, last_spans), *_end_thought(message)]
 
     def _show_spans(
         self, message: _Message, spans: Sequence[TextSpan]
-    ) -> Iterator[CitedEvent]:
-        """Yield the spans of a message: thoughts if they are shown, and texts."""
+    ) -> list[CitedEvent]:
+        """Return the spans of a message: thoughts if they are shown, and texts."""
+        shown: list[CitedEvent] = []
         for span in spans:
+            text = span.text
             if span.is_thought or message.is_step:
                 message.has_thought = True
-                if self._are_shown:
-                    yield from self._show_thought(message, span.text)
+                if not self._are_shown:
+                    continue
+                if message.thought is None:
+                    text = text.lstrip()
+                    if not text:
+                        continue
+                    message.thought = self._new_thought(message.owner)
+                    shown.append(message.thought.start_event())
+                shown.append(message.thought.add_text(text))
                 continue
-            yield from _end_thought(message)
-            yield from self._show_text(message, span.text)
-
-    def _show_text(self, message: _Message, text: str) -> Iterator[CitedEvent]:
-        """Yield more of the answer; blank lines after a thought are no part of it.
-
-        A message that may become a thought does not begin with blank lines either.
-        """
-        is_first = not message.texts
-        if is_first and (message.has_thought or not self._keeps_messages):
-            text = text.lstrip()
-        if not text:
-            return
-        message.texts.append(text)
-        yield from _begin_message(message)
-        yield TextDelta(message.added.output_index, "text", 0, text)
-
-    def _show_thought(self, message: _Message, text: str) -> Iterator[CitedEvent]:
-        """Yield more of a thought, or a new one without the blank lines before it."""
-        if message.thought is None:
-            text = text.lstrip()
-            if not text:
-                return
-            owner = str(message.added.item.get("id") or "msg")
-            message.thought = self._new_thought(owner)
-            yield message.thought.start_event()
-        yield message.thought.add_text(text)
+            shown += _end_thought(message)
+            # Blank lines after a thought are no part of the answer, and a message that
+            # may become a thought does not begin with any.
+            is_first = not message.texts
+            if is_first and (message.has_thought or not self._keeps_messages):
+                text = text.lstrip()
+            if text:
+                message.texts.append(text)
+                shown += _begin_message(message)
+                shown.append(TextDelta(message.added.output_index, "text", 0, text))
+        return shown
 
     def finish(self, event: AnswerEvent) -> AnswerEvent:
         """Return an event whose messages are without thoughts, for whoever shows it.
@@ -412,8 +402,15 @@ class ShownThoughts:
                 announced = self._announced.get(str(item.get("call_id")))
                 if announced:
                     output.append(announced)
-            elif self._are_shown:
-                output += _thought_items(item)
+            elif self._are_shown and _has_tags(item):
+                # Its thoughts come before it, as one reasoning item.
+                spans = parse_spans(message_text(item))
+                texts = [span.text.strip() for span in spans if span.is_thought]
+                text = "\n\n".join(text for text in texts if text)
+                if text:
+                    owner = str(item.get("id") or "msg")
+                    thought = ShownPart(-1, owner, is_thought=True, text=text)
+                    output.append(thought.end_event().item)
             output.append(_answer_item(item))
         return ended._replace(output=tuple(output))
 
@@ -421,13 +418,6 @@ class ShownThoughts:
         """Return a thought that belongs to an item."""
         index = self.new_index()
         return ShownPart(index, f"{owner}_{-index}", is_thought=True)
-
-    def _note_words(self, event: CitedEvent) -> None:
-        """Remember that a response has something to read."""
-        if not isinstance(event, TextDelta) or event.kind not in _READ_KINDS:
-            return
-        if event.text.strip():
-            self._has_words = True
 
 
 class RunTexts:
@@ -447,40 +437,33 @@ class RunTexts:
         self._texts.begin_round(may_call=may_call)
         self._thoughts.begin_round()
 
-    def feed(self, event: RunEvent) -> Iterator[RunEvent]:
-        """Yield the events that replace an event."""
+    def feed(self, event: RunEvent) -> list[RunEvent]:
+        """Return the events that replace an event."""
+        replaced: list[RunEvent] = []
         for kept in self._texts.feed(event):
             for shown in self._thoughts.feed(kept):
                 if isinstance(shown, ItemDone):
-                    yield shown._replace(item=_answer_item(shown.item))
+                    replaced.append(shown._replace(item=_answer_item(shown.item)))
                 elif not isinstance(shown, SourceCited):  # they are added later
-                    yield shown
+                    replaced.append(shown)
+        return replaced
 
 
-def _begin_message(message: _Message) -> Iterator[CitedEvent]:
-    """Yield the beginning of a message, if it still waits."""
-    if not message.has_begun:
-        message.has_begun = True
-        yield message.added
+def _begin_message(message: _Message) -> list[CitedEvent]:
+    """Return the beginning of a message, if it still waits."""
+    if message.has_begun:
+        return []
+    message.has_begun = True
+    return [message.added]
 
 
-def _end_thought(message: _Message) -> Iterator[CitedEvent]:
-    """Yield the end of the thought that is open, if there is one."""
-    if message.thought:
-        yield message.thought.end_event()
-        message.thought = None
-
-
-def _thought_items(item: Item) -> Iterator[Item]:
-    """Yield the thoughts of a message, as one reasoning item."""
-    if not _has_tags(item):
-        return
-    spans = parse_spans(message_text(item))
-    texts = [span.text.strip() for span in spans if span.is_thought]
-    if any(texts):
-        thought = ShownPart(-1, str(item.get("id") or "msg"), is_thought=True)
-        thought.add_text("\n\n".join(text for text in texts if text))
-        yield thought.end_event().item
+def _end_thought(message: _Message) -> list[CitedEvent]:
+    """Return the end of the thought that is open, if there is one."""
+    if message.thought is None:
+        return []
+    end = message.thought.end_event()
+    message.thought = None
+    return [end]
 
 
 def _answer_item(item: Item) -> Item:

@@ -248,6 +248,6 @@ def _check_version(released: str, readable: str) -> Iterator[str]:
     if version == version_of(released) and released != built:
         yield (
             f"release/ holds another {version} of {readable}. A version is released "
-            "once: name the next one, with .dev behind it, in pyproject.toml and in "
+            "once: name the next one, with .dev after it, in pyproject.toml and in "
             "the entry modules."
         )

@@ -112,7 +112,7 @@ def stored(chunks: list[Json]) -> str:
 
 
 def errors(chunks: list[Json]) -> list[str]:
-    """The sentences that mark the message as failed."""
+    """The texts of the errors that mark the message as failed."""
     return [chunk["error"]["message"] for chunk in chunks if "error" in chunk]
 
 
@@ -122,11 +122,11 @@ def advice(chunks: list[Json]) -> str:
     return _status_lines(chunks)[-1]
 
 
-def split_id(sentence: str) -> tuple[str, str]:
-    """A sentence without its error id, and the id."""
-    match = _ERROR_ID.search(sentence)
-    assert match, sentence
-    return sentence[: match.start()], match[1]
+def split_id(message: str) -> tuple[str, str]:
+    """A message without its error id, and the id."""
+    match = _ERROR_ID.search(message)
+    assert match, message
+    return message[: match.start()], match[1]
 
 
 def host_events(chunks: list[Json], kind: str) -> list[Json]:

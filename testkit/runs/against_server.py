@@ -90,13 +90,13 @@ def end_of(events: list[RunEvent]) -> RunDone:
 
 def notes_of(events: list[RunEvent]) -> list[str]:
     """Return the messages that a person saw while they waited."""
-    return [event.sentence for event in events if isinstance(event, Status)]
+    return [event.message for event in events if isinstance(event, Status)]
 
 
 def repairs_of(events: list[RunEvent]) -> list[str]:
     """Return what was changed to get an answer, in order; "" for a retry."""
     return [
-        _changed(event.trial.repair) if event.trial else ""
+        _changed(event.tried.repair) if event.tried else ""
         for event in events
         if isinstance(event, Status)
     ]

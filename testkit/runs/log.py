@@ -45,10 +45,10 @@ def _line(event: RunEvent) -> str:
             return f"{index} {'failed' if failed else 'answered'}: {item['output']}"
         case ResponseDone(status):
             return f"turn {status}"
-        case Status(sentence, None):
-            return f"noted: {sentence}"
-        case Status(sentence):
-            return f"repaired: {sentence}"
+        case Status(message, None):
+            return f"noted: {message}"
+        case Status(message):
+            return f"repaired: {message}"
         case RunDone(ending):
             return f"run {ending.kind}"
 

@@ -95,9 +95,10 @@ async def test_an_override_replaces_its_policy(door: Door) -> None:
 
 
 async def test_a_guide_comes_before_the_purpose(door: Door) -> None:
-    """With its temperature, where the model takes one."""
+    """With its temperature, where the model takes one and the request says none."""
     parameters = {"model": "gpt-4.1", "guide": "engineer", "instruction": "Fish."}
-    [turn] = await door.talk("Hi", parameters=parameters)
+    question = Question("Hi", body={"temperature": None})
+    [turn] = await door.talk(question, parameters=parameters)
 
     assert 0 < turn.rules.index("software engineer") < turn.rules.index("Fish.")
     assert turn.sent["temperature"] == 0.2
@@ -205,15 +206,17 @@ UNUSABLE: dict[str, Json] = {
 
 
 @pytest.mark.parametrize("settings", UNUSABLE)
-@pytest.mark.parametrize("reader", ["page", "page-whole", "plain", "plain-whole"])
+@pytest.mark.parametrize("reader", ["page", "plain-whole"])
 async def test_settings_that_cannot_be_used_are_told(
     door: Door, settings: str, reader: str
 ) -> None:
-    """By their names; nothing is sent, and no secret is shown."""
+    """By their names; nothing is sent, no secret is shown, and it took nothing (R15)."""
     given = UNUSABLE[settings]
     [turn] = await door.talk("Hi", reader=reader, settings=given)
 
     assert turn.requests == []
+    assert [each["rounds"] for each in turn.metadata] == [0]
+    assert turn.metadata[0]["model"] == "gpt-6.1-sol"
     assert next(iter(given)) in turn.error
     assert "secret" not in json.dumps(turn.answers)
 
@@ -331,8 +334,10 @@ async def test_the_answer_after_calls_is_no_thought(door: Door, model: str) -> N
     assert turn.text.startswith("I called `get_weather`.")
 
 
-@pytest.mark.parametrize("shows", [True, False])
-@pytest.mark.parametrize("model", ["gpt-6.1-sol", "gpt-4.1"])
+@pytest.mark.parametrize(
+    ("model", "shows"),
+    [("gpt-6.1-sol", True), ("gpt-6.1-sol", False), ("gpt-4.1", False)],
+)
 async def test_thoughts_in_tags_are_reasoning_or_hidden(
     door: Door, model: str, shows: bool
 ) -> None:
@@ -357,8 +362,9 @@ async def test_a_call_without_a_word_gets_a_thought(door: Door, shows: bool) -> 
     assert turn.thoughts == (["I am going to use get_weather."] if shows else [])
 
 
-@pytest.mark.parametrize("reader", ["page-whole", "plain-whole"])
-@pytest.mark.parametrize("shows", [True, False])
+@pytest.mark.parametrize(
+    ("reader", "shows"), [("page-whole", True), ("plain-whole", False)]
+)
 async def test_a_whole_answer_has_thoughts_as_reasoning(
     door: Door, reader: str, shows: bool
 ) -> None:
@@ -403,12 +409,9 @@ async def test_an_answer_that_breaks_keeps_its_text(
     assert "Error id: " in turn.error + lines
 
 
-@pytest.mark.parametrize("reader", ["page-whole", "plain-whole"])
-async def test_a_whole_answer_that_fails_at_once_has_its_metadata(
-    door: Door, reader: str
-) -> None:
+async def test_a_whole_answer_that_fails_at_once_has_its_metadata(door: Door) -> None:
     """Beside the error, though there is nothing to read (R15, R27)."""
-    [turn] = await door.talk("sim:failed go", reader=reader)
+    [turn] = await door.talk("sim:failed go", reader="plain-whole")
 
     assert [each["ending"] for each in turn.metadata] == ["failed"]
     assert "internal error" in turn.error
@@ -452,8 +455,10 @@ def inputs(turn: Turn) -> list[list[Json]]:
     return [body["input"] for body in turn.requests]
 
 
-@pytest.mark.parametrize("scenario", ["Hi", "sim:tool-twice go", "sim:remarks go"])
-@pytest.mark.parametrize("reader", ["page", "page-whole"])
+@pytest.mark.parametrize(
+    ("scenario", "reader"),
+    [("sim:tool-twice go", "page"), ("sim:remarks go", "page-whole")],
+)
 async def test_each_request_begins_with_the_last_one(
     door: Door, scenario: str, reader: str
 ) -> None:
@@ -495,12 +500,12 @@ async def test_refused_reasoning_leaves_the_chat_for_good(
 async def test_a_busy_server_is_asked_again(door: Door) -> None:
     """After as long as it asks for; the page says what is awaited."""
     [turn] = await door.talk(
-        "sim:429,times=1,retry-after=2 Hi", settings={"MAX_RETRIES": 1}
+        "sim:429,times=1,retry-after=1 Hi", settings={"MAX_RETRIES": 1}
     )
 
     assert len(turn.requests) == 2
     assert turn.text.startswith("This is turn 1.")
-    assert any("Trying again in 2 s" in str(line) for line in turn.lines)
+    assert any("Trying again in 1 s" in str(line) for line in turn.lines)
 
 
 async def test_no_secret_is_shown(door: Door, sim: Simulator) -> None:

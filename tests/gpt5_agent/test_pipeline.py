@@ -568,7 +568,7 @@ async def test_the_end_cuts_open_answers(
     await sim.closed_early()
     assert "agent" not in {thread.name for thread in threading.enumerate()}
     [line] = [text for text in caplog.messages if "cancelled" in text]
-    assert json.loads(line.partition(" ")[2])["rounds"] == 1
+    assert json.loads(line.partition(" execution_metadata ")[2])["rounds"] == 1
 
 
 @pytest.mark.sandbox

@@ -212,7 +212,7 @@ SIGNS: dict[str, Callable[[Turn], bool]] = {
 def slow_crew(simulator: Simulator) -> Iterator[None]:
     """Sub-agents that take seconds to answer."""
     before = simulator.default_scenario
-    simulator.default_scenario = "agent-crew,delay=100"
+    simulator.default_scenario = "agent-crew,delay=60"
     yield
     simulator.default_scenario = before
 

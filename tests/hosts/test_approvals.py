@@ -56,23 +56,29 @@ WORDS = {"approve": "Heavy sun in", "reject": "tool call rejected by user"}
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize("carrier", ["output", "markers"])
 async def test_answers_go_on_with_their_reasoning(
-    tab: Tab, admin: User, simulator: Simulator, carrier: str
+    tab: Tab, admin: User, simulator: Simulator
 ) -> None:
     """Each request is the one before it and what that received, byte for byte."""
+    for carrier in ("output", "markers"):
+        simulator.forget()
+        async with valves_changed(admin, PIPE, HISTORY_CARRIER=carrier):
+            await assert_approved_answers_go_on(tab, simulator)
+
+
+async def assert_approved_answers_go_on(tab: Tab, simulator: Simulator) -> None:
+    """All that is in `ASKED`, in one chat, and a turn more."""
     dialogs = tab.answer_questions(True)
     chat_id = None
     expected: list[str] = []
-    async with valves_changed(admin, PIPE, HISTORY_CARRIER=carrier):
-        for scenario, (action, names) in ASKED.items():
-            text = f"sim:{scenario} how?"
-            turn = await tab.begin(MODEL, text, chat_id=chat_id, body=ASKS)
-            assert await tab.decide(turn, action) == names, scenario
-            assert turn.error is None, scenario
-            chat_id = turn.chat_id
-            expected += [WORDS[action]] * len(names)
-        await tab.send(MODEL, "sim:chat thanks", chat_id=chat_id, body=ASKS)
+    for scenario, (action, names) in ASKED.items():
+        text = f"sim:{scenario} how?"
+        turn = await tab.begin(MODEL, text, chat_id=chat_id, body=ASKS)
+        assert await tab.decide(turn, action) == names, scenario
+        assert turn.error is None, scenario
+        chat_id = turn.chat_id
+        expected += [WORDS[action]] * len(names)
+    await tab.send(MODEL, "sim:chat thanks", chat_id=chat_id, body=ASKS)
 
     assert dialogs == []
     outputs = tool_outputs(chat_bodies(simulator)[-1])
@@ -192,25 +198,6 @@ async def test_call_tool_is_asked_about_by_what_it_runs(
     assert tool_outputs(chat_bodies(simulator)[-1]) == ["Sunny in Bern."]
     assert_each_continues(simulator)
     assert_nothing_dropped(simulator)
-
-
-@pytest.mark.asyncio
-async def test_output_of_an_approved_call_is_limited(
-    tab: Tab, admin: User, simulator: Simulator
-) -> None:
-    """Open WebUI made the call, and knows no limit."""
-    call = json.dumps({"city": "B" * 3_000})
-    body = ASKS | calling("get_weather", "toolkit")
-    async with valves_changed(admin, PIPE, TOOL_OUTPUT_CHARACTERS=1_000):
-        turn = await tab.begin(MODEL, f"sim:tool {call}", body=body)
-        await tab.decide(turn)
-        after = await tab.send(MODEL, "sim:chat on", chat_id=turn.chat_id, body=body)
-
-    assert after.error is None
-    [output] = tool_outputs(chat_bodies(simulator)[-1])
-    assert 1_000 < len(output) < 1_060
-    assert "characters are cut here" in output
-    assert_each_continues(simulator)
 
 
 # ---------------------------------------------------------------- agents

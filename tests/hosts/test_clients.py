@@ -63,8 +63,11 @@ ENDS = {
 
 
 @pytest.mark.asyncio
-async def test_a_stream_has_one_end(member: User) -> None:
-    """Open WebUI puts a second one after what a generator yields."""
+async def test_a_stream_has_one_end(member: User, client: openai.AsyncOpenAI) -> None:
+    """Open WebUI puts a second one after what a generator yields.
+
+    The last reason is the one that programs act on, as the official client does.
+    """
     asked = {"model": MODEL, "tools": [LOOK], "stream": True}
     for word, reason in ENDS.items():
         body = {**asked, "messages": asking(word)}
@@ -78,17 +81,10 @@ async def test_a_stream_has_one_end(member: User) -> None:
         assert [each for each in reasons if each] == [reasons[-1]] == [reason]
         assert len([chunk for chunk in chunks if chunk.get("usage")]) == 1
 
-
-@pytest.mark.asyncio
-async def test_the_official_client_sees_that_a_tool_is_wanted(
-    client: openai.AsyncOpenAI,
-) -> None:
-    """Streamed: the last reason is the one that programs act on."""
     async with client.chat.completions.stream(
         model=MODEL, messages=asking("sim:tool"), tools=[LOOK]
     ) as stream:
         final = await stream.get_final_completion()
-
     [choice] = final.choices
     assert choice.finish_reason == "tool_calls"
     assert [call.function.name for call in choice.message.tool_calls or ()] == ["look"]
@@ -149,8 +145,13 @@ FAILURES: dict[str, tuple[type[openai.APIStatusError], str | None]] = {
 
 
 @pytest.mark.asyncio
-async def test_a_failure_has_its_status(client: openai.AsyncOpenAI) -> None:
-    """The official client raises its own exception; of a stream one with the code."""
+async def test_a_failure_has_its_status(
+    member: User, client: openai.AsyncOpenAI
+) -> None:
+    """The official client raises its own exception; of a stream one with the code.
+
+    Of a limit, clients of both kinds read the header that says when to ask again.
+    """
     for word, (kind, code) in FAILURES.items():
         with pytest.raises(kind) as failed:
             await client.chat.completions.create(model=MODEL, messages=asking(word))
@@ -168,10 +169,6 @@ async def test_a_failure_has_its_status(client: openai.AsyncOpenAI) -> None:
         assert isinstance(broken.value.body, dict)
         assert broken.value.body["status"] == failed.value.status_code
 
-
-@pytest.mark.asyncio
-async def test_a_limit_tells_when_to_ask_again(member: User) -> None:
-    """Clients of both kinds read the header."""
     # Longer than the pipe itself waits.
     words = "sim:429,retry-after=4000"
     body = {"model": MODEL, "max_tokens": 100, "messages": asking(words)}

@@ -17,7 +17,6 @@ from hosts.people.tabs import Tab
 from hosts.people.users import User
 from hosts.sent import chat_bodies
 from hosts.setup.pipes import valves_changed
-from openai_responses.items import message_text
 from simulator import Simulator
 from simulator.files import SIDE_PIXELS, draw_picture
 from upstream.server import Upstream
@@ -31,7 +30,6 @@ SIZES = [(1280, 900), (390, 844)]
 TALL = (1280, 2400)
 """The page takes out of the document what is not on the screen."""
 PICTURE = base64.b64decode(draw_picture(200))
-BLOCK = '<details type="reasoning" done="true" duration="3">\nWhy?\n</details>'
 WIDTH = """node => new Promise(tell => {
   const told = () => tell(node.naturalWidth);
   if (node.complete) told(); else node.onload = told;
@@ -186,22 +184,6 @@ async def test_the_server_says_what_an_answer_costs(
     assert "$0.25" in lines[0]
     assert "$" not in lines[1]
     assert (await admins_tab.message(stated))["usage"]["cost"] == 0.25
-
-
-@pytest.mark.asyncio
-async def test_words_of_the_model_stay_whatever_they_look_like(
-    tab: Tab, admin: User
-) -> None:
-    """An example of Open WebUI's own block, in code."""
-    text = f"So it is stored:\n\n```html\n{BLOCK}\n```\n\nThat is all."
-    async with answering(admin, said(text)) as upstream:
-        first = await tab.send(MODEL, "How?")
-        await tab.send(MODEL, "Thanks.", chat_id=first.chat_id)
-        sent = [body["input"] for body in upstream.bodies if body and "input" in body]
-
-    turns = [items for items in sent if len(items) == 3]
-    assert turns
-    assert all(message_text(items[1]) == text for items in turns)
 
 
 @pytest.mark.asyncio

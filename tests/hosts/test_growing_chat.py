@@ -1,4 +1,4 @@
-"""A chat that changes on its way loses nothing: twenty turns in a real Open WebUI."""
+"""A chat that changes on its way loses nothing in a real Open WebUI."""
 
 import pytest
 
@@ -29,7 +29,7 @@ HOSTED_CALLS = {"web_search_call", "image_generation_call", "code_interpreter_ca
 
 
 @pytest.mark.asyncio
-async def test_nothing_is_lost_in_twenty_turns(
+async def test_nothing_is_lost_while_settings_change(
     admin: User, simulator: Simulator
 ) -> None:
     """Effort, web search, tools, clock, memory, a picture, code and a failed tool."""

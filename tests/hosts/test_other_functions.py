@@ -42,19 +42,46 @@ async def installed(admin: User, name: str, source: str) -> AsyncIterator[None]:
 
 
 @pytest.mark.asyncio
-async def test_a_pipe_passes_the_text_on(
+async def test_each_kind_of_function_gets_the_text_once(
     admin: User, admins_tab: Tab, simulator: Simulator
 ) -> None:
-    """Once, as it comes and as it is stored."""
+    """A pipe passes it on, a tool gives it to the model, a filter puts it before a question.
+
+    An action asks without a chat, as a program does.
+    """
     async with installed(admin, "asking", with_class("Pipe")):
         await admin.models()
         turn = await admins_tab.send("asking", "Hi")
     stored = await admins_tab.message(turn)
-
     assert turn.error is None
     assert ONCE.search(stored["content"]), stored["content"]
     assert stored["content"].count("Turn 1.") == 1
     assert len(chat_bodies(simulator)) == 1
+
+    simulator.forget()
+    await install_tools(admin, "asking", with_class("Tools"))
+    try:
+        body = calling("ask", "asking")
+        turn = await admins_tab.send(MODEL, "sim:tool ask", body=body)
+    finally:
+        await admin.call("DELETE", "/api/v1/tools/id/asking/delete")
+    assert turn.error is None
+    outputs = [text for body in chat_bodies(simulator) for text in tool_outputs(body)]
+    assert outputs
+    assert all(ONCE.search(text) for text in outputs), outputs
+
+    async with installed(admin, "asking", with_class("Filter")):
+        await admin.set_global("asking", True)
+        turn = await admins_tab.send(MODEL, "sim:short Hi.")
+    assert turn.error is None
+    asked = chat_bodies(simulator)[-1]["input"][-1]["content"][0]["text"]
+    assert ONCE.search(asked), asked
+
+    form = {"model": MODEL, "id": "m", "chat_id": "", "session_id": "", "messages": []}
+    async with installed(admin, "asking", with_class("Action")):
+        await admin.models()
+        answer = await admin.call("POST", "/api/chat/actions/asking", form)
+    assert ONCE.search(answer["content"]), answer
 
 
 @pytest.mark.asyncio
@@ -76,46 +103,3 @@ async def test_a_person_is_asked_about_calls_for_a_pipe(
     assert turn.error is None
     assert len(asked) == 1
     assert "It said: Heavy sun in" in stored["content"]
-
-
-@pytest.mark.asyncio
-async def test_a_tool_gives_the_text_to_the_model(
-    admin: User, admins_tab: Tab, simulator: Simulator
-) -> None:
-    """Our own model calls it in the middle of an answer."""
-    await install_tools(admin, "asking", with_class("Tools"))
-    try:
-        body = calling("ask", "asking")
-        turn = await admins_tab.send(MODEL, "sim:tool ask", body=body)
-    finally:
-        await admin.call("DELETE", "/api/v1/tools/id/asking/delete")
-
-    assert turn.error is None
-    outputs = [text for body in chat_bodies(simulator) for text in tool_outputs(body)]
-    assert outputs
-    assert all(ONCE.search(text) for text in outputs), outputs
-
-
-@pytest.mark.asyncio
-async def test_a_filter_reads_the_text_before_the_question(
-    admin: User, admins_tab: Tab, simulator: Simulator
-) -> None:
-    """It asks while Open WebUI prepares the question."""
-    async with installed(admin, "asking", with_class("Filter")):
-        await admin.set_global("asking", True)
-        turn = await admins_tab.send(MODEL, "sim:short Hi.")
-
-    assert turn.error is None
-    asked = chat_bodies(simulator)[-1]["input"][-1]["content"][0]["text"]
-    assert ONCE.search(asked), asked
-
-
-@pytest.mark.asyncio
-async def test_an_action_reads_the_text(admin: User, simulator: Simulator) -> None:
-    """It asks without a chat, as a program does."""
-    form = {"model": MODEL, "id": "m", "chat_id": "", "session_id": "", "messages": []}
-    async with installed(admin, "asking", with_class("Action")):
-        await admin.models()
-        answer = await admin.call("POST", "/api/chat/actions/asking", form)
-
-    assert ONCE.search(answer["content"]), answer

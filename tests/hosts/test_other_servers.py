@@ -1,7 +1,6 @@
 """Servers that stream in other ways than OpenAI, behind the pipe in Open WebUI."""
 
 import json
-from itertools import pairwise
 
 import pytest
 
@@ -57,41 +56,6 @@ async def test_a_tool_of_a_server_that_ends_otherwise_runs_once(
         kinds(body["input"]).count("function_call") for body in chat_bodies(simulator)
     ]
     assert sent == [0, 1, 1]
-
-
-async def test_calls_that_are_numbered_anew_in_each_response(
-    tab: Tab, admin: User, simulator: Simulator
-) -> None:
-    """Each round has a card of its own, and each request continues the one before.
-
-    Bedrock begins with `call_0` in each response; so do the four rounds of two turns.
-    The page draws a card for each id.
-    """
-    headers = json.dumps({"X-Simulator-Profile": "bedrock"})
-    body = {"tool_ids": ["toolkit"]}
-    cards: list[str] = []
-    async with valves_changed(admin, PIPE, EXTRA_HEADERS=headers):
-        chat_id = None
-        for question in ("sim:tool-twice Zürich?", "sim:tool-twice Bern?"):
-            turn = await tab.send(MODEL, question, chat_id=chat_id, body=body)
-            chat_id = turn.chat_id
-            output = (await tab.message(turn))["output"]
-            calls = [i["call_id"] for i in output if i["type"] == "function_call"]
-            ended = [i for i in output if i["type"] == "function_call_output"]
-            assert [item["call_id"] for item in ended] == calls
-            cards += calls
-
-    assert len(cards) == len({*cards}) == 4
-    bodies = chat_bodies(simulator)
-    assert len(bodies) == 6
-    for before, after in pairwise(bodies):
-        assert after["input"][: len(before["input"])] == before["input"]
-    items = bodies[-1]["input"]
-    answers = [item for item in items if item["type"] == "function_call_output"]
-    call_ids = [item["call_id"] for item in items if item["type"] == "function_call"]
-    assert call_ids == ["call_0", "call_0_2", "call_0_3", "call_0_4"]
-    assert [answer["call_id"] for answer in answers] == call_ids
-    assert not [answer for answer in answers if "Error" in answer["output"]]
 
 
 async def test_plain_thought_goes_back_after_an_approval(tab: Tab, admin: User) -> None:

@@ -527,10 +527,14 @@ REPLACING: dict[str, tuple[str, str, Json | None]] = {
 }
 
 
-async def test_member_neither_replaces_nor_reads_the_pipe(
-    admin: User, member: User
+async def test_nobody_replaces_the_pipe_and_no_member_reads_it(
+    admin: User, member: User, simulator: Simulator
 ) -> None:
-    """Its code and its valves are the administrators'."""
+    """Its code and its valves are the administrators'.
+
+    Nor does a file that an administrator imports, with a function of the same id, or in
+    capitals.
+    """
     before = await function_row(admin)
     for way, (method, path, form) in REPLACING.items():
         with pytest.raises(OpenWebUIError) as refused:
@@ -541,12 +545,6 @@ async def test_member_neither_replaces_nor_reads_the_pipe(
     listed = await admin.call("GET", "/api/v1/functions/")
     assert "other" not in {function["id"] for function in listed}
 
-
-async def test_import_does_not_replace_the_pipe(
-    admin: User, member: User, simulator: Simulator
-) -> None:
-    """An administrator imports a file with a function of the same id, or in capitals."""
-    before = await function_row(admin)
     for function_id in (PIPE, PIPE.upper()):
         form = imported(function_id)
         with pytest.raises(OpenWebUIError) as refused:

@@ -142,6 +142,8 @@ async def test_an_update_replaces_all_valves(server: PipelinesServer) -> None:
     """What an update leaves out goes back to its default, and is stored so.
 
     A reload puts the file over the defaults. The error of a refused value quotes it.
+    There is no lock: anybody reads and writes valves and completes; the lists alone
+    want the key.
     """
     (server.folder / "sample/valves.json").write_text('{"NUMBER": 7, "OLD": 1}')
     await server.call("POST", "/pipelines/reload")
@@ -158,9 +160,6 @@ async def test_an_update_replaces_all_valves(server: PipelinesServer) -> None:
         await server.set_valves("agents", {"NUMBER": "a canary"})
     assert refused.value.status == 500
 
-
-async def test_the_valves_have_no_lock(server: PipelinesServer) -> None:
-    """Anybody reads and writes valves and completes; the lists alone want the key."""
     async with Client(server.url) as stranger:
         await stranger.call("POST", "/agents/valves/update", {"WORD": "three"})
 
@@ -262,6 +261,7 @@ async def test_what_becomes_of_a_whole_answer(server: PipelinesServer) -> None:
     """A dict or a model is the answer; all that a generator yields is joined as text.
 
     The server writes what was said into its log. An error has a status, and no words.
+    An async pipe is silently empty: neither kind is awaited.
     """
     assert await server.complete("answers", "dict") == {"whole": True}
     assert await server.complete("answers", "model") == {"word": "w"}
@@ -273,9 +273,6 @@ async def test_what_becomes_of_a_whole_answer(server: PipelinesServer) -> None:
         await server.complete("answers", "raises")
     assert (refused.value.status, refused.value.body) == (500, "Internal Server Error")
 
-
-async def test_an_async_pipe_is_silently_empty(server: PipelinesServer) -> None:
-    """Neither kind is awaited: no bytes in a stream, no text in a whole answer."""
     samples = {"coroutine": COROUTINES, "async_generator": ASYNC_GENERATOR}
     for name, source in samples.items():
         await server.upload(name, source)

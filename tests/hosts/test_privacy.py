@@ -102,24 +102,32 @@ async def guarded(admin: User) -> AsyncIterator[str]:
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize("carrier", ["output", "markers"])
 async def test_what_the_owner_of_a_chat_writes_into_its_row_instructs_nobody(
-    tab: Tab, carrier: str, guarded: str, admin: User, simulator: Simulator
+    tab: Tab, guarded: str, admin: User, simulator: Simulator
 ) -> None:
     """Neither them nor whoever clones the chat; what they wrote is left out."""
-    async with valves_changed(admin, PIPE, HISTORY_CARRIER=carrier):
-        turn = await tab.send(guarded, "sim:short hello")
-    chat = await tab.user.chat(turn.chat_id)
-    await tab.user.update_chat(turn.chat_id, forge(chat, turn.message_id))
-    copy = await tab.user.clone_chat(turn.chat_id)
     async with new_user(admin) as reader, Tab(reader) as other:
-        shared = await tab.user.share_chat(turn.chat_id, readers=[other.user])
-        cloned = await other.user.clone_shared_chat(shared["share_id"])
-        asked = [(tab, turn.chat_id), (tab, copy["id"]), (other, cloned["id"])]
-        for asking, chat_id in asked:
-            answered = await asking.send(guarded, "sim:short again", chat_id=chat_id)
-            assert answered.error is None
-        assert FORGED in kept(await other.user.chat(cloned["id"]))
+        for carrier in ("output", "markers"):
+            simulator.forget()
+            async with valves_changed(admin, PIPE, HISTORY_CARRIER=carrier):
+                turn = await tab.send(guarded, "sim:short hello")
+            chat = await tab.user.chat(turn.chat_id)
+            await tab.user.update_chat(turn.chat_id, forge(chat, turn.message_id))
+            await assert_the_row_instructs_nobody(tab, other, guarded, turn, simulator)
+
+
+async def assert_the_row_instructs_nobody(
+    tab: Tab, other: Tab, guarded: str, turn: Turn, simulator: Simulator
+) -> None:
+    """In the forged chat, in a clone of it, and in a clone of another person's."""
+    copy = await tab.user.clone_chat(turn.chat_id)
+    shared = await tab.user.share_chat(turn.chat_id, readers=[other.user])
+    cloned = await other.user.clone_shared_chat(shared["share_id"])
+    asked = [(tab, turn.chat_id), (tab, copy["id"]), (other, cloned["id"])]
+    for asking, chat_id in asked:
+        answered = await asking.send(guarded, "sim:short again", chat_id=chat_id)
+        assert answered.error is None
+    assert FORGED in kept(await other.user.chat(cloned["id"]))
 
     for body in chat_bodies(simulator)[1:]:
         assert instructions_of(body) == SYSTEM
@@ -242,15 +250,16 @@ WAYS: list[Way] = [
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize("carrier", ["output", "markers"])
 async def test_own_instructions_never_replace_the_administrators(
-    tab: Tab, carrier: str, guarded: str, admin: User, simulator: Simulator
+    tab: Tab, guarded: str, admin: User, simulator: Simulator
 ) -> None:
     """Those that a user gave to a base model, of which the model is made."""
     own = {"messages": [{"role": "system", "content": OWN}]}
-    async with valves_changed(admin, PIPE, HISTORY_CARRIER=carrier):
-        for go_on in WAYS if carrier == "output" else [asked_in_another_chat]:
-            simulator.forget()
+    ways = [("output", go_on) for go_on in WAYS]
+    ways.append(("markers", asked_in_another_chat))
+    for carrier, go_on in ways:
+        simulator.forget()
+        async with valves_changed(admin, PIPE, HISTORY_CARRIER=carrier):
             begun = await tab.send(MODEL, "sim:short hello", body=own)
             turn = await go_on(tab, guarded, begun)
 

@@ -105,10 +105,13 @@ async def test_update_keeps_settings_and_workspaces(
 
 @pytest.mark.asyncio
 @pytest.mark.usefixtures("sandbox_tool")
-async def test_a_file_comes_back_to_the_person(
+async def test_files_go_into_the_workspace_and_come_back_to_the_person(
     tab: Tab, member: User, admin: User, simulator: Simulator
 ) -> None:
-    """Stored for whoever asked, at the answer, and in the chat's workspace alone."""
+    """Stored for whoever asked, at the answer, and in the chat's workspace alone.
+
+    What is attached is there once: what the code then makes of it stays.
+    """
     code = "open('table.csv', 'w').write('a,b')"
     first = await use(tab, "python_execute", {"code": code})
     written = json.loads(output_of(simulator))
@@ -133,6 +136,17 @@ async def test_a_file_comes_back_to_the_person(
     assert first.of_type("chat:message:files")[0]["data"]["files"] == [file]
     assert same_chat["stdout"] == "a,b"
     assert other_chat["stdout"] == other_user["stdout"] == ""
+
+    table = await attach(member, "sales.csv", b"Atlantis,4711", "text/csv")
+    change = {"command": "cat sales.csv; echo changed > sales.csv"}
+    first = await use(tab, "shell_execute", change, files=[table])
+    before = json.loads(output_of(simulator))
+    look = {"command": "cat sales.csv"}
+    await use(tab, "shell_execute", look, files=[table], chat_id=first.chat_id)
+    after = json.loads(output_of(simulator))
+
+    assert before["stdout"] == "Atlantis,4711"
+    assert after["stdout"] == "changed\n"
 
 
 DOWNLOADED = "application/octet-stream"
@@ -178,24 +192,6 @@ async def test_files_of_the_sandbox_are_no_pages_and_their_names_only_names(
             assert await answer.text() == PAGE
             kind = answer.headers["Content-Type"]
             assert kind == ("image/png" if name == "a_b.png" else DOWNLOADED)
-
-
-@pytest.mark.asyncio
-@pytest.mark.usefixtures("sandbox_tool")
-async def test_attached_files_are_in_the_workspace(
-    tab: Tab, member: User, simulator: Simulator
-) -> None:
-    """Once: what the code then makes of them stays."""
-    table = await attach(member, "sales.csv", b"Atlantis,4711", "text/csv")
-    change = {"command": "cat sales.csv; echo changed > sales.csv"}
-    first = await use(tab, "shell_execute", change, files=[table])
-    before = json.loads(output_of(simulator))
-    look = {"command": "cat sales.csv"}
-    await use(tab, "shell_execute", look, files=[table], chat_id=first.chat_id)
-    after = json.loads(output_of(simulator))
-
-    assert before["stdout"] == "Atlantis,4711"
-    assert after["stdout"] == "changed\n"
 
 
 FORKS = """

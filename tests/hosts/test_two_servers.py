@@ -30,6 +30,7 @@ from hosts.sent import (
     kinds,
     tool_outputs,
 )
+from hosts.servers.open_webui import OpenWebUI
 from hosts.servers.shared import shared_servers
 from hosts.setup.administration import administration
 from hosts.setup.pipes import (
@@ -49,6 +50,7 @@ pytestmark = [pytest.mark.host, pytest.mark.databases, pytest.mark.asyncio]
 PIPE = "openai_responses"
 MODEL = f"{PIPE}.gpt-6.2-sol"
 OTHER_KEY = "sk-simulator-2"
+NOBODYS_KEY = "sk-of-nobody"
 QUESTIONS = 20
 THINKING = [f"{PIPE}.{name}" for name in ("gpt-6.1-sol", "gpt-6.2-sol", "gpt-5.2-high")]
 
@@ -58,6 +60,7 @@ class Pair:
     """One Open WebUI as two servers; the pipe was installed on the left one."""
 
     admin: User
+    right: OpenWebUI
     members: tuple[User, User]
     copy: list[str]
     azure: Upstream
@@ -83,7 +86,7 @@ async def pair(pipe_source: str, pipe_valves: dict[str, str]) -> AsyncIterator[P
         same = await stack.enter_async_context(User(right.url, email, "member"))
         await install_pipe(left.admin, PIPE, pipe_source, pipe_valves)
         copy = await install_copy(left.admin, pipe_source, pipe_valves)
-        yield Pair(left.admin, (member, await same.sign_in()), copy, azure)
+        yield Pair(left.admin, right, (member, await same.sign_in()), copy, azure)
 
 
 async def _token(request: web.Request) -> web.Response:
@@ -131,6 +134,38 @@ async def test_stop_on_the_other_server(
     after = await right.send(MODEL, "sim:chat go on", chat_id=turn.chat_id)
     assert after.error is None
     assert "I was given 1 reasoning item back" in after.text
+
+
+WORDS = 150
+
+
+async def test_other_server_goes_on_when_one_is_killed(
+    pair: Pair, simulator: Simulator
+) -> None:
+    """Its own answers end whole, and the chat of the lost one has its finished round."""
+    left, right = pair.members
+    await install_toolkit(pair.admin, "killed")
+    used = calling("get_weather", "killed")
+    try:
+        async with Tab(left) as there, Tab(right) as here:
+            kept = await there.begin(MODEL, f"sim:long,deltas={WORDS},hold=40")
+            await kept.until(lambda turn: "word" in turn.text)
+            question = "sim:tool-twice,delay=200 weather?"
+            lost = await here.begin(MODEL, question, body=used)
+            await lost.until(lambda _: len(chat_bodies(simulator)) == 3)
+
+            pair.right.kill()
+
+            simulator.release()
+            await kept.until(lambda turn: turn.finished.is_set())
+            assert kept.error is None
+            assert kept.text.count("word") == WORDS
+            await there.stop(lost)  # Redis lists it as running for five minutes
+            after = await there.send(MODEL, "sim:chat go on", chat_id=lost.chat_id)
+            assert after.error is None
+            assert len(tool_outputs(chat_bodies(simulator)[-1])) == 1
+    finally:
+        await pair.right.start_again()
 
 
 async def test_many_answers_at_once_lose_nothing(
@@ -347,7 +382,7 @@ async def test_each_group_has_its_server(pair: Pair, simulator: Simulator) -> No
         Tab(right) as there,
         Tab(pair.admin) as admin,
         valves_changed(
-            pair.admin, PIPE, API_KEY="sk-of-nobody", EXPERT_JSON=expert(max_retries=0)
+            pair.admin, PIPE, API_KEY=NOBODYS_KEY, EXPERT_JSON=expert(max_retries=0)
         ),
     ):
         theirs = {"base_url": other.base_url, "api_key": OTHER_KEY}
@@ -369,4 +404,5 @@ async def test_each_group_has_its_server(pair: Pair, simulator: Simulator) -> No
     assert "reasoning" not in kinds(answered(simulator)[-1].body["input"])
     kept = json.dumps(await left.chat(first.chat_id or ""))
     assert "belongs to another server or account" in kept
-    assert "sk-" not in kept
+    for key in (OTHER_KEY, NOBODYS_KEY, simulator.api_key):
+        assert key not in kept

@@ -116,7 +116,6 @@ CASES: list[tuple[str, Case]] = [
     ("output", compacted),
     ("markers", compacted),
 ]
-NAMES = [f"{case.__name__}, {carrier}" for carrier, case in CASES]
 """What the host does with a chat, and where the chat keeps what it does not show.
 
 What its owner rewrites or deletes is in owui_chat/input/test_history.py and
@@ -125,58 +124,69 @@ owui_chat/test_round_trip.py.
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize(("carrier", "case"), CASES, ids=NAMES)
 async def test_next_request_is_taken(
-    tab: Tab, admin: User, simulator: Simulator, carrier: str, case: Case
+    tab: Tab, admin: User, simulator: Simulator
 ) -> None:
     """No request was refused, so none was mended by trying again."""
-    async with valves_changed(admin, PIPE, HISTORY_CARRIER=carrier):
-        chat_id = await case(Scene(tab, admin, simulator))
+    for carrier, case in CASES:
+        simulator.forget()
+        async with valves_changed(admin, PIPE, HISTORY_CARRIER=carrier):
+            chat_id = await case(Scene(tab, admin, simulator))
 
-        await assert_it_goes_on(tab, simulator, chat_id)
+            await assert_it_goes_on(tab, simulator, chat_id, case.__name__)
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize("carrier", ["output", "markers"])
 async def test_copies_of_a_chat_go_on(
-    tab: Tab, admin: User, simulator: Simulator, carrier: str
+    tab: Tab, admin: User, simulator: Simulator
 ) -> None:
-    """Nothing of the answer is lost, its reasoning included.
+    """Nothing of the answer is lost, its reasoning included, in either carrier.
 
     Of somebody's export that keeps only what it knows, the text is left.
     """
+    for carrier in ("output", "markers"):
+        simulator.forget()
+        async with valves_changed(admin, PIPE, HISTORY_CARRIER=carrier):
+            await assert_copies_go_on(tab, simulator)
+
+
+async def assert_copies_go_on(tab: Tab, simulator: Simulator) -> None:
+    """A clone, a fork, what a link opens, an import, and an import of the text alone."""
     user = tab.user
-    async with valves_changed(admin, PIPE, HISTORY_CARRIER=carrier):
-        text = "sim:tool-after-text weather?"
-        turn = await tab.send(MODEL, text, body=USED)
-        chat = await user.chat(turn.chat_id)
-        known = {k: v for k, v in chat.items() if not k.startswith("openai_responses")}
-        link = (await user.share_chat(turn.chat_id))["share_id"]
-        clone = await user.clone_chat(turn.chat_id)
-        fork = await user.fork_chat(turn.chat_id, turn.message_id)
-        opened = await user.call("POST", f"/api/v1/chats/{link}/clone/shared", {})
-        [imported] = await user.import_chats([{"chat": json.loads(json.dumps(chat))}])
-        [poor] = await user.import_chats([{"chat": known}])
-        before = [*chat_bodies(simulator)[-1]["input"]]
-        before += map(stripped, outputs(simulator)[-1])
-        assert kinds(before).count("reasoning") == 2
+    text = "sim:tool-after-text weather?"
+    turn = await tab.send(MODEL, text, body=USED)
+    chat = await user.chat(turn.chat_id)
+    known = {k: v for k, v in chat.items() if not k.startswith("openai_responses")}
+    link = (await user.share_chat(turn.chat_id))["share_id"]
+    clone = await user.clone_chat(turn.chat_id)
+    fork = await user.fork_chat(turn.chat_id, turn.message_id)
+    opened = await user.call("POST", f"/api/v1/chats/{link}/clone/shared", {})
+    [imported] = await user.import_chats([{"chat": json.loads(json.dumps(chat))}])
+    [poor] = await user.import_chats([{"chat": known}])
+    before = [*chat_bodies(simulator)[-1]["input"]]
+    before += map(stripped, outputs(simulator)[-1])
+    assert kinds(before).count("reasoning") == 2
 
-        for row in (clone, fork, opened, imported):
-            await assert_it_goes_on(tab, simulator, row["id"])
-            assert chat_bodies(simulator)[-1]["input"][: len(before)] == before
-        await assert_it_goes_on(tab, simulator, poor["id"])
+    copies = {"clone": clone, "fork": fork, "opened": opened, "imported": imported}
+    for name, row in copies.items():
+        await assert_it_goes_on(tab, simulator, row["id"], name)
+        assert chat_bodies(simulator)[-1]["input"][: len(before)] == before, name
+    await assert_it_goes_on(tab, simulator, poor["id"], "text alone")
 
 
-async def assert_it_goes_on(tab: Tab, simulator: Simulator, chat_id: str) -> None:
+async def assert_it_goes_on(
+    tab: Tab, simulator: Simulator, chat_id: str, name: str
+) -> None:
     """One more turn: whole, taken at once, without a trace of what carries it."""
     after = await tab.send(MODEL, "sim:chat go on", chat_id=chat_id)
 
-    assert after.error is None
-    assert "This is turn" in after.text
-    assert [r.status for r in answered(simulator) if r.status != 200] == []
+    assert after.error is None, name
+    assert "This is turn" in after.text, name
+    assert [r.status for r in answered(simulator) if r.status != 200] == [], name
     sent = chat_bodies(simulator)[-1]["input"]
-    assert sent[-1]["content"] == [{"type": "input_text", "text": "sim:chat go on"}]
-    assert "openai_responses:" not in json.dumps(sent)
+    asked = [{"type": "input_text", "text": "sim:chat go on"}]
+    assert sent[-1]["content"] == asked, name
+    assert "openai_responses:" not in json.dumps(sent), name
 
 
 # ------------------------------------------------------------ the server is killed
@@ -220,7 +230,7 @@ async def test_chats_go_on_after_a_crash(
         assert await tab.decide(question, "answer", answers=answers) == ["ask_user"]
         [output] = tool_outputs(chat_bodies(simulator)[-1])
         assert json.loads(output) == {"status": "answered", "answers": answers}
-        await assert_it_goes_on(tab, simulator, at_work.chat_id)
+        await assert_it_goes_on(tab, simulator, at_work.chat_id, "at work")
         stored = (await tab.message(rounds))["output"]
         await tab.send(MODEL, "sim:short go on", chat_id=rounds.chat_id)
     assert_round_is_whole(stored, simulator)

@@ -131,38 +131,6 @@ async def test_list_that_open_webui_keeps_holds_no_guess(
     assert later == ["kept.gpt-5.4", "kept.mine"]
 
 
-async def test_end_of_a_model_is_announced_once(
-    admin: User, admins_tab: Tab, simulator: Simulator
-) -> None:
-    """By its name, also where an agent uses it, as the last line: the page shows that.
-
-    Then answers say again what they took.
-    """
-    agent = "gpt5_function_calling"
-    overrides: Json = {
-        "gpt-5.2": {"shutdown": "2020-01-01", "successor": "gpt-6.1-sol"}
-    }
-    overrides[agent] = {"name": "Our agent"}
-    async with valves_changed(
-        admin,
-        PIPE,
-        MODEL_ID=agent,
-        MODEL_OVERRIDES_JSON=json.dumps(overrides),
-        AGENT_JSON='{"model": "gpt-5.2"}',
-    ):
-        first = await admins_tab.send(f"{PIPE}.{agent}", "sim:short Good morning")
-        second = await admins_tab.send(
-            f"{PIPE}.{agent}", "sim:short And now?", chat_id=first.chat_id
-        )
-
-    told = "GPT-5.2 was switched off on 2020-01-01. Use GPT-6.1 Sol instead."
-    stored = [(await admins_tab.message(t))["statusHistory"] for t in (first, second)]
-    lines = [[str(line["description"]) for line in history] for history in stored]
-    assert told in lines[0][-1]
-    assert lines[1][-1].startswith("Finished in")
-    assert not any("switched off" in line for line in lines[1])
-
-
 # ---------------------------------------------------------------- what users choose
 
 

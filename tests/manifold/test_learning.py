@@ -6,7 +6,7 @@ from manifold.learning import RepairLearning
 from openai_responses.endpoint import Endpoint
 from openai_responses.loop.events import Status
 from openai_responses.repairs.chat_repairs import LeaveOutImages, LeaveOutItem
-from openai_responses.repairs.finding import Trial
+from openai_responses.repairs.finding import TriedRepair
 from openai_responses.repairs.memory import RepairMemory, RepairScope
 from openai_responses.repairs.request_repairs import LeaveOutParameter, Repair
 from openai_responses.transport.stream import TextDelta
@@ -25,8 +25,8 @@ def learned(
     memory = RepairMemory()
     learning = RepairLearning(memory, SCOPE, lambda: True, has_row=has_row)
     for repair in repairs:
-        trial = Trial(repair, is_named=True, is_lasting=is_lasting)
-        learning.note(Status("Again.", trial=trial))
+        tried = TriedRepair(repair, is_named=True, is_lasting=is_lasting)
+        learning.note(Status("Again.", tried=tried))
     kept = learning.note(TextDelta(0, "text", 0, "Hello"))
     assert learning.note(TextDelta(0, "text", 0, " you")) == []
     return [*kept], [*memory.repairs(SCOPE)]
@@ -54,6 +54,6 @@ def test_without_a_row_its_user_needs_it() -> None:
 def test_nothing_is_learned_before_the_server_accepts() -> None:
     memory = RepairMemory()
     learning = RepairLearning(memory, SCOPE, lambda: True)
-    learning.note(Status("Again.", trial=Trial(OF_REQUEST)))
+    learning.note(Status("Again.", tried=TriedRepair(OF_REQUEST)))
 
     assert memory.repairs(SCOPE) == ()

@@ -6,20 +6,20 @@ from manifold.request_settings import call_limits, settings_of_valves
 from openai_responses.endpoint import DEFAULT_BASE_URL, Endpoint
 from openai_responses.requests.build import Settings
 from settings.shared_valves import SharedValves
+from shells.tool_valves import ReadTimeouts
 
 AZURE = "https://name.openai.azure.com/openai/v1"
 
 
 def settings(
-    base_url: str = DEFAULT_BASE_URL, tokens: int = 0, **valves: bool
+    base_url: str = DEFAULT_BASE_URL, tokens: int = 0, **valves: object
 ) -> Settings:
     """The settings of a streamed answer of somebody at a server."""
     return settings_of_valves(
-        SharedValves.model_validate(valves),
+        SharedValves.model_validate({"REASONING_SUMMARY": "disabled", **valves}),
         Endpoint(base_url, "sk-1"),
         {"safety_identifier": "u", "prompt_cache_key": None},
         streams=True,
-        summary="disabled",
         compaction_tokens=tokens,
     )
 
@@ -56,7 +56,8 @@ def test_calls_at_once_share_five_times_the_time_of_one() -> None:
     """Of both shells, with the limits of the valves."""
     valves = SharedValves(TOOL_OUTPUT_CHARACTERS=2000)
 
-    limits = call_limits(valves, 60, [("crawl_*", 600)])
+    limits = call_limits(valves, ReadTimeouts(60, [("crawl_*", 600)]), [("draw", 900)])
 
     assert (limits.batch_seconds, limits.characters) == (300, 2000)
     assert limits.own_seconds("crawl_all") == 600
+    assert limits.own_seconds("draw") == 900

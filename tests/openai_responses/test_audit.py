@@ -8,9 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from openai_responses.audit import AuditedRequest
-from openai_responses.endpoint import Endpoint
 from openai_responses.errors import ApiError
-from openai_responses.redaction import redact
 
 CANARY = "sk-canary-7c1e5f"
 SPOKEN = "Canary words"
@@ -166,7 +164,6 @@ def all_lines(word: str) -> list[str]:
     "word",
     [
         CANARY,
-        f"Bearer {CANARY}",
         f"Authorization: {CANARY}",
         SPOKEN,
         f'","x":"{SPOKEN}',
@@ -181,15 +178,6 @@ def test_audit_lines_contain_no_key_or_text(word: str) -> None:
         assert "canary" not in line.lower()
         assert "\n" not in line
         assert json.loads(line)["event"].startswith("responses_api_")
-
-
-def test_nothing_of_an_endpoint_but_its_host() -> None:
-    """The key stays behind, and so does the path."""
-    endpoint = Endpoint(f"https://gateway.example/{CANARY}/v1", CANARY)
-
-    for line in lines_of(endpoint.host):
-        assert "canary" not in line.lower()
-        assert '"base_url_host":"gateway.example"' in line
 
 
 WIRE = st.recursive(
@@ -212,9 +200,3 @@ def test_anything_makes_a_line(form: object, word: str, other: object) -> None:
         assert line.isascii()
         assert len(line.splitlines()) == 1
         assert isinstance(json.loads(line), dict)
-
-
-def test_redaction_leaves_the_lines_alone() -> None:
-    """So they may go through the log as any other line."""
-    for line in lines_of():
-        assert redact(line, [CANARY]) == line

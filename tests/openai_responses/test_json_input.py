@@ -15,7 +15,7 @@ NO_TEXTS = [None, 1, {"a": 1}, ["{}"]]
 
 @pytest.mark.parametrize(
     "given",
-    ["", "  ", "{", "[]", "null", "1", '"text"', "{'a': 1}", DEEP, *NO_TEXTS],
+    ["", "{", "[]", "null", "1", '"text"', "{'a': 1}", DEEP, *NO_TEXTS],
 )
 def test_what_is_not_the_text_of_an_object_is_none(given: object) -> None:
     assert parse_json_object(given) is None

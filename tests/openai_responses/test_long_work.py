@@ -21,16 +21,6 @@ def test_only_large_work_takes_a_thread() -> None:
     assert thread_of(3001) is not threading.main_thread()
 
 
-def test_failure_reaches_whoever_waits() -> None:
-    """Work of this size runs in a thread; its exception is raised here."""
-
-    def fail() -> None:
-        raise ValueError("no work")
-
-    with pytest.raises(ValueError, match="no work"):
-        asyncio.run(run_work(3001, fail))
-
-
 def test_search_for_cycles_is_left_to_the_host() -> None:
     """It belongs to the whole process."""
     assert asyncio.run(run_work(3001, gc.isenabled)) is True

@@ -15,7 +15,7 @@ from calls.sample import TOOL, call_of, chat, host_context, valves_for
 from openai_responses.endings import Ending
 from openai_responses.loop.events import RunDone, RunEvent, Status
 from openai_responses.loop.tools import ToolResult
-from openai_responses.repairs.finding import Trial
+from openai_responses.repairs.finding import TriedRepair
 from openai_responses.repairs.request_repairs import LeaveOutParameter
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import TextDelta
@@ -92,7 +92,7 @@ async def test_run_is_a_span_with_its_tokens_and_cost(memory: Memory) -> None:
         TextDelta(0, "summary", 0, "…"),
         *[TextDelta(1, "text", 0, "canary")] * 2,
     ]
-    fixed = Status("Without canary.", Trial(LeaveOutParameter("metadata")))
+    fixed = Status("Without canary.", TriedRepair(LeaveOutParameter("metadata")))
 
     events: list[RunEvent] = [Status("Again."), fixed, *texts, DONE]
     assert await observed(*events) == events

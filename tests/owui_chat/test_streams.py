@@ -292,7 +292,7 @@ def a_failure_is_told_once_and_without_choices(response: Response) -> None:
     ending = response.done.ending
     chunks = response.told.chunks
     errors = [chunk for chunk in chunks if "error" in chunk]
-    line = status_chunk(ending.sentence)["event"]
+    line = status_chunk(ending.message)["event"]
     told = [chunk for chunk in chunks if chunk.get("event") == line]
     begun = [event for event in response.events if isinstance(event, ItemAdded)]
     remarks = {e.output_index for e in begun if e.item.get("phase") == "commentary"}
@@ -301,7 +301,7 @@ def a_failure_is_told_once_and_without_choices(response: Response) -> None:
     is_continued = ending.can_continue and has_text
     assert bool(told) == is_continued
     is_error = ending.is_failure and not is_continued
-    assert errors == ([error_chunk(ending.sentence)] if is_error else [])
+    assert errors == ([error_chunk(ending.message)] if is_error else [])
 
 
 def text_that_grew_on_the_page_is_what_is_stored(response: Response) -> None:

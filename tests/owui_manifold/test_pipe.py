@@ -9,6 +9,7 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
@@ -28,7 +29,6 @@ from calls.outcomes import (
     stored,
 )
 from calls.sample import IDS, MODEL, TOOL, USER, chat, valves_for
-from hosts.servers.offline import free_port
 from openai_responses.items import message_text
 from openai_responses.requests.replay import strip_for_replay
 from owui_chat.storage.markers import strip_markers
@@ -37,7 +37,7 @@ from owui_manifold.call.valves import UserValves, Valves
 from owui_manifold.pipe import Pipe
 from runs.sample import has_marker
 from simulator import Simulator
-from stand_in.host import StandInHost, host_callable
+from stand_in.host import StandInHost, close_connections, host_callable
 from stand_in.signing import SIGN
 from upstream.server import Upstream, in_turn, replying
 
@@ -118,25 +118,19 @@ def without_keys(body: Json, *keys: str) -> Json:
 async def test_plain_caller_gets_chunks(
     given: Json, pipe: Pipe, sim: Simulator, host: StandInHost
 ) -> None:
-    """Of Chat Completions, without markers; nothing is kept."""
+    """Of Chat Completions, or one result, without markers; nothing is kept."""
     chunks = await chunks_of(pipe, chat("Hi"), **given)
 
+    result = await result_of(pipe, chat("Hi"), **given)
+
+    ChatCompletion.model_validate(result, strict=True)
+    assert "output" not in result
     for chunk in chunks:
         ChatCompletionChunk.model_validate(chunk, strict=True)
         assert chunk["model"] == MODEL
     assert len({(chunk["id"], chunk["created"]) for chunk in chunks}) == 1
     assert plain_text(chunks).startswith("This is turn 1.")
     assert not has_marker(plain_text(chunks))
-    assert host.chats.writes == []
-
-
-async def test_temporary_chat_gets_native_events_without_markers(
-    pipe: Pipe, host: StandInHost
-) -> None:
-    """It has no row in which anything could be kept."""
-    chunks = await chunks_of(pipe, chat("Hi"), **TEMPORARY)
-
-    assert grown(chunks).startswith("This is turn 1.")
     assert host.chats.writes == []
 
 
@@ -158,32 +152,10 @@ async def test_page_without_streaming_gets_one_result(
     assert sim.requests[0].body["stream"] is False
 
 
-async def test_plain_caller_without_streaming_gets_one_result(
-    pipe: Pipe, host: StandInHost
-) -> None:
-    """Nothing in it is for the host."""
-    result = await result_of(pipe, chat("Hi"), **PLAIN)
-
-    ChatCompletion.model_validate(result, strict=True)
-    assert "output" not in result
-    assert host.chats.writes == []
-
-
-async def test_valve_turns_streaming_upstream_off(pipe: Pipe, sim: Simulator) -> None:
-    """The caller still gets a stream, all at once."""
-    pipe.valves = valves_for(sim, ENABLE_STREAM=False)
-
-    chunks = await chunks_of(pipe, chat("Hi"), **NATIVE)
-
-    assert sim.requests[0].body["stream"] is False
-    assert strip_markers(grown(chunks)).startswith("This is turn 1.")
-
-
 @pytest.mark.parametrize("stream", [True, False])
 async def test_task_gets_its_text_and_nothing_else(
     stream: bool, pipe: Pipe, sim: Simulator, host: StandInHost
 ) -> None:
-    """One short request that keeps nothing."""
     prompt = '### Task:\nMake a title.\n### Output:\n{ "title": "..." }'
     given = {**NATIVE, "__task__": "title_generation"}
 
@@ -217,9 +189,7 @@ async def test_merged_answers_stream_as_the_page_reads_them(
     assert (request.body["model"], request.body["stream"]) == ("gpt-5.6-sol", True)
 
 
-@pytest.mark.parametrize(
-    ("scenario", "shown"), [("500", "internal error"), ("failed", "internal error")]
-)
+@pytest.mark.parametrize(("scenario", "shown"), [("failed", "internal error")])
 async def test_merge_that_fails_says_so_as_text(
     scenario: str, shown: str, pipe: Pipe, sim: Simulator
 ) -> None:
@@ -247,10 +217,8 @@ async def test_merge_that_is_refused_says_so_as_text(
     [
         ("context_compaction", True),
         ("moa_response_generation", True),
-        ("emoji_generation", True),
         ("title_generation", False),
         ("memory_review", False),
-        ("function_calling", False),
     ],
 )
 async def test_text_that_was_cut_is_used_and_a_cut_object_is_not(
@@ -301,7 +269,7 @@ async def test_two_copies_at_once_lose_nothing(
         ),
     )
 
-    await other._connections.close()
+    await close_connections(other)
     records = read_records(host.kept, SIGN).values()
     assert {record.message_id for record in records} == {"m-1", "m-2"}
     assert {record.model for record in records} == {MODEL, "copy.gpt-5.6-sol"}
@@ -335,39 +303,18 @@ async def sentences(pipe: Pipe, body: Json) -> set[str]:
     return {sentence for sentence, _ in apart}
 
 
-BAD_PART = [{"type": "input_audio", "input_audio": {"data": "QQ=="}}]
-
-
 @pytest.mark.parametrize(
     ("valves", "body", "sentence"),
     [
         ({"API_KEY": ""}, {}, "This pipe has no API key yet."),
         ({"API_KEY": "sk-wrong"}, {}, "127.0.0.1 does not accept the API key."),
-        ({"BASE_URL": "nonsense"}, {}, "An administrator has to correct BASE_URL"),
-        ({"API_KEY": "sk-simulator-limited"}, {}, "is not available to this API key"),
         ({}, {"model": "f.gpt-9-nobody"}, "The model gpt-9-nobody does not exist"),
-        ({}, {"messages": []}, "There is no message to answer."),
-        (
-            {},
-            {"messages": [{"role": "user", "content": BAD_PART}]},
-            "something other than text, an image or a file",
-        ),
-        (
-            {},
-            {"messages": [{"role": "narrator", "content": "Hi"}]},
-            "has an unknown role",
-        ),
         ({}, {"messages": ["Hi"]}, "is not an object with a role"),
     ],
     ids=[
         "no key",
         "wrong key",
-        "bad address",
-        "forbidden model",
         "unknown model",
-        "no message",
-        "bad part",
-        "unknown role",
         "no object",
     ],
 )
@@ -380,7 +327,7 @@ async def test_bad_input_gives_one_message(
     [problem] = await sentences(pipe, {**chat("Hi"), **body})
 
     assert sentence in problem
-    assert "sk-" not in problem
+    assert (valves.get("API_KEY") or sim.api_key) not in problem
     pipe.valves = valves_for(sim)
     assert grown(await chunks_of(pipe, chat("Hi"), **NATIVE))
 
@@ -393,17 +340,6 @@ async def test_administrators_message_may_be_no_object(pipe: Pipe) -> None:
     [chunk] = await chunks_of(pipe, body, **{**NATIVE, "__user__": administrator})
 
     assert "is not an object with a role" in chunk["error"]["message"]
-
-
-async def test_unreachable_server_gives_one_message(pipe: Pipe, sim: Simulator) -> None:
-    """It names the server and the valve, not the request."""
-    address = f"http://127.0.0.1:{free_port()}/v1"
-    pipe.valves = valves_for(sim, BASE_URL=address)
-
-    [problem] = await sentences(pipe, chat("Hi"))
-
-    assert "at 127.0.0.1 cannot be reached" in problem
-    assert "BASE_URL" in problem
 
 
 async def test_old_host_gets_one_message_and_no_request_is_sent(
@@ -485,19 +421,6 @@ async def test_own_fault_in_a_stream_gives_an_error_id(
     [chunk] = await chunks_of(pipe, BrokenBody(chat("Hi")), **given)
 
     check_fault(chunk["error"]["message"], caplog)
-
-
-async def test_own_fault_without_a_stream_gives_an_error_id(
-    pipe: Pipe, caplog: pytest.LogCaptureFixture
-) -> None:
-    """The result has the same message and id as a stream."""
-    body = BrokenBody(chat("Hi", stream=False))
-
-    result = await pipe.pipe(body, **NATIVE)
-
-    assert isinstance(result, dict)
-    assert set(result) == {"error"}
-    check_fault(result["error"]["message"], caplog)
 
 
 async def test_own_fault_in_a_task_is_only_logged(
@@ -595,7 +518,6 @@ async def test_one_bad_moment_says_nothing_about_a_task_model(pipe: Pipe) -> Non
     ("task", "task_model", "asked"),
     [
         ("title_generation", "gpt-6.1-terra", ["gpt-6.1-terra"]),
-        ("title_generation", " ", ["gpt-6.1-terra"]),
         ("title_generation", "gpt-6.2-sol", ["gpt-6.2-sol", "gpt-6.1-terra"]),
         ("context_compaction", "gpt-6-luna", ["gpt-6.1-terra"]),
     ],
@@ -671,19 +593,6 @@ async def test_tool_is_run_without_a_stream(
     assert ("output" in result) is bool(ids)
 
 
-async def test_plain_caller_gets_the_answer_of_the_tools(
-    pipe: Pipe, sim: Simulator, host: StandInHost
-) -> None:
-    """The pipe ran them, so the client sees no call to run."""
-    given = given_tools()
-    given["__metadata__"] = {"user_id": "user-1"}
-
-    chunks = await chunks_of(pipe, chat("sim:tool", tools=[TOOL]), **given)
-
-    assert "It said: Rain in Zürich." in plain_text(chunks)
-    assert "tool_calls" not in str(chunks)
-
-
 @pytest.mark.parametrize(("rules", "asked"), [("", 1), ("get_*=deny", 0)])
 async def test_no_tool_is_named_where_rules_would_not_hold(
     rules: str, asked: int, pipe: Pipe, sim: Simulator, host: StandInHost
@@ -734,25 +643,6 @@ async def test_the_model_reads_why_a_tool_failed(
     assert "canary" not in caplog.text
 
 
-async def test_person_is_asked_before_a_tool_runs(
-    pipe: Pipe, sim: Simulator, host: StandInHost
-) -> None:
-    """Where the chat wants it; a no is told to the model."""
-    shown: list[Json] = []
-
-    async def refuse(event: Json) -> bool:
-        shown.append(event)
-        return False
-
-    given = given_tools(params={"tool_approval_mode": "ask"})
-    body = chat("sim:tool", tools=[TOOL])
-
-    chunks = await chunks_of(pipe, body, **given, __event_call__=refuse)
-
-    assert [event["type"] for event in shown] == ["confirmation"]
-    assert "The user did not approve" in grown(chunks)
-
-
 async def test_leaving_early_cancels_the_tool(
     pipe: Pipe, sim: Simulator, host: StandInHost
 ) -> None:
@@ -792,11 +682,24 @@ def message_row(host: StandInHost, **answer: Any) -> Json:
     return messages
 
 
+@pytest.mark.parametrize("has_row", [True, False])
 async def test_each_finished_round_is_stored_with_its_message(
-    pipe: Pipe, sim: Simulator, host: StandInHost
+    pipe: Pipe,
+    sim: Simulator,
+    host: StandInHost,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    has_row: bool,
 ) -> None:
-    """Open WebUI stores at the end: a server that is killed would lose the rounds."""
+    """Open WebUI stores at the end: a server that is killed would lose the rounds.
+
+    A message that the page wrote is in the chat alone, without a row of its own.
+    """
     message_row(host)
+    if not has_row:
+        monkeypatch.setattr(
+            host.chats, "get_message_by_id", AsyncMock(return_value=None)
+        )
 
     chunks = await chunks_of(
         pipe, chat("sim:tool-twice", tools=[TOOL]), **given_tools()

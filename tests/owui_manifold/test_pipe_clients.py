@@ -36,9 +36,7 @@ Json = dict[str, Any]
 @pytest.mark.parametrize(
     ("word", "reason"),
     [
-        ("short", "stop"),
         ("tool", "tool_calls"),
-        ("incomplete", "length"),
         ("filtered", "content_filter"),
     ],
 )
@@ -115,8 +113,6 @@ async def test_cancelling_a_stream_closes_the_connection(
         ({}, "sim:html-200", 502, ("server_error", None)),
         ({}, "", 400, ("invalid_request_error", None)),
         ({"API_KEY": ""}, "Hi", 500, ("server_error", None)),
-        ({"BASE_URL": "nonsense"}, "Hi", 500, ("server_error", None)),
-        ({"EXTRA_HEADERS": "nonsense"}, "Hi", 500, ("server_error", None)),
     ],
 )
 async def test_a_failure_has_its_status(
@@ -180,7 +176,12 @@ async def test_what_has_cost_money_is_not_asked_for_again(pipe: Pipe) -> None:
     assert choice["message"]["reasoning_content"]
 
 
-@pytest.mark.parametrize("word", ["failed", "error-nested"])
+@pytest.mark.parametrize(
+    "word",
+    [
+        "failed",
+    ],
+)
 async def test_text_before_a_failure_comes_along(
     word: str, pipe: Pipe, sim: Simulator
 ) -> None:

@@ -23,14 +23,13 @@ from upstream.server import Upstream
 pytestmark = pytest.mark.asyncio
 
 
-@pytest.mark.parametrize("size", [None, 1], ids=["whole", "bytewise"])
 @pytest.mark.parametrize("name", STREAMS)
 async def test_disturbed_stream_is_shown_as_what_it_is(
-    name: str, size: int | None, pipe: Pipe, caplog: pytest.LogCaptureFixture
+    name: str, pipe: Pipe, caplog: pytest.LogCaptureFixture
 ) -> None:
     """In the page, for plain clients, and for those that do not stream."""
     expected = STREAMS[name]
-    async with Upstream(sending(wire_of(name), size)) as upstream:
+    async with Upstream(sending(wire_of(name))) as upstream:
         changed = {"BASE_URL": upstream.base_url, "EXPERT_JSON": expert(max_retries=2)}
         pipe.valves = pipe.valves.model_copy(update=changed)
         native = await chunks_of(pipe, chat("Hi"), **NATIVE)

@@ -31,10 +31,9 @@ from owui_chat.storage.markers import strip_markers
 from owui_manifold.call.valves import UserValves
 from owui_manifold.pipe import Pipe
 from simulator import Simulator
-from simulator.faults import FailedStart
-from stand_in.host import StandInHost, host_callable
+from stand_in.host import host_callable
 from upstream import wire
-from upstream.server import Upstream, in_turn, replying, streaming
+from upstream.server import Upstream, streaming
 
 pytestmark = pytest.mark.asyncio
 
@@ -53,9 +52,6 @@ RAIN = {
     ("scenario", "sentence"),
     [
         ("failed", "127.0.0.1 reported an internal error."),
-        ("failed-policy", "127.0.0.1 stopped this answer under its usage policies"),
-        ("error-flat", "127.0.0.1 reported an internal error."),
-        ("error-nested", "127.0.0.1 reported an internal error."),
         ("late-reason", "127.0.0.1's content filter stopped this answer"),
     ],
 )
@@ -154,152 +150,24 @@ async def test_channel_reads_how_an_answer_ended_in_its_text(pipe: Pipe) -> None
     assert "length limit" in plain_text(chunks)
 
 
-async def test_text_before_a_broken_connection_is_all_there(
-    pipe: Pipe, sim: Simulator
-) -> None:
-    """Neither way to end a stream early costs a word of those that arrived."""
-    texts = []
-    for fault in ("cut", "drop"):
-        header = f'{{"X-Simulator-Scenario": "{fault}"}}'
-        pipe.valves = valves_for(sim, EXTRA_HEADERS=header)
-        chunks = await chunks_of(pipe, chat("Hi"), **NATIVE)
-        texts.append(strip_markers(grown(chunks)))
-
-    assert texts[0]
-    assert texts[0] == texts[1]
-
-
-@pytest.mark.parametrize("scenario", ["failed", "incomplete", "filtered"])
 @pytest.mark.parametrize("given", [NATIVE, PLAIN], ids=["native", "plain"])
 async def test_tokens_of_an_answer_without_a_good_end_are_counted(
-    scenario: str, given: Json, pipe: Pipe
+    given: Json, pipe: Pipe
 ) -> None:
     """They are billed all the same."""
-    chunks = await chunks_of(pipe, chat(f"sim:{scenario}"), **given)
+    chunks = await chunks_of(pipe, chat("sim:failed"), **given)
 
     [usage] = usages(chunks)
     assert usage["total_tokens"] == usage["input_tokens"] + usage["output_tokens"]
     assert usage["output_tokens"] > 0
 
 
-@pytest.mark.parametrize(
-    ("scenario", "words", "is_error"),
-    [
-        ("incomplete", "reached its length limit", False),
-        ("incomplete-messages", "the limit of messages per answer", False),
-        ("filtered", "content filter interrupted", True),
-    ],
-)
-async def test_incomplete_answer_states_its_reason(
-    scenario: str, words: str, is_error: bool, pipe: Pipe
-) -> None:
-    """On the page; plain callers have a word for it."""
-    native = await chunks_of(pipe, chat(f"sim:{scenario}"), **NATIVE)
-    plain = await chunks_of(pipe, chat(f"sim:{scenario}"), **PLAIN)
-
-    told = errors(native)[0] if is_error else advice(native)
-    assert words in split_id(told)[0]
-    assert strip_markers(grown(native)).startswith("This is turn 1.")
-    assert errors(plain) == []
-
-
-@pytest.mark.parametrize(
-    ("scenario", "words"),
-    [
-        ("nothing", "The model ended without an answer."),
-        ("lone-reasoning", "The model ended without an answer."),
-        ("incomplete-thoughts", "all tokens of this answer on reasoning"),
-        ("filtered-first", "content filter"),
-        ("tool-forever", "more tool calls than one answer may make"),
-    ],
-)
-async def test_a_run_without_an_answer_says_why(
-    scenario: str, words: str, pipe: Pipe, sim: Simulator
-) -> None:
-    """Also where the server calls tools although it may not."""
-    pipe.valves = valves_for(sim, MAX_FUNCTION_CALL_LOOPS=1)
-    body = chat(f"sim:{scenario}", tools=[TOOL])
-    tools = {"get_weather": RAIN}
-
-    native = await chunks_of(pipe, body, **NATIVE, __tools__=tools)
-    result = await result_of(pipe, body, **NATIVE, __tools__=tools)
-
-    [error] = errors(native)
-    assert words in split_id(error)[0]
-    assert words in result["error"]["message"]
-    assert grown(native) == ""
-
-
-@pytest.mark.parametrize(
-    ("scenario", "words"),
-    [
-        ("failed-limit", "rate limit"),
-        ("error-first", "is overloaded"),
-        ("html-200", "did not answer like the Responses API"),
-        ("empty-200", "did not answer like the Responses API"),
-        ("json-error-200", "127.0.0.1 reported an internal error"),
-        ("html-error", "HTTP 502"),
-        ("detail-error", "HTTP 400"),
-        ("quota", "no credit left"),
-        ("spend-limit", "no credit left"),
-        ("408", "HTTP 408"),
-        ("413", "too large"),
-        ("429", "rate limit"),
-        ("500", "127.0.0.1 reported an internal error"),
-        ("503", "is overloaded"),
-        ("cyber-403", "could help attack computers"),
-        ("prompt-filtered", "127.0.0.1's content filter rejected"),
-        ("too-large", "waiting does not help"),
-        ("xai-key", "does not accept the API key"),
-    ],
-)
-async def test_answer_that_never_began_is_one_sentence(
-    scenario: str, words: str, pipe: Pipe, caplog: pytest.LogCaptureFixture
-) -> None:
-    """With the id of the log; the task that failed has no title."""
-    chunks = await chunks_of(pipe, chat(f"sim:{scenario}"), **NATIVE)
-    given = {**NATIVE, "__task__": "tags_generation"}
-    task = await result_of(pipe, chat(f"sim:{scenario}"), **given)
-
-    [error] = errors(chunks)
-    sentence, error_id = split_id(error)
-    assert words in sentence
-    assert error_id in caplog.text
-    assert grown(chunks) == ""
-    assert task["choices"][0]["message"]["content"] == ""
-
-
-async def test_answer_that_takes_too_long_keeps_its_text(
-    pipe: Pipe, sim: Simulator
-) -> None:
-    """Where an administrator set a limit; the work upstream ends."""
-    pipe.valves = valves_for(sim, EXPERT_JSON=expert(total_timeout_seconds=0.4))
-
-    chunks = await chunks_of(pipe, chat("sim:slow,delay=5"), **NATIVE)
-
-    assert strip_markers(grown(chunks)).startswith("word0")
-    assert advice(chunks).startswith(
-        "The answer took longer than the administrator allows."
-    )
-    assert (await sim.closed_early()).scenario == "slow"
-
-
-@pytest.mark.parametrize("given", [NATIVE, PLAIN], ids=["native", "plain"])
-async def test_failure_without_a_stream_is_one_sentence(
-    given: Json, pipe: Pipe
-) -> None:
-    """What arrived is in the result."""
-    result = await result_of(pipe, chat("sim:failed"), **given)
-
-    sentence, _ = split_id(result["error"]["message"])
-    assert sentence == "127.0.0.1 reported an internal error. Try again in a moment."
-
-
 # ---------------------------------------------------------------- safety stops
 
 
-@pytest.mark.parametrize("scenario", ["misaligned", "misaligned-first"])
-@pytest.mark.parametrize("given", [NATIVE, PLAIN], ids=["native", "plain"])
+@pytest.mark.parametrize(
+    ("scenario", "given"), [("misaligned", NATIVE), ("misaligned-first", PLAIN)]
+)
 async def test_safety_stop_is_final_and_explained(
     scenario: str, given: Json, pipe: Pipe, sim: Simulator, caplog: Any
 ) -> None:
@@ -378,27 +246,6 @@ async def test_waiting_for_a_retry_shows_a_status_line(
     assert levels == ["WARNING"]
 
 
-async def test_waiting_for_a_model_that_is_loaded_shows_one_line(
-    pipe: Pipe, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Which says nothing that is worth reading later."""
-    monkeypatch.setattr("openai_responses.retries._LOADING_PAUSE", 0.01)
-    body = json.dumps({"error": {"code": 503, "message": "Loading model"}})
-    hello = wire.on_the_wire(*wire.whole_stream(wire.message("Hello.")))
-    answers = in_turn(*[replying(body, 503)] * 4, streaming(hello))
-    async with Upstream(answers) as upstream:
-        changed = {"BASE_URL": upstream.base_url, "EXPERT_JSON": expert(max_retries=2)}
-        pipe.valves = pipe.valves.model_copy(update=changed)
-        chunks = await chunks_of(pipe, chat("Hi"), **NATIVE)
-
-    [line] = statuses(chunks)
-    assert line.startswith("The model's server is loading the model.")
-    assert strip_markers(grown(chunks)) == "Hello."
-    last = host_events(chunks, "status")[-1]["description"]
-    assert last.startswith("Finished")
-    assert "note" not in last
-
-
 async def test_plain_caller_sees_nothing_of_a_retry(pipe: Pipe, sim: Simulator) -> None:
     """Chat Completions knows no status line."""
     pipe.valves = valves_for(sim, EXPERT_JSON=expert(max_retries=1))
@@ -411,62 +258,6 @@ async def test_plain_caller_sees_nothing_of_a_retry(pipe: Pipe, sim: Simulator) 
     assert not [chunk for chunk in chunks if "event" in chunk]
     assert plain_text(chunks).startswith("This is turn 1.")
     assert result["choices"][0]["message"]["content"].startswith("This is turn 1.")
-
-
-@pytest.mark.parametrize(
-    ("spec", "attempts"),
-    [
-        ("500,times=3,retry-after-ms=1", 4),
-        ("500,retry-after-ms=1", 6),
-        ("429,retry-after=120", 1),
-        ("500,should-retry=false", 1),
-        ("quota", 1),
-        ("spend-limit", 1),
-        ("413", 1),
-    ],
-)
-async def test_retries_follow_the_administrators_limits(
-    spec: str, attempts: int, pipe: Pipe, sim: Simulator
-) -> None:
-    """Never for longer than the administrator allows, never without credit."""
-    pipe.valves = valves_for(
-        sim, EXPERT_JSON=expert(max_retries=5, max_retry_wait_seconds=60)
-    )
-
-    chunks = await chunks_of(pipe, chat(f"sim:{spec}"), **NATIVE)
-
-    assert len(sim.requests) == attempts
-    assert len(statuses(chunks)) == attempts - 1
-    assert len(errors(chunks)) == (0 if "times" in spec else 1)
-
-
-async def test_round_after_a_tool_is_sent_again_and_repeats_no_tool(
-    pipe: Pipe, sim: Simulator, host: StandInHost
-) -> None:
-    """The output of the tool is in the request each time, which asks for no other."""
-    asked: list[str] = []
-
-    async def look(city: str) -> str:
-        asked.append(city)
-        return "18"
-
-    tool = {"tool_id": "t", "callable": look, "spec": TOOL["function"]}
-    pipe.valves = valves_for(sim, EXPERT_JSON=expert(max_retries=2))
-    sim.faults.append(FailedStart(after_rounds=1, times=3))
-
-    metadata = {**IDS, "user_id": "user-1"}
-    given = {**NATIVE, "__metadata__": metadata, "__tools__": {"get_weather": tool}}
-    chunks = await chunks_of(pipe, chat("sim:tool", tools=[TOOL]), **given)
-
-    assert len(asked) == 1
-    assert len(sim.requests) == 4
-    sent = [request.body["input"] for request in sim.requests[1:]]
-    assert sent == [sent[0]] * 3
-    assert [i["output"] for i in sent[0] if i["type"] == "function_call_output"] == [
-        "18"
-    ]
-    assert len(statuses(chunks)) == 2
-    assert len(errors(chunks)) == 1
 
 
 async def test_stop_ends_the_wait_for_a_retry(
@@ -505,11 +296,9 @@ def asking(role: str = "admin", shows: bool = True, ids: Json = IDS) -> Json:
     ("valves", "scenario"),
     [
         ({}, "cut"),
-        ({}, "500"),
-        ({"API_KEY": "sk-wrong"}, "chat"),
         ({"API_KEY": ""}, ""),
     ],
-    ids=["broken", "refused", "wrong key", "not sent"],
+    ids=["broken", "not sent"],
 )
 async def test_administrator_sees_the_log_of_a_failure(
     valves: Json, scenario: str, pipe: Pipe, sim: Simulator
@@ -525,7 +314,7 @@ async def test_administrator_sees_the_log_of_a_failure(
     assert source["metadata"] == [{"source": "Log of this answer"}]
     [log] = source["document"]
     assert "WARNING" in log
-    for secret in ("diary", "sk-"):
+    for secret in ("diary", valves.get("API_KEY") or sim.api_key):
         assert secret not in log
 
 
@@ -563,8 +352,6 @@ async def test_nobody_else_sees_a_log(given: Json, scenario: str, pipe: Pipe) ->
     ("scenario", "events"),
     [
         ("chat", ["responses_api_request", "responses_api_success"]),
-        ("incomplete", ["responses_api_request", "responses_api_success"]),
-        ("500", ["responses_api_request", "responses_api_error"]),
         ("cut", ["responses_api_request", "responses_api_error"]),
     ],
 )
@@ -586,9 +373,13 @@ async def test_audit_log_of_one_answer(
     assert sim.api_key not in caplog.text
 
 
-@pytest.mark.parametrize("odd", [[1], {"type": []}])
 @pytest.mark.parametrize(
-    "kind", ["function_call_output", "mcp_approval_request", "mcp_approval_response"]
+    ("kind", "odd"),
+    [
+        ("function_call_output", [1]),
+        ("mcp_approval_request", {"type": []}),
+        ("mcp_approval_response", [1]),
+    ],
 )
 async def test_ids_of_another_type_do_not_break_the_answer(
     pipe: Pipe, kind: str, odd: Any

@@ -6,12 +6,14 @@ import pytest
 
 from calls.outcomes import answering, chunks_of, errors, grown, statuses, stored
 from calls.sample import MODEL, chat, valves_for
+from owui_chat import messages
 from owui_chat.messages import LEFT_OUT
 from owui_chat.storage.markers import strip_markers
 from owui_chat.storage.records import message_key, read_records, write_records
 from owui_manifold.pipe import Pipe
 from owui_manifold.store.keys import ChatKeys
 from simulator import Simulator
+from simulator.checks import limits
 from stand_in.host import SERVER_SECRET, StandInHost
 
 pytestmark = [
@@ -25,10 +27,10 @@ WORDS_ALONE = "The server rejected this chat as it was: only its texts and tool 
 
 
 async def asked(
-    pipe: Pipe, messages: list[Json], name: str = "m-1", model: str = LARGE
+    pipe: Pipe, given: list[Json], name: str = "m-1", model: str = LARGE
 ) -> list[Json]:
     """The chunks of an answer to these messages; it came, and is no failure."""
-    body = {**chat(model=model), "messages": messages}
+    body = {**chat(model=model), "messages": given}
     chunks = await chunks_of(pipe, body, **answering(name))
     assert errors(chunks) == []
     assert strip_markers(grown(chunks)).startswith("This is turn")
@@ -37,8 +39,8 @@ async def asked(
 
 def alternating_messages(*texts: str) -> list[Json]:
     """Messages of the user and of the assistant in turn."""
-    messages: list[Json] = chat(*texts)["messages"]
-    return messages
+    alternating: list[Json] = chat(*texts)["messages"]
+    return alternating
 
 
 def sent(sim: Simulator) -> list[tuple[int | None, int]]:
@@ -70,11 +72,14 @@ async def test_oversized_call_is_sent_as_text(
 
 
 async def test_the_oldest_messages_of_a_long_chat_are_left_out(
-    pipe: Pipe, sim: Simulator, host: StandInHost
+    pipe: Pipe, sim: Simulator, host: StandInHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The instructions stay, the beginning stays for a while, and everybody is told."""
+    assert messages._MAX_ENTRIES * 2 <= limits.MAX_INPUT_ITEMS
+    monkeypatch.setattr(messages, "_MAX_ENTRIES", 512)
+    monkeypatch.setattr(messages, "_ENTRIES_AT_ONCE", 128)
     pipe.valves = valves_for(sim)
-    texts = [f"Text {number}." for number in range(8_601)]
+    texts = [f"Text {number}." for number in range(541)]
     system = {"role": "system", "content": "Be brief."}
 
     first = await asked(pipe, [system, *alternating_messages(*texts)])
@@ -86,15 +91,16 @@ async def test_the_oldest_messages_of_a_long_chat_are_left_out(
     texts_sent = [item["content"][0]["text"] for item in before[:3]]
     assert texts_sent[:2] == ["Be brief.", LEFT_OUT]
     assert int(texts_sent[2].removeprefix("Text ").strip(".")) % 2 == 0
-    assert 6000 < len(before) < 8200
+    assert 375 < len(before) < 514
     assert after[: len(before)] == before
     assert statuses(first) == [LEFT_OUT]
 
 
 async def test_too_many_kept_items_are_left_out_of_each_answer(
-    pipe: Pipe, sim: Simulator, host: StandInHost
+    pipe: Pipe, sim: Simulator, host: StandInHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The refusal names no item, so the chat keeps all of them."""
+    monkeypatch.setattr(limits, "MAX_INPUT_ITEMS", 1_000)
     pipe.valves = valves_for(sim)
     first = await asked(pipe, alternating_messages("Hi"), "m-1", MODEL)
     sign = ChatKeys(SERVER_SECRET, "user-1", "chat-1").sign
@@ -106,7 +112,7 @@ async def test_too_many_kept_items_are_left_out_of_each_answer(
             "status": "completed",
             "action": {"type": "search", "query": "rain"},
         }
-        for number in range(17_000)
+        for number in range(1_000)
     ]
     record = record._replace(payload=(*searched, *record.payload))
     row = host.chats.rows["chat-1"].chat
@@ -118,5 +124,5 @@ async def test_too_many_kept_items_are_left_out_of_each_answer(
         pipe, alternating_messages(*texts, stored(second), "Go on."), "m-3", MODEL
     )
 
-    assert sent(sim) == [(200, 1), (400, 17_004), (200, 3), (400, 17_007), (200, 5)]
+    assert sent(sim) == [(200, 1), (400, 1_004), (200, 3), (400, 1_007), (200, 5)]
     assert (statuses(second), statuses(third)) == ([WORDS_ALONE], [WORDS_ALONE])

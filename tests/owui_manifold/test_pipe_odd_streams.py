@@ -15,11 +15,8 @@ from calls.outcomes import (
     chunks_of,
     errors,
     grown,
-    plain_text,
     result_of,
-    split_id,
     statuses,
-    usages,
 )
 from calls.sample import IDS, TOOL, USER, chat
 from chats.pictures import PIXEL
@@ -30,23 +27,17 @@ from stand_in.host import host_callable
 from upstream import wire
 from upstream.odd_streams import (
     ANSWER,
-    CALLS,
     CITY,
     FULL_CONTEXT,
-    LATE_ENDS,
-    WHOLE_ANSWERS,
     answer_without_eyes,
-    assert_thought_ends_before_text,
     of_context,
     sending,
 )
-from upstream.server import Answerer, Upstream, in_turn, replying, streaming
+from upstream.server import Answerer, Upstream, in_turn, streaming
 
 pytestmark = pytest.mark.asyncio
 
 Json = dict[str, Any]
-each_size = pytest.mark.parametrize("size", [None, 1], ids=["whole", "bytewise"])
-LAST = "vllm.2"
 EMPTY = "empty-last-message"
 
 
@@ -90,11 +81,10 @@ def last_text(chunks: list[Json]) -> str:
     return strip_markers("\n".join(text for text in texts if strip_markers(text)))
 
 
-@each_size
-@pytest.mark.parametrize("name", WHOLE_ANSWERS)
-async def test_answer_on_the_page(name: str, size: int | None, pipe: Pipe) -> None:
-    """What grew is what is stored, and there is no error below it."""
-    async with upstream_of(pipe, sending(name, size=size)) as bodies:
+@pytest.mark.parametrize("name", ["nothing-announced", "doubled-message"])
+async def test_answer_on_the_page(name: str, pipe: Pipe) -> None:
+    """What grew is what is stored; tests/owui_chat/test_streams.py has all streams."""
+    async with upstream_of(pipe, sending(name)) as bodies:
         chunks = await chunks_of(pipe, chat("Hi"), **NATIVE)
 
     assert errors(chunks) == []
@@ -103,46 +93,6 @@ async def test_answer_on_the_page(name: str, size: int | None, pipe: Pipe) -> No
     assert len(bodies) == 1
     types = {c["item"]["type"] for c in chunks if "item" in c}
     assert "function_call" not in types
-
-
-@pytest.mark.parametrize("name", WHOLE_ANSWERS)
-async def test_answer_of_a_plain_client(name: str, pipe: Pipe) -> None:
-    """Streamed or in one piece, which comes from the same stream."""
-    async with upstream_of(pipe, sending(name, name)):
-        chunks = await chunks_of(pipe, chat("Hi"), **PLAIN)
-        result = await result_of(pipe, chat("Hi"), **PLAIN)
-
-    assert errors([*chunks, result]) == []
-    assert plain_text(chunks) == ANSWER
-    [choice] = result["choices"]
-    assert choice["message"]["content"] == ANSWER
-    assert choice["finish_reason"] == "stop"
-    assert "tool_calls" not in choice["message"]
-
-
-@pytest.mark.parametrize(("most", "reason"), [(160, "length"), (161, "stop")])
-async def test_plain_client_is_told_that_an_answer_was_cut(
-    most: int, reason: str, pipe: Pipe
-) -> None:
-    """llama.cpp calls it complete, with the 160 tokens that it took (recorded)."""
-    body = chat("Hi", max_tokens=most)
-    twice = sending(LATE_ENDS, LATE_ENDS)
-    async with upstream_of(pipe, twice, COMPATIBILITY="auto") as bodies:
-        chunks = await chunks_of(pipe, body, **PLAIN)
-        result = await result_of(pipe, body, **PLAIN)
-
-    assert [body["max_output_tokens"] for body in bodies] == [most, most]
-    choices = [*result["choices"], *(c for e in chunks for c in e.get("choices", ()))]
-    reasons = [choice["finish_reason"] for choice in choices]
-    assert [each for each in reasons if each] == [reason, reason]
-
-
-async def test_thought_ends_before_the_text_begins(pipe: Pipe) -> None:
-    """llama.cpp ends its items with the response (recorded)."""
-    async with upstream_of(pipe, sending(LATE_ENDS), COMPATIBILITY="auto"):
-        chunks = await chunks_of(pipe, chat("Hi"), **NATIVE)
-
-    assert_thought_ends_before_text(chunks)
 
 
 async def test_model_that_cannot_see_is_remembered(pipe: Pipe) -> None:
@@ -195,47 +145,6 @@ async def test_full_context_is_told(
     assert asked == [*[True] * (mode != "openai"), *[False] * 3]
 
 
-@each_size
-@pytest.mark.parametrize("name", CALLS)
-async def test_tool_runs_once_with_what_came(
-    name: str, size: int | None, pipe: Pipe
-) -> None:
-    weather = Weather()
-    async with upstream_of(pipe, sending(name, LAST, size=size)) as bodies:
-        chunks = await chunks_of(pipe, chat("Hi", tools=[TOOL]), **weather.given())
-
-    assert errors(chunks) == []
-    assert weather.called == [json.loads(CITY)]
-    assert strip_markers(grown(chunks)).strip() == ANSWER.strip()
-    cards: dict[int, Json] = {}
-    for chunk in chunks:
-        if chunk.get("item", {}).get("type") == "function_call":
-            cards[chunk["output_index"]] = chunk["item"]
-    [card] = cards.values()
-    assert json.loads(card["arguments"]) == json.loads(CITY)
-    assert card["status"] == "completed"
-    assert len(bodies) == 2
-
-
-@pytest.mark.parametrize("name", CALLS)
-async def test_plain_client_gets_the_call_with_what_came(name: str, pipe: Pipe) -> None:
-    body = chat("Hi", tools=[TOOL])
-    async with upstream_of(pipe, sending(name, name)):
-        chunks = await chunks_of(pipe, body, **PLAIN)
-        result = await result_of(pipe, body, **PLAIN)
-
-    [streamed] = [
-        call
-        for chunk in chunks
-        if chunk.get("choices")
-        for call in chunk["choices"][0]["delta"].get("tool_calls", ())
-    ]
-    [whole] = result["choices"][0]["message"]["tool_calls"]
-    for call in (streamed, whole):
-        assert call["function"]["name"] == "get_weather"
-        assert json.loads(call["function"]["arguments"]) == json.loads(CITY)
-
-
 @pytest.mark.parametrize("last", [EMPTY, "nothing"])
 async def test_nothing_to_add_after_tools_is_no_error(last: str, pipe: Pipe) -> None:
     """An answer that is regenerated would run the tools again."""
@@ -254,123 +163,13 @@ async def test_nothing_to_add_after_tools_is_no_error(last: str, pipe: Pipe) -> 
     assert len(bodies) == 2
 
 
-@pytest.mark.parametrize("streams", [True, False])
-async def test_plain_client_whose_tools_ran_gets_an_end(
-    streams: bool, pipe: Pipe, caplog: pytest.LogCaptureFixture
-) -> None:
-    """The model has nothing to add to what the client's own tools returned."""
-    call = {
-        "id": "call_1",
-        "type": "function",
-        "function": {"name": "get_weather", "arguments": CITY},
-    }
-    body = chat("Hi", tools=[TOOL])
-    body["messages"] += [
-        {"role": "assistant", "content": "", "tool_calls": [call]},
-        {"role": "tool", "tool_call_id": "call_1", "content": "Rain."},
-    ]
-    async with upstream_of(pipe, sending(EMPTY)):
-        if streams:
-            chunks = await chunks_of(pipe, body, **PLAIN)
-            finish = [c["choices"][0]["finish_reason"] for c in chunks if c["choices"]]
-        else:
-            chunks = [await result_of(pipe, body, **PLAIN)]
-            finish = [chunks[0]["choices"][0]["finish_reason"]]
-
-    assert errors(chunks) == []
-    assert finish[-1] == "stop"
-    assert not [r for r in caplog.records if "without an answer" in r.getMessage()]
-
-
-async def test_empty_message_alone_is_no_answer(pipe: Pipe) -> None:
-    async with upstream_of(pipe, sending(EMPTY)):
-        chunks = await chunks_of(pipe, chat("Hi", tools=[TOOL]), **NATIVE)
-
-    [error] = errors(chunks)
-    assert split_id(error)[0].startswith("The model ended without an answer.")
-
-
-async def test_empty_message_after_refused_calls_names_the_limit(pipe: Pipe) -> None:
-    """Whatever the last item is, the limit is why there is no answer."""
-    weather = Weather()
-    many = [wire.function_call("get_weather", CITY, at=at) for at in range(3)]
-    calls = streaming(wire.on_the_wire(*wire.whole_stream(*many)))
-    valves = {"MAX_TOOL_CALLS": 2}
-    async with upstream_of(pipe, in_turn(calls, sending(EMPTY)), **valves) as bodies:
-        chunks = await chunks_of(pipe, chat("Hi", tools=[TOOL]), **weather.given())
-
-    assert len(weather.called) == 2
-    assert len(bodies) == 2
-    [error] = errors(chunks)
-    assert "more tool calls than one answer may make" in error
-
-
-@pytest.mark.parametrize("reason", ["cancelled", "steered"])
-@pytest.mark.parametrize("streams", [True, False])
-async def test_answer_that_was_broken_off_is_no_whole_one(
-    reason: str, streams: bool, pipe: Pipe
-) -> None:
-    """No finish reason of Chat Completions tells it, so an error does."""
-    response: Json = {"id": "resp_1", "output": [wire.message_item("It rains")]}
-    response |= {"status": "incomplete", "incomplete_details": {"reason": reason}}
-    if reason == "cancelled":
-        response |= {"status": "cancelled", "incomplete_details": None}
-    async with upstream_of(pipe, replying(json.dumps(response))):
-        if streams:
-            chunks = await chunks_of(pipe, chat("Hi"), **PLAIN)
-            text = plain_text(chunks)
-        else:
-            chunks = [await result_of(pipe, chat("Hi"), **PLAIN)]
-            text = chunks[0]["choices"][0]["message"]["content"]
-
-    assert text == "It rains"
-    [error] = errors(chunks)
-    words = {"cancelled": "This answer was canceled", "steered": "A newer message"}
-    assert error.startswith(words[reason])
-
-
-@pytest.mark.parametrize("way", [NATIVE, PLAIN])
-async def test_queued_request_is_told(way: Json, pipe: Pipe) -> None:
-    """Once, with one request: the stream is not to blame."""
-    body = json.dumps({"id": "resp_1", "status": "queued", "output": []})
-    async with upstream_of(pipe, replying(body)) as bodies:
-        chunks = await chunks_of(pipe, chat("Hi"), **way)
-
-    [error] = errors(chunks)
-    assert error.startswith("The model's server has only queued the request")
-    assert len(bodies) == 1
-
-
-@pytest.mark.parametrize("name", ["numbers-with-fraction", "texts"])
-async def test_usage_on_the_page(name: str, pipe: Pipe) -> None:
-    async with upstream_of(pipe, sending(f"token-counts-as-{name}")):
-        chunks = await chunks_of(pipe, chat("Hi"), **NATIVE)
-
-    [usage] = usages(chunks)
-    assert (usage["input_tokens"], usage["output_tokens"]) == (61, 17)
-    assert isinstance(usage["total_tokens"], int)
-
-
-@pytest.mark.parametrize("way", [NATIVE, PLAIN])
-async def test_commentary_that_comes_twice_is_the_answer_once(
-    way: Json, pipe: Pipe
-) -> None:
-    """There is no other; the second one is no remark about it."""
-    twice = [wire.message("Rain.", at=at, phase="commentary") for at in (0, 1)]
-    stream = wire.on_the_wire(*wire.whole_stream(*twice))
-    async with upstream_of(pipe, streaming(stream)):
-        chunks = await chunks_of(pipe, chat("Hi"), **way)
-
-    assert errors(chunks) == []
-    assert (last_text(chunks) if way is NATIVE else plain_text(chunks)) == "Rain."
-
-
 HALVES = wire.whole_stream(wire.message("Rain \ud83c", "\udf27 in Z\ud83c."))
 """One character in two deltas, and half of another."""
 
 
-@pytest.mark.parametrize("given", [NATIVE, PLAIN], ids=["page", "plain"])
-@pytest.mark.parametrize("task", [None, "context_compaction"])
+@pytest.mark.parametrize(
+    ("given", "task"), [(NATIVE, None), (PLAIN, None), (PLAIN, "context_compaction")]
+)
 async def test_half_a_character_loses_no_whole_answer(
     given: Json, task: str | None, pipe: Pipe
 ) -> None:

@@ -7,7 +7,6 @@ import pytest
 from calls.outcomes import (
     NATIVE,
     PLAIN,
-    BrokenBody,
     chunks_of,
     errors,
     refused_with,
@@ -80,12 +79,3 @@ async def test_schema_that_the_api_refuses_is_a_bad_request(
     assert status == 400
     assert error["message"]
     assert [request.status for request in sim.requests] == [400]
-
-
-async def test_own_fault_is_an_internal_error(pipe: Pipe) -> None:
-    """Nothing is wrong with the request."""
-    status, error = await refused_with(pipe, BrokenBody(chat("Hi")), **PLAIN)
-
-    assert status == 500
-    assert error["type"] == "server_error"
-    assert "diary" not in str(error)

@@ -9,7 +9,6 @@ from calls.outcomes import (
     chunks_of,
     closings,
     grown,
-    plain_text,
     result_of,
     statuses,
     usages,
@@ -72,19 +71,6 @@ async def test_a_switch_of_the_composer_holds_for_its_message(
     assert "effort" not in plain["reasoning"]
 
 
-async def test_forbidden_settings_of_a_user_are_ignored(
-    pipe: Pipe, sim: Simulator
-) -> None:
-    """Their settings stay, but do not count."""
-    pipe.valves = pipe.valves.model_copy(update={"USER_MAY_CHANGE": "verbosity"})
-    own = UserValves(REASONING_EFFORT="low", VERBOSITY="low")
-    await chunks_of(pipe, chat("Hi"), **asked_by({**USER, "valves": own}))
-
-    body = sim.requests[-1].body
-    assert body["text"]["verbosity"] == "low"
-    assert "effort" not in body["reasoning"]
-
-
 async def test_last_line_shows_time_and_tokens(pipe: Pipe) -> None:
     """And the cost, where it is shown; the host adds up what is in the usage."""
     plain = await chunks_of(pipe, chat("Hi"), **NATIVE)
@@ -120,26 +106,11 @@ async def test_administrators_see_the_cost(pipe: Pipe) -> None:
     assert "$" in line
 
 
-async def test_user_chooses_the_service_tier_where_allowed(
-    pipe: Pipe, sim: Simulator
-) -> None:
-    """Where the administrator lets users change it."""
-    user = {**USER, "valves": UserValves(SERVICE_TIER="flex")}
-    await chunks_of(pipe, chat("Hi"), **asked_by(user))
-    pipe.valves = pipe.valves.model_copy(update={"USER_MAY_CHANGE": "service_tier"})
-    await chunks_of(pipe, chat("Hi"), **asked_by(user))
-
-    tiers = [request.body.get("service_tier") for request in sim.requests[-2:]]
-    assert tiers == [None, "flex"]
-
-
 @pytest.mark.parametrize(
     ("may_change", "wishes", "is_whole"),
     [
         ("file_input", ("pdf", None), True),
-        ("file_input", ("inherit", "pdf"), True),
         ("file_input", ("pdf", "off"), False),
-        ("file_input", ("inherit", None), False),
         ("effort", ("pdf", "pdf"), False),
     ],
 )
@@ -171,9 +142,3 @@ async def test_a_user_chooses_whole_documents_where_allowed(
     assert "file_input" not in sent
     refused = [line for line in statuses(chunks) if "File Input" in line]
     assert bool(refused) is (may_change != "file_input")
-
-
-async def test_a_plain_caller_gets_no_status(pipe: Pipe) -> None:
-    """It has nowhere to show one."""
-    chunks = await chunks_of(pipe, chat("Hi"), __user__=USER, __metadata__={})
-    assert "Finished" not in plain_text(chunks)

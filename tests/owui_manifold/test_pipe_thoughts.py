@@ -7,12 +7,9 @@ import pytest
 
 from calls.outcomes import (
     NATIVE,
-    PLAIN,
-    TEMPORARY,
     chunks_of,
     errors,
     grown,
-    plain_text,
     result_of,
     stored,
 )
@@ -26,7 +23,6 @@ from stand_in.host import host_callable
 pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("host")]
 
 Json = dict[str, Any]
-PROFILES = ["tagged", "half-tagged"]
 AGENT = "my_pipe.gpt5_function_calling"
 
 
@@ -85,31 +81,9 @@ def kinds(items: list[tuple[str, str]]) -> list[str]:
     return [kind for kind, _ in items]
 
 
-@pytest.mark.parametrize("profile", PROFILES)
-@pytest.mark.parametrize("carrier", ["markers", "output"])
-@pytest.mark.parametrize("given", [NATIVE, TEMPORARY], ids=["chat", "temporary"])
-async def test_a_thought_is_shown_as_one(
-    pipe: Pipe, given: Json, carrier: str, profile: str
-) -> None:
-    """As any other server's: the text is the answer alone."""
-    behind(pipe, profile, HISTORY_CARRIER=carrier)
-    chunks = await chunks_of(pipe, chat("sim:chat,delay=1"), **given)
-
-    assert errors(chunks) == []
-    thought, answer = shown_items(chunks)
-    assert thought[0] == "reasoning"
-    assert thought[1]
-    assert answer[0] == "message"
-    assert answer[1]
-    assert "think>" not in json.dumps([thought, answer])
-    assert thought[1] not in answer[1]
-    if profile == "tagged":
-        assert "think>" not in json.dumps(chunks)
-        assert strip_markers(grown(chunks)).strip() == answer[1]
-
-
-@pytest.mark.parametrize("profile", PROFILES)
-@pytest.mark.parametrize("carrier", ["markers", "output"])
+@pytest.mark.parametrize(
+    ("carrier", "profile"), [("markers", "tagged"), ("output", "half-tagged")]
+)
 async def test_a_tool_round_and_the_next_turn_send_no_tags(
     pipe: Pipe, sim: Simulator, carrier: str, profile: str
 ) -> None:
@@ -133,33 +107,6 @@ async def test_a_tool_round_and_the_next_turn_send_no_tags(
 
     assert "think>" not in json.dumps(sim.requests[-1].body)
     assert shown_items(first)[0][1] not in json.dumps(sim.requests[-1].body["input"])
-
-
-@pytest.mark.parametrize("profile", PROFILES)
-async def test_a_client_gets_the_thought_as_reasoning(pipe: Pipe, profile: str) -> None:
-    """A stream cannot take back the words before a closing tag that comes alone."""
-    behind(pipe, profile)
-    chunks = await chunks_of(pipe, chat("sim:chat,delay=1"), **PLAIN)
-
-    assert "think>" not in json.dumps(chunks)
-    deltas = [chunk["choices"][0]["delta"] for chunk in chunks if chunk["choices"]]
-    thought = "".join(delta.get("reasoning_content", "") for delta in deltas)
-    assert bool(thought) is (profile == "tagged")
-    assert plain_text(chunks)
-
-
-@pytest.mark.parametrize("given", [NATIVE, PLAIN], ids=["chat", "client"])
-async def test_a_whole_answer_has_its_thought_as_reasoning(
-    pipe: Pipe, given: Json
-) -> None:
-    """An answer that does not stream tells thought and text apart, too."""
-    behind(pipe, "strictest")
-    whole = await result_of(pipe, chat("sim:agent-tags"), **given)
-
-    message = whole["choices"][0]["message"]
-    assert strip_markers(message["content"]).strip() == "It is `408 m`."
-    assert message["reasoning_content"] == "I know this."
-    assert "think>" not in json.dumps(whole)
 
 
 async def test_a_task_has_no_thought(pipe: Pipe) -> None:
@@ -207,9 +154,14 @@ async def test_reasoning_tags_of_the_chat(
     assert shown_items(chunks)[0][0] == shown
 
 
-@pytest.mark.parametrize("profile", PROFILES)
-@pytest.mark.parametrize("carrier", ["markers", "output"])
-@pytest.mark.parametrize("shows", [True, False])
+@pytest.mark.parametrize(
+    ("shows", "carrier", "profile"),
+    [
+        (True, "markers", "half-tagged"),
+        (False, "markers", "tagged"),
+        (False, "output", "half-tagged"),
+    ],
+)
 async def test_an_agent_shows_thoughts_or_hides_them(
     pipe: Pipe, sim: Simulator, shows: bool, carrier: str, profile: str
 ) -> None:

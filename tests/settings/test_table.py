@@ -3,13 +3,15 @@
 from typing import Any
 
 import pytest
-from pydantic import ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from gpt5_agent.shell.valves import Valves as AgentValves
 from owui_manifold.call.valves import UserValves, Valves
 from settings.shared_valves import SHARED, SharedValves
 from settings.table import (
     StoredValves,
+    key,
+    key_at_pipelines,
     page_order,
     page_schema,
     page_texts,
@@ -102,3 +104,32 @@ def test_both_doors_have_the_shared_valves_as_they_are_written(valves: Any) -> N
     }
 
     assert own == ({"COMPACTION_TOKENS": 200_000} if valves is AgentValves else {})
+
+
+class Keys(BaseModel):
+    """Keys of a JSON object."""
+
+    tries: int = key(2, "How often.", bounds=(0, 5))
+    opens: str = key("", "What the pipe opens.", pipelines="What the agents open.")
+
+
+class OtherKeys(Keys):
+    """The same at the Pipelines server, with other defaults."""
+
+    tries: int = key_at_pipelines(Keys, "tries", 1)
+    opens: str = key_at_pipelines(Keys, "opens", "all")
+
+
+@pytest.mark.parametrize(
+    ("keys", "default", "text"),
+    [(Keys, 2, "What the pipe opens."), (OtherKeys, 1, "What the agents open.")],
+)
+def test_a_key_has_its_bounds_at_both_doors(
+    keys: type[Keys], default: int, text: str
+) -> None:
+    """Its text tells them; the default and the words may differ."""
+    assert keys().tries == default
+    assert keys.model_fields["tries"].description == "How often, 0 to 5."
+    assert keys.model_fields["opens"].description == text
+    with pytest.raises(ValidationError):
+        keys(tries=6)

@@ -12,9 +12,9 @@ from openai_responses.loop.events import RunDone, Trace
 from openai_responses.models.resolve import resolve_model
 from openai_responses.requests.build import Settings, build_request
 from owui_manifold.call.log import RunLog
+from settings.expert_keys import ExpertKeys
 from shells.answer_log import AnswerLog
 from shells.audit_log import open_audit_log
-from shells.expert_keys import ExpertKeys
 
 KEY = "sk-canary-7c1e5f"
 DIARY = "my secret diary"
@@ -70,3 +70,30 @@ def test_audit_lines_are_not_shown_to_anybody() -> None:
     log.audit("{}")
 
     assert log.text() == ""
+
+
+@pytest.mark.parametrize(
+    ("setting", "environment", "writes"),
+    [
+        (False, None, False),
+        (True, None, True),
+        (False, "true", True),
+        (False, " True ", True),
+        (False, "false", False),
+        (False, "1", False),
+        (True, "false", True),
+    ],
+)
+def test_audit_log_is_on_by_setting_or_environment(
+    setting: bool,
+    environment: str | None,
+    writes: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One of them is enough; the variable is on by one word alone."""
+    if environment is not None:
+        monkeypatch.setenv("OPENAI_GPT5_AUDIT_LOG", environment)
+
+    audit = open_audit_log(ExpertKeys(audit_log=setting), LOGS["pipe"], "host")
+
+    assert (audit is not None) is writes

@@ -109,7 +109,7 @@ def test_endings_are_advised_once() -> None:
 
     advised = advised_ending(ending, PIPE_SHELL)
 
-    assert advised.sentence == (
+    assert advised.message == (
         "No. An administrator has to check API_KEY in the valves of this pipe."
     )
     assert advised_ending(advised, PIPE_SHELL) == advised

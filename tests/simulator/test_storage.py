@@ -1,11 +1,9 @@
 """Responses that go on at the server, and how they are asked for again."""
 
-import asyncio
 from typing import Any
 
 import pytest
 
-from simulator import Simulator
 from upstream.simulated import Client
 
 pytestmark = pytest.mark.asyncio
@@ -37,25 +35,6 @@ async def test_it_can_be_retrieved_for_a_while(
     reply = await client.post({**client.body(background=True), "store": store})
     assert reply.status == 200
     assert (await client.get(reply.body["id"])).status == 200
-
-
-@pytest.mark.parametrize(
-    "given",
-    [
-        {"background": False},
-        {"background": True, "stream": True},
-        {"background": True, "service_tier": "flex"},
-    ],
-)
-async def test_only_a_plain_background_answer_can_wait(
-    client: Client, given: dict[str, Any]
-) -> None:
-    """As the types of the package say."""
-    options = {"background_options": {"completion_window": "2h"}}
-    reply = await client.post(client.body(**given, **options))
-    assert reply.status == 400
-    assert reply.error["param"] == "background_options.completion_window"
-    assert (await client.post(client.body(background=True, **options))).status == 200
 
 
 async def test_a_stream_begins_in_the_queue(client: Client) -> None:
@@ -117,12 +96,6 @@ async def test_polled_response_is_whole_when_it_was_asked_for_often_enough(
     assert {item["type"] for item in done["output"]} == {"reasoning", "message"}
 
 
-async def test_a_response_that_waits(client: Client) -> None:
-    """One that has not begun is in the queue."""
-    id = await queued(client, "sim:chat,halt=2")
-    assert (await client.get(id)).body["status"] == "queued"
-
-
 @pytest.mark.parametrize("scenario", ["error-flat", "error-nested", "failed"])
 async def test_a_response_that_failed(client: Client, scenario: str) -> None:
     """An error of the stream is the state of the response."""
@@ -139,12 +112,6 @@ async def test_cancelled_response_keeps_what_is_done(client: Client) -> None:
     assert reply.body["status"] == "cancelled"
     assert [item["type"] for item in reply.body["output"]] == ["reasoning"]
     assert (await client.cancel(id)).body == reply.body == (await client.get(id)).body
-
-
-async def test_cancelling_a_completed_response_changes_nothing(client: Client) -> None:
-    """It stays what it is."""
-    id = await queued(client, "sim:chat")
-    assert (await client.cancel(id)).body["status"] == "completed"
 
 
 async def test_an_open_stream_ends_when_it_is_cancelled(client: Client) -> None:
@@ -226,22 +193,3 @@ async def test_trouble_that_passes(client: Client) -> None:
     """The first two questions meet a server that is too busy."""
     id = await queued(client, "sim:chat,busy=2")
     assert [(await client.get(id)).status for _ in range(3)] == [503, 503, 200]
-
-
-async def test_nothing_is_kept_after_forgetting(client: Client, sim: Simulator) -> None:
-    """A new test begins with an empty shelf."""
-    id = await queued(client, "sim:chat")
-    sim.forget()
-    assert (await client.get(id)).status == 404
-
-
-async def test_a_client_that_leaves_a_model_at_work(
-    client: Client, sim: Simulator
-) -> None:
-    """The end of the server ends the wait."""
-    async with client.open_stream("sim:chat,halt=4", **KEPT) as answer:
-        with pytest.raises(TimeoutError):
-            async with asyncio.timeout(0.2):
-                await answer.read()
-        answer.close()
-    assert (await sim.closed_early()).events_sent == 4

@@ -10,13 +10,14 @@ PARAMETERS = StrategyParameters(
     instruction=" Be brief. ",
     prompt_policy_overrides="Last.",
     guide=Guide(system_prompt="You sail."),
+    context={"title": "Logbook", "content": "It rained."},
 )
 SOURCES = [ContextSource("Logbook", "It rained.")]
 
 
 def test_r8_guide_instruction_and_chat_come_before_the_policies() -> None:
     """The context comes after the policies, at the end."""
-    text = build_strategy_instructions(PARAMETERS, "lean", "In German.", SOURCES)
+    text = build_strategy_instructions(PARAMETERS, "lean", "In German.")
 
     base = "You sail.\n\nBe brief.\n\nIn German."
     policies = build_system_instruction(base, "Last.", "lean")

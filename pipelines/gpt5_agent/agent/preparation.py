@@ -11,38 +11,37 @@ from gpt5_agent.agent.earlier_rounds import (
 from gpt5_agent.request import AgentRequest
 from gpt5_agent.tools.confirmations import drop_question_calls
 from gpt5_agent.tools.execution import OwnTools, describe_tool
-from manifold.history import fit_history
-from manifold.learning import is_built_of
+from manifold.learning import has_fields_of, repair_scope
+from manifold.preparation import (
+    OfferedTools,
+    build_fields,
+    fit_history,
+    memories,
+    offer_tools,
+    parse_chat,
+)
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item
-from openai_responses.json_input import as_list
-from openai_responses.models.resolve import ResolvedModel
-from openai_responses.repairs.memory import RepairScope
-from openai_responses.requests.build import ResponsesRequest, build_request
-from openai_responses.requests.replay import Origin, origin_at, replay_output
+from openai_responses.json_input import JsonObject, as_list
+from openai_responses.repairs.request_repairs import Repair
+from openai_responses.requests.build import ResponsesRequest
+from openai_responses.requests.replay import origin_at, replay_output
 from openai_responses.requests.tools import (
     ToolNames,
+    is_hosted_tool,
     merge_tools,
-    responses_tool_choice,
     responses_tools,
 )
 from owui_chat.commands import without_commands
 from owui_chat.input.attachments import resolve_images
 from owui_chat.input.history import build_input
-from owui_chat.messages import DETAILS_FIELD, cut_notice, parse_messages
-from owui_chat.storage.details_carrier import read_details, restore_from_details
+from owui_chat.messages import DETAILS_FIELD
+from owui_chat.storage.details_carrier import read_details
 from owui_chat.storage.signature import Sign
 from strategies.context import ContextSource, read_context
 from strategies.instructions import build_strategy_instructions
-from strategies.memory import (
-    Message,
-    apply_memory_policy,
-    build_memory_items,
-)
+from strategies.memory import Message
 from strategies.policy import ChosenStyle, choose_style
-
-_MAX_TOOLS = 128
-"""The API refuses longer lists."""
 
 
 class PreparedRun(NamedTuple):
@@ -52,7 +51,6 @@ class PreparedRun(NamedTuple):
     arguments of the host's tools) use the tools' own names.
     """
 
-    model: ResolvedModel
     request: ResponsesRequest
     names: ToolNames
     own_tools: OwnTools
@@ -69,14 +67,6 @@ class PreparedRun(NamedTuple):
         return {**call, "name": self.names.own_name(str(call["name"]))}
 
 
-class _ChatHistory(NamedTuple):
-    """A chat as input; `notice` says what was cut, if anything was."""
-
-    system_text: str
-    items: list[Item]
-    notice: str
-
-
 def prepare_run(request: AgentRequest) -> PreparedRun:
     """Return what the agent begins with; raises InvalidRequest."""
     model = request.model
@@ -88,44 +78,60 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
     if not all(isinstance(message, Mapping) for message in request.messages):
         raise InvalidRequest("A message of this chat is not an object with a role.")
     parameters = request.parameters
+
+    # The chat as the host gives it, with what it carries for its later rounds.
     earlier = read_earlier_rounds(request.messages, request.sign)
     noted_style, permissions = read_chat_notes(request.messages, request.sign)
+    messages = drop_question_calls(request.messages)
+    if earlier.open_turn:
+        messages = _drop_last_turn_details(messages, request.sign)
+    chat = parse_chat(messages, request.sign, parameters)
+    parts = without_commands(chat.parts)
+
+    # The tools, the fields, and what the agent is told.
+    tools = _offer_functions(request, request.body)
+    first_request = _build_fields(request, tools, request.body, is_empty=not parts)
     style = noted_style or choose_style(parameters.policy_style, model.family)
-    memory = apply_memory_policy(request.messages, parameters.guide.memory_policy)
+    instructions = build_strategy_instructions(parameters, style, chat.instructions)
+
+    # The input. An answer whose calls are still open is at the end: it goes on there.
     origin = origin_at(model.family, request.endpoint)
-    history = _build_history(memory.messages, origin, earlier, request.sign)
-    items = history.items
+    parts = resolve_images([*memories(parameters), *parts], _leave_large_image)
+    items = build_input(parts, chat.records, origin)
+    maker = earlier.open_origin
+    is_readable = maker is not None and origin.can_decrypt(maker)
+    items += replay_output(earlier.open_turn, with_reasoning=is_readable)
     if request.pictures:
         items = request.pictures.restore(request.chat, items)
-    items = fit_history(items, request.own_tools.limits.characters)
-    sources = read_context(parameters.context)
-    tools, names = _offer_functions(request)
-    first_request = build_request(
-        model,
-        build_strategy_instructions(parameters, style, history.system_text, sources),
-        [*build_memory_items(parameters.guide), *items],
-        _merge_body(request, tools, names),
-        request.settings._replace(tools=tools),
-    )
+    repairs: Sequence[Repair] = ()
     if request.repairs:
-        known = request.repairs.repairs(repair_scope(request, model.id))
-        first_request = first_request.model_copy(update={"repairs": known})
+        scope = repair_scope(request.endpoint, model.id, request.user_id)
+        repairs = request.repairs.repairs(scope)
+    first_request = first_request.model_copy(
+        update={
+            "input": fit_history(items, request.own_tools.limits.characters),
+            "instructions": instructions or None,
+            "repairs": repairs,
+        }
+    )
+
     own_tools = OwnTools(request.own_tools.tools, request.own_tools.store_file)
     host_schemas: dict[str, Mapping[str, Any]] = {}
-    for tool in tools:
-        name = names.own_name(str(tool["name"]))
+    for tool in tools.items:
+        name = tools.names.own_name(str(tool["name"]))
         if name not in own_tools.schemas:
             host_schemas[name] = tool.get("parameters") or {}
+    sources = read_context(parameters.context)
+    notes = (tools.notice, *chat.notices)
     return PreparedRun(
-        model=model,
         request=first_request,
-        names=names,
+        names=tools.names,
         own_tools=own_tools,
         host_schemas=host_schemas,
         earlier_rounds=earlier,
         style=style,
         sources=() if earlier.is_continuation else sources,
-        notes=[note for note in (memory.note, history.notice) if note],
+        notes=[note for note in notes if note],
         permissions=permissions,
     )
 
@@ -136,35 +142,40 @@ def is_as_configured(request: AgentRequest, prepared: PreparedRun) -> bool:
     The tools that run here are the administrator's, those of the host belong to the
     chat. What a caller may set is in the body.
     """
-    bare = request._replace(body={})
-    tools, names = _offer_functions(bare)
-    body = _merge_body(bare, tools, names)
-    settings = request.settings._replace(tools=tools)
-    return is_built_of(prepared.request, prepared.model, body, settings)
+    tools = _offer_functions(request, {})
+    return has_fields_of(prepared.request, _build_fields(request, tools, {}))
 
 
-def repair_scope(request: AgentRequest, model: str) -> RepairScope:
-    """Return whose requests a repair is about."""
-    return RepairScope(request.endpoint.account(), model, request.user_id)
+def _offer_functions(request: AgentRequest, body: JsonObject) -> OfferedTools:
+    """Return the host's tools and ours; ours win over one of the same name."""
+    host_tools = responses_tools(as_list(body.get("tools")), log=request.log.note)
+    own_tools = responses_tools(
+        [describe_tool(tool) for tool in request.own_tools.tools], log=request.log.note
+    )
+    functions = [
+        tool for tool in merge_tools(host_tools, own_tools) if not is_hosted_tool(tool)
+    ]
+    offered = offer_tools(body.get("tool_choice"), called=functions)
+    if offered.notice:
+        request.log.note(offered.notice)
+    return offered
 
 
-def _build_history(
-    messages: Sequence[Message], reader: Origin, earlier: EarlierRounds, sign: Sign
-) -> _ChatHistory:
-    """Return the history of a chat.
-
-    An answer whose calls are still open is at the end: it goes on from there.
-    """
-    if earlier.open_turn:
-        messages = _drop_last_turn_details(messages, sign)
-    system_text, parts = parse_messages(drop_question_calls(messages))
-    parts, records = restore_from_details(without_commands(parts), sign)
-    parts = resolve_images(parts, _leave_large_image)
-    items = build_input(parts, records, reader)
-    maker = earlier.open_origin
-    is_readable = maker is not None and reader.can_decrypt(maker)
-    open_items = replay_output(earlier.open_turn, with_reasoning=is_readable)
-    return _ChatHistory(system_text, [*items, *open_items], cut_notice(parts))
+def _build_fields(
+    request: AgentRequest,
+    tools: OfferedTools,
+    body: JsonObject,
+    *,
+    is_empty: bool = False,
+) -> ResponsesRequest:
+    """Return the request without its chat, with what `body` sets."""
+    return build_fields(
+        request.model,
+        {**body, "tool_choice": tools.choice},
+        request.settings._replace(tools=tools.items),
+        request.parameters,
+        is_empty=is_empty,
+    )
 
 
 def _leave_large_image(_encoded: str) -> bytes:
@@ -182,41 +193,3 @@ def _drop_last_turn_details(messages: Sequence[Message], sign: Sign) -> list[Mes
     kept = dict(messages[last])
     del kept[DETAILS_FIELD]
     return [*messages[:last], kept, *messages[last + 1 :]]
-
-
-def _offer_functions(request: AgentRequest) -> tuple[Sequence[Item], ToolNames]:
-    """Return the host's tools and ours; ours win over one of the same name.
-
-    Of too many the last are left out.
-    """
-    host_tools = responses_tools(as_list(request.body.get("tools")), log=request.log)
-    own_tools = responses_tools(
-        [describe_tool(tool) for tool in request.own_tools.tools], log=request.log
-    )
-    functions = [
-        tool
-        for tool in merge_tools(host_tools, own_tools)
-        if tool.get("type") in ("function", "custom")
-    ]
-    excess = len(functions) - _MAX_TOOLS
-    if excess > 0:
-        request.log(f"{excess} tools are not offered: the API takes {_MAX_TOOLS}.")
-        functions = functions[:_MAX_TOOLS]
-    names = ToolNames(tuple(str(tool["name"]) for tool in functions))
-    return names.rename_tools(functions), names
-
-
-def _merge_body(
-    request: AgentRequest, tools: Sequence[Item], names: ToolNames
-) -> dict[str, Any]:
-    """Return the caller's keys; the guide's temperature is the default."""
-    body: dict[str, Any] = {"temperature": request.parameters.guide.temperature}
-    for key, value in request.body.items():
-        if value is not None:
-            body[key] = value
-    body["tool_choice"] = None
-    if tools:
-        body["tool_choice"] = responses_tool_choice(
-            request.body.get("tool_choice"), tools, names
-        )
-    return body

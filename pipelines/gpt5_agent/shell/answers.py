@@ -8,7 +8,6 @@ from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
 from gpt5_agent.agent.answer import run_agent
-from gpt5_agent.agent.preparation import repair_scope
 from gpt5_agent.events import AgentEvent
 from gpt5_agent.request import AgentRequest
 from gpt5_agent.shell.bridge import AnswerPiece
@@ -20,10 +19,17 @@ from gpt5_agent.shell.settings import (
     build_endpoint,
 )
 from gpt5_agent.shell.views import ClientRenderer, HostRenderer
-from manifold.learning import RepairLearning
-from manifold.views import client_view, failure_chunk, readable_chunk
+from manifold.learning import RepairLearning, repair_scope
+from manifold.views import (
+    client_view,
+    failure_chunks,
+    readable_chunk,
+    refused_metadata,
+    whole_failure,
+)
 from openai_responses.loop.events import RunDone, RunEvents
 from openai_responses.loop.run import run
+from openai_responses.models.resolve import resolve_model
 from openai_responses.repairs.memory import RepairMemory
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.requests.replay import origin_at
@@ -39,6 +45,7 @@ from owui_chat.render.completions import completion_text
 from shells.audit_log import AuditLog, open_audit_log
 from shells.failures import report_exception, report_run
 from shells.valve_messages import PIPELINE_SHELL
+from strategies.metadata import RunMetadata
 from toolbox.sandbox.workspaces import WorkspaceKey
 
 DONE_LINE = "data: [DONE]"
@@ -60,7 +67,12 @@ async def stream_answer(call: PipelineCall) -> AsyncGenerator[AnswerPiece, None]
                     for chunk in renderer.show(event):
                         yield chunk
     except Exception as error:  # raised, it would take away what has been shown
-        yield readable_chunk(_failure_chunk(call, error), call.caller)
+        metadata = _report_refusal(call, error)
+        message = report_exception(call.log, error, PIPELINE_SHELL)
+        caller = call.caller
+        client = None if caller.is_open_webui else client_view(caller.host_model)
+        for chunk in failure_chunks(caller, message, error, metadata, client):
+            yield chunk
     yield DONE_LINE
 
 
@@ -69,14 +81,18 @@ async def answer_once(call: PipelineCall) -> Chunk:
     try:
         result = await (_run_task(call) if call.caller.task else _run_agent(call))
     except Exception as error:  # raised, it would be no answer, only HTTP 500
-        result = _failure_chunk(call, error)
+        metadata = _report_refusal(call, error)
+        message = report_exception(call.log, error, PIPELINE_SHELL)
+        result = whole_failure(call.caller, message, error, metadata)
     return whole_characters(result)
 
 
-def _failure_chunk(call: PipelineCall, error: Exception) -> Chunk:
-    """Log what stopped an answer; return it in the form of its reader."""
-    message = report_exception(call.log, error, PIPELINE_SHELL)
-    return failure_chunk(call.caller, message, error)
+def _report_refusal(call: PipelineCall, error: Exception) -> RunMetadata | None:
+    """Log what an answer took that was refused before its run; a task tells nothing."""
+    if call.caller.task:
+        return None
+    model = resolve_model(call.model).id
+    return refused_metadata(call.log, call.strategy, model, error)
 
 
 async def _run_agent(call: PipelineCall) -> Chunk:
@@ -103,7 +119,7 @@ async def _open_run(
         offer = await call.shared.own_tools.open_tools(
             call.settings, key, log, files, call.messages
         )
-        store_file = files.store if caller.host_reads else None
+        store_file = files.store if caller.is_open_webui else None
         request = build_agent_request(call, endpoint, offer, store_file)
         expert = call.settings.expert
         audit = open_audit_log(expert, log, endpoint.host)
@@ -135,7 +151,7 @@ def _reported(call: PipelineCall, ended: RunDone, audit: AuditLog | None) -> Run
 def _choose_renderer(request: AgentRequest, caller: PipelineCaller) -> _Renderer:
     """Return the renderer of the reader: Open WebUI or a plain client."""
     emits_thoughts = request.parameters.emit_intermediate_thoughts
-    if not caller.host_reads:
+    if not caller.is_open_webui:
         return ClientRenderer(emits_thoughts, caller.host_model)
     origin = origin_at(request.model.family, request.endpoint)
     return HostRenderer(emits_thoughts, origin, request.sign)
@@ -179,7 +195,7 @@ async def _task_events(call: PipelineCall) -> RunEvents:
         return request == _build_task(settings, {}, call.caller.task)
 
     memory = settings.repairs or RepairMemory()
-    scope = repair_scope(settings, request.model)
+    scope = repair_scope(endpoint, request.model, settings.user_id)
     learning = RepairLearning(memory, scope, is_as_configured)
     repaired = request.model_copy(update={"repairs": memory.repairs(scope)})
     audit = open_audit_log(call.settings.expert, log, endpoint.host)

@@ -11,15 +11,18 @@ from gpt5_agent.pictures import PictureMemory
 from gpt5_agent.ports import StoreFile, Tool
 from gpt5_agent.request import AgentRequest, OwnToolSettings
 from gpt5_agent.shell.inlet import AttachedToChat, PipelineCaller, replace_query
-from gpt5_agent.shell.json_valves import ValveSettings
 from gpt5_agent.shell.log import AgentLog
 from gpt5_agent.shell.own_tools import NO_OFFER, OwnToolOffer, OwnToolPool
 from gpt5_agent.shell.presets import find_preset
 from gpt5_agent.shell.sealing import reveal_secret, signing_secret
 from gpt5_agent.shell.server_access import ACCESS_VARIABLE, BLOCKED_ADDRESS
-from gpt5_agent.shell.valves import Valves
+from gpt5_agent.shell.valves import Valves, ValveSettings
 from manifold.models import answering_model, model_at, retirement
-from manifold.request_settings import call_limits, settings_of_valves
+from manifold.request_settings import (
+    call_limits,
+    request_timeouts,
+    settings_of_valves,
+)
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import InvalidRequest
 from openai_responses.json_input import clamp_number
@@ -41,15 +44,10 @@ from shells.endpoint_valves import (
 from shells.model_list import ModelList
 from shells.tool_valves import read_rules
 from shells.valve_messages import PIPELINE_SHELL
-from strategies.metadata import RunMetadata
 from strategies.parameters import DEFAULTS, PARAMETERS, StrategyParameters
 
 _NOTICE_SECONDS = 3600.0
 """After an hour, a notice is read again."""
-
-
-def _recent_notices() -> RecentTexts:
-    return RecentTexts(seconds=_NOTICE_SECONDS)
 
 
 @dataclass(frozen=True)
@@ -61,7 +59,9 @@ class SharedState:
     repairs: RepairMemory = field(default_factory=RepairMemory)
     pictures: PictureMemory = field(default_factory=PictureMemory)
     listed: ModelList = field(default_factory=ModelList)
-    notices: RecentTexts = field(default_factory=_recent_notices)
+    notices: RecentTexts = field(
+        default_factory=partial(RecentTexts, seconds=_NOTICE_SECONDS)
+    )
     """Those that were shown."""
 
     async def close(self) -> None:
@@ -89,6 +89,12 @@ class PipelineCall(NamedTuple):
     def valves(self) -> Valves:
         """The valves that hold one value each."""
         return self.settings.valves
+
+    @property
+    def model(self) -> str:
+        """The name of the model that is asked for."""
+        key = PARAMETERS["model"].request_key
+        return self.choose_text(key, self.valves.MODEL or DEFAULTS.model)
 
     def choose_text(self, key: str, default: str) -> str:
         """Return a text of the request; an object or list in it as JSON."""
@@ -133,8 +139,9 @@ def build_agent_request(
         problems = (*call.notices, *offer.problems, rules.problem)
         notices |= {problem: problem for problem in problems if problem}
 
-    def log_metadata(metadata: RunMetadata) -> None:
-        log.note(json.dumps(metadata.wire()))
+    def take_notices() -> list[str]:
+        is_new = shared.notices.first_time
+        return [notice for name, notice in notices.items() if is_new(name)]
 
     return AgentRequest(
         strategy=call.strategy,
@@ -146,20 +153,17 @@ def build_agent_request(
         connections=shared.connections,
         signing_secret=signing_secret(endpoint.api_key),
         limits=Limits(
-            timeouts=expert.timeouts(model),
+            timeouts=request_timeouts(expert, model),
             retries=RetryPolicy(expert.max_retries),
             keeps_tagged_thoughts=parameters.emit_intermediate_thoughts,
             context_window=model.facts.context_window,
         ),
         settings=_build_request_settings(call, endpoint, model),
         own_tools=_build_tool_settings(call, rules.rules, offer.tools, store_file),
-        notices=notices,
-        is_new=shared.notices.first_time,
+        take_notices=take_notices,
         chat=call.caller.workspace,
-        log=log.note,
-        redacted=log.redacted_for_model,
+        log=log,
         debug=valves.DEBUG,
-        on_end=log_metadata,
         user_id=call.caller.user_id,
         repairs=shared.repairs,
         pictures=shared.pictures,
@@ -173,10 +177,10 @@ def _build_parameters(call: PipelineCall) -> StrategyParameters:
     """
     valves = call.valves
     values = valves.parameters()
-    values["model"] = values["model"] or DEFAULTS.model
+    values["model"] = call.model
     values["guide"] = find_preset(valves.PRESET, valves.PRESETS_DIR)
     for name, row in PARAMETERS.items():
-        if not row.request_key:
+        if not row.request_key or name == "model":
             continue
         given = call.body.get(row.request_key)
         own = values[name]
@@ -199,7 +203,6 @@ def _build_tool_settings(
 ) -> OwnToolSettings:
     """Return the tools that run here, and the rules for all tools."""
     valves = call.valves
-    timeouts = call.settings.timeouts
     own_tools = frozenset([DELEGATE, *(tool.name for tool in tools)])
     names = replace(call.attached.tool_names, own_tools=own_tools)
     return OwnToolSettings(
@@ -207,7 +210,7 @@ def _build_tool_settings(
         approver=Approver(
             rules, other_names=names.other_names, may_match=names.may_match
         ),
-        limits=call_limits(valves, timeouts.default, timeouts.by_pattern),
+        limits=call_limits(valves, call.settings.timeouts),
         asks_in_chat=call.caller.can_ask,
         delegates=valves.DELEGATION,
         store_file=store_file,
@@ -268,7 +271,6 @@ def _build_request_settings(
         endpoint,
         hash_ids("chat", call.caller.user_id, call.caller.chat_id),
         streams=bool(call.body.get("stream")),
-        summary=valves.REASONING_SUMMARY,
         compaction_tokens=most_tokens,
     )
     return shared._replace(

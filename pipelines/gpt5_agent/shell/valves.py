@@ -1,4 +1,4 @@
-"""The administrator's valves, and the keys of EXPERT_JSON; any stored value loads.
+"""The administrator's valves; any stored value loads.
 
 A stored value that pydantic refuses would stop the whole Pipelines server from
 starting, and the error message would quote the value. So numbers are moved into their
@@ -7,11 +7,10 @@ assignment.
 """
 
 import re
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from pydantic import (
     ConfigDict,
-    Field,
     SerializerFunctionWrapHandler,
     ValidationError,
     ValidationInfo,
@@ -21,11 +20,15 @@ from pydantic import (
 )
 
 from gpt5_agent.shell.sealing import seal_secret, seal_values
+from settings.expert_keys import AgentExpertKeys
 from settings.old_valves import old_names
 from settings.shared_valves import SHARED, SharedValves
 from settings.table import page_schema, row_field, rows_of, valve
-from shells.expert_keys import ExpertKeys
+from shells.json_valve import read_json_valve
+from shells.tool_valves import ReadTimeouts, read_timeouts
+from shells.valve_messages import PIPELINE_SHELL
 from strategies.parameters import ParameterValves
+from toolbox.sandbox.options import SandboxOptions
 
 _PAGE_QUOTES = "\N{LEFT DOUBLE QUOTATION MARK}\\1\N{RIGHT DOUBLE QUOTATION MARK}"
 _MARKDOWN_CODE = re.compile("`([^`]*)`")
@@ -34,26 +37,6 @@ _MARKDOWN_CODE = re.compile("`([^`]*)`")
 def _plain_quotes(text: str) -> str:
     """Return Markdown with quotes for backticks: the page shows plain text."""
     return _MARKDOWN_CODE.sub(_PAGE_QUOTES, text)
-
-
-class AgentExpertSettings(ExpertKeys):
-    """What EXPERT_JSON can hold: settings that hardly any server needs to change."""
-
-    max_retries: int = Field(
-        default=1,
-        ge=0,
-        le=5,
-        description="How often a request that failed before any text is retried, "
-        "0 to 5.",
-    )
-    caller_may_set: str = Field(
-        default="context, query, emit_intermediate_thoughts",
-        description="What a request may set besides its chat, tools, sampling and "
-        "format, separated by commas; also possible: `agent_model`, `instruction`, "
-        "`prompt_policy_overrides`, `maximum_iterations`, `reasoning_effort`, "
-        "`reasoning_summary`, `verbosity` and the API's parameters. Anyone who may "
-        "chat can then spend more, or change the rules.",
-    )
 
 
 class Valves(SharedValves, ParameterValves):
@@ -65,7 +48,7 @@ class Valves(SharedValves, ParameterValves):
     model_config = ConfigDict(
         json_schema_extra=page_schema("pipelines", SHARED, _plain_quotes)
     )
-    old_names = old_names("pipelines", AgentExpertSettings)
+    old_names = old_names("pipelines", AgentExpertKeys)
 
     # Reasoning and answers
 
@@ -169,3 +152,34 @@ class Valves(SharedValves, ParameterValves):
     def _seal_values(cls, value: str) -> str:
         """Return headers with their values in a form that may be shown."""
         return seal_values(value)
+
+
+class ValveSettings(NamedTuple):
+    """The valves, and what those say that hold several values.
+
+    They are read once for each question. `problems` are messages for administrators.
+    """
+
+    valves: Valves
+    expert: AgentExpertKeys
+    sandbox: SandboxOptions
+    timeouts: ReadTimeouts
+    problems: tuple[str, ...]
+
+
+def read_valve_settings(valves: Valves) -> ValveSettings:
+    """Return what the valves say; defaults for what cannot be read."""
+    expert, expert_problems = read_json_valve(
+        "EXPERT_JSON", valves.EXPERT_JSON, AgentExpertKeys
+    )
+    sandbox, sandbox_problems = read_json_valve(
+        "SANDBOX_OPTIONS", valves.SANDBOX_OPTIONS, SandboxOptions
+    )
+    timeouts = read_timeouts(valves.TOOL_TIMEOUTS, PIPELINE_SHELL)
+    problems = [*expert_problems, *sandbox_problems]
+    if timeouts.problem:
+        problems.append(timeouts.problem)
+    # Only the page that saves the valves removes an old name, so it is told until then.
+    for name, instead in valves.without_effect().items():
+        problems.append(f"The stored valve {name} has no effect. {instead}")
+    return ValveSettings(valves, expert, sandbox, timeouts, tuple(problems))

@@ -4,7 +4,7 @@ Open WebUI stores the end of each step as a status line, and forwards the `agent
 events to its listeners.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from gpt5_agent.agent.steps import describe_step
@@ -188,7 +188,7 @@ class HostRenderer:
         yield from self._native.render(ItemAdded(index, item))
         yield from self._native.render(ItemDone(index, item, shown=note))
 
-    def _render_shown(self, events: Iterator[RunEvent]) -> Iterator[Chunk]:
+    def _render_shown(self, events: Iterable[RunEvent]) -> Iterator[Chunk]:
         """Yield the events that people see, with their citations."""
         for event in events:
             for cited in self._citations.feed(event):

@@ -75,9 +75,9 @@ def _format_run_event(event: RunEvent) -> Iterator[str]:
         case ToolOutput():
             yield _format_output(event)
         case Status():
-            yield f"[{event.sentence}]"
+            yield f"[{event.message}]"
         case RunDone() if event.ending.is_failure:
-            yield f"[{advised_ending(event.ending, PIPELINE_SHELL).sentence}]"
+            yield f"[{advised_ending(event.ending, PIPELINE_SHELL).message}]"
 
 
 def _format_output(event: ToolOutput) -> str:

@@ -26,7 +26,7 @@ _MAX_BLOCK_CHARACTERS = 20_000
 _LINE_CHARACTERS = 80
 """A longer line is broken: in a block of code its end is out of sight."""
 _CONTINUED = "\N{RIGHTWARDS ARROW WITH HOOK}"
-"""Stands in front of the rest of a line that was broken."""
+"""Precedes the rest of a line that was broken."""
 _REFERENCE_CHARACTERS = 4
 """Of the confirmation id, which the card and the block above it have in common."""
 

@@ -198,7 +198,7 @@ def check_arguments(
 
     Nulls that mean "not given" are left out. A null means that if its property is
     optional and must not be null itself; in a choice, the option that the model chose
-    decides. The error is a sentence for the model.
+    decides. The error is a message for the model.
     """
     if arguments is None:  # some models write null for none
         arguments = {}
@@ -211,8 +211,8 @@ def check_arguments(
         check = _SchemaCheck(schema, JsonBudget(_MAX_WORK), {})
         kept = _drop_nulls(arguments, schema, check, 0)
         error = check.find_error(kept, schema)
-    complaint = f"The argument {error}." if error else None
-    return kept, complaint
+    problem = f"The argument {error}." if error else None
+    return kept, problem
 
 
 def _drop_nulls(value: Any, node: Any, check: _SchemaCheck, depth: int) -> Any:

@@ -257,7 +257,7 @@ class Attempt:
         if status in IN_PROGRESS:
             # Sent again, it would be paid twice; without a background request, the
             # server need not keep the response.
-            raise UnreadableAnswer(QUEUED.sentence)
+            raise UnreadableAnswer(QUEUED.message)
         return self.response.feed(FinalResponse(status, response))
 
     def _show_or_hold(self, event: RunEvent) -> list[RunEvent]:
@@ -328,13 +328,13 @@ class Attempt:
                 ending = ending_of_incomplete("max_output_tokens")
             elif used.total == self.server.limits.context_window:
                 ending = ending_of_incomplete("context_length_exceeded")
-        sentence = endpoint.name_server(ending.sentence)
-        sentence = name_asked_model(sentence, self.request.model)
+        message = endpoint.name_server(ending.message)
+        message = name_asked_model(message, self.request.model)
         error = self.response.trace.error
         if isinstance(self.error, ApiRefused):
             error = self.error.error
         notice = notice_text(error.notice, endpoint.secrets)
-        return ending._replace(sentence=f"{sentence} {notice}".strip())
+        return ending._replace(message=f"{message} {notice}".strip())
 
     @property
     def trace(self) -> Trace:
@@ -359,9 +359,13 @@ IN_PROGRESS = frozenset({"queued", "in_progress"})
 """The statuses of a response on which the server is working."""
 _SECOND_ANSWER = 10.0
 """Seconds that a stream may be silent after the end of a response without any item."""
+_ENDLESS = float("inf")
+_LATE = 0.8
+"""If the next delta comes so many waits after a wait for more of them, they are slow. It
+is no smaller part, because in a busy process all of them come late."""
 _THOUGHT_SHARE = 0.02
 """The part of `Limits.join_seconds` for which deltas of reasoning are joined: the answer
-behind them must not wait."""
+after them must not wait."""
 
 
 def _is_visible(event: RunEvent) -> bool:
@@ -396,7 +400,7 @@ class _StreamReader:
         self._response = response
         self._skipped = skipped
         self._is_new = is_new
-        # A stream is resumed behind the number of its last event.
+        # A stream is resumed after the number of its last event.
         self._decoder = EventStreamDecoder(joins_deltas=is_new is None)
         self.has_skipped = False
         """Whether an event was left out that cannot be read."""
@@ -404,15 +408,21 @@ class _StreamReader:
         """Why the rest of the batch is not read."""
         self._now = asyncio.get_running_loop().time
         self._read_at = self._now()
+        self._waited = 0.0
+        """For how many seconds the last bytes were waited for."""
+        self._patience = _ENDLESS
+        """After how many seconds the next delta is a slow one."""
 
     async def read_batch(self) -> tuple[list[RunEvent], UnreadableAnswer | None]:
         """Wait for bytes; return their run events, up to what is of another API."""
+        began = self._now()
         chunk = await self._answer.read_any()
         response = self._response
         response.byte_count += json_weight(chunk)
         if response.byte_count > self._limits.most_bytes:
             raise AnswerTooLarge
         self._read_at = self._now()
+        self._waited = self._read_at - began
         batch = self._decoder.feed(chunk) if chunk else self._decoder.close()
         earlier_events = response.event_count
         events = self._feed(batch)
@@ -423,19 +433,28 @@ class _StreamReader:
     async def gather_deltas(self, events: Sequence[RunEvent]) -> None:
         """Wait for a moment if the last event is a delta: more of them will follow.
 
-        The first delta after a pause is never delayed.
+        The first delta after a pause is never delayed. Where deltas come more slowly, a
+        wait joins none, and its timer costs half as much again as all else that is done
+        for a delta.
         """
         last = events[-1] if events else None
+        patience = self._patience
+        self._patience = _ENDLESS
         if not isinstance(last, TextDelta):
             return
         share = 1.0 if last.kind in ("text", "refusal") else _THOUGHT_SHARE
+        longest = self._limits.join_seconds * share
+        if self._waited > patience:
+            self._patience = longest
+            return
+        self._patience = longest * _LATE
         spent = self._now() - self._read_at
-        seconds = self._limits.join_seconds * share - spent
+        seconds = longest - spent
         with self._answer.paused():
             await asyncio.sleep(max(0.0, seconds))
 
     async def read_reason(self) -> list[RunEvent]:
-        """Return the run events behind the last event of a refused stream: its reason.
+        """Return the run events after the last event of a refused stream: its reason.
 
         Nothing else of an answer that has ended is read.
         """

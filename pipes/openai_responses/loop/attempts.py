@@ -19,7 +19,7 @@ from openai_responses.loop.attempt import Attempt, Limits, PageThought, Server
 from openai_responses.loop.background_attempt import BackgroundAttempt
 from openai_responses.loop.events import ModelAnswer, RunEvent, Status
 from openai_responses.models.usage import Usage
-from openai_responses.repairs.finding import Trial, blind_repair, find_repair
+from openai_responses.repairs.finding import TriedRepair, blind_repair, find_repair
 from openai_responses.repairs.refusal import SentRequest, named_subject
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.requests.replay import is_approval_request
@@ -88,7 +88,7 @@ class Attempts:
             is_call(item) or is_approval_request(item) for item in output
         )
         if used_up and wants_to_continue:
-            attempt.response.ending = Ending("incomplete", sentence=used_up)
+            attempt.response.ending = Ending("incomplete", message=used_up)
         yield ModelAnswer(
             ending=attempt.ending,
             request=attempt.request,
@@ -151,9 +151,9 @@ class _NextAttempt:
         # and only if that did not help less of the chat: a step that coincides with a
         # server's recovery must not look like a cure.
         sent = self.request.sent()
-        trial = find_repair(sent, failure, self._repaired)
-        if trial is not None:
-            return self._repair(sent, trial), 0.0
+        tried = find_repair(sent, failure, self._repaired)
+        if tried is not None:
+            return self._repair(sent, tried), 0.0
         policy = self._limits.retries
         wait = loading_wait(policy, self.loading_seconds, failure)
         if wait is not None:
@@ -162,21 +162,21 @@ class _NextAttempt:
         wait = retry_wait(policy, self._retries, failure, random_fraction())
         if wait is None:
             if not attempt.thinks:  # else the request was accepted
-                trial = blind_repair(sent, failure)
-            return (self._repair(sent, trial) if trial else None), 0.0
+                tried = blind_repair(sent, failure)
+            return (self._repair(sent, tried) if tried else None), 0.0
         self._retries += 1
         seconds = f"{wait:.0f} s" if wait >= 1 else "a moment"
-        sentence = f"{failure_status(failure)} Trying again in {seconds}."
-        return Status(sentence, is_retry=True), wait
+        message = f"{failure_status(failure)} Trying again in {seconds}."
+        return Status(message, is_retry=True), wait
 
-    def _repair(self, sent: SentRequest, trial: Trial) -> Status:
+    def _repair(self, sent: SentRequest, tried: TriedRepair) -> Status:
         """Change the request; return the status that tells it."""
-        subject = named_subject(sent, trial.error)
+        subject = named_subject(sent, tried.error)
         self._repaired += 1
-        repairs = (*self.request.repairs, trial.repair)
+        repairs = (*self.request.repairs, tried.repair)
         self.request = self.request.model_copy(update={"repairs": repairs})
-        reason = f"{subject} {trial.error.message}".strip()
-        return Status(trial.repair.message, trial, reason)
+        reason = f"{subject} {tried.error.message}".strip()
+        return Status(tried.repair.message, tried, reason)
 
 
 def _retriable_failure(attempt: Attempt) -> Failure | None:

@@ -1,7 +1,7 @@
 """An attempt with a background response, over as many requests as its answer takes.
 
 A background response continues at the server when a connection breaks, so its stream is
-resumed behind the last event (OpenAI's guide "Background mode"). The response itself is
+resumed after the last event (OpenAI's guide "Background mode"). The response itself is
 requested if a stream brought nothing new, because there is no event for a cancelled
 response, and if the API refuses to resume, five minutes after the beginning.
 """
@@ -137,7 +137,7 @@ class BackgroundAttempt(Attempt):
             return True
         if self._is_ignored:
             # The work ended with the connection, so it may be asked for again.
-            error = error or ConnectionFailed(CUT.sentence)
+            error = error or ConnectionFailed(CUT.message)
             error.was_sent = False
             raise error
         if error is None:
@@ -175,7 +175,7 @@ class BackgroundAttempt(Attempt):
 
     @property
     def _can_resume(self) -> bool:
-        """Whether the stream can be requested again behind its last event."""
+        """Whether the stream can be requested again after its last event."""
         return self._resumable and self._last_sequence >= 0
 
     async def _first_event(self, part: RunEvents) -> RunEvent | None:

@@ -12,7 +12,7 @@ from openai_responses.errors import ApiError
 from openai_responses.items import Item
 from openai_responses.json_input import JsonObject
 from openai_responses.models.usage import Cost, Usage
-from openai_responses.repairs.finding import Trial
+from openai_responses.repairs.finding import TriedRepair
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.transport.stream import NO_CARD, ItemEvent
 
@@ -41,8 +41,8 @@ class ResponseDone(NamedTuple):
 class Status(NamedTuple):
     """A status line for the person who waits."""
 
-    sentence: str
-    trial: Trial | None = None
+    message: str
+    tried: TriedRepair | None = None
     """The repair that is tried after a refusal."""
     reason: str = ""
     """For the log."""

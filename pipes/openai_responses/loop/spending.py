@@ -140,7 +140,7 @@ class Spending:
     def pause(self) -> Iterator[None]:
         """Count no time while a person decides.
 
-        Calls run in parallel, so several pauses can overlap: the clock stands still from
+        Calls run in parallel, so several pauses can overlap: the clock stops from
         the beginning of the first one to the end of the last one.
         """
         if self._pauses == 0:

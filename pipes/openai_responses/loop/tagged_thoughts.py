@@ -69,7 +69,10 @@ class _TaggedText:
     def __init__(self, tags: ThoughtTags) -> None:
         self._pairs = dict(tags)
         self._lone_end = tags[0][1]
-        self._place: Literal["start", "thought", "text", "behind thought", "answer"]
+        self._tags = (*self._pairs, self._lone_end)
+        """Those that a text is searched for."""
+        self._first_letters = {tag[0] for tag in self._tags}
+        self._place: Literal["start", "thought", "text", "after thought", "answer"]
         self._place = "start"
         """`text` may still turn out to be a thought, an `answer` may not."""
         self._end = ""
@@ -97,7 +100,7 @@ class _TaggedText:
             text = self._read_text(text, pieces, at_end)
         if self._place == "thought":
             text = self._read_thought(text, pieces, at_end)
-        if self._place == "behind thought":
+        if self._place == "after thought":
             text = text.lstrip()
             if text:
                 self._place = "answer"
@@ -141,17 +144,19 @@ class _TaggedText:
             self._is_blank = False
             pieces.append(_TextPiece("thought", thought))
         if end:
-            self._place = "behind thought"
+            self._place = "after thought"
             pieces.append(_TextPiece("end of thought"))
         return rest
 
     def _read_text(self, text: str, pieces: list[_TextPiece], at_end: bool) -> str:
         """Look for a closing tag that comes alone; return the text that follows it."""
-        tags = [*self._pairs, self._lone_end]
-        found = [(text.index(tag), tag) for tag in tags if tag in text]
+        found: list[tuple[int, str]] = []
+        may_have_tag = any(letter in text for letter in self._first_letters)
+        if may_have_tag:  # few texts have one: each delta of an answer comes here
+            found = [(text.index(tag), tag) for tag in self._tags if tag in text]
         if not found:
-            if not at_end:
-                text = self._hold_back(text, tags)
+            if may_have_tag and not at_end:
+                text = self._hold_back(text, self._tags)
             if text:
                 self._shown.append(text)
                 pieces.append(_TextPiece("text", text))
@@ -163,7 +168,7 @@ class _TaggedText:
         if tag != self._lone_end or _is_in_code(before):
             self._place = "answer"
             return text
-        self._place = "behind thought"
+        self._place = "after thought"
         pieces.append(_TextPiece("all before", before))
         return text[start + len(tag) :]
 
@@ -172,7 +177,7 @@ class _TaggedText:
         longest = 0
         for tag in tags:
             if tag[0] not in text[1 - len(tag) :]:
-                continue  # most texts: each delta of an answer comes here
+                continue
             for length in range(min(len(tag) - 1, len(text)), longest, -1):
                 if text.endswith(tag[:length]):
                     longest = length

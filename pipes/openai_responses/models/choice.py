@@ -135,13 +135,13 @@ def retirement_notice(
     if last_day is None or today < last_day - timedelta(days=_NOTICE_DAYS):
         return ""
     verb = "is" if today < last_day else "was"
-    sentence = f"{model.name} {verb} switched off on {last_day.isoformat()}."
+    message = f"{model.name} {verb} switched off on {last_day.isoformat()}."
     if answering and answering.id != model.id:
-        return f"{sentence} {answering.name} answers instead."
+        return f"{message} {answering.name} answers instead."
     successor = model.facts.successor
     if successor:
-        sentence += f" Use {resolve_model(successor).name} instead."
-    return sentence
+        message += f" Use {resolve_model(successor).name} instead."
+    return message
 
 
 def replacement(model: ResolvedModel, today: date) -> ResolvedModel | None:
@@ -157,14 +157,14 @@ def replacement(model: ResolvedModel, today: date) -> ResolvedModel | None:
     return successor if successor.pro else None
 
 
-def name_asked_model(sentence: str, model_id: str) -> str:
+def name_asked_model(message: str, model_id: str) -> str:
     """Return a message with the id that was asked for in the place of ASKED_MODEL.
 
     If OpenAI has switched that model off, the message names the successor, too.
     """
-    if ASKED_MODEL not in sentence:
-        return sentence
-    named = sentence.replace(ASKED_MODEL, model_id)
+    if ASKED_MODEL not in message:
+        return message
+    named = message.replace(ASKED_MODEL, model_id)
     successor = successor_of(model_id)
     if successor is None:
         return named

@@ -6,7 +6,7 @@ refusal names (`refusal`). Only few refusals name nothing and are known by their
 
 If nothing is named, less and less of the chat is sent (`blind_repair`). Such a step may
 coincide with a server that recovers, so it helps one request and teaches nothing:
-`Trial.is_lasting` is true only for what rests on a code, a parameter or a place that
+`TriedRepair.is_lasting` is true only for what rests on a code, a parameter or a place that
 exists in the request, or on words that the request could not have said.
 """
 
@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from openai_responses.appended import APPENDED
-from openai_responses.endings import IMAGE_CODES, NO_CREDIT_CODES, SENTENCES
+from openai_responses.endings import IMAGE_CODES, MESSAGES, NO_CREDIT_CODES
 from openai_responses.errors import UNREADABLE_STREAM, ApiError, Failure
 from openai_responses.items import (
     ADDED_TOOLS,
@@ -38,7 +38,7 @@ from openai_responses.repairs.chat_repairs import (
     SendAsText,
     WordsAlone,
     has_media,
-    is_from_people,
+    is_from_user,
     plain_item,
 )
 from openai_responses.repairs.refusal import Refusal, SentRequest
@@ -72,7 +72,7 @@ _UNCLEAR_CAUSES = frozenset({200, 400, 404, 422})
 _UNREAD = "invalid_encrypted_content"
 """Of another organization, provider or deployment, or damaged (openai/codex 8145)."""
 _CAUSES_THAT_STAY = (
-    NO_CREDIT_CODES | SENTENCES["failed"].keys() | SENTENCES["refused"].keys()
+    NO_CREDIT_CODES | MESSAGES["failed"].keys() | MESSAGES["refused"].keys()
 ) - {*IMAGE_CODES, _UNREAD, "404"}
 """Codes of causes that no change of the request removes."""
 _REASONING_NOT_TAKEN = re.compile(
@@ -101,8 +101,8 @@ _UNREACHED = "retrieving tool list"
 """What the API writes of a remote MCP server that may be there again soon."""
 
 
-class Trial(NamedTuple):
-    """A repair on trial, which is remembered if it is seen to help."""
+class TriedRepair(NamedTuple):
+    """A repair that is tried, and remembered if it is seen to help."""
 
     repair: Repair
     error: ApiError = ApiError()
@@ -122,7 +122,9 @@ def may_be_repaired(failure: Failure) -> bool:
     return not failure.error.is_any_of(_CAUSES_THAT_STAY)
 
 
-def find_repair(sent: SentRequest, failure: Failure, done: int = 0) -> Trial | None:
+def find_repair(
+    sent: SentRequest, failure: Failure, done: int = 0
+) -> TriedRepair | None:
     """Return what a refusal of `sent` names; None if that is nothing to change.
 
     `done` is how many repairs the same response has cost.
@@ -130,18 +132,18 @@ def find_repair(sent: SentRequest, failure: Failure, done: int = 0) -> Trial | N
     if failure.status is None or done >= MAX_REPAIRS:  # None: no server said anything
         return None
     refusal = Refusal(failure.error, sent)
-    trials: Iterator[Trial] = iter(())
+    candidates: Iterator[TriedRepair] = iter(())
     if may_be_repaired(failure):
-        trials = _candidates(refusal)
+        candidates = _candidates(refusal)
     elif failure.status in _BLAMES_ITSELF:
-        trials = _by_unseen_images(refusal)
-    for trial in trials:
-        if _is_worth_trying(trial.repair, sent):
-            return trial._replace(error=failure.error)
+        candidates = _by_unseen_images(refusal)
+    for tried in candidates:
+        if _is_worth_trying(tried.repair, sent):
+            return tried._replace(error=failure.error)
     return None
 
 
-def blind_repair(sent: SentRequest, failure: Failure) -> Trial | None:
+def blind_repair(sent: SentRequest, failure: Failure) -> TriedRepair | None:
     """Return the next step that may help although nothing is named, None after the last.
 
     It is taken when the same request was refused again. No step of it is remembered:
@@ -160,7 +162,7 @@ def blind_repair(sent: SentRequest, failure: Failure) -> Trial | None:
         steps = (LeaveOutPlainReasoning(), plain, WordsAlone(last))
     for repair in steps:
         if _is_worth_trying(repair, sent):
-            return Trial(repair, error, is_lasting=False)
+            return TriedRepair(repair, error, is_lasting=False)
     return None
 
 
@@ -187,13 +189,13 @@ def _is_worth_trying(repair: Repair, sent: SentRequest) -> bool:
     return repair.applies(sent)
 
 
-def _candidates(refusal: Refusal) -> Iterator[Trial]:
+def _candidates(refusal: Refusal) -> Iterator[TriedRepair]:
     """Yield what may help, the best first."""
     # A server that names its `reasoning` field may mean what it is sent back, or what it
     # is asked for: the first costs a chat less. Words alone are no knowledge.
     if "reasoning" in refusal.error.text.lower():
         is_named = "reasoning" in refusal.named_parameter
-        yield Trial(LeaveOutPlainReasoning(), is_lasting=is_named)
+        yield TriedRepair(LeaveOutPlainReasoning(), is_lasting=is_named)
     yield from _by_unseen_images(refusal)
     yield from _by_code_or_words(refusal)
     yield from _by_place(refusal)
@@ -203,42 +205,44 @@ def _candidates(refusal: Refusal) -> Iterator[Trial]:
     not_taken = _REASONING_NOT_TAKEN.search(refusal.words)
     if not_taken:
         repair = LeaveOutReasoning(refusal.sent.last_name)
-        yield Trial(repair, is_lasting=refusal.is_own_phrase(not_taken[0]))
+        yield TriedRepair(repair, is_lasting=refusal.is_own_phrase(not_taken[0]))
     yield from _by_parameter(refusal)
     for tool in refusal.tools:  # that the words name by its name, label or type
         yield _without_tool(refusal, tool)
 
 
-def _by_code_or_words(refusal: Refusal) -> Iterator[Trial]:
+def _by_code_or_words(refusal: Refusal) -> Iterator[TriedRepair]:
     """Yield the repair for refusals whose place is not what has to be changed."""
     words = refusal.words
     last = refusal.sent.last_name
     if refusal.error.code == _UNREAD:
-        yield Trial(LeaveOutReasoning(last))
+        yield TriedRepair(LeaveOutReasoning(last))
     # "Container is expired." names no place; "Expected container_id: cntr_..." a chat
     # met in every further turn (pydantic/pydantic-ai 7461).
     container = _CONTAINER.search(words)
     if container:
         repair: Repair = LeaveOutKind("code_interpreter_call", last)
-        yield Trial(repair, is_lasting=refusal.is_own_phrase(container[0]))
+        yield TriedRepair(repair, is_lasting=refusal.is_own_phrase(container[0]))
     unanswered = _TEXT_BEFORE_OUTPUT.search(words)
     if unanswered:
-        yield Trial(MoveMessages(), is_lasting=refusal.is_own_phrase(unanswered[0]))
+        yield TriedRepair(
+            MoveMessages(), is_lasting=refusal.is_own_phrase(unanswered[0])
+        )
     # "Supported values are" is followed by the types that the server does take.
     refused = words.partition("upported values")[0]
     for kind in sorted(APPENDED):
         if kind in refused:
             # Every request with the item has its bare type.
             is_lasting = refusal.is_own_phrase(f"'{kind}'")
-            yield Trial(LowerItems(kind), is_lasting=is_lasting)
+            yield TriedRepair(LowerItems(kind), is_lasting=is_lasting)
     # Before gpt-5.6 a choice cannot name a tool that only an item declares: "Tool choice
     # 'x' not found in 'tools' parameter." (pydantic-ai 2.68.0)
     if "not found in 'tools'" in words:
         is_lasting = refusal.is_own_phrase("not found in 'tools'")
-        yield Trial(LowerItems(ADDED_TOOLS), is_lasting=is_lasting)
+        yield TriedRepair(LowerItems(ADDED_TOOLS), is_lasting=is_lasting)
 
 
-def _by_place(refusal: Refusal) -> Iterator[Trial]:
+def _by_place(refusal: Refusal) -> Iterator[TriedRepair]:
     """Yield the repairs of the item or the tool that is named."""
     place = refusal.place
     if place is None:
@@ -248,60 +252,62 @@ def _by_place(refusal: Refusal) -> Iterator[Trial]:
     if tool is not None:
         is_about_strict = bool(place.keys) and place.keys[-1] == "strict"
         if refusal.is_unknown and is_about_strict:
-            yield Trial(LeaveOutStrict(), is_named=is_named)
+            yield TriedRepair(LeaveOutStrict(), is_named=is_named)
         yield _without_tool(refusal, tool, is_named=is_named)
         return
     kind = item_type(place.value)
     if refusal.is_unknown and may_lose_field(kind, place.keys):
         # What a person wrote may have the field by that person's choice.
-        is_the_models = not is_from_people(place.value)
+        is_the_models = not is_from_user(place.value)
         repair = LeaveOutField(kind, place.keys)
-        yield Trial(repair, is_named=is_named and is_the_models)
+        yield TriedRepair(repair, is_named=is_named and is_the_models)
     yield from _without_item(refusal, place.number, is_named=is_named)
 
 
-def _without_tool(refusal: Refusal, tool: Item, *, is_named: bool = False) -> Trial:
+def _without_tool(
+    refusal: Refusal, tool: Item, *, is_named: bool = False
+) -> TriedRepair:
     """Return the repair of a tool; a server that is not reached may be back soon."""
     is_lasting = _UNREACHED not in refusal.words
     repair = LeaveOutTool(json_digest(tool), tool_name(tool)[:_MAX_NAME])
-    return Trial(repair, is_named=is_named, is_lasting=is_lasting)
+    return TriedRepair(repair, is_named=is_named, is_lasting=is_lasting)
 
 
 def _without_item(
     refusal: Refusal, number: int, *, is_named: bool = False
-) -> Iterator[Trial]:
+) -> Iterator[TriedRepair]:
     """Yield the repairs of one item; what people wrote always stays."""
     name, item = refusal.sent.items[number]
     kind = item_type(item)
     if kind in APPENDED:
-        yield Trial(LowerItems(kind), is_named=is_named)
+        yield TriedRepair(LowerItems(kind), is_named=is_named)
         return
     if has_plain_reasoning(item):
-        yield Trial(LeaveOutPlainReasoning())
+        yield TriedRepair(LeaveOutPlainReasoning())
         return
     noun = kind.replace("_", " ")[:_MAX_NAME]
     if has_media(item):
-        yield Trial(SendAsText(name, noun, had_media=True))
+        yield TriedRepair(SendAsText(name, noun, had_media=True))
     elif kind == "message" and plain_item(item) != item:
-        yield Trial(SendAsText(name, noun))
+        yield TriedRepair(SendAsText(name, noun))
     has_left_out = any(
         isinstance(repair, LeaveOutItem) for repair in refusal.sent.repairs
     )
     if is_hosted(item) and has_left_out:  # a known type, so its name is short
         # One after the other would be refused; a long chat may have many.
-        yield Trial(LeaveOutKind(kind, refusal.sent.last_name))
-    if not is_from_people(item):
-        yield Trial(LeaveOutItem(name, noun, keeps_words=is_paired(item)))
+        yield TriedRepair(LeaveOutKind(kind, refusal.sent.last_name))
+    if not is_from_user(item):
+        yield TriedRepair(LeaveOutItem(name, noun, keeps_words=is_paired(item)))
 
 
-def _by_unseen_images(refusal: Refusal) -> Iterator[Trial]:
+def _by_unseen_images(refusal: Refusal) -> Iterator[TriedRepair]:
     """Yield the repair for a model that cannot see."""
     phrase = _SEES_NOTHING.search(refusal.words)
     if phrase and any(has_media(row.item) for row in refusal.sent.items):
-        yield Trial(LeaveOutImages(), is_lasting=refusal.is_own_phrase(phrase[0]))
+        yield TriedRepair(LeaveOutImages(), is_lasting=refusal.is_own_phrase(phrase[0]))
 
 
-def _by_image_code(refusal: Refusal) -> Iterator[Trial]:
+def _by_image_code(refusal: Refusal) -> Iterator[TriedRepair]:
     """Yield the repair of the newest image: its refusal names no place."""
     if refusal.error.code not in IMAGE_CODES:
         return
@@ -310,11 +316,11 @@ def _by_image_code(refusal: Refusal) -> Iterator[Trial]:
     ]
     if numbers:
         # Of several images the newest is a guess, which must not cost the chat another.
-        for trial in _without_item(refusal, numbers[-1]):
-            yield trial._replace(is_lasting=len(numbers) == 1)
+        for tried in _without_item(refusal, numbers[-1]):
+            yield tried._replace(is_lasting=len(numbers) == 1)
 
 
-def _by_parameter(refusal: Refusal) -> Iterator[Trial]:
+def _by_parameter(refusal: Refusal) -> Iterator[TriedRepair]:
     """Yield the repair of a parameter; one that guards stays."""
     payload = refusal.sent.payload
     is_named = refusal.named_parameter == refusal.parameter
@@ -323,16 +329,16 @@ def _by_parameter(refusal: Refusal) -> Iterator[Trial]:
     if outer not in ("reasoning", "text"):  # of which each field goes on its own
         path = outer
     if path == "tool_choice":
-        yield Trial(LeaveOutToolChoice(), is_named=is_named)
+        yield TriedRepair(LeaveOutToolChoice(), is_named=is_named)
     if path not in MAY_BE_LEFT_OUT:
         return
     if path == "reasoning.effort" and not refusal.is_unknown:
         nearest = _nearest_effort(effort_of(payload), refusal.quoted_words)
         if nearest:
             repair = ReplaceEffort(str(effort_of(payload)), nearest)
-            yield Trial(repair, is_named=is_named)
+            yield TriedRepair(repair, is_named=is_named)
     refused_value = "" if refusal.is_unknown else value_digest(payload, path)
-    yield Trial(LeaveOutParameter(path, refused_value), is_named=is_named)
+    yield TriedRepair(LeaveOutParameter(path, refused_value), is_named=is_named)
 
 
 def _nearest_effort(asked: object, quoted: set[str]) -> str | None:

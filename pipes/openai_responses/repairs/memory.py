@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from openai_responses.clock import monotonic_seconds
-from openai_responses.repairs.finding import Trial
+from openai_responses.repairs.finding import TriedRepair
 from openai_responses.repairs.request_repairs import Repair
 
 DAY_SECONDS = 86_400.0
@@ -70,7 +70,10 @@ class RepairMemory:
         return tuple(repairs)
 
     def learn(
-        self, scope: RepairScope, trial: Trial, is_as_configured: Callable[[], bool]
+        self,
+        scope: RepairScope,
+        tried: TriedRepair,
+        is_as_configured: Callable[[], bool],
     ) -> None:
         """Remember what helped, for all users or for one.
 
@@ -78,15 +81,15 @@ class RepairMemory:
         set; it may cost a moment, and is called only if it matters.
         """
         longest_name = max(len(name) for name in scope)
-        if not trial.is_lasting or longest_name > _MAX_NAME_IN_SCOPE:
+        if not tried.is_lasting or longest_name > _MAX_NAME_IN_SCOPE:
             return
         may_be_for_all = (
-            trial.is_named and trial.helped_at_once and not trial.repair.is_about_chat
+            tried.is_named and tried.helped_at_once and not tried.repair.is_about_chat
         )
         if may_be_for_all and is_as_configured():
-            self._remember(_ALL_USERS, MAX_FOR_ALL, scope, trial.repair)
+            self._remember(_ALL_USERS, MAX_FOR_ALL, scope, tried.repair)
         elif scope.user:
-            self._remember(scope.user, MAX_FOR_ONE_USER, scope, trial.repair)
+            self._remember(scope.user, MAX_FOR_ONE_USER, scope, tried.repair)
 
     def _remember(
         self, owner: str, max_entries: int, scope: RepairScope, repair: Repair
@@ -116,20 +119,20 @@ class RepairMemory:
                 return
 
 
-def trials_that_helped(trials: Sequence[Trial]) -> list[Trial]:
-    """Return the trials that were not in vain, once a request was accepted.
+def repairs_that_helped(all_tried: Sequence[TriedRepair]) -> list[TriedRepair]:
+    """Return the repairs that were not in vain, once a request was accepted.
 
-    A trial was in vain if the same refusal came again and something else removed it.
+    A repair was in vain if the same refusal came again and something else removed it.
     Of several things of one kind, such as two images, the refusal may be the same.
     """
-    if not trials:
+    if not all_tried:
         return []
-    helped: list[Trial] = []
-    for trial, following in pairwise(trials):
-        is_same_refusal = trial.error == following.error
-        is_same_kind = type(trial.repair) is type(following.repair)
+    helped: list[TriedRepair] = []
+    for tried, following in pairwise(all_tried):
+        is_same_refusal = tried.error == following.error
+        is_same_kind = type(tried.repair) is type(following.repair)
         if is_same_kind or not is_same_refusal:
-            helped.append(trial)
+            helped.append(tried)
     # The request with the last one was accepted.
-    helped.append(trials[-1]._replace(helped_at_once=True))
+    helped.append(all_tried[-1]._replace(helped_at_once=True))
     return helped

@@ -40,9 +40,9 @@ _LIST_AND_NUMBER = r"(input|tools)\[(\d{1,6})\]"
 _PATH_IN_LIST = r"((?:\.\w{1,64}|\[\d{1,6}\]){0,12})"
 _NAMED_PLACE = re.compile(_LIST_AND_NUMBER + _PATH_IN_LIST)
 _PLACE_IN_WORDS = re.compile(r"(?<![\w.\])}/$>-])" + _LIST_AND_NUMBER + _PATH_IN_LIST)
-"""Behind a name, a dot or a bracket stands the end of another path."""
+"""After a name, a dot or a bracket is the end of another path."""
 _ENDS_LIKE_A_PLACE = re.compile(r"\W(?:input|tools)(?:\[\d*)?\Z")
-"""A text that the server could complete: it writes a number behind a key."""
+"""A text that the server could complete: it writes a number after a key."""
 _MAX_END_OF_PLACE = 20
 """Characters of a text in which it is looked for: a sign, the name, some digits."""
 _ESCAPED = re.compile(r"(?<!\\)\\+(?:u00|x)([0-9a-fA-F]{2})")

@@ -92,7 +92,7 @@ _OBJECTS: Mapping[str, Mapping[str, str]] = {
     "reasoning": {"effort": "reasoning_effort", "summary": "reasoning_summary"},
     "text": {"verbosity": "verbosity", "format": "response_format"},
 }
-"""Fields that Chat Completions has beside the API's objects, and their names there."""
+"""Fields that Chat Completions has outside of the API's objects, and their names there."""
 
 _MAX_FORMAT = 300_000
 """As `json_size` counts, like the schema of a tool. A user can store a format with a
@@ -128,8 +128,8 @@ def read_parameters(body: JsonObject) -> tuple[dict[str, Any], list[str]]:
     for key, fields in _OBJECTS.items():
         own = given_values(given.get(key, {}))
         for field, name in fields.items():
-            beside = given.pop(name, None)
-            value = own.pop(field, None) or beside
+            flat = given.pop(name, None)
+            value = own.pop(field, None) or flat
             if value:
                 own[field] = value
         _read_values(own, f"{key}.", errors)
@@ -188,11 +188,11 @@ def _read_word(name: str, value: object) -> str:
 def _with_schema(given: dict[str, Any]) -> Any:
     """Return the `response_format` with the `json_schema` that may be next to it."""
     form = given["response_format"]
-    beside = given.pop("json_schema", None)
+    schema = given.pop("json_schema", None)
     if isinstance(form, str):
         form = {"type": form}
     if isinstance(form, Mapping) and form.get("json_schema") is None:
-        return {**form, "json_schema": beside}
+        return {**form, "json_schema": schema}
     return form
 
 

@@ -64,7 +64,7 @@ _DROPPED_IN_STRICT_MODE = frozenset(
         "writeOnly",
     }
 )
-"""Keywords that the guide does not list, and that only remark on values or limit them.
+"""Keywords that the guide does not list, and that only describe values or limit them.
 
 `default` and `minLength` are accepted all the same (recorded); of the others nobody says
 it. Definitions are among them: a schema that refers to one has no strict form.

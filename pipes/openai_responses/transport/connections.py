@@ -33,9 +33,9 @@ from openai_responses.endings import (
     UNREADABLE,
     Ending,
     failure_fault,
-    failure_sentence,
+    failure_message,
     refusal_fault,
-    refusal_sentence,
+    refusal_message,
 )
 from openai_responses.endpoint import Endpoint, proxy_for
 from openai_responses.errors import (
@@ -441,7 +441,7 @@ class HttpResponse:
         if error is not None:
             failure = Failure(self._response.status, error)
             raise ApiRefused(
-                failure_sentence(error),
+                failure_message(error),
                 failure,
                 self.request_id,
                 failure_fault(error),
@@ -465,9 +465,9 @@ class HttpResponse:
         if retry_after is None and status == _TOO_MANY_REQUESTS:
             retry_after = _reset_of_used_up(headers)
         failure = Failure(status, error, retry_after, should_retry)
-        sentence = refusal_sentence(status, error)
+        message = refusal_message(status, error)
         fault = refusal_fault(status, error)
-        return ApiRefused(sentence, failure, self.request_id, fault)
+        return ApiRefused(message, failure, self.request_id, fault)
 
 
 _SHOULD_RETRY = {"true": True, "false": False}
@@ -712,7 +712,7 @@ async def _receive(
 
 def _unreadable_answer(ending: Ending) -> UnreadableAnswer:
     """Return the error that ends a run so."""
-    return UnreadableAnswer(ending.sentence, ending.fault)
+    return UnreadableAnswer(ending.message, ending.fault)
 
 
 def _path_step(text: str) -> str:

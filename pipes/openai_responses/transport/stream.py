@@ -45,13 +45,13 @@ class ServerSentEvent(NamedTuple):
 
 
 _LINE_BYTES = 64
-"""What a line of an event takes in memory beside its text."""
+"""What a line of an event takes in memory in addition to its text."""
 _BLANK_LINE = b"\n\n"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _USUAL_EVENT = re.compile(r"^event: ([!-~]+)\ndata: (.*)\n\n", re.MULTILINE)
 """An event as OpenAI and most other servers write it."""
 _USUAL_LINES = 3
-"""Of such an event. If a text has no others, nothing stands between the events."""
+"""Of such an event. If a text has no others, there is nothing between the events."""
 
 
 class EventStreamDecoder:
@@ -126,7 +126,8 @@ class EventStreamDecoder:
             events += self._take_lines(first + blank_line)
         whole, blank_line, last = text.rpartition(_BLANK_LINE)
         events += self._take_whole(whole + blank_line)
-        events += self._take_lines(last)
+        if last:
+            events += self._take_lines(last)
         return events
 
     def _take_whole(self, text: bytes) -> list[ServerSentEvent]:
@@ -136,7 +137,8 @@ class EventStreamDecoder:
         takes a third of the time. Each is made as a plain tuple, in half the time.
         """
         decoded = text.decode("utf-8", "replace")
-        if self._joins_deltas:
+        if self._joins_deltas and decoded.count("\n\n") > 1:
+            # To find that one event is no run takes longer than all else done with it.
             decoded = join_delta_runs(decoded)
         rows = _USUAL_EVENT.findall(decoded)
         if len(rows) * _USUAL_LINES < decoded.count("\n"):
@@ -269,7 +271,7 @@ for none. Behind `loop.response` the index alone does, and counts over the whole
 """
 
 StreamEvent = ItemEvent | FinalResponse | StreamError | None
-"""None stands for all other events."""
+"""None means all other events."""
 
 
 def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
@@ -385,7 +387,7 @@ def find_error(wire: JsonObject, name: str = "") -> ApiError | None:
 def refuse_completion(wire: JsonObject) -> None:
     """Raise UnreadableAnswer for an answer, or a part of one, of Chat Completions."""
     if as_text(wire.get("object")).startswith("chat.completion"):
-        raise UnreadableAnswer(CHAT_COMPLETIONS.sentence, CHAT_COMPLETIONS.fault)
+        raise UnreadableAnswer(CHAT_COMPLETIONS.message, CHAT_COMPLETIONS.fault)
 
 
 def describe_unreadable(event: ServerSentEvent) -> str:

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import aiohttp
 
-from openai_responses.endings import FAULTS, SENTENCES
+from openai_responses.endings import FAULTS, MESSAGES
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import NO_FAULT, ConnectionFailed
 
@@ -44,14 +44,14 @@ def unreachable_error(
     """Return our error for one of aiohttp's; `proxy` is the one on the way."""
     was_sent = not isinstance(error, _NEVER_CONNECTED)
     if isinstance(error, aiohttp.ClientHttpProxyError) and error.status == 407:
-        sentence = SENTENCES["refused"]["407"]
+        message = MESSAGES["refused"]["407"]
         fault = FAULTS["refused", "407"]
     else:
         word, server, reason = _find_cause(error, endpoint, proxy)
-        form = SENTENCES["unreachable"][word]
-        sentence = form.format(server=server, reason=reason)
+        form = MESSAGES["unreachable"][word]
+        message = form.format(server=server, reason=reason)
         fault = FAULTS.get(("unreachable", word), NO_FAULT)
-    return ConnectionFailed(sentence, was_sent=was_sent, fault=fault)
+    return ConnectionFailed(message, was_sent=was_sent, fault=fault)
 
 
 def _find_cause(

@@ -43,7 +43,7 @@ async def upload_file(
     async with connections.request(endpoint, "/files", body, deadlines) as answer:
         file_id = as_text(as_mapping(await answer.read_json()).get("id"))
     if not file_id:
-        raise UnreadableAnswer(UNREADABLE.sentence, UNREADABLE.fault)
+        raise UnreadableAnswer(UNREADABLE.message, UNREADABLE.fault)
     return file_id
 
 

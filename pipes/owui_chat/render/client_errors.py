@@ -101,7 +101,7 @@ def ending_error(ended: RunDone) -> Chunk:
     error = ended.trace.error
     if not error.code and ending.code != error.type:
         error = error._replace(code=ending.code)  # what the server's words mean
-    chunk = client_error(ending.sentence, ending_status(ended), error)
+    chunk = client_error(ending.message, ending_status(ended), error)
     seconds = seconds_to_wait(ended)
     if seconds is not None:
         chunk["error"]["retry_after"] = seconds

@@ -189,20 +189,20 @@ class NativeRenderer:
             case RunDone():
                 yield from self._end_run(event)
             case _:
-                yield from self._render_beside(event)
+                yield from self._render_other(event)
 
-    def _render_beside(self, event: AnswerEvent) -> Chunks:
+    def _render_other(self, event: AnswerEvent) -> Chunks:
         """Yield the chunks for events that are not items of the run."""
         match event:
             case SourceCited():
                 yield host_event("source", event.source)
             case Status():
-                if event.sentence and event.is_note:
+                if event.message and event.is_note:
                     self._notes += 1
                     self._note_subjects[event.subject] = None
                 if event.is_retry:
                     self._retries += 1
-                yield status_chunk(event.sentence)
+                yield status_chunk(event.message)
             case StoredRecord():
                 # The item whose text follows the record; None for the end.
                 host_index: int | None = None
@@ -234,7 +234,7 @@ class NativeRenderer:
             yield from commentary.become_answer(closing, gap)
         ending = event.ending
         if ending.can_continue and self._has_text and self._has_status_lines:
-            self.advice = ending.sentence
+            self.advice = ending.message
         if ending.is_failure:
             # Open WebUI runs a call without an output, and calls the pipe again
             # (utils/middleware.py:5544).
@@ -254,7 +254,7 @@ class NativeRenderer:
         if ending.is_failure and not self.advice:
             # Without choices it keeps the text and stores the error; an exception would
             # lose the text (utils/middleware.py:4939).
-            yield error_chunk(event.ending.sentence)
+            yield error_chunk(event.ending.message)
 
     def _last_chunks(self, event: RunDone) -> Chunks:
         """Yield the last status line, how to go on, and the usage."""

@@ -19,7 +19,7 @@ from owui_manifold.call.agent import (
     with_stated_parameters,
 )
 from owui_manifold.call.context import CheckedCall, note_left_out
-from owui_manifold.call.expert import ExpertSettings
+from owui_manifold.call.expert import PipeExpertKeys
 from owui_manifold.host.open_webui import administrator_params
 from shells.caller_settings import PERMISSION_ADVICE, unknown_permissions
 from shells.valve_words import comma_list
@@ -149,7 +149,7 @@ async def apply_stated_parameters(call: CheckedCall) -> CheckedCall:
     return call._replace(agent=agent)
 
 
-def caller_may_set_error(expert: ExpertSettings) -> str:
+def caller_may_set_error(expert: PipeExpertKeys) -> str:
     """Return the message about words of `caller_may_set` that name nothing, if any."""
     entries = comma_list(expert.caller_may_set.lower())
     words = [_word_of_entry(entry) for entry in entries]
@@ -157,7 +157,7 @@ def caller_may_set_error(expert: ExpertSettings) -> str:
     return unknown_permissions(words, _KNOWN_WORDS, advice)
 
 
-def _opened_words(expert: ExpertSettings, *, is_admin: bool) -> set[str]:
+def _opened_words(expert: PipeExpertKeys, *, is_admin: bool) -> set[str]:
     """Return what `caller_may_set` opens for a caller."""
     opened: set[str] = set()
     for entry in comma_list(expert.caller_may_set.lower()):

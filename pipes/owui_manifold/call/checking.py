@@ -59,10 +59,11 @@ async def _check_at(call: PipeCall, endpoints: EndpointQueue | None) -> CheckedC
     config = call.config
     is_admin = call.caller.is_admin
     endpoint = build_endpoint(config.valves, config.own_key, is_admin=is_admin)
-    if config.valves.AUTH == "entra_id" and not config.own_key:
-        call, endpoint = await _with_entra_token(call, endpoint)
-    if config.valves.AUTH in USER_TOKENS and not config.own_key:
-        call, endpoint = await _with_user_token(call, endpoint)
+    if not config.own_key and config.valves.AUTH in ("entra_id", *USER_TOKENS):
+        by_entra = config.valves.AUTH == "entra_id"
+        token = await (_entra_token(call) if by_entra else _user_token(call, endpoint))
+        call.log.hide(token)
+        endpoint = replace(endpoint, token=token)
     headers = await fill_in_headers(
         call.host,
         call.caller.user_id,
@@ -156,7 +157,6 @@ def _at_endpoint(call: PipeCall, endpoints: EndpointQueue) -> PipeCall:
     key = values["API_KEY"]
     if key:
         call.log.hide(key)
-        config = config._replace(secrets=(*config.secrets, key))
     # The only value that is a key of EXPERT_JSON and not a valve.
     scope = values.pop("ENTRA_SCOPE", "")
     expert = config.expert.model_copy(update={"entra_scope": scope})
@@ -166,44 +166,35 @@ def _at_endpoint(call: PipeCall, endpoints: EndpointQueue) -> PipeCall:
     return call._replace(config=config)
 
 
-async def _with_entra_token(
-    call: PipeCall, endpoint: Endpoint
-) -> tuple[PipeCall, Endpoint]:
-    """Return call and endpoint with a token of Entra ID; raises InvalidRequest."""
+async def _entra_token(call: PipeCall) -> str:
+    """Return a token of Entra ID; raises InvalidRequest."""
     if call.account is None:
         raise InvalidRequest(_NO_ENTRA, remedy="setup")
     config = call.config
-    base_url = config.valves.BASE_URL
-    scope = config.expert.entra_scope
-    token, problem = await call.account.entra_token(base_url, scope)
+    token, problem = await call.account.entra_token(
+        config.valves.BASE_URL, config.expert.entra_scope
+    )
     if problem:
         call.log.warn(problem)
         shown = problem.partition(REASON_GIVEN)[0]
         message = problem if call.caller.is_admin else shown
         raise InvalidRequest(message, remedy="setup")
-    call.log.hide(token)
-    config = config._replace(secrets=(*config.secrets, token))
-    return call._replace(config=config), replace(endpoint, token=token)
+    return token
 
 
-async def _with_user_token(
-    call: PipeCall, endpoint: Endpoint
-) -> tuple[PipeCall, Endpoint]:
-    """Return call and endpoint with a token of whoever asks; raises InvalidRequest.
+async def _user_token(call: PipeCall, endpoint: Endpoint) -> str:
+    """Return a token of whoever asks; raises InvalidRequest.
 
     It opens the user's account at Open WebUI or at the identity provider, so it goes to
     no server but a gateway.
     """
-    config = call.config
-    auth = config.valves.AUTH
+    auth = call.config.valves.AUTH
     if not endpoint.is_gateway:
         raise valve_error(f"AUTH is {auth}, which only gateways get", PIPE_SHELL)
     token = await user_token(call.host, auth, call.caller.user_id)
     if not token:
         raise InvalidRequest(_NO_TOKEN[auth])
-    call.log.hide(token)
-    config = config._replace(secrets=(*config.secrets, token))
-    return call._replace(config=config), replace(endpoint, token=token)
+    return token
 
 
 async def _with_identity(call: PipeCall, endpoint: Endpoint) -> Endpoint:

@@ -7,8 +7,9 @@ The switches of the composer come from filters (`owui_controls`), in
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
+from manifold.request_settings import request_timeouts
 from openai_responses.endpoint import Endpoint, connection_secrets
 from openai_responses.errors import InvalidRequest
 from openai_responses.json_input import JsonObject, as_mapping, parse_string_map
@@ -19,7 +20,7 @@ from openai_responses.models.resolve import REASONING_EFFORTS, ResolvedModel
 from openai_responses.retries import RetryPolicy
 from owui_manifold.call.agent import add_agents, read_agent_parameters
 from owui_manifold.call.expert import (
-    ExpertSettings,
+    PipeExpertKeys,
     read_expert_json,
     read_file_search_options,
     read_image_options,
@@ -40,19 +41,18 @@ from shells.endpoint_valves import (
     missing_key_error,
     read_headers,
 )
-from shells.tool_valves import read_rules, read_timeouts
+from shells.tool_valves import ReadTimeouts, read_rules, read_timeouts
 from shells.valve_messages import PIPE_SHELL, Shell
 from shells.valve_words import comma_list, unknown_words
 from strategies.parameters import StrategyParameters
 
-_Default = TypeVar("_Default")
-
 
 class Config(NamedTuple):
-    """What applies to one call; a user's choice replaces the administrator's."""
+    """What applies to one call."""
 
     valves: Valves
-    expert: ExpertSettings
+    """The administrator's, with what the user chose of the same name."""
+    expert: PipeExpertKeys
     """What EXPERT_JSON says."""
     secrets: tuple[str, ...]
     """Texts that must appear in no log and no chat."""
@@ -68,26 +68,17 @@ class Config(NamedTuple):
     (`resolve_call`)."""
     remote: RemoteServers
     approval_rules: ApprovalRules
-    tool_seconds: float
-    """The time limit of a tool call that no pattern of TOOL_TIMEOUTS fits."""
-    tool_timeouts: Sequence[tuple[str, float]]
-    """Seconds by patterns of names."""
+    timeouts: ReadTimeouts
     prices: Mapping[str, ModelPrices] | InvalidRequest
     """The administrator's own, if they can be read."""
 
     effort: str | None
-    summary: str
     verbosity: str | None
-    service_tier: str
     tool_kinds: frozenset[str]
     """The kinds of OpenAI's tools to offer."""
-    file_input: str
-    """Which attached files the model gets whole: `off`, `pdf` or `all`."""
     replaces_search: bool
     """Whether the page's switch means OpenAI's search instead of the host's."""
-    shows_cost: bool
     shows_log: bool
-    log_level: str
     agent: StrategyParameters
     """What AGENT_JSON says."""
     wants_agent: bool
@@ -110,8 +101,10 @@ def read_config(
     chosen = _with_own_parameter(
         stored if isinstance(stored, UserValves) else UserValves(), body or {}
     )
-    wishes = _read_wishes(valves, chosen, facts.get(_FILTER_KEY), is_admin=is_admin)
-    own = wishes.allowed
+    choices = _read_user_choices(
+        valves, chosen, facts.get(_FILTER_KEY), is_admin=is_admin
+    )
+    own = choices.allowed
 
     # The valves that hold several values each, with what is wrong in them.
     expert, expert_problems = read_expert_json(valves.EXPERT_JSON)
@@ -134,7 +127,7 @@ def read_config(
         rules.problem,
         timeouts.problem,
         _permission_error(valves.USER_MAY_CHANGE),
-        wishes.problem,
+        choices.problem,
         *agent_problems,
         prices_problem,
         *expert_problems,
@@ -143,9 +136,10 @@ def read_config(
         *read_image_options(valves.IMAGE_GENERATION_OPTIONS)[1],
     )
 
-    effective = valves
-    if wishes.own_key:
-        effective = _for_own_key(valves, expert.user_keys_get)
+    changes = _chosen_values(valves, own, is_admin=is_admin)
+    if choices.own_key:
+        changes |= dict.fromkeys(_withheld_from_own_key(expert.user_keys_get), "")
+    effective = valves.model_copy(update=changes) if changes else valves
     features = as_mapping(facts.get("features"))
     maps_search = valves.MAP_WEB_SEARCH and bool(features.get("web_search"))
     tool_kinds = _offered_kinds(own, effective, maps_search)
@@ -156,26 +150,20 @@ def read_config(
         secrets=_secrets(valves, own.API_KEY.strip(), *remote.secrets),
         problems=tuple(problem for problem in problems if problem),
         shell=PIPE_SHELL,
-        own_key=wishes.own_key,
+        own_key=choices.own_key,
         overrides=overrides,
         remote=remote if has_servers else RemoteServers(),
         approval_rules=rules.rules,
-        tool_seconds=timeouts.default,
-        tool_timeouts=timeouts.by_pattern,
+        timeouts=timeouts,
         prices=prices,
-        effort=_choose_word(own.REASONING_EFFORT, None),
-        summary=_choose_word(own.REASONING_SUMMARY, valves.REASONING_SUMMARY),
-        verbosity=_choose_word(own.VERBOSITY, None),
-        service_tier=_choose_word(own.SERVICE_TIER, valves.SERVICE_TIER),
+        effort=None if own.REASONING_EFFORT == "inherit" else own.REASONING_EFFORT,
+        verbosity=None if own.VERBOSITY == "inherit" else own.VERBOSITY,
         tool_kinds=tool_kinds,
-        file_input=_choose_word(own.FILE_INPUT, valves.FILE_INPUT),
         replaces_search=maps_search and "web_search" in tool_kinds,
-        shows_cost=_choose_switch(own.SHOW_COST, valves.SHOW_COST or is_admin),
         shows_log=own.SHOW_LOG_ON_ERROR and is_admin,
-        log_level=_choose_log_level(own.LOG_LEVEL, valves.LOG_LEVEL),
         agent=agent,
-        wants_agent=wishes.agent,
-        refused=wishes.refused,
+        wants_agent=choices.agent,
+        refused=choices.refused,
     )
 
 
@@ -217,21 +205,9 @@ def _offered_kinds(
     return frozenset(kind for kind, is_on in wanted.items() if is_on)
 
 
-def _choose_word(own: str, default: _Default) -> str | _Default:
-    """Return what a user chose, or the default for `inherit`."""
-    return default if own == "inherit" else own
-
-
 def _choose_switch(own: str, default: bool) -> bool:
     """Say whether a switch is on that a user set to `on`, `off` or `inherit`."""
     return default if own == "inherit" else own == "on"
-
-
-def _choose_log_level(own: str, administrators: str) -> str:
-    """Return the more detailed level: a user hides no lines from the administrator."""
-    if own == "inherit" or LOG_LEVELS[own] > LOG_LEVELS[administrators]:
-        return administrators
-    return own
 
 
 _FILTER_KEY = "openai_responses"
@@ -246,6 +222,8 @@ _OTHER_SWITCH_CONTRACT = (
 _USER_ROWS = rows_of(UserValves)
 _CHOICES = {row.word: name for name, row in _USER_ROWS.items() if row.word}
 """The words of USER_MAY_CHANGE, with the user valve that each allows."""
+_SAME_NAME = [name for name in _CHOICES.values() if name in Valves.model_fields]
+"""The users' valves that replace the administrator's valve of their name."""
 _UNCHANGED = dict(UserValves())
 """The valves of a user who has changed none."""
 
@@ -254,7 +232,7 @@ _AGENT_WORD = "agent"
 _MAY_CHANGE_WORDS = frozenset([*_CHOICES, _AGENT_WORD])
 
 
-class _Wishes(NamedTuple):
+class _UserChoices(NamedTuple):
     """What a user chose, in the user valves and with the composer's switches."""
 
     allowed: UserValves
@@ -281,9 +259,9 @@ def _with_own_parameter(user: UserValves, body: JsonObject) -> UserValves:
     return user.model_copy(update={"FILE_INPUT": chosen})
 
 
-def _read_wishes(
+def _read_user_choices(
     valves: Valves, user: UserValves, switches: object, *, is_admin: bool
-) -> _Wishes:
+) -> _UserChoices:
     """Return what a user chose and may choose.
 
     `switches` is what the composer's filters wrote into the metadata.
@@ -303,7 +281,7 @@ def _read_wishes(
             wants_agent = bool(switches.get(_AGENT_WORD))
 
     permitted = _permitted_words("all" if is_admin else valves.USER_MAY_CHANGE)
-    chosen = {**dict(user), **changed}
+    chosen = {**vars(user), **changed}
     refused: list[str] = []
     for word, name in _CHOICES.items():
         if word not in permitted and chosen[name] != _UNCHANGED[name]:
@@ -316,13 +294,34 @@ def _read_wishes(
     if wants_agent and _AGENT_WORD not in permitted:
         refused.append("AGENT")
         wants_agent = False
-    return _Wishes(
+    return _UserChoices(
         allowed=user.model_copy(update=changed) if changed else user,
         own_key=own_key,
         agent=wants_agent,
         refused=refused,
         problem=problem,
     )
+
+
+def _chosen_values(
+    valves: Valves, own: UserValves, *, is_admin: bool
+) -> dict[str, object]:
+    """Return the valves that a user's choices replace, with the values that apply."""
+    choices = vars(own)
+    chosen: dict[str, object] = {}
+    for name in _SAME_NAME:
+        if choices[name] != "inherit":
+            chosen[name] = choices[name]
+    shows_cost = _choose_switch(own.SHOW_COST, valves.SHOW_COST or is_admin)
+    if shows_cost != valves.SHOW_COST:
+        chosen["SHOW_COST"] = shows_cost
+    else:
+        chosen.pop("SHOW_COST", None)
+    # Only a more detailed level: a user hides no lines from the administrator.
+    own_level = own.LOG_LEVEL
+    if own_level != "inherit" and LOG_LEVELS[own_level] > LOG_LEVELS[valves.LOG_LEVEL]:
+        del chosen["LOG_LEVEL"]
+    return chosen
 
 
 def may_change(word: str, valves: Valves) -> bool:
@@ -350,13 +349,11 @@ _KEY_LEVELS = ("nothing", "headers", "all")
 """The words of `user_keys_get`; each gives what those before it give, and more."""
 
 
-def _for_own_key(valves: Valves, user_keys_get: str) -> Valves:
-    """Return the valves without what a user's own key does not get."""
+def _withheld_from_own_key(user_keys_get: str) -> list[str]:
+    """Return the valves that a user's own key does not get."""
     given = ("", *_KEY_LEVELS[: _KEY_LEVELS.index(user_keys_get) + 1])
-    withheld = [
-        name for name, row in rows_of(Valves).items() if row.own_key not in given
-    ]
-    return valves.model_copy(update=dict.fromkeys(withheld, ""))
+    rows = rows_of(Valves)
+    return [name for name, row in rows.items() if row.own_key not in given]
 
 
 OWN_KEY_PLACE = (
@@ -407,10 +404,10 @@ def _without_account_headers(headers: Mapping[str, str]) -> dict[str, str]:
     return kept
 
 
-def run_limits(expert: ExpertSettings, model: ResolvedModel) -> Limits:
+def run_limits(expert: PipeExpertKeys, model: ResolvedModel) -> Limits:
     """Return the limits of a run."""
     return Limits(
-        timeouts=expert.timeouts(model, expert.total_timeout_seconds),
+        timeouts=request_timeouts(expert, model, expert.total_timeout_seconds),
         retries=RetryPolicy(expert.max_retries, expert.max_retry_wait_seconds),
         flex_falls_back=expert.flex_falls_back,
         context_window=model.facts.context_window,

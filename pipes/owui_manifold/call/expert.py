@@ -1,101 +1,81 @@
-"""The keys of the valves that hold a JSON object, with their ranges and defaults.
+"""The keys of the pipe's valves that hold a JSON object, each a row.
 
 They are lower case, as keys of JSON objects are; the valves themselves are upper case.
-docs/settings.md is generated from the descriptions.
 """
 
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, field_validator
 
-from shells.expert_keys import ExpertKeys
+from settings.expert_keys import ExpertKeys
+from settings.table import key
 from shells.json_valve import read_json_valve
 from shells.valve_words import comma_list
 
 
-class ExpertSettings(ExpertKeys):
-    """What EXPERT_JSON can hold: settings that hardly any server needs to change."""
+class PipeExpertKeys(ExpertKeys):
+    """What EXPERT_JSON can hold in the pipe: what hardly any server needs to change."""
 
-    total_timeout_seconds: float = Field(
-        default=0,
+    total_timeout_seconds: float = key(
+        0, "Time limit of an answer, excluding tools and approvals. 0: none.", ge=0
+    )
+    max_retry_wait_seconds: float = key(
+        60,
+        "Longest wait before a retry that a server may ask for. If it asks for "
+        "more, the error is shown.",
         ge=0,
-        description="Time limit of an answer, excluding tools and approvals. 0: none.",
     )
-    max_retries: int = Field(
-        default=2,
-        ge=0,
-        le=5,
-        description="How often a request that failed before any text is retried, "
-        "0 to 5.",
+    flex_falls_back: bool = key(
+        False,
+        "Answer at the standard tier, at twice the price, if the `flex` tier has "
+        "no capacity. Off: the answer ends with a message.",
     )
-    max_retry_wait_seconds: float = Field(
-        default=60,
-        ge=0,
-        description="Longest wait before a retry that a server may ask for. If it asks "
-        "for more, the error is shown.",
+    user_keys_get: Literal["nothing", "headers", "all"] = key(
+        "nothing",
+        "What is sent along with a user's own key: `headers` sends EXTRA_HEADERS, "
+        "`all` also the remote MCP servers, with their tokens, and the vector "
+        "stores.",
     )
-    flex_falls_back: bool = Field(
-        default=False,
-        description="Answer at the standard tier, at twice the price, if the `flex` "
-        "tier has no capacity. Off: the answer ends with a message.",
+    code_memory: Literal["1g", "4g", "16g", "64g"] = key(
+        "1g",
+        "Memory of OpenAI's container for Python. A container costs $0.03 for each "
+        "GB.",
     )
-    caller_may_set: str = Field(
-        default="",
-        description="What requests may set although it is reserved for administrators, "
-        "separated by commas: parameters, types of OpenAI's tools, fields "
-        "(`mcp.server_url`); `admin:service_tier` opens a name for administrators' "
-        "requests only (docs/parameters.md).",
-    )
-    user_keys_get: Literal["nothing", "headers", "all"] = Field(
-        default="nothing",
-        description="What is sent along with a user's own key: `headers` sends "
-        "EXTRA_HEADERS, `all` also the remote MCP servers, with their tokens, and the "
-        "vector stores.",
-    )
-    code_memory: Literal["1g", "4g", "16g", "64g"] = Field(
-        default="1g",
-        description="Memory of OpenAI's container for Python. A container costs $0.03 "
-        "for each GB.",
-    )
-    background_store: bool | None = Field(
-        default=True,
-        description="What `store` is for BACKGROUND_MODELS: `true`, `false`, or `null` "
-        "to send none. `false` is for projects with zero data retention "
+    background_store: bool | None = key(
+        True,
+        "What `store` is for BACKGROUND_MODELS: `true`, `false`, or `null` to send "
+        "none. `false` is for projects with zero data retention "
         "(docs/background.md).",
     )
-    background_window: Literal["", "2h", "8h"] = Field(
-        default="",
-        description="How long answers of BACKGROUND_MODELS and of names that end in "
+    background_window: Literal["", "2h", "8h"] = key(
+        "",
+        "How long answers of BACKGROUND_MODELS and of names that end in "
         "`-research` may take: `2h` costs 30 % less, `8h` 40 %, for tokens of the "
-        "standard tier. They run in the background then, and appear at once when they "
-        "are complete. If empty, they are answered as soon as possible.",
+        "standard tier. They run in the background then, and appear at once when "
+        "they are complete. If empty, they are answered as soon as possible.",
     )
-    fetch_models: bool = Field(
-        default=True,
-        description="Ask the server which models it offers: for `auto` in MODEL_ID, "
-        "for notices about models that will be shut down, and for the size of "
+    fetch_models: bool = key(
+        True,
+        "Ask the server which models it offers: for `auto` in MODEL_ID, for "
+        "notices about models that will be shut down, and for the size of "
         "llama.cpp's context.",
     )
-    stable_instructions: Literal["auto", "on", "off"] = Field(
-        default="auto",
-        description="Keep the first instructions of a chat and send changes (a date, a "
-        "memory) with the next message, so that reasoning and the prompt cache stay "
-        "valid. `auto`: from gpt-5.6 on.",
+    stable_instructions: Literal["auto", "on", "off"] = key(
+        "auto",
+        "Keep the first instructions of a chat and send changes (a date, a memory) "
+        "with the next message, so that reasoning and the prompt cache stay valid. "
+        "`auto`: from gpt-5.6 on.",
     )
-    strict_tool_calling: bool = Field(
-        default=False,
-        description="Have OpenAI enforce the schemas of tools that are simple enough.",
+    strict_tool_calling: bool = key(
+        False, "Have OpenAI enforce the schemas of tools that are simple enough."
     )
-    prompt_cache_diagnostics: bool = Field(
-        default=False,
-        description="Log why OpenAI's prompt cache missed, from gpt-5.6 on.",
+    prompt_cache_diagnostics: bool = key(
+        False, "Log why OpenAI's prompt cache missed, from gpt-5.6 on."
     )
-    entra_scope: str = Field(
-        default="",
-        description="Scope of Microsoft Entra ID tokens. If empty, Azure's own scope "
-        "is used.",
+    entra_scope: str = key(
+        "", "Scope of Microsoft Entra ID tokens. If empty, Azure's own scope is used."
     )
 
 
@@ -104,17 +84,13 @@ class FileSearchOptions(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    vector_store_ids: tuple[str, ...] = Field(
-        default=(), description="The stores to search."
+    vector_store_ids: tuple[str, ...] = key((), "The stores to search.")
+    max_num_results: int | None = key(None, "How many results.", bounds=(1, 50))
+    filters: dict[str, Any] | None = key(
+        None, "An object that compares attributes of files."
     )
-    max_num_results: int | None = Field(
-        default=None, ge=1, le=50, description="How many results, 1 to 50."
-    )
-    filters: dict[str, Any] | None = Field(
-        default=None, description="An object that compares attributes of files."
-    )
-    ranking_options: dict[str, Any] | None = Field(
-        default=None, description="An object: `ranker`, `score_threshold`."
+    ranking_options: dict[str, Any] | None = key(
+        None, "An object: `ranker`, `score_threshold`."
     )
 
     @field_validator("vector_store_ids", mode="before")
@@ -132,35 +108,32 @@ class WebSearchOptions(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    search_context_size: Literal["low", "medium", "high"] = Field(
-        default="medium",
-        description="How much of the pages found the model reads; more is more "
-        "expensive.",
+    search_context_size: Literal["low", "medium", "high"] = key(
+        "medium", "How much of the pages found the model reads; more is more expensive."
     )
-    user_location: str | dict[str, str] = Field(
-        default="",
-        description="Where people are: `city, region, country, timezone` (`Bern, BE, "
-        "CH, Europe/Zurich`), or an object with these keys.",
+    user_location: str | dict[str, str] = key(
+        "",
+        "Where people are: `city, region, country, timezone` (`Bern, BE, CH, "
+        "Europe/Zurich`), or an object with these keys.",
     )
-    allowed_domains: tuple[str, ...] = Field(
-        default=(),
+    allowed_domains: tuple[str, ...] = key(
+        (),
+        "The only domains to search, with their subdomains; at most 100.",
         max_length=100,
-        description="The only domains to search, with their subdomains; at most 100.",
     )
-    blocked_domains: tuple[str, ...] = Field(
-        default=(),
+    blocked_domains: tuple[str, ...] = key(
+        (),
+        "Domains to exclude; at most 100. Some results have still contained their "
+        "pages.",
         max_length=100,
-        description="Domains to exclude; at most 100. Some results have still contained "
-        "their pages.",
     )
-    external_web_access: bool = Field(
-        default=True,
-        description="Whether pages are read live. Off: only from OpenAI's cache.",
+    external_web_access: bool = key(
+        True, "Whether pages are read live. Off: only from OpenAI's cache."
     )
-    return_token_budget: Literal["default", "unlimited"] = Field(
-        default="default",
-        description="How much text a search may return; `unlimited` is for long "
-        "research and is more expensive.",
+    return_token_budget: Literal["default", "unlimited"] = key(
+        "default",
+        "How much text a search may return; `unlimited` is for long research and "
+        "is more expensive.",
     )
 
     @field_validator("user_location")
@@ -183,48 +156,37 @@ class ImageOptions(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    quality: Literal["auto", "low", "medium", "high", "xhigh", "max"] = Field(
-        default="auto", description="A higher one is more expensive."
+    quality: Literal["auto", "low", "medium", "high", "xhigh", "max"] = key(
+        "auto", "A higher one is more expensive."
     )
-    size: str = Field(
-        default="auto", description="`WIDTHxHEIGHT` in pixels: `1536x1024`."
+    size: str = key("auto", "`WIDTHxHEIGHT` in pixels: `1536x1024`.")
+    background: Literal["auto", "opaque", "transparent"] = key(
+        "auto", "`transparent` needs `png`, `webp`, `gif` or `svg`."
     )
-    background: Literal["auto", "opaque", "transparent"] = Field(
-        default="auto", description="`transparent` needs `png`, `webp`, `gif` or `svg`."
+    output_format: Literal["png", "webp", "jpeg", "gif", "svg"] = key(
+        "png", "The form of the file."
     )
-    output_format: Literal["png", "webp", "jpeg", "gif", "svg"] = Field(
-        default="png", description="The form of the file."
+    output_compression: int = key(100, "Of `webp` and `jpeg`.", bounds=(0, 100))
+    model: str = key("", "The model that draws.")
+    partial_images: int = key(0, "Previews while an image is made.", bounds=(0, 3))
+    action: Literal["auto", "generate", "edit"] = key(
+        "auto", "Whether to make a new image or to change one."
     )
-    output_compression: int = Field(
-        default=100, ge=0, le=100, description="Of `webp` and `jpeg`, 0 to 100."
+    complexity: Literal["low", "medium", "high"] | None = key(
+        None, "How much is computed to plan the image."
     )
-    model: str = Field(default="", description="The model that draws.")
-    partial_images: int = Field(
-        default=0, ge=0, le=3, description="Previews while an image is made, 0 to 3."
+    input_fidelity: Literal["low", "high"] | None = key(
+        None, "How closely a changed image keeps to its original."
     )
-    action: Literal["auto", "generate", "edit"] = Field(
-        default="auto", description="Whether to make a new image or to change one."
+    moderation: Literal["auto", "low"] = key(
+        "auto", "How strictly images are moderated."
     )
-    complexity: Literal["low", "medium", "high"] | None = Field(
-        default=None, description="How much is computed to plan the image."
+    frame_count: int | None = key(None, "Number of frames of a `gif`.", ge=1)
+    frame_duration_ms: int | None = key(
+        None, "Milliseconds of each frame of a `gif`.", ge=10
     )
-    input_fidelity: Literal["low", "high"] | None = Field(
-        default=None, description="How closely a changed image keeps to its original."
-    )
-    moderation: Literal["auto", "low"] = Field(
-        default="auto", description="How strictly images are moderated."
-    )
-    frame_count: int | None = Field(
-        default=None, ge=1, description="Number of frames of a `gif`."
-    )
-    frame_duration_ms: int | None = Field(
-        default=None, ge=10, description="Milliseconds of each frame of a `gif`."
-    )
-    svg: dict[str, Any] | None = Field(
-        default=None, description="Settings of the model that writes an `svg`."
-    )
-    input_image_mask: dict[str, str] | None = Field(
-        default=None, description="A mask, by `image_url` or `file_id`."
+    svg: dict[str, Any] | None = key(
+        None, "Settings of the model that writes an `svg`."
     )
 
 
@@ -233,9 +195,9 @@ _UNTIL_CORRECTED = "Chats that search are not answered until it is corrected."
 
 
 @lru_cache(maxsize=8)
-def read_expert_json(text: str) -> tuple[ExpertSettings, Sequence[str]]:
+def read_expert_json(text: str) -> tuple[PipeExpertKeys, Sequence[str]]:
     """Return the settings of EXPERT_JSON, and what is wrong with them."""
-    return read_json_valve("EXPERT_JSON", text, ExpertSettings)
+    return read_json_valve("EXPERT_JSON", text, PipeExpertKeys)
 
 
 @lru_cache(maxsize=8)

@@ -5,7 +5,7 @@ from typing import Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, field_validator
 
-from owui_manifold.call.expert import ExpertSettings
+from owui_manifold.call.expert import PipeExpertKeys
 from settings.old_valves import old_names
 from settings.shared_valves import SHARED, SharedValves
 from settings.table import page_schema, valve
@@ -22,7 +22,7 @@ class Valves(SharedValves):
     """Settings of the administrator, in the order of the page."""
 
     model_config = ConfigDict(json_schema_extra=page_schema("pipe", SHARED))
-    old_names = old_names("pipe", ExpertSettings)
+    old_names = old_names("pipe", PipeExpertKeys)
 
     # The first day
     MODEL_ID: str = valve(

@@ -10,22 +10,18 @@ was sent before stays (`owui_chat/input/prefix.py`). When the switch is off agai
 next question says which lines no longer hold.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import replace
-from typing import Any
 
+from manifold.preparation import OfferedTools
 from openai_responses.loop.tools import Toolset
 from openai_responses.models.resolve import ResolvedModel
-from owui_chat.messages import ChatPart, UserMessage
 from owui_manifold.call.agent import AgentMode
 from owui_manifold.host.context import HostContext
-from owui_manifold.prepare.hosted_tools import OfferedTools
 from shells.valve_messages import PIPE_SHELL, valve_error
-from strategies.context import read_context
 from strategies.guard import GuardedTools
 from strategies.instructions import build_strategy_instructions
 from strategies.limits import build_budget, build_call_texts
-from strategies.memory import Message, apply_memory_policy, build_memory_items
 from strategies.policy import choose_style
 
 _TASK_LIST = (
@@ -69,11 +65,8 @@ def agent_instructions(
     style = choose_style(parameters.policy_style, model.family)
     offered = {str(tool.get("name")) for tool in tools.items}
     builtin = {name for name in offered if host.is_builtin(name)}
-    sources = read_context(parameters.context)
     host_policy = _host_policy(builtin)
-    return build_strategy_instructions(
-        parameters, style, system_prompt, sources, host_policy
-    )
+    return build_strategy_instructions(parameters, style, system_prompt, host_policy)
 
 
 def _host_policy(builtin: Collection[str]) -> str:
@@ -82,31 +75,6 @@ def _host_policy(builtin: Collection[str]) -> str:
     if not lines:
         return ""
     return "\n".join(["<host_tools>", *lines, "</host_tools>"])
-
-
-def remembered_messages(
-    agent: AgentMode | None, messages: Sequence[Message]
-) -> tuple[Sequence[Any], str]:
-    """Return what the memory policy leaves of a chat, and what to say about it.
-
-    Raises InvalidRequest for an unknown policy.
-    """
-    if agent is None:
-        return messages, ""
-    window = apply_memory_policy(messages, agent.parameters.guide.memory_policy)
-    return window.messages, window.note
-
-
-def agent_memories(agent: AgentMode) -> list[ChatPart]:
-    """Return what an agent remembers from before the chat, as the chat's beginning."""
-    items = build_memory_items(agent.parameters.guide)
-    return [UserMessage(item) for item in items]
-
-
-def agent_defaults(agent: AgentMode) -> dict[str, Any]:
-    """Return the parameters that hold unless the request has its own."""
-    temperature = agent.parameters.guide.temperature
-    return {} if temperature is None else {"temperature": temperature}
 
 
 def agent_toolset(agent: AgentMode, toolset: Toolset, max_calls: int) -> Toolset:

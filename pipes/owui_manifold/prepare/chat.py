@@ -5,9 +5,15 @@ the tools; the fields; the prefix as it was sent before; the history as input.
 """
 
 from collections.abc import Mapping, Sequence, Set
-from typing import NamedTuple
 
-from manifold.history import fit_history
+from manifold.preparation import (
+    Chat,
+    OfferedTools,
+    build_fields,
+    fit_history,
+    memories,
+    parse_chat,
+)
 from openai_responses.items import (
     ADDED_TOOLS,
     CONFIGURATION,
@@ -26,7 +32,7 @@ from openai_responses.models.choice import choose_auto_model
 from openai_responses.models.facts import ModelFacts
 from openai_responses.models.resolve import ResolvedModel
 from openai_responses.repairs.request_repairs import Repair, lowered_kinds
-from openai_responses.requests.build import ResponsesRequest, build_request
+from openai_responses.requests.build import ResponsesRequest
 from openai_responses.requests.containers import has_new_container
 from openai_responses.requests.replay import Origin, origin_at
 from openai_responses.requests.turns import append_turns, record_turn
@@ -60,17 +66,14 @@ from owui_chat.messages import (
     ChatPart,
     UserMessage,
     attach_stored_messages,
-    cut_notice,
     mark_old_answers,
-    parse_messages,
     stored_messages,
     system_text,
     user_messages,
 )
-from owui_chat.storage.details_carrier import restore_from_details
 from owui_chat.storage.output_carrier import restore_from_outputs, stored_outputs
+from owui_chat.storage.recorder import Carrier, RecordScope
 from owui_chat.storage.records import Record
-from owui_chat.storage.signature import Sign
 from owui_host.users import user_model
 from owui_manifold.call.config import run_limits
 from owui_manifold.call.context import CheckedCall, note_left_out
@@ -81,12 +84,9 @@ from owui_manifold.host.open_webui import (
     scale_image,
 )
 from owui_manifold.prepare.agent import (
-    agent_defaults,
     agent_instructions,
-    agent_memories,
     agent_toolset,
     check_agent_model,
-    remembered_messages,
 )
 from owui_manifold.prepare.cache_comparison import with_cache_comparison
 from owui_manifold.prepare.files import (
@@ -94,7 +94,6 @@ from owui_manifold.prepare.files import (
     document_ids,
     load_stored_images,
 )
-from owui_manifold.prepare.hosted_tools import OfferedTools
 from owui_manifold.prepare.python_files import (
     PythonFiles,
     choose_python_files,
@@ -112,21 +111,9 @@ from owui_manifold.prepare.request import (
     wait_message,
 )
 from owui_manifold.prepare.retrieved_text import without_retrieved_text
-from owui_manifold.store.keys import chat_keys
+from owui_manifold.store.keys import ChatKeys, chat_keys
 from owui_manifold.store.stored_chat import StoredChat, read_stored_chat
-
-
-class _Chat(NamedTuple):
-    """A chat on its way from the host's form to the input of a request."""
-
-    instructions: str
-    parts: list[ChatPart]
-    records: Mapping[str, Record]
-    """What earlier answers of the chat stored."""
-    summary: str
-    """What Open WebUI tells of the conversation that it leaves out."""
-    compacted: Set[str] = frozenset()
-    """The answers after which a compaction replaced what came before."""
+from owui_manifold.store.writers import StoredAnswer
 
 
 async def build_chat_request(call: CheckedCall) -> PreparedRequest:
@@ -141,9 +128,17 @@ async def build_chat_request(call: CheckedCall) -> PreparedRequest:
 
     # The chat as the host gives it.
     heading, model_prompt = await _conversation_heading(call)
-    chat, memory_note = await run_work(
-        size, lambda: _parse_messages(call, keys.sign, heading, model_prompt)
+    agent = call.agent.parameters if call.agent else None
+    detail = call.valves.IMAGE_DETAIL
+    chat = await run_work(
+        size, lambda: parse_chat(call.messages, keys.sign, agent, detail)
     )
+    summary = ""
+    if heading:
+        instructions, summary = take_conversation(
+            chat.instructions, heading, model_prompt
+        )
+        chat = chat._replace(instructions=instructions)
 
     # The model, the tools that it is offered, and what an agent is told of them.
     model, reason = await run_work(
@@ -163,7 +158,7 @@ async def build_chat_request(call: CheckedCall) -> PreparedRequest:
 
     # What the host stores of the chat: its messages, its files, its earlier answers.
     chat = await run_work(size, lambda: _attach_stored(call, stored, chat))
-    file_input = call.config.file_input if model.facts.vision else "off"
+    file_input = call.valves.FILE_INPUT if model.facts.vision else "off"
     chat, python = await _with_whole_files(call, tools, file_input, chat)
     chat, verbosity = await run_work(
         size, lambda: _restore_answers(call, model, stored, python, chat)
@@ -178,7 +173,7 @@ async def build_chat_request(call: CheckedCall) -> PreparedRequest:
     )
 
     # The input, and everything together.
-    chat = _place_beginning(call, chat)
+    chat = _place_beginning(call, chat, summary)
     origin = origin_at(model.family, call.endpoint)
     items = await _build_history(call, stored, origin, file_input, chat, size)
     request = request.model_copy(
@@ -188,26 +183,27 @@ async def build_chat_request(call: CheckedCall) -> PreparedRequest:
             "repairs": repairs,
         }
     )
+    row: StoredAnswer | None = None
+    if stored:
+        caller = call.caller
+        row = StoredAnswer(caller.chat_id, caller.message_id, stored, keys, sent)
+    cites = any(tool_kind(tool).is_cited for tool in tools.items)
     return PreparedRequest(
         call=call,
         request=with_cache_comparison(call, request, stored),
-        origin=origin,
         limits=_chat_limits(call, model),
         toolset=_chat_toolset(call, tools, stored),
-        keys=keys,
-        stored=stored,
-        sent=sent,
+        row=row,
+        scope=_record_scope(call, keys, row, origin, cites=cites),
         records=chat.records,
         reason=f"{reason} {wait_message(request)}".strip(),
         notices=(
             tools.notice,
             image_notice(call, model, tools),
-            memory_note,
             svg_notice(chat.parts),
-            cut_notice(chat.parts),
+            *chat.notices,
             python.notice,
         ),
-        cites=any(tool_kind(tool).is_cited for tool in tools.items),
         python_files=python.files,
     )
 
@@ -220,7 +216,7 @@ async def _conversation_heading(call: CheckedCall) -> tuple[str, str | None]:
     other clients write their own instructions.
     """
     heading = THREAD_HEADING if call.caller.is_in_channel else SUMMARY_HEADING
-    tells = call.caller.is_in_channel or call.caller.host_reads
+    tells = call.caller.is_in_channel or call.caller.is_open_webui
     first = call.messages[:3]
     are_messages = all(isinstance(message, dict) for message in first)
     if not (tells and are_messages and heading in system_text(first)):
@@ -229,19 +225,6 @@ async def _conversation_heading(call: CheckedCall) -> tuple[str, str | None]:
         call.model_id, call.caller.user_id, call.host.metadata
     )
     return heading, model_prompt
-
-
-def _parse_messages(
-    call: CheckedCall, sign: Sign | None, heading: str, model_prompt: str | None
-) -> tuple[_Chat, str]:
-    """Return the chat as the host gives it, and what is said about turns left out."""
-    messages, memory_note = remembered_messages(call.agent, call.messages)
-    instructions, parts = parse_messages(messages, call.valves.IMAGE_DETAIL)
-    summary = ""
-    if heading:
-        instructions, summary = take_conversation(instructions, heading, model_prompt)
-    parts, records = restore_from_details(parts, sign)
-    return _Chat(instructions, parts, records, summary), memory_note
 
 
 def _choose_model(
@@ -274,7 +257,7 @@ def _choose_model(
 _LEFT_OUT = "a developer's message in its row was left out"
 
 
-def _attach_stored(call: CheckedCall, stored: StoredChat | None, chat: _Chat) -> _Chat:
+def _attach_stored(call: CheckedCall, stored: StoredChat | None, chat: Chat) -> Chat:
     """Give the parts what the host stores of them."""
     rows = stored.messages if stored else {}
     metadata = call.host.metadata
@@ -288,8 +271,8 @@ def _attach_stored(call: CheckedCall, stored: StoredChat | None, chat: _Chat) ->
 
 
 async def _with_whole_files(
-    call: CheckedCall, tools: OfferedTools, file_input: str, chat: _Chat
-) -> tuple[_Chat, PythonFiles]:
+    call: CheckedCall, tools: OfferedTools, file_input: str, chat: Chat
+) -> tuple[Chat, PythonFiles]:
     """Choose the files that code gets; leave out what the host retrieved of them.
 
     The same holds for documents that the model gets whole (`file_input`).
@@ -329,8 +312,8 @@ def _restore_answers(
     model: ResolvedModel,
     stored: StoredChat | None,
     python: PythonFiles,
-    chat: _Chat,
-) -> tuple[_Chat, str]:
+    chat: Chat,
+) -> tuple[Chat, str]:
     """Put the stored outputs of earlier answers in the place of their text.
 
     A wish for the length of this answer is taken out of the question, as a verbosity:
@@ -349,12 +332,7 @@ def _restore_answers(
     outputs = stored_outputs(stored.messages, call.caller.message_id, replaced_id)
     parts = restore_from_outputs(parts, outputs)
     records = {**chat.records, **stored.records}
-    compacted: set[str] = set()
-    for record in records.values():
-        if any(is_compaction(item) for item in record.payload):
-            compacted.add(record.message_id)
-    chat = chat._replace(parts=parts, records=records, compacted=compacted)
-    return chat, verbosity
+    return chat._replace(parts=parts, records=records), verbosity
 
 
 def _build_fields(
@@ -362,25 +340,22 @@ def _build_fields(
     model: ResolvedModel,
     tools: OfferedTools,
     verbosity: str,
-    chat: _Chat,
+    chat: Chat,
 ) -> ResponsesRequest:
     """Return the request as if the chat began now, without instructions and input.
 
     A wish for the length of this one answer has priority over the caller's keys.
     """
     body = {**research_body(call.body, model), "tool_choice": tools.choice}
-    if call.agent:
-        body = {**agent_defaults(call.agent), **body}
     if verbosity:
         body["text"] = {**as_mapping(body.get("text")), "verbosity": verbosity}
     settings = request_settings(call, tools, model)
-    # The input is built last; here it only counts whether there is any.
-    items: list[Item] = [{}] if chat.parts else []
-    request = build_request(model, "", items, body, settings)
+    agent = call.agent.parameters if call.agent else None
+    request = build_fields(model, body, settings, agent, is_empty=not chat.parts)
     effort = other_allowed_effort(call, model.facts, request)
     if effort:
         body["reasoning"] = {**as_mapping(body.get("reasoning")), "effort": effort}
-        request = build_request(model, "", items, body, settings)
+        request = build_fields(model, body, settings, agent, is_empty=not chat.parts)
     unsent = [tool for tool in tools.items if tool not in (request.tools or ())]
     reason = "not with the effort minimal"
     names = [f"the tool {tool_name(tool)}" for tool in unsent]
@@ -411,11 +386,11 @@ def _keep_prefix(
     stored: StoredChat | None,
     appended: Set[str],
     request: ResponsesRequest,
-    chat: _Chat,
-) -> tuple[_Chat, ResponsesRequest, SentContext | None]:
+    chat: Chat,
+) -> tuple[Chat, ResponsesRequest, SentContext | None]:
     """Return the chat and its request as they were sent before, and what is new.
 
-    What is new is what this run sends beside the chat. None: there is no row, or what
+    What is new is what this run sends in addition to the chat. None: there is no row, or what
     an earlier run sent holds on.
     """
     parts = chat.parts
@@ -439,7 +414,8 @@ def _keep_prefix(
 
     told: SentInstructions | None = None
     if _keeps_instructions(call, model):
-        told = sent_instructions(parts, sent, call.model_id, chat.compacted)
+        compacted = _compacted_answers(chat.records)
+        told = sent_instructions(parts, sent, call.model_id, compacted)
     if told is None:  # it gets all of its instructions anew
         prefix = apply_sent_context(parts, sent, {}, items)
         return chat._replace(parts=prefix), request, new
@@ -458,14 +434,15 @@ def _sent_now(
     model: ResolvedModel,
     appended: Set[str],
     request: ResponsesRequest,
-    chat: _Chat,
+    chat: Chat,
     earlier: Mapping[str, SentContext],
 ) -> SentContext:
-    """Return what this run sends beside the chat, compared with `earlier` answers."""
+    """Return what this run sends in addition to the chat, compared with `earlier` answers."""
     parts = chat.parts
+    compacted = _compacted_answers(chat.records)
     now = SentContext()
     if _keeps_instructions(call, model):
-        told = sent_instructions(parts, earlier, call.model_id, chat.compacted)
+        told = sent_instructions(parts, earlier, call.model_id, compacted)
         now = change_instructions(told, chat.instructions, call.model_id)
     turn = None
     if appended:
@@ -473,8 +450,17 @@ def _sent_now(
         turn = record_turn(request, [*turns.values()], model.facts.default_effort)
     injected = find_injected_context(parts)
     if injected:
-        injected = drop_repeated_context(injected, parts, earlier, chat.compacted)
+        injected = drop_repeated_context(injected, parts, earlier, compacted)
     return now._replace(injected=injected, turn=turn)
+
+
+def _compacted_answers(records: Mapping[str, Record]) -> set[str]:
+    """Return the answers after which a compaction replaced what came before."""
+    compacted: set[str] = set()
+    for record in records.values():
+        if any(is_compaction(item) for item in record.payload):
+            compacted.add(record.message_id)
+    return compacted
 
 
 def _keeps_instructions(call: CheckedCall, model: ResolvedModel) -> bool:
@@ -485,10 +471,11 @@ def _keeps_instructions(call: CheckedCall, model: ResolvedModel) -> bool:
     return mode == "on"
 
 
-def _place_beginning(call: CheckedCall, chat: _Chat) -> _Chat:
+def _place_beginning(call: CheckedCall, chat: Chat, summary: str) -> Chat:
     """Let the chat begin with its instructions and with what was before it.
 
     Instructions in the input are for servers that take a developer's message there.
+    The `summary` is what Open WebUI tells of the conversation that it leaves out.
     """
     beginning: list[ChatPart] = []
     instructions = chat.instructions
@@ -496,9 +483,9 @@ def _place_beginning(call: CheckedCall, chat: _Chat) -> _Chat:
         beginning.append(UserMessage(text_message("developer", instructions)))
         instructions = ""
     if call.agent:
-        beginning += agent_memories(call.agent)
-    if chat.summary:
-        beginning.append(UserMessage(text_message("user", chat.summary)))
+        beginning += memories(call.agent.parameters)
+    if summary:
+        beginning.append(UserMessage(text_message("user", summary)))
     return chat._replace(instructions=instructions, parts=[*beginning, *chat.parts])
 
 
@@ -507,7 +494,7 @@ async def _build_history(
     stored: StoredChat | None,
     origin: Origin,
     file_input: str,
-    chat: _Chat,
+    chat: Chat,
     size: int,
 ) -> list[Item]:
     """Return the input of a chat, with its files.
@@ -533,7 +520,7 @@ async def _build_history(
             with_tools=valves.PERSIST_TOOL_RESULTS,
             repairs=stored.repairs if stored else (),
         )
-        most = valves.TOOL_OUTPUT_CHARACTERS if call.caller.host_reads else None
+        most = valves.TOOL_OUTPUT_CHARACTERS if call.caller.is_open_webui else None
         return fit_history(items, most)
 
     return await run_work(size, build_items)
@@ -585,3 +572,34 @@ def _chat_toolset(
         if kind in ("function_call", "function_call_output"):
             before = kind
     return toolset._replace(earlier=EarlierSpending(rounds, calls))
+
+
+def _record_scope(
+    call: CheckedCall,
+    keys: ChatKeys,
+    row: StoredAnswer | None,
+    origin: Origin,
+    *,
+    cites: bool,
+) -> RecordScope | None:
+    """Return what is recorded of an answer.
+
+    Without a row only reasoning can be stored, in the details of an answer that the
+    host stores.
+    """
+    remembers = call.valves.remembers_reasoning()
+    carrier: Carrier = "details"
+    if row:
+        is_in_output = call.valves.HISTORY_CARRIER == "output"
+        carrier = "output" if is_in_output else "markers"
+    elif not (remembers and call.caller.has_page):
+        return None
+    return RecordScope(
+        model=call.caller.host_model,
+        message_id=call.caller.message_id,
+        origin=origin,
+        keeps_reasoning=remembers,
+        cites=cites or call.agent is not None,
+        carrier=carrier,
+        sign=keys.sign,
+    )

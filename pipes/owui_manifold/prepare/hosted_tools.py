@@ -4,8 +4,9 @@ import json
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
+from manifold.preparation import MAX_TOOLS, OfferedTools
 from openai_responses.callbacks import ignore_report
 from openai_responses.items import Item, json_digest, tool_name
 from openai_responses.json_input import (
@@ -21,10 +22,6 @@ from openai_responses.models.resolve import (
 )
 from openai_responses.requests.tools import (
     CALLED_BY_NAME,
-    ToolNames,
-    is_hosted_tool,
-    merge_tools,
-    responses_tool_choice,
     responses_tools,
 )
 from openai_responses.tool_kinds import TOOL_KINDS
@@ -33,7 +30,7 @@ from owui_manifold.call.config import Config
 from owui_manifold.call.expert import (
     PLACE_NAMES,
     SEARCH_VALVE,
-    ExpertSettings,
+    PipeExpertKeys,
     read_file_search_options,
     read_image_options,
     read_search_options,
@@ -235,20 +232,10 @@ _BUILDERS: Mapping[str, Callable[[Config, ResolvedModel], Sequence[Item]]] = {
 """What builds a kind of tools from the valves; the others have no options."""
 
 
-class OfferedTools(NamedTuple):
-    """Tools in the API's form, with the functions' own names and `tool_choice`."""
-
-    items: Sequence[Item] = ()
-    names: ToolNames = ToolNames()
-    choice: Any = None
-    notice: str = ""
-    """What the person who asked is told, if anything."""
-
-
 def called_tools(
     body: JsonObject,
     model: ResolvedModel,
-    expert: ExpertSettings,
+    expert: PipeExpertKeys,
     log: Callable[[str], object] = ignore_report,
     rules: ApprovalRules = (),
 ) -> list[Item]:
@@ -298,39 +285,6 @@ def _read_tools(specs: list[Any], strict: bool) -> tuple[list[Item], list[str]]:
     return tools, log_lines
 
 
-_MAX_TOOLS = 128
-"""Longer lists are refused (docs/reference/responses-api.md, "Function tools")."""
-_TOO_MANY = (
-    "Left out: {left_out} of this chat's {count} tools, because the API takes at most "
-    "{most}. Switch off tools that this chat does not need."
-)
-
-
-def offer_tools(
-    choice: object,
-    hosted: Sequence[Item] = (),
-    called: Sequence[Item] = (),
-    withheld: Collection[str] = (),
-    builtin: Collection[str] = (),
-) -> OfferedTools:
-    """Return the tools of a chat: OpenAI's, then the others, and the choice.
-
-    One of the others replaces OpenAI's of the same kind; the `withheld` ones are left
-    out. `builtin` are the names of Open WebUI's own. Raises InvalidRequest for a choice
-    that names no tool.
-    """
-    merged = merge_tools(hosted, called)
-    tools = [tool for tool in merged if tool.get("name") not in withheld]
-    if not tools:
-        return OfferedTools()
-    kept = _first_tools(tools, builtin)
-    own_names = [str(tool["name"]) for tool in kept if not is_hosted_tool(tool)]
-    names = ToolNames(tuple(own_names))
-    items = names.rename_tools(kept)
-    chosen = responses_tool_choice(choice, items, names)
-    return OfferedTools(items, names, chosen, _too_many_notice(len(tools)))
-
-
 def left_out_tools(
     body: JsonObject,
     model: ResolvedModel,
@@ -357,33 +311,9 @@ def left_out_tools(
             reason = f"{model.name} takes no such tool"
         elif name not in called_names:
             continue
-        elif len(offered.items) == _MAX_TOOLS:
-            reason = f"the API takes at most {_MAX_TOOLS} tools"
+        elif len(offered.items) == MAX_TOOLS:
+            reason = f"the API takes at most {MAX_TOOLS} tools"
         else:
             reason = "OpenAI's own tool replaces it"
         left_out[f"the tool {name}"] = reason
     return left_out
-
-
-def _first_tools(tools: list[Item], builtin: Collection[str]) -> list[Item]:
-    """Return as many tools as the API takes; fewer stay as they are.
-
-    Of more, OpenAI's come first, because they are few and an administrator switched them
-    on; then those that people attached or filters added; then the `builtin` ones. Each
-    group keeps its order.
-    """
-    if len(tools) <= _MAX_TOOLS:
-        return tools
-    hosted = [tool for tool in tools if is_hosted_tool(tool)]
-    functions = [tool for tool in tools if not is_hosted_tool(tool)]
-    attached = [tool for tool in functions if tool["name"] not in builtin]
-    own = [tool for tool in functions if tool["name"] in builtin]
-    return [*hosted, *attached, *own][:_MAX_TOOLS]
-
-
-def _too_many_notice(count: int) -> str:
-    """Return what a person is told of `count` tools; nothing if all are offered."""
-    left_out = count - _MAX_TOOLS
-    if left_out <= 0:
-        return ""
-    return _TOO_MANY.format(left_out=left_out, count=count, most=_MAX_TOOLS)

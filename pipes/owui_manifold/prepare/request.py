@@ -7,7 +7,8 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from manifold.costs import completion_window
-from manifold.learning import is_built_of
+from manifold.learning import has_fields_of, repair_scope
+from manifold.preparation import OfferedTools, offer_tools
 from manifold.request_settings import call_limits, settings_of_valves
 from openai_responses.appended import APPENDED
 from openai_responses.items import Item, item_type, tool_name
@@ -21,13 +22,11 @@ from openai_responses.models.resolve import (
     ResolvedModel,
     takes_hosted_tool,
 )
-from openai_responses.repairs.memory import RepairScope
 from openai_responses.repairs.request_repairs import Repair, refused_tools
-from openai_responses.requests.build import ResponsesRequest, Settings
+from openai_responses.requests.build import ResponsesRequest, Settings, build_request
 from openai_responses.requests.parameters import hash_ids
-from openai_responses.requests.replay import Origin
 from openai_responses.requests.tools import is_hosted_tool
-from owui_chat.input.prefix import SentContext
+from owui_chat.storage.recorder import RecordScope
 from owui_chat.storage.records import Record
 from owui_manifold.call.callers import given_tools
 from owui_manifold.call.config import may_change, read_config
@@ -38,16 +37,13 @@ from owui_manifold.host.approvals import HostQuestions, build_approver
 from owui_manifold.host.open_webui import stores_approvals
 from owui_manifold.host.tools import HostTools, ToolUser, long_running_tools
 from owui_manifold.prepare.hosted_tools import (
-    OfferedTools,
     called_tools,
     hosted_tools,
     left_out_tools,
-    offer_tools,
 )
 from owui_manifold.prepare.python_files import PythonFile
 from owui_manifold.prepare.remote_rules import default_remote_rule
-from owui_manifold.store.keys import ChatKeys
-from owui_manifold.store.stored_chat import StoredChat
+from owui_manifold.store.writers import StoredAnswer
 from shells.valve_words import comma_list, fits_pattern
 
 
@@ -56,16 +52,13 @@ class PreparedRequest(NamedTuple):
 
     call: CheckedCall
     request: ResponsesRequest
-    origin: Origin
     limits: Limits
     toolset: Toolset | None = None
     """Without it no calls are answered here."""
-    keys: ChatKeys | None = None
-    """Sign and encrypt what the chat itself carries."""
-    stored: StoredChat | None = None
-    """The chat's row; None if nothing is stored."""
-    sent: SentContext | None = None
-    """What the row gets as sent beside the chat; None: it stays as it is."""
+    row: StoredAnswer | None = None
+    """What the answer is stored in; None if its chat has no row."""
+    scope: RecordScope | None = None
+    """What is recorded of the answer; None if nothing is."""
     records: Mapping[str, Record] = MappingProxyType({})
     """What earlier answers of the chat stored."""
     reason: str = ""
@@ -74,8 +67,6 @@ class PreparedRequest(NamedTuple):
     """What the person who asked has to know or to do, if anything: the answer ends
     with it.
     """
-    cites: bool = False
-    """Whether its tools give sources."""
     python_files: Sequence[PythonFile] = ()
     """The files of the chat that its code gets."""
 
@@ -113,7 +104,7 @@ def image_hint(call: CheckedCall, model: ResolvedModel) -> str:
     """
     kind = "image_generation"
     meta = value_at(call.host.metadata, "model", "info", "meta")
-    if not call.caller.host_reads or call.valves.ENABLE_IMAGE_GENERATION:
+    if not call.caller.is_open_webui or call.valves.ENABLE_IMAGE_GENERATION:
         return ""
     if _IMAGE_SWITCH not in as_list(value_at(meta, "filterIds")):
         return ""
@@ -143,7 +134,7 @@ def image_notice(call: CheckedCall, model: ResolvedModel, offered: OfferedTools)
     kind = "image_generation"
     metadata = call.host.metadata
     is_legacy = value_at(metadata, "params", "function_calling") == "legacy"
-    wanted = call.caller.host_reads and value_at(metadata, "features", kind)
+    wanted = call.caller.is_open_webui and value_at(metadata, "features", kind)
     if not wanted or is_legacy:
         return ""
     drawing = {kind, *TOOL_SETTINGS[kind].replaced}
@@ -165,7 +156,7 @@ def _runs_calls(call: CheckedCall, offered: OfferedTools) -> bool:
     is answered with an error. A plain client runs its own functions, and if it has one
     that Open WebUI does not have, all calls of the chat are left to it.
     """
-    if call.caller.host_reads:
+    if call.caller.is_open_webui:
         return True
     return all(name in call.host.tools for name in offered.names.known)
 
@@ -188,13 +179,12 @@ def request_settings(
         hash_ids(valves.PROMPT_CACHE_KEY, call.caller.user_id, call.caller.chat_id),
         # Without a stream a background answer has no encrypted reasoning.
         streams=call.caller.streams or background,
-        summary=config.summary,
         compaction_tokens=valves.COMPACTION_TOKENS,
     )
     # The caller's own parameters replace these.
     defaults = dict(shared.defaults)
-    if config.service_tier != "auto":
-        defaults["service_tier"] = config.service_tier
+    if valves.SERVICE_TIER != "auto":
+        defaults["service_tier"] = valves.SERVICE_TIER
     if valves.TRUNCATION != "disabled":
         defaults["truncation"] = valves.TRUNCATION
     if valves.MAX_OUTPUT_TOKENS:
@@ -264,17 +254,13 @@ def is_as_configured(prepared: PreparedRequest) -> bool:
     )
     hosted, _ = hosted_tools(plain.config, model, refused_tools(sent.repairs))
     settings = request_settings(plain, offer_tools(None, hosted), model)
-    return is_built_of(sent, model, body, settings)
+    return has_fields_of(sent, build_request(model, "", sent.input, body, settings))
 
 
 def learned_repairs(call: CheckedCall, model: str) -> tuple[Repair, ...]:
     """Return what earlier refusals showed of a model."""
-    return call.capabilities.repairs.repairs(repair_scope(call, model))
-
-
-def repair_scope(call: CheckedCall, model: str) -> RepairScope:
-    """Return whose requests a repair is about."""
-    return RepairScope(call.endpoint.account(), model, call.caller.user_id)
+    scope = repair_scope(call.endpoint, model, call.caller.user_id)
+    return call.capabilities.repairs.repairs(scope)
 
 
 def _is_background_model(valves: Valves, names: Sequence[str]) -> bool:
@@ -298,8 +284,8 @@ def call_toolset(call: CheckedCall, offered: OfferedTools) -> Toolset:
         approver=approver,
         limits=call_limits(
             valves,
-            call.config.tool_seconds,
-            [*call.config.tool_timeouts, *long_running_tools(call.host)],
+            call.config.timeouts,
+            long_running_tools(call.host),
         ),
         log=call.log.warn,
         redacted=call.log.redacted_for_model,

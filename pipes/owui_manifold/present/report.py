@@ -1,18 +1,13 @@
 """Reports the request and the end of a run, to the log and to the user."""
 
-import json
 from collections.abc import Mapping
 
-from openai_responses.endings import (
-    ending_of_exception,
-)
-from openai_responses.errors import ResponsesError
+from manifold.views import log_metadata, refused_metadata
 from openai_responses.loop.events import RunDone, RunWork
 from openai_responses.models.resolve import resolve_model
 from openai_responses.models.usage import Usage, format_money, window_share
 from openai_responses.requests.build import is_api_parameter, unsent_parameters
 from owui_chat.answers import explain_ending
-from owui_chat.render.chunks import METADATA_KEY
 from owui_manifold.call.agent import (
     CALLER_PARAMETERS,
     answering_name,
@@ -20,7 +15,6 @@ from owui_manifold.call.agent import (
 )
 from owui_manifold.call.config import FILE_INPUT_KEY, OWN_KEY_PLACE
 from owui_manifold.call.context import PipeCall, note_left_out
-from owui_manifold.call.log import RunLog
 from owui_manifold.prepare.request import PreparedRequest
 from owui_manifold.present.costs import cost_of_responses, source_of_cost
 from shells.failures import has_unasked_removals, report_run
@@ -36,7 +30,7 @@ def report_request(prepared: PreparedRequest) -> None:
         f"request to {prepared.call.endpoint.host}: {request.model}, "
         f"{len(request.input)} input items, {len(request.tools or ())} tools, "
         f"stream {request.stream}, background {bool(request.background)}, "
-        f"stored {bool(prepared.stored)}, native {call.caller.host_reads}",
+        f"stored {bool(prepared.row)}, native {call.caller.is_open_webui}",
     )
     missing, errors = _missing_features(prepared)
     left_out: dict[str, str] = {}
@@ -69,7 +63,7 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     message = ""
     if call.config.own_key and "api_key" in ended.ending.fault.settings:
         # An administrator cannot change a user's own key.
-        message = f"{ended.ending.sentence} It is your own key: check {OWN_KEY_PLACE}"
+        message = f"{ended.ending.message} It is your own key: check {OWN_KEY_PLACE}"
     shell = call.config.shell
     is_admin = call.caller.is_admin
     ended = report_run(call.log, ended, shell, is_admin=is_admin, message=message)
@@ -145,19 +139,19 @@ def _add_cost(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     if cost is not None:
         source = source_of_cost(prepared, ended.usages)
         prepared.call.log.line("DEBUG", f"cost {format_money(cost.dollars)}: {source}")
-    return ended._replace(cost=cost) if prepared.call.config.shows_cost else ended
+    return ended._replace(cost=cost) if prepared.call.valves.SHOW_COST else ended
 
 
 def _add_metadata(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     """Return the end of an agent's run with its metadata; the cost only if it is shown."""
     if ended.work is None:
         return ended
-    metadata = log_metadata(prepared, ended, ended.work)
+    metadata = run_metadata(prepared, ended, ended.work)
     shown = metadata._replace(cost=ended.cost)
     return ended._replace(metadata=shown.wire())
 
 
-def log_metadata(
+def run_metadata(
     prepared: PreparedRequest, ended: RunDone, work: RunWork
 ) -> RunMetadata:
     """Log what an agent's answer took, and return it."""
@@ -174,16 +168,16 @@ def log_metadata(
         usage=ended.usage or Usage(),
         window_share=ended.window_share,
     )
-    _log_metadata(prepared.call.log, metadata)
+    log_metadata(prepared.call.log, metadata)
     return metadata
 
 
-def refused_metadata(call: PipeCall, error: Exception) -> RunMetadata | None:
+def report_refusal(call: PipeCall, error: Exception) -> RunMetadata | None:
     """Log what an agent's answer took that was refused before its run, and return it.
 
     None if no agent was to answer, or if something else went wrong.
     """
-    if call.caller.task or not isinstance(error, ResponsesError):
+    if call.caller.task:
         return None
     config = call.config
     name = call.caller.model
@@ -192,17 +186,4 @@ def refused_metadata(call: PipeCall, error: Exception) -> RunMetadata | None:
         return None
     overrides = config.overrides if isinstance(config.overrides, Mapping) else {}
     model = resolve_model(answering_name(name, config.agent), overrides)
-    metadata = RunMetadata(
-        strategy=agent.strategy,
-        model=model.id,
-        ending=ending_of_exception(error, has_begun=False).kind,
-        rounds=0,
-        tool_calls=0,
-        latency=0.0,
-    )
-    _log_metadata(call.log, metadata)
-    return metadata
-
-
-def _log_metadata(log: RunLog, metadata: RunMetadata) -> None:
-    log.note(f"{METADATA_KEY} {json.dumps(metadata.wire())}")
+    return refused_metadata(call.log, agent.strategy, model.id, error)

@@ -5,14 +5,12 @@ from typing import Any
 from manifold.views import client_view, page_result, whole_completion
 from openai_responses.clock import monotonic_seconds
 from openai_responses.loop.events import RunDone
-from owui_chat.render.chunks import METADATA_KEY, Chunk, closing_chunk
 from owui_chat.render.client_errors import ending_status, seconds_to_wait
 from owui_chat.render.completions import ChunkRenderer, has_failed
 from owui_chat.render.hosted import HostedItems
 from owui_chat.render.native import NativeRenderer
 from owui_manifold.call.context import Caller
 from owui_manifold.host.http_answers import failed_answer
-from strategies.metadata import RunMetadata
 
 
 def stream_view(caller: Caller) -> NativeRenderer | ChunkRenderer:
@@ -35,7 +33,7 @@ def whole_result(caller: Caller, ended: RunDone, view: NativeRenderer) -> Any:
 
     A program gets the status of a failure, and what there is of an answer with it.
     """
-    if caller.host_reads:
+    if caller.is_open_webui:
         has_advice = bool(view.advice)
         items = view.shown.items
         return page_result(ended, caller.host_model, items, has_advice=has_advice)
@@ -57,12 +55,3 @@ def _failure_headers(ended: RunDone) -> dict[str, str]:
         # header says no. This answer has cost money, and its tools have run.
         headers["x-should-retry"] = "false"
     return headers
-
-
-def metadata_chunk(
-    view: NativeRenderer | ChunkRenderer, metadata: RunMetadata
-) -> Chunk:
-    """Return what an agent's answer took, for an answer that did not begin."""
-    if isinstance(view, ChunkRenderer):
-        return {**view.head, "choices": [], METADATA_KEY: metadata.wire()}
-    return closing_chunk(metadata.describe(), metadata.wire())

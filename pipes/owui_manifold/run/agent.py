@@ -19,7 +19,7 @@ from owui_chat.render.chunks import closing_chunk
 from owui_manifold.call.agent import AgentMode
 from owui_manifold.call.context import page_emitter
 from owui_manifold.prepare.request import PreparedRequest
-from owui_manifold.present.report import log_metadata
+from owui_manifold.present.report import run_metadata
 from strategies.merged_calls import MergingProvider
 from strategies.thoughts import IntermediateTexts
 
@@ -95,8 +95,8 @@ def _report_stop(
         work=work,
     )
     call = prepared.call
-    metadata = log_metadata(prepared, ended, work)
-    if not call.config.shows_cost:
+    metadata = run_metadata(prepared, ended, work)
+    if not call.valves.SHOW_COST:
         metadata = metadata._replace(cost=None)
     emit = page_emitter(call.caller, call.host)
     if emit:

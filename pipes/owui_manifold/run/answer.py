@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing
 from functools import partial
 
-from manifold.learning import RepairLearning
+from manifold.learning import RepairLearning, repair_scope
 from openai_responses.clock import unix_seconds
 from openai_responses.items import open_calls
 from openai_responses.json_input import as_list
@@ -14,13 +14,9 @@ from openai_responses.ulid import new_ulid
 from owui_chat.citations import Citations, source_keys
 from owui_chat.events import AnswerEvent, CitedEvent, SourceCited, StoredRecord
 from owui_chat.render.chunks import source_data
-from owui_chat.storage.recorder import Recorder, RecordScope
+from owui_chat.storage.recorder import Recorder
 from owui_manifold.call.context import page_emitter
-from owui_manifold.prepare.request import (
-    PreparedRequest,
-    is_as_configured,
-    repair_scope,
-)
+from owui_manifold.prepare.request import PreparedRequest, is_as_configured
 from owui_manifold.present.notices import notices_of, refusal_notice
 from owui_manifold.present.report import report_end, report_request
 from owui_manifold.run.agent import hides_thoughts
@@ -33,7 +29,6 @@ from owui_manifold.store.writers import (
     OutputWriter,
     RecordWriter,
     RowWriter,
-    StoredAnswer,
 )
 from shells.audit_log import open_audit_log
 from shells.failures import server_message
@@ -121,9 +116,9 @@ class _Answer:
         self._prepared = prepared
         self._learning = RepairLearning(
             call.capabilities.repairs,
-            repair_scope(call, prepared.request.model),
+            repair_scope(call.endpoint, prepared.request.model, call.caller.user_id),
             partial(is_as_configured, prepared),
-            has_row=prepared.stored is not None,
+            has_row=prepared.row is not None,
         )
         # No one reads the stream while a file is fetched, so a fetch takes no longer
         # than half of the silence that the stream may have.
@@ -142,7 +137,7 @@ class _Answer:
             ]
             sources += cited
             # The page has those of an answer that goes on.
-            if call.caller.host_reads and not call.host.continues:
+            if call.caller.is_open_webui and not call.host.continues:
                 self._unshown_context = [SourceCited(source) for source in cited]
         self._citations = Citations(source_keys(sources))
         self._records = _answer_records(prepared)
@@ -172,7 +167,7 @@ class _Answer:
     def _add_sources(self, event: RunEvent) -> Iterable[CitedEvent]:
         """Return an event with its sources; plain clients get the model's own texts."""
         cited: Iterable[CitedEvent] = (event,)
-        if self._prepared.call.caller.host_reads:
+        if self._prepared.call.caller.is_open_webui:
             cited = self._citations.feed(event)
         if self._thoughts is None:
             return cited
@@ -187,50 +182,20 @@ class _Answer:
             return event
         call = self._prepared.call
         reason = server_message(call.log, event.reason)
-        call.log.warn(f"{event.sentence} {reason}".strip())
-        return event._replace(trial=None, reason="")
+        call.log.warn(f"{event.message} {reason}".strip())
+        return event._replace(tried=None, reason="")
 
 
 def _answer_records(prepared: PreparedRequest) -> AnswerRecords:
-    """Return what records an answer.
-
-    Without a row only reasoning can be stored, in the details of an answer that the
-    host stores.
-    """
-    call = prepared.call
-    caller = call.caller
-    writer = _record_writer(prepared)
-    remembers = call.valves.remembers_reasoning()
-    is_stored_by_host = caller.host_reads and not caller.task
-    if writer is None and not (remembers and is_stored_by_host):
-        return AnswerRecords(None, None)
-    scope = RecordScope(
-        model=caller.host_model,
-        message_id=caller.message_id,
-        origin=prepared.origin,
-        keeps_reasoning=remembers,
-        cites=prepared.cites or call.agent is not None,
-        carrier=writer.carrier if writer else "details",
-        sign=prepared.keys.sign if prepared.keys else None,
-    )
-    return AnswerRecords(Recorder(scope, _new_id_and_time), writer)
-
-
-def _record_writer(prepared: PreparedRequest) -> RecordWriter | None:
-    """Return what writes the records of an answer; None if its chat has no row."""
-    if prepared.stored is None or prepared.keys is None:
-        return None
-    call = prepared.call
-    answer = StoredAnswer(
-        chat_id=call.caller.chat_id,
-        message_id=call.caller.message_id,
-        chat=prepared.stored,
-        keys=prepared.keys,
-        sent=prepared.sent,
-    )
-    if call.valves.HISTORY_CARRIER == "output":
-        return OutputWriter(answer)
-    return RowWriter(answer, call.log)
+    """Return what records an answer."""
+    scope = prepared.scope
+    writer: RecordWriter | None = None
+    if prepared.row and scope and scope.carrier == "output":
+        writer = OutputWriter(prepared.row)
+    elif prepared.row:
+        writer = RowWriter(prepared.row, prepared.call.log)
+    recorder = Recorder(scope, _new_id_and_time) if scope else None
+    return AnswerRecords(recorder, writer)
 
 
 def _new_id_and_time() -> tuple[str, int]:

@@ -73,7 +73,7 @@ class WaitingLines:
         The page leaves out the text of a hidden line, but draws its bullet in the opened
         history (StatusHistory of 0.12.4). So a line is hidden only where none follows.
         """
-        if isinstance(event, Status) and not event.trial:
+        if isinstance(event, Status) and not event.tried:
             self._is_shown = True
             self._has_stored_line = True
             return []

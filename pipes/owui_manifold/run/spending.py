@@ -118,7 +118,7 @@ def event_words(event: RunEvent) -> EventWords:
     match event:
         case TextDelta(kind="text" | "refusal"):
             return EventWords("text")
-        case Status() if event.trial:
+        case Status() if event.tried:
             return EventWords("recovery")
         case Status():
             return EventWords("retry")

@@ -100,8 +100,8 @@ class ChatUploads:
                 refused = call.capabilities.refused_uploads
                 refused.add(endpoint.account(), call.caller.user_id)
                 raise InvalidRequest(_NO_FILES.format(file.name)) from None
-            sentence = _NOT_COPIED.format(file.name, error)
-            raise InvalidRequest(sentence, error.fault) from None
+            message = _NOT_COPIED.format(file.name, error)
+            raise InvalidRequest(message, error.fault) from None
         self._memory.add(key, file_id)
         return file_id
 

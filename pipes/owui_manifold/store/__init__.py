@@ -1,1 +1,1 @@
-"""What an answer leaves behind: records and files."""
+"""What an answer leaves: records and files."""

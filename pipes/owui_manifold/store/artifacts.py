@@ -84,13 +84,13 @@ class ArtifactStore:
         in a stream, where their addresses are below the text.
         """
         caller = self._call.caller
-        host_reads = caller.host_reads
-        if is_image_call(item) and host_reads and item.get("result"):
+        is_open_webui = caller.is_open_webui
+        if is_image_call(item) and is_open_webui and item.get("result"):
             return await self._store_generated(image_url(item))
-        if is_code(item) and host_reads:
+        if is_code(item) and is_open_webui:
             outputs = content_parts(item.get("outputs"))
             return await self._store_pictures(str(part.get("url")) for part in outputs)
-        if item_type(item) == "message" and (host_reads or caller.streams):
+        if item_type(item) == "message" and (is_open_webui or caller.streams):
             citations = file_citations(item)[:_MAX_FILES]
             if citations:
                 return await self._store_cited_files(citations, message_text(item))

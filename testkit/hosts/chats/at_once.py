@@ -11,7 +11,7 @@ from hosts.sent import answered, stored_value, stripped
 from simulator import RecordedRequest, Simulator
 
 T = TypeVar("T")
-AT_ONCE = 20
+AT_ONCE = 10
 TOGETHER = f"sim:chat,together={AT_ONCE}"  # no answer begins before the last is asked
 
 

@@ -1,6 +1,6 @@
-"""A chat of twenty turns whose settings change on its way.
+"""A chat whose settings change on its way.
 
-The effort changes four times, web search goes on and off, two tools come and one goes,
+The effort changes three times, web search goes on and off, two tools come and one goes,
 the clock in the system prompt ticks, a memory is added, a picture is drawn, code runs
 and a tool fails.
 """
@@ -65,25 +65,17 @@ _PICTURES = "ENABLE_IMAGE_GENERATION"
 _CODE = "ENABLE_CODE_INTERPRETER"
 STEPS = (
     Step(words=_FACT),
-    Step(),
     Step("web-search", search=True),
     Step(effort="high"),
     Step("tool", 'trim_lamp {"city": "Bergen"}', tools=("lamp",)),
     Step(search=False),
     Step(remembers=True),
     Step("tool", 'sound_horn {"city": "Bergen"}', tools=("lamp", "horn")),
-    Step(effort="low"),
     Step("draw", hosted_tools=(_PICTURES,)),
-    Step("count", hosted_tools=(_PICTURES, _CODE)),
-    Step(hosted_tools=()),
-    Step("tool", 'trim_lamp {"city": "Storm"}'),
+    Step("count", effort="low", hosted_tools=(_PICTURES, _CODE)),
+    Step("tool", 'trim_lamp {"city": "Storm"}', hosted_tools=()),
     Step("tool", 'sound_horn {"city": "Oslo"}', tools=("horn",)),
-    Step("web-search", search=True),
-    Step(effort="xhigh"),
-    Step(search=False),
     Step(effort="medium"),
-    Step("tool", 'sound_horn {"city": "Hamburg"}'),
-    Step(),
 )
 
 

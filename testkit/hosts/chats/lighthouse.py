@@ -20,7 +20,7 @@ from hosts.setup.pipes import valves_changed
 from simulator import RecordedRequest
 
 MODEL = "gpt-6.2-sol"
-TURNS = 10
+TURNS = 6
 MIN_CACHED = 0.95
 """How much of the request before the prompt cache must have."""
 FACT = "The lighthouse keeper has to wind the clock at noon."

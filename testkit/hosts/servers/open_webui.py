@@ -130,10 +130,18 @@ class OpenWebUI:
 
     async def crash_and_restart(self) -> None:
         """Kill the process and start another; people stay signed in."""
+        self.kill()
+        await self.start_again()
+
+    def kill(self) -> None:
+        """End the process as a machine that fails does."""
         if self._process is None:
             raise BootError("The server has not been started.")
         self._process.kill()
         self._process.wait()
+
+    async def start_again(self) -> None:
+        """Start another process for what the last one has stored."""
         self._launch()
         await self._ready(time.monotonic() + BOOT_SECONDS)
 

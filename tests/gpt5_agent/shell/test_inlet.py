@@ -36,8 +36,8 @@ def test_the_pipe_reads_what_the_inlet_kept() -> None:
 
     assert context == {"chat_id": "c-1", "message_id": "m-1", "user_id": "u-1"}
     assert caller == PipelineCaller("a.b", "u-1", "c-1", "m-1", streams=True)
-    assert caller.host_reads
-    assert whole.host_reads
+    assert caller.is_open_webui
+    assert whole.is_open_webui
     assert (caller.can_ask, whole.can_ask) == (True, False)
     assert read_caller({CONTEXT_KEY: titled}).task == "title_generation"
 
@@ -86,7 +86,7 @@ def test_task_of_another_function_is_a_program() -> None:
 
     caller = read_caller({CONTEXT_KEY: context})
     assert not caller.task
-    assert not caller.host_reads
+    assert not caller.is_open_webui
     assert caller.chat_id == METADATA["chat_id"]
 
 
@@ -104,4 +104,4 @@ PLAIN: list[dict[str, Any]] = [
 @pytest.mark.parametrize("body", PLAIN, ids=repr)
 def test_without_both_ids_a_plain_client_reads(body: dict[str, Any]) -> None:
     """Also where somebody sends nonsense in the inlet's place."""
-    assert not read_caller(body).host_reads
+    assert not read_caller(body).is_open_webui

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from gpt5_agent.shell.request_keys import find_unknown_keys, select_keys
-from gpt5_agent.shell.valves import AgentExpertSettings
+from settings.expert_keys import AgentExpertKeys
 
 DOCUMENT = Path(__file__).resolve().parents[3] / "docs/agent-requests.md"
-OPEN = AgentExpertSettings().caller_may_set
+OPEN = AgentExpertKeys().caller_may_set
 
 CASES: list[tuple[dict[str, Any], str, dict[str, Any], list[str]]] = [
     ({"model": "a", "messages": []}, OPEN, {"model": "a", "messages": []}, []),

@@ -3,7 +3,7 @@
 import asyncio
 import gc
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from contextlib import AbstractContextManager, aclosing
 from typing import Any
 
 import pytest
@@ -14,9 +14,14 @@ from openai_responses.loop.attempt import Attempt, Limits, PageThought, Server
 from openai_responses.loop.attempts import Attempts
 from openai_responses.loop.events import ModelAnswer, RunEvent
 from openai_responses.requests.build import ResponsesRequest, strict_payload
-from openai_responses.transport.connections import Connections, Deadlines, Timeouts
+from openai_responses.transport.connections import (
+    Connections,
+    Deadlines,
+    HttpResponse,
+    Timeouts,
+)
 from openai_responses.transport.stream import ServerSentEvent
-from runs.against_server import AT_ONCE, asking, limits
+from runs.against_server import AT_ONCE, asking
 from runs.log import log_of
 from upstream import wire
 from upstream.server import (
@@ -24,8 +29,6 @@ from upstream.server import (
     Answerer,
     Upstream,
     breaking,
-    replying,
-    stalling,
     started,
     streaming,
 )
@@ -33,7 +36,6 @@ from upstream.server import (
 pytestmark = pytest.mark.asyncio
 
 HELLO = wire.on_the_wire(*wire.whole_stream(wire.message("Hello")))
-HELLO_LOG = ["0 started message", "0 text 0: Hello", "0 ended message"]
 
 
 async def attempt(
@@ -77,34 +79,6 @@ async def reported(
     return log, tried
 
 
-async def test_complete_stream_completes_the_response(connections: Connections) -> None:
-    log, tried = await reported(connections, streaming(HELLO))
-    assert log == [*HELLO_LOG, "turn completed"]
-    assert tried.ending.kind == "completed"
-    assert tried.response.usage
-    assert len(tried.response.output) == 1
-
-
-@pytest.mark.parametrize(
-    ("answer", "last", "count"),
-    [
-        (replying("", 503), "ApiRefused", 0),
-        (breaking(b""), "ConnectionFailed", 0),
-        (stalling(b""), "TimedOut", 0),
-        (breaking(wire.on_the_wire(wire.created())), "ConnectionFailed", 1),
-        (stalling(wire.on_the_wire(wire.created())), "TimedOut", 1),
-    ],
-)
-async def test_attempt_that_fails(
-    connections: Connections, answer: Answerer, last: str, count: int
-) -> None:
-    """It raises; the turn knows whether an event had arrived."""
-    log, tried = await reported(connections, answer, limits(first_event=0.1, idle=0.1))
-    assert log == [last]
-    assert tried.response.ending is None
-    assert tried.response.event_count == count
-
-
 async def test_break_behind_many_events(connections: Connections) -> None:
     """All that arrived is told, though the connection broke before it was read."""
     pieces = [f"{number} " for number in range(200)]
@@ -113,14 +87,6 @@ async def test_break_behind_many_events(connections: Connections) -> None:
     shown = "".join(line.partition(": ")[2] for line in log[1:-1])
     assert shown == "".join(pieces)
     assert log[-1] == "ConnectionFailed"
-
-
-async def test_request_id_is_in_the_trace(connections: Connections) -> None:
-    answer = replying(
-        HELLO, content_type="text/event-stream", headers={"x-request-id": "req_1"}
-    )
-    _, tried = await reported(connections, answer)
-    assert tried.trace.request_id == "req_1"
 
 
 @pytest.mark.parametrize("compatibility", ["auto", "strict"])
@@ -241,6 +207,40 @@ async def test_deltas_are_joined_by_time(
             teller.stop()
             rest = [event async for event in events]
     assert log_of(rest)[-1:] == ["turn completed"]
+
+
+async def test_slow_deltas_are_not_waited_for(
+    connections: Connections, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A timer for each of them would join none; faster ones are joined again."""
+    waits: list[object] = []
+    paused = HttpResponse.paused
+
+    def counted(answer: HttpResponse) -> AbstractContextManager[None]:
+        waits.append(answer)
+        return paused(answer)
+
+    monkeypatch.setattr(HttpResponse, "paused", counted)
+    teller = Teller()
+    teller.say(wire.added(wire.message_item()), wire.text_delta("one "))
+    async with Upstream(teller.answer) as upstream, asyncio.timeout(60):
+        within = Limits(join_seconds=0.5)
+        async with aclosing(attempt(connections, upstream.endpoint, within)) as events:
+            assert log_of([await anext(events), await anext(events)])
+            assert not waits
+            for number, word in enumerate(("two ", "three ", "four ")):
+                shown = asyncio.ensure_future(anext(events))
+                await asyncio.sleep(1.2)
+                assert not shown.done()
+                teller.say(wire.text_delta(word))
+                assert log_of([await shown]) == [f"0 text 0: {word}"]
+                assert len(waits) == 1, number  # after the first delta
+            teller.say(wire.text_delta("five "))
+            assert log_of([await anext(events)]) == ["0 text 0: five "]
+            teller.say(wire.text_delta("six "), wire.text_delta("seven "))
+            assert log_of([await anext(events)]) == ["0 text 0: six seven "]
+            assert len(waits) == 2
+            teller.stop()
 
 
 async def test_nothing_of_the_wire_is_held_while_deltas_gather(

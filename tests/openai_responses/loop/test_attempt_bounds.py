@@ -35,7 +35,7 @@ async def test_stream_without_an_end(
 
     ending = end_of(events).ending
     assert ending.kind == "malformed"
-    assert TOO_LARGE in ending.sentence
+    assert TOO_LARGE in ending.message
     assert answer_text(events).startswith("This is turn 1.")
     await sim.closed_early()
     assert len(sim.requests) == 1
@@ -65,25 +65,14 @@ async def test_garbage_without_an_end(connections: Connections, piece: bytes) ->
     async def answer(request: web.Request) -> web.StreamResponse:
         stream = await started(request)
         while True:
-            await stream.write(piece * 10_000)
+            await stream.write(piece * 1_000)
 
     async with Upstream(answer) as upstream:
-        within = small()._replace(retries=RetryPolicy(0))
+        within = small(MEGABYTE // 4)._replace(retries=RetryPolicy(0))
         events = await report(connections, upstream.endpoint, within=within)
         assert len(upstream.requests) == 1
         await upstream.left.wait()
-    assert TOO_LARGE in end_of(events).ending.sentence
-
-
-async def test_compressed_stream_is_read(
-    connections: Connections, sim: Simulator
-) -> None:
-    """Although nothing compressed was asked for."""
-    request = asking("sim:chat,gzip hello")
-    events = await report(connections, simulated(sim), request, small())
-
-    assert end_of(events).ending.kind == "completed"
-    assert answer_text(events).startswith("This is turn 1.")
+    assert TOO_LARGE in end_of(events).ending.message
 
 
 async def test_weight_counts_values(connections: Connections) -> None:
@@ -92,7 +81,7 @@ async def test_weight_counts_values(connections: Connections) -> None:
     text = wire.on_the_wire(*wire.whole_stream([wire.done(item)]))
     assert len(text) < MEGABYTE
     events = await report_of(connections, streaming(text), small())
-    assert TOO_LARGE in end_of(events).ending.sentence
+    assert TOO_LARGE in end_of(events).ending.message
 
 
 async def test_size_limit_counts_one_response(connections: Connections) -> None:
@@ -115,7 +104,7 @@ async def test_resumed_response_has_one_limit(
     limits = small(MEGABYTE // 2)._replace(poll_seconds=0.01)
     events = await report(connections, simulated(sim), request, limits)
 
-    assert TOO_LARGE in end_of(events).ending.sentence
+    assert TOO_LARGE in end_of(events).ending.message
     await connections.close()
     assert sim.requests[-1].path.endswith("/cancel")
 
@@ -123,7 +112,7 @@ async def test_resumed_response_has_one_limit(
 async def test_very_many_tiny_deltas(connections: Connections) -> None:
     """The text is whole; what is told depends on how often bytes came, not on deltas."""
     event_counts: list[int] = []
-    for count in (20_000, 40_000):
+    for count in (5_000, 10_000):
         text = wire.on_the_wire(*wire.whole_stream(wire.message(*["x"] * count)))
         limits = small(64 * MEGABYTE)._replace(join_seconds=0.01)
         events = await report_of(connections, streaming(text), limits)
@@ -132,4 +121,4 @@ async def test_very_many_tiny_deltas(connections: Connections) -> None:
         [done] = [event for event in events if isinstance(event, ItemDone)]
         assert done.item["content"][0]["text"] == "x" * count
         event_counts.append(len(events))
-    assert max(event_counts) < 20_000 / 10
+    assert max(event_counts) < 5_000 / 10

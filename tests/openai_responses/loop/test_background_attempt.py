@@ -5,7 +5,6 @@ from collections.abc import Callable
 from contextlib import aclosing
 
 import pytest
-from aiohttp import web
 
 from openai_responses.endpoint import Endpoint
 from openai_responses.items import has_encrypted_reasoning
@@ -78,7 +77,7 @@ async def whole_answer(connections: Connections, sim: Simulator) -> list[str]:
 
 
 @pytest.mark.parametrize("fault", ["drop", "cut"])
-@pytest.mark.parametrize("number", [1, 2, 3, 4, 30, 60, 61])
+@pytest.mark.parametrize("number", [1, 2, 60])
 async def test_a_connection_that_breaks(
     connections: Connections, sim: Simulator, fault: str, number: int
 ) -> None:
@@ -111,20 +110,6 @@ async def test_text_of_a_broken_stream(
     assert asked == ["post", *places[: len(asked) - 1]]
     assert len(asked) > 3
     assert notes_of(events) == [LOST] * (len(asked) - 1)
-
-
-async def test_a_break_in_the_last_event(
-    connections: Connections, sim: Simulator
-) -> None:
-    """The end of the answer is fetched, and counts."""
-    await report(connections, simulated(sim), background("sim:chat"), PATIENT)
-    last = sim.requests[0].events_sent - 1
-    sim.forget()
-    request = background(f"sim:chat,drop={last}")
-    events = await report(connections, simulated(sim), request, PATIENT)
-    assert end_of(events).ending.kind == "completed"
-    assert end_of(events).usage
-    assert asked_for(sim.requests) == ["post", f"after {last - 1}"]
 
 
 async def test_events_that_come_again(connections: Connections) -> None:
@@ -201,19 +186,7 @@ async def test_background_response_is_read_to_its_end(
     assert statuses == busy
 
 
-async def test_an_organization_that_may_not_stream(
-    connections: Connections,
-) -> None:
-    """The fallback for its refusal keeps the answer in the background."""
-    async with Simulator("unverified-stream") as sim:
-        request = background("sim:chat")
-        events = await report(connections, simulated(sim), request, PATIENT)
-        assert asked_for(sim.requests) == ["post", "post", "ask"]
-        assert sim.requests[1].body["background"] is True
-    assert log_of(events)[-1] == "run completed"
-
-
-@pytest.mark.parametrize("scenario", ["failed", "incomplete", "error-nested"])
+@pytest.mark.parametrize("scenario", ["failed", "error-nested"])
 @pytest.mark.parametrize("stream", [True, False])
 async def test_resumed_response_that_failed_is_not_cancelled(
     connections: Connections, sim: Simulator, scenario: str, stream: bool
@@ -375,7 +348,7 @@ async def test_a_response_that_is_gone(
     events = await report(connections, simulated(sim), request, PATIENT)
     ending = end_of(events).ending
     assert ending.kind == "cut"
-    assert "the rest of the answer could not be fetched" in ending.sentence
+    assert "the rest of the answer could not be fetched" in ending.message
     assert answer_text(events)
     assert asked_for(sim.requests) == ["post", "after 59", "ask"]
 
@@ -393,7 +366,7 @@ async def test_a_response_that_somebody_cancelled(
     )
     ending = end_of(await task).ending
     assert (ending.kind, ending.code) == ("incomplete", "cancelled")
-    assert "canceled on 127.0.0.1's side" in ending.sentence
+    assert "canceled on 127.0.0.1's side" in ending.message
     assert asked_for(sim.requests)[:2] == ["post", "cancel"]
     assert asked_for(sim.requests).count("cancel") == 1
 
@@ -538,9 +511,7 @@ FEARED: dict[str, Answerer] = {
     "hung up": hang_up,
     "silent": silence,
     "502": replying("{}", 502),
-    "504": replying("<html>", 504, "text/html"),
     "408": replying("{}", 408),
-    "524": replying("{}", 524),
 }
 
 
@@ -557,7 +528,7 @@ async def test_it_is_never_run_twice(
     assert notes_of(events) == []
 
 
-@pytest.mark.parametrize("status", [409, 429, 500, 503])
+@pytest.mark.parametrize("status", [409, 503])
 async def test_refused_background_request_is_retried(
     connections: Connections, sim: Simulator, status: int
 ) -> None:
@@ -597,23 +568,6 @@ async def test_an_answer_without_anything(connections: Connections) -> None:
     assert end_of(events).ending.kind == "unreadable"
 
 
-async def test_a_cancellation_that_meets_trouble(connections: Connections) -> None:
-    """It is tried again, because what goes on costs."""
-    taken: list[str] = []
-
-    async def answer(request: web.Request) -> web.StreamResponse:
-        taken.append(request.path)
-        return web.Response(status=503 if len(taken) == 1 else 200)
-
-    async with Upstream(answer) as upstream:
-        connections.do_later(
-            connections.post_quietly(upstream.endpoint, "/responses/resp_1/cancel")
-        )
-        await connections.close()
-        assert upstream.bodies == [None, None]
-    assert taken == ["/v1/responses/resp_1/cancel"] * 2
-
-
 async def test_a_cancellation_without_a_server(connections: Connections) -> None:
     """It is given up in silence."""
     endpoint = Endpoint("no address", "sk-upstream-1")
@@ -621,19 +575,19 @@ async def test_a_cancellation_without_a_server(connections: Connections) -> None
     await connections.close()
 
 
-IGNORED: list[object] = [False, None]
-"""What other servers say of `background` when they ignore it."""
-
-
 def ignoring(value: object, *events: wire.Event) -> bytes:
-    """Return the beginning of a stream whose response does not run in the background."""
+    """Return the beginning of a stream of a server that ignores `background`.
+
+    Its response says false, or null.
+    """
     response = {**wire.response("in_progress"), "background": value}
     begun = {"type": "response.created", "response": response}
     return wire.on_the_wire(*wire.numbered([begun, *events]))
 
 
-@pytest.mark.parametrize("value", IGNORED)
-@pytest.mark.parametrize("end", [breaking, streaming, stalling])
+@pytest.mark.parametrize(
+    ("value", "end"), [(False, breaking), (None, breaking), (None, stalling)]
+)
 async def test_server_that_ignores_background_is_asked_again(
     connections: Connections, value: object, end: Callable[[bytes], Answerer]
 ) -> None:
@@ -650,26 +604,21 @@ async def test_server_that_ignores_background_is_asked_again(
     assert LOST not in notes_of(events)
 
 
-@pytest.mark.parametrize("value", IGNORED)
 @pytest.mark.parametrize(
-    ("end", "kind"),
-    [(breaking, "cut"), (streaming, "cut"), (stalling, "idle_timeout")],
+    ("end", "kind"), [(breaking, "cut"), (stalling, "idle_timeout")]
 )
 async def test_text_of_a_server_that_ignores_background(
-    connections: Connections,
-    value: object,
-    end: Callable[[bytes], Answerer],
-    kind: str,
+    connections: Connections, end: Callable[[bytes], Answerer], kind: str
 ) -> None:
     """It is kept, and nothing is asked for that is not there."""
-    begun = ignoring(value, *wire.message("Hello", " world")[:3])
+    begun = ignoring(None, *wire.message("Hello", " world")[:3])
     within = HASTY._replace(timeouts=Timeouts(idle=0.2))
     async with Upstream(end(begun)) as upstream:
         events = await report(connections, upstream.endpoint, background("Hi"), within)
         await connections.close()
         assert len(upstream.requests) == 1
     assert end_of(events).ending.kind == kind
-    assert "Everything received so far is kept" in end_of(events).ending.sentence
+    assert "Everything received so far is kept" in end_of(events).ending.message
     assert answer_text(events) == "Hello"
 
 
@@ -688,12 +637,11 @@ async def test_stop_at_a_server_that_ignores_background(
         assert len(upstream.requests) == 1
 
 
-@pytest.mark.parametrize("value", IGNORED)
 async def test_refusal_of_a_server_that_ignores_background(
-    connections: Connections, value: object
+    connections: Connections,
 ) -> None:
     """It is told as any other, once."""
-    begun = ignoring(value, wire.error_flat("context_length_exceeded"))
+    begun = ignoring(False, wire.error_flat("context_length_exceeded"))
     async with Upstream(streaming(begun)) as upstream:
         events = await report(connections, upstream.endpoint, background("Hi"), HASTY)
         assert len(upstream.requests) == 1

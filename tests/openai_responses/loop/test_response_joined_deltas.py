@@ -28,21 +28,6 @@ def test_neighboring_deltas_are_joined() -> None:
     assert join_deltas(events) == [ADDED[0], delta("ab"), None, delta("c")]
 
 
-def test_other_texts_stay_apart() -> None:
-    """Another item, kind or part is another text; equal other events all stay."""
-    events: list[StreamEvent] = [
-        delta("a"),
-        delta("b", index=1),
-        delta("c", kind="refusal"),
-        delta("d", part=1),
-        TextDone(0, "text", 1, "d"),
-        TextDone(0, "text", 1, "d"),
-    ]
-
-    assert join_deltas(events) == events
-    assert join_deltas([]) == []
-
-
 _EVENTS = st.lists(
     st.builds(
         delta,

@@ -234,16 +234,6 @@ def test_same_words_with_something_between_are_said_twice() -> None:
     assert shown_of(*ONE, *between, *again)[-1] == "2 ended message"
 
 
-def test_empty_messages_are_no_repetition() -> None:
-    """There is nothing that could be hidden."""
-    empty = [wire.message(at=at) for at in range(2)]
-    lines = shown_of(*empty[0], *empty[1])
-    assert [line for line in lines if line.endswith("ended message")] == [
-        "0 ended message",
-        "1 ended message",
-    ]
-
-
 @pytest.mark.parametrize("count", range(1, 5))
 def test_repetition_that_another_item_interrupts(count: int) -> None:
     """What was held back is shown, in its order."""
@@ -331,15 +321,6 @@ def test_call_that_was_cut_off_has_no_arguments_yet() -> None:
     for event in (wire.done(call), wire.ended("incomplete")):
         state.feed(wire.parsed(event))
     assert state.output == [call]
-
-
-def test_details_of_the_status_say_why_a_response_is_incomplete() -> None:
-    details = {"type": "incomplete", "reason": "content_filter"}
-    state = ResponseState()
-    end = wire.ended("incomplete", incomplete_details=None, status_details=details)
-    state.feed(wire.parsed(end))
-    assert state.ending
-    assert state.ending.code == "content_filter"
 
 
 def test_output_without_repetitions() -> None:

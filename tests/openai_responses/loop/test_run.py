@@ -2,9 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Callable
 from contextlib import aclosing
-from functools import partial
 from typing import Any
 
 import pytest
@@ -12,11 +10,10 @@ import pytest
 from openai_responses.endings import COMPLETED, CUT
 from openai_responses.endpoint import Endpoint
 from openai_responses.loop.attempt import Limits
-from openai_responses.loop.events import ResponseDone, RunDone, RunEvent, Trace
+from openai_responses.loop.events import RunDone, RunEvent, Trace
 from openai_responses.loop.run import run
 from openai_responses.models.usage import Usage
 from openai_responses.transport.connections import Connections
-from openai_responses.transport.stream import TextDelta
 from runs.against_server import (
     AT_ONCE,
     CANARY,
@@ -100,39 +97,24 @@ async def test_request_that_is_not_streamed(
     ("spec", "kind", "code"),
     [
         ("chat", "completed", None),
-        ("chat,crlf,comments", "completed", None),
-        ("chat,chunks=random,nameless,done", "completed", None),
         ("parallel,unknown,keepalive=3", "completed", None),
         ("big-line", "completed", None),
         ("incomplete", "incomplete", "max_output_tokens"),
-        ("filtered", "incomplete", "content_filter"),
         ("failed", "failed", "server_error"),
-        ("failed-limit", "failed", "rate_limit_exceeded"),
         ("misaligned", "failed", "misalignment_policy_violation"),
         ("misaligned,chunks=1", "failed", "misalignment_policy_violation"),
         ("misaligned-first", "refused", "misalignment_policy_violation"),
-        ("cyber-failed", "failed", "cyber_policy"),
         ("cyber-400", "refused", "cyber_policy"),
-        ("cyber-403", "refused", "cyber_policy"),
-        ("too-large", "failed", "request_too_large"),
         ("too-large-first", "refused", "request_too_large"),
-        ("late-reason", "failed", "content_policy_violation"),
-        ("late-reason,chunks=1", "failed", "content_policy_violation"),
-        ("prompt-filtered", "refused", "content_filter"),
         ("xai-key", "refused", "invalid_api_key"),
         ("flex-unavailable", "completed", None),
-        ("error-nested", "error", "server_error"),
         ("error-flat", "error", "server_error"),
         ("error-first", "error", "server_is_overloaded"),
         ("cut", "cut", None),
         ("drop", "cut", None),
-        ("html-200", "unreadable", None),
-        ("html-error", "refused", None),
         ("json-error-200", "refused", "server_error"),
         ("detail-error", "refused", None),
-        ("empty-200", "unreadable", None),
         ("quota", "refused", "insufficient_quota"),
-        ("spend-limit", "refused", "organization_spend_limit_exceeded"),
         ("500", "refused", "server_error"),
     ],
 )
@@ -147,7 +129,7 @@ async def test_each_scenario_has_its_ending(
     events = await report(connections, simulated(sim), request)
     ending = end_of(events).ending
     assert (ending.kind, ending.code) == (kind, code)
-    assert bool(ending.sentence) == (kind != "completed")
+    assert bool(ending.message) == (kind != "completed")
 
 
 UNFINISHED = wire.numbered([wire.created(), *wire.message("Hello ", "world")[:3]])
@@ -214,33 +196,7 @@ async def test_cut_stream_keeps_what_arrived(
     )
 
 
-CREATED = wire.on_the_wire(wire.created())
-
-
 UNREADABLE = "did not answer like the Responses API"
-
-
-@pytest.mark.parametrize(
-    ("answer", "kind", "words"),
-    [
-        (streaming(), "unreadable", UNREADABLE),
-        (streaming(b": hello\n\n"), "unreadable", UNREADABLE),
-        (streaming(b"data: {no json\n\n"), "malformed", "cannot be read"),
-        (breaking(b""), "unreachable", "broke"),
-        (streaming(CREATED), "cut", "broke"),
-        (breaking(CREATED), "cut", "broke"),
-    ],
-)
-async def test_stream_that_ends_before_it_began(
-    connections: Connections, answer: Answerer, kind: str, words: str
-) -> None:
-    """Nothing arrived that could be shown, and that is told too."""
-    events = await report_of(connections, answer)
-    *notes, last = log_of(events)
-    assert last == f"run {kind}"
-    # what cannot be read is asked for again in one piece
-    assert len(notes) == (kind in ("unreadable", "malformed"))
-    assert words in end_of(events).ending.sentence
 
 
 async def test_last_event_without_a_blank_line(connections: Connections) -> None:
@@ -250,28 +206,6 @@ async def test_last_event_without_a_blank_line(connections: Connections) -> None
     assert log_of(events) == HELLO_LOG
 
 
-@pytest.mark.parametrize(
-    "broken", [b"data: {no json\n\n", b'data: {"type":"response.output_item.done"}\n\n']
-)
-@pytest.mark.parametrize("together", [True, False])
-@pytest.mark.parametrize(
-    ("end", "kind"), [(wire.on_the_wire(wire.completed()), "completed"), (b"", "cut")]
-)
-async def test_event_that_cannot_be_read_is_left_out(
-    connections: Connections, broken: bytes, together: bool, end: bytes, kind: str
-) -> None:
-    """What comes before and after it is shown and kept; the end is as it comes."""
-    before = wire.on_the_wire(*wire.message("Hello", at=0))
-    after = wire.on_the_wire(*wire.message("More", at=1))
-    chunks = [before, broken, after + end]
-    answer = streaming(b"".join(chunks)) if together else streaming(*chunks)
-    events = await report_of(connections, answer)
-    texts = [line for line in log_of(events) if " text " in line]
-    assert texts == ["0 text 0: Hello", "1 text 0: More"]
-    assert log_of(events)[-1] == f"run {kind}"
-    assert len(end_of(events).output) == 2
-
-
 def error_body(**fields: str) -> str:
     """Return an error body that holds a secret wherever it can."""
     error = {"message": CANARY, "code": CANARY, "type": CANARY, "param": CANARY}
@@ -279,78 +213,11 @@ def error_body(**fields: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("answer", "words"),
-    [
-        (replying(error_body(), 401), "does not accept the API key"),
-        (replying(error_body(), 403), "does not allow this request: HTTP 403."),
-        (replying(error_body(param="model"), 403), "may not use gpt-5.6-sol"),
-        (replying(error_body(code="model_not_found"), 404), "does not exist"),
-        (replying(error_body(), 429), "rate limit"),
-        (replying(error_body(), 500), "(HTTP 500)"),
-        (replying(error_body(), 503), "overloaded"),
-        (replying(error_body(), 400), "rejected the request with HTTP 400."),
-        (replying(error_body(), 200), "reported an error. Try again."),
-        (replying(error_body(code="server_error"), 200), "internal error"),
-    ],
-)
-async def test_refusal_ends_the_run_with_a_message(
-    connections: Connections, answer: Answerer, words: str
-) -> None:
-    """A refusal is an ending; its message holds nothing of the server."""
-    events = await report_of(connections, answer)
-    assert log_of(events) == ["run refused"]
-    assert words in end_of(events).ending.sentence
-
-
-@pytest.mark.parametrize(
-    ("status", "kind", "words"),
-    [
-        (200, "unreadable", UNREADABLE),
-        (400, "refused", "rejected the request with HTTP 400."),
-        (401, "refused", "does not accept the API key"),
-        (403, "refused", "does not allow this request: HTTP 403."),
-        (404, "refused", "no Responses API at the address"),
-        (429, "refused", "rate limit"),
-        (500, "refused", "(HTTP 500)"),
-        (502, "refused", "(HTTP 502)"),
-    ],
-)
-@pytest.mark.parametrize(
-    "answer_with",
-    [
-        partial(replying, ""),
-        partial(replying, "", content_type="application/octet-stream"),
-    ],
-)
-@pytest.mark.parametrize("stream", [True, False])
-async def test_empty_bodies(
-    connections: Connections,
-    status: int,
-    kind: str,
-    words: str,
-    answer_with: Callable[..., Answerer],
-    stream: bool,
-) -> None:
-    """The status says enough, and with a good one, that it is no answer."""
-    async with Upstream(answer_with(status=status)) as upstream:
-        request = asking(stream=stream)
-        events = await report(connections, upstream.endpoint, request)
-    assert log_of(events) == [f"run {kind}"]
-    assert words in end_of(events).ending.sentence
-
-
-@pytest.mark.parametrize(
     ("status", "kind", "words"),
     [
         (200, "unreadable", UNREADABLE),
         (400, "refused", "A firewall or proxy"),
-        (401, "refused", "does not accept the API key"),
-        (403, "refused", "A firewall or proxy"),
-        (404, "refused", "no Responses API at the address"),
-        (413, "refused", "too large for the model's server"),
-        (429, "refused", "A firewall or proxy"),
         (500, "refused", "A gateway"),
-        (503, "refused", "A gateway"),
     ],
 )
 async def test_page_says_that_the_api_did_not_answer(
@@ -362,7 +229,7 @@ async def test_page_says_that_the_api_did_not_answer(
     events = await report_of(connections, answer)
     ended = end_of(events)
     assert ended.ending.kind == kind
-    assert words in ended.ending.sentence
+    assert words in ended.ending.message
     assert ended.trace.error.message == (CANARY if status >= 400 else "")
 
 
@@ -371,7 +238,6 @@ async def test_page_says_that_the_api_did_not_answer(
     [
         wire.ended("failed", error={"code": CANARY, "message": CANARY}),
         wire.error_flat(CANARY, CANARY),
-        wire.error_nested(CANARY, CANARY, type=CANARY),
         wire.ended("incomplete", incomplete_details={"reason": CANARY}),
     ],
 )
@@ -397,7 +263,7 @@ async def test_address_that_does_not_work(
     """That is an ending as well."""
     events = await report(connections, Endpoint(base_url, CANARY))
     assert log_of(events) == [f"run {kind}"]
-    assert words in end_of(events).ending.sentence
+    assert words in end_of(events).ending.message
     assert CANARY not in repr(events)
 
 
@@ -411,29 +277,3 @@ async def test_trace_identifies_response_and_refusal(connections: Connections) -
     answer = replying(error_body(code="odd"), 400, headers=named)
     trace = end_of(await report_of(connections, answer)).trace
     assert (trace.request_id, trace.status, trace.error.code) == ("req_1", 400, "odd")
-
-
-@pytest.mark.parametrize("count", [2000, 4000])
-async def test_work_is_linear(connections: Connections, count: int) -> None:
-    """Each character is yielded once, in no more events than deltas came."""
-    pieces = [f"word{number:05} " for number in range(count)]
-    text = wire.on_the_wire(*wire.whole_stream(wire.message(*pieces)))
-    chunks = [text[offset : offset + 1000] for offset in range(0, len(text), 1000)]
-    events = await report_of(connections, streaming(*chunks))
-    grown = [event.text for event in events if isinstance(event, TextDelta)]
-    assert "".join(grown) == "".join(pieces)
-    assert sum(map(len, grown)) == count * len(pieces[0])
-    assert len(grown) <= count
-    assert len(events) <= count + 4
-
-
-async def test_long_answer_of_the_simulator(
-    connections: Connections, sim: Simulator
-) -> None:
-    """Joining by time makes few events of many deltas."""
-    request = asking("sim:long,deltas=2000")
-    events = await report(connections, simulated(sim), request, Limits())
-    shown = [e for e in events if isinstance(e, TextDelta) and e.kind == "text"]
-    assert len("".join(event.text for event in shown).split()) == 2000
-    assert len(shown) < 1000
-    assert any(isinstance(event, ResponseDone) for event in events)

@@ -2,10 +2,7 @@
 
 import pytest
 
-from openai_responses.errors import MalformedEvent, UnreadableAnswer
-from openai_responses.loop.response import ResponseState
 from openai_responses.transport.connections import Connections
-from openai_responses.transport.stream import EventStreamDecoder, parse_event
 from runs.against_server import end_of, limits, notes_of, report
 from runs.disturbed import NOTHING_READABLE, STREAMS, sending, wire_of
 from runs.log import answer_text
@@ -13,68 +10,34 @@ from upstream.server import Upstream, in_turn, replying
 
 pytestmark = pytest.mark.asyncio
 
-bytewise = pytest.mark.parametrize("size", [None, 1], ids=["whole", "bytewise"])
 
-
-@bytewise
 @pytest.mark.parametrize("name", STREAMS)
 async def test_disturbed_stream_is_told_as_what_it_is(
-    name: str, size: int | None, connections: Connections
+    name: str, connections: Connections
 ) -> None:
     """Only an error without a code, which may pass, is asked for again."""
     expected = STREAMS[name]
-    async with Upstream(sending(wire_of(name), size)) as upstream:
+    async with Upstream(sending(wire_of(name))) as upstream:
         events = await report(connections, upstream.endpoint, within=limits(2))
         assert len(upstream.requests) == expected.requests
 
     end = end_of(events)
     assert end.ending.kind == expected.kind
-    assert expected.words in end.ending.sentence
+    assert expected.words in end.ending.message
     assert answer_text(events) == expected.shown
     assert expected.cause in end.trace.error.message
     assert end.trace.skipped == expected.skipped
     assert len(notes_of(events)) == expected.requests - 1
 
 
-@bytewise
-@pytest.mark.parametrize("name", STREAMS)
-async def test_decoder_reads_what_can_be_read(name: str, size: int | None) -> None:
-    """However the bytes come, the events are the same."""
-    expected = STREAMS[name]
-    wire = wire_of(name)
-    decoder = EventStreamDecoder()
-    state = ResponseState()
-    skipped = 0
-    kind = ""
-    step = size or len(wire)
-    chunks = [wire[at : at + step] for at in range(0, len(wire), step)]
-    batches = [*map(decoder.feed, chunks), decoder.close()]
-    for event in [event for batch in batches for event in batch]:
-        try:
-            state.feed(parse_event(event))
-        except MalformedEvent:
-            skipped += 1
-        except UnreadableAnswer:
-            kind = "unreadable"
-
-    if not kind:
-        kind = state.ending.kind if state.ending else "cut"
-    assert kind == expected.kind
-    assert skipped == sum(expected.skipped.values())
-
-
-@bytewise
-async def test_stream_in_which_nothing_can_be_read(
-    size: int | None, connections: Connections
-) -> None:
+async def test_stream_in_which_nothing_can_be_read(connections: Connections) -> None:
     """It is asked for again, then in one piece; only then it is told."""
-    answer = sending(wire_of(NOTHING_READABLE), size)
-    async with Upstream(answer) as upstream:
+    async with Upstream(sending(wire_of(NOTHING_READABLE))) as upstream:
         events = await report(connections, upstream.endpoint, within=limits(2))
         assert len(upstream.requests) == 3
     end = end_of(events)
     assert end.ending.kind == "malformed"
-    assert "cannot be read" in end.ending.sentence
+    assert "cannot be read" in end.ending.message
     assert end.trace.skipped == {"empty": 3, "no JSON": 6, "no object": 3}
 
 
@@ -102,5 +65,5 @@ async def test_completion_in_one_piece(connections: Connections) -> None:
         assert len(upstream.requests) == 1
     ending = end_of(events).ending
     assert ending.kind == "unreadable"
-    assert "Chat Completions" in ending.sentence
+    assert "Chat Completions" in ending.message
     assert ending.fault.settings == ("base_url",)

@@ -168,22 +168,6 @@ async def test_rules_come_before_people(
     assert (words or "") in answer.get("reason", "")
 
 
-async def test_whoever_cannot_be_asked_has_not_said_yes(
-    connections: Connections, sim: Simulator
-) -> None:
-    """An error on the way to a person is a no, and no word of it goes on."""
-
-    async def broken(*_: object) -> list[bool]:
-        raise RuntimeError("canary")
-
-    toolset = Toolset(MemoryTools(), Approver(ask=broken))
-    await report_with_tools(
-        connections, simulated(sim), offering("sim:mcp-approval"), toolset
-    )
-
-    assert inputs(sim)[1][-1] == answer_to(request_in(inputs(sim)[1]), NO)
-
-
 @pytest.mark.parametrize("runs_calls", [True, False])
 async def test_several_questions_beside_a_call(
     connections: Connections, sim: Simulator, runs_calls: bool
@@ -264,18 +248,6 @@ async def test_the_reasoning_goes_with_the_answer(
     )
 
     assert [request.status for request in sim.requests] == [200, 200]
-
-
-async def test_without_a_toolset_nothing_is_answered(
-    connections: Connections, sim: Simulator
-) -> None:
-    """The run ends with the question."""
-    events = await report_with_tools(
-        connections, simulated(sim), offering("sim:mcp-approval"), None
-    )
-
-    assert len(sim.requests) == 1
-    assert end_of(events).output[-1]["type"] == "mcp_approval_request"
 
 
 async def test_a_broken_answer_is_not_asked_about(

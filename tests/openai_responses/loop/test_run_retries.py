@@ -3,8 +3,6 @@
 import asyncio
 import json
 from contextlib import aclosing
-from email.utils import formatdate
-from time import time
 
 import pytest
 
@@ -47,8 +45,6 @@ from upstream.server import (
 pytestmark = pytest.mark.asyncio
 
 TWICE = limits(retries=1)
-HASTY = limits(retries=1, max_wait=0.2)
-"""Only a wait that the server asks for is short enough: ours begin at 0.375 s."""
 
 HELLO = wire.on_the_wire(*wire.whole_stream(wire.message("Hello")))
 OK = streaming(HELLO)
@@ -65,7 +61,7 @@ def refusing(status: int, code: str = "odd", **headers: str) -> Answerer:
     return replying(body, status, headers={**AT_NO_TIME, **sent})
 
 
-@pytest.mark.parametrize("status", [408, 409, 429, 500, 502, 503, 504])
+@pytest.mark.parametrize("status", [429, 503])
 async def test_trouble_that_passes(
     connections: Connections, sim: Simulator, status: int
 ) -> None:
@@ -82,7 +78,7 @@ async def test_trouble_that_passes(
     assert sim.requests[0].body == sim.requests[1].body
 
 
-@pytest.mark.parametrize("retries", [0, 1, 3, 5])
+@pytest.mark.parametrize("retries", [0, 3])
 async def test_trouble_that_lasts(
     connections: Connections, sim: Simulator, retries: int
 ) -> None:
@@ -92,7 +88,7 @@ async def test_trouble_that_lasts(
     assert len(sim.requests) == retries + 1
     assert len(notes_of(events)) == retries
     assert end_of(events).ending.kind == "refused"
-    assert "overloaded" in end_of(events).ending.sentence
+    assert "overloaded" in end_of(events).ending.message
 
 
 async def test_two_retries_by_default(connections: Connections, sim: Simulator) -> None:
@@ -102,16 +98,7 @@ async def test_two_retries_by_default(connections: Connections, sim: Simulator) 
     assert len(sim.requests) == 3
 
 
-@pytest.mark.parametrize("status", [400, 401, 403, 404, 413, 422])
-async def test_refusal_that_stands(connections: Connections, status: int) -> None:
-    """The same request gets the same answer, so it is sent once."""
-    async with Upstream(in_turn(refusing(status), OK)) as upstream:
-        events = await report(connections, upstream.endpoint, within=TWICE)
-        assert len(upstream.requests) == 1
-    assert log_of(events) == ["run refused"]
-
-
-@pytest.mark.parametrize("code", [*QUOTA_CODES, *sorted(FINAL_CODES)])
+@pytest.mark.parametrize("code", [QUOTA_CODES[0], min(FINAL_CODES)])
 async def test_final_code_counts_more_than_the_wish_of_the_server(
     connections: Connections, code: str
 ) -> None:
@@ -121,22 +108,15 @@ async def test_final_code_counts_more_than_the_wish_of_the_server(
         events = await report(connections, upstream.endpoint, within=TWICE)
         assert len(upstream.requests) == 1
     assert log_of(events) == ["run refused"]
-    assert ("no credit" in end_of(events).ending.sentence) == (code in QUOTA_CODES)
+    assert ("no credit" in end_of(events).ending.message) == (code in QUOTA_CODES)
 
 
 @pytest.mark.parametrize(
     "scenario",
     [
         "misaligned-first",
-        "cyber-400",
-        "cyber-403",
         "cyber-failed",
-        "too-large",
-        "too-large-first",
         "prompt-filtered",
-        "quota",
-        "spend-limit",
-        "xai-key",
     ],
 )
 async def test_refusal_that_no_second_attempt_removes(
@@ -156,7 +136,7 @@ async def test_standard_tier_where_flex_has_no_capacity(
     flex = asking("sim:flex-unavailable").model_copy(update={"service_tier": "flex"})
     refused = await report(connections, simulated(sim), flex, TWICE)
     assert [r.body["service_tier"] for r in sim.requests] == ["flex"]
-    assert "no flex capacity" in end_of(refused).ending.sentence
+    assert "no flex capacity" in end_of(refused).ending.message
     sim.forget()
 
     allowed = TWICE._replace(flex_falls_back=True)
@@ -167,103 +147,16 @@ async def test_standard_tier_where_flex_has_no_capacity(
     assert "standard" in note
 
 
-@pytest.mark.parametrize(
-    ("status", "wish", "attempts"), [(503, "false", 1), (400, "true", 2)]
-)
-async def test_wish_of_the_server(
-    connections: Connections, sim: Simulator, status: int, wish: str, attempts: int
-) -> None:
-    """It overrides the status both ways."""
-    spec = f"chat,status={status},times=1,should-retry={wish},retry-after-ms=1"
-    events = await report(connections, simulated(sim), asking(f"sim:{spec}"), TWICE)
-    assert len(sim.requests) == attempts
-    assert (end_of(events).ending.kind == "completed") == (attempts == 2)
-
-
-@pytest.mark.parametrize(
-    ("headers", "least"),
-    [
-        pytest.param({"Retry-After": "0.05"}, 0.05, id="seconds"),
-        pytest.param({"Retry-After-Ms": "50"}, 0.05, id="milliseconds"),
-        pytest.param(
-            {"Retry-After": formatdate(time() - 60, usegmt=True)}, 0, id="a past date"
-        ),
-    ],
-)
-async def test_wait_of_the_server_is_kept(
-    connections: Connections, headers: dict[str, str], least: float
-) -> None:
-    busy = replying("", 503, headers=headers)
-    async with Upstream(in_turn(busy, OK)) as upstream:
-        events = await report(connections, upstream.endpoint, within=HASTY)
-        first, second = upstream.arrived
-    assert round(second - first, 6) >= least
-    assert log_of(events)[-1] == "run completed"
-    assert notes_of(events) == [f"The model's server has trouble (HTTP 503). {SOON}"]
-
-
-@pytest.mark.parametrize(
-    "headers",
-    [
-        {"Retry-After": "61"},
-        {"Retry-After-Ms": "60001"},
-        {"Retry-After": formatdate(time() + 3600, usegmt=True)},
-        {"X-RateLimit-Reset-Tokens": "6m0s"},
-    ],
-    ids=["seconds", "milliseconds", "date", "reset"],
-)
-async def test_long_retry_after_ends_the_run(
-    connections: Connections, headers: dict[str, str]
-) -> None:
-    """No one looks at a chat for that long: it ends."""
-    async with Upstream(replying("", 429, headers=headers)) as upstream:
-        events = await report(connections, upstream.endpoint, within=TWICE)
-        assert len(upstream.requests) == 1
-    assert log_of(events) == ["run refused"]
-
-
-@pytest.mark.parametrize(
-    ("status", "headers"),
-    [
-        (503, {"X-RateLimit-Reset-Tokens": "6m0s"}),
-        (
-            429,
-            {"X-RateLimit-Reset-Tokens": "6m0s", "X-RateLimit-Remaining-Tokens": "7"},
-        ),
-        (429, {"X-RateLimit-Reset-Tokens": "**REDACTED**"}),
-    ],
-    ids=["other trouble", "tokens are left", "no time"],
-)
-async def test_reset_counts_only_for_a_limit_that_is_used_up(
-    connections: Connections, status: int, headers: dict[str, str]
-) -> None:
-    """Else it says when all of it is there again."""
-    busy = replying("", status, headers=headers)
-    async with Upstream(in_turn(busy, OK)) as upstream:
-        events = await report(connections, upstream.endpoint, within=TWICE)
-    assert log_of(events)[-1] == "run completed"
-
-
 BUSY = {"code": "rate_limit_exceeded", "message": "Please try again in 20s."}
-USED_UP = {
-    "x-ratelimit-remaining-requests": "499",
-    "x-ratelimit-reset-requests": "120ms",
-    "x-ratelimit-remaining-tokens": "0",
-    "x-ratelimit-reset-tokens": "20s",
-}
 
 
 @pytest.mark.parametrize(
     "answer",
     [
         replying("", 429, headers={"Retry-After": "20"}),
-        replying(json.dumps({"error": BUSY}), 429),
-        replying("", 429, headers=USED_UP),
         streaming(wire.on_the_wire({"type": "error", "error": BUSY})),
-        streaming(wire.on_the_wire(wire.created(), wire.ended("failed", error=BUSY))),
-        replying(json.dumps({"error": BUSY})),
     ],
-    ids=["header", "words", "used up", "event", "failed", "JSON"],
+    ids=["header", "event"],
 )
 async def test_retry_note_states_the_seconds(
     connections: Connections, answer: Answerer
@@ -317,25 +210,12 @@ async def test_server_that_is_being_started(connections: Connections) -> None:
     assert log_of(rest)[-1] == "run completed"
 
 
-async def test_unreachable_server_is_retried_then_named(
-    connections: Connections,
-) -> None:
-    """It stays unreachable: the message names the server."""
-    endpoint = Endpoint(f"http://127.0.0.1:{free_port()}/v1", KEY)
-    events = await report(connections, endpoint, within=TWICE)
-    assert log_of(events) == [f"noted: {SILENT} {SOON}", "run unreachable"]
-    assert "127.0.0.1 cannot be reached" in end_of(events).ending.sentence
-
-
 @pytest.mark.parametrize(
     ("first", "is_silent"),
     [
         pytest.param(hang_up, False, id="no answer"),
-        pytest.param(breaking(b""), False, id="no event"),
-        pytest.param(breaking(b": hello\n\n"), False, id="a comment"),
         pytest.param(breaking(HELLO[:20]), False, id="half an event"),
         pytest.param(silence, True, id="silence without a head"),
-        pytest.param(stalling(b""), True, id="silence without a body"),
         pytest.param(stalling(b": hello\n\n"), True, id="silence after a comment"),
     ],
 )
@@ -381,7 +261,7 @@ async def after(
     ("opening", "end"),
     [
         *((opening, "failed") for opening in NOTHING_TO_SEE),
-        *(("created", end) for end in ("break", "end", "stall", "error")),
+        *(("created", end) for end in ("break", "stall", "error")),
     ],
 )
 async def test_answer_that_fails_before_anything_was_shown(
@@ -413,7 +293,7 @@ async def test_thought_ends_where_no_attempt_brings_an_answer(
         events = await report(connections, upstream.endpoint, within=limits(retries=1))
     kept = [event for event in events if not notes_of([event])]
     assert log_of(kept)[:2] == ["0 started reasoning", "0 ended reasoning"]
-    assert "Everything received so far is kept" not in end_of(events).ending.sentence
+    assert "Everything received so far is kept" not in end_of(events).ending.message
 
 
 THINKING = wire.reasoning("I think", "so", sealed="first")
@@ -425,8 +305,13 @@ THOUGHT_CUT_AT = {
 }
 
 
-@pytest.mark.parametrize("end", ["break", "end", "stall", *FAILURES])
-@pytest.mark.parametrize("cut_at", THOUGHT_CUT_AT)
+@pytest.mark.parametrize(
+    ("cut_at", "end"),
+    [
+        *((cut_at, "break") for cut_at in THOUGHT_CUT_AT),
+        *(("its text", end) for end in ("end", "stall", *FAILURES)),
+    ],
+)
 async def test_thought_goes_on_in_the_same_place(
     connections: Connections, cut_at: str, end: str
 ) -> None:
@@ -512,33 +397,16 @@ async def test_refusal_after_a_thought_changes_no_request(
     assert end_of(events).ending.kind == "error"
 
 
-@pytest.mark.parametrize("end", ["break", "end", "stall", *FAILURES])
-async def test_answer_that_fails_after_words_were_shown(
-    connections: Connections, end: str
-) -> None:
-    """People have read them: it is not asked again, and what arrived is kept."""
-    opening = [wire.created(), *wire.message("Hello")[:3]]
-    within = limits(retries=1, first_event=0.25, idle=0.25)
-    events, asked = await after(connections, opening, end, within)
-    ending = end_of(events).ending
-    assert asked == 1
-    assert notes_of(events) == []
-    assert ending.is_failure
-    assert "0 text 0: Hello" in log_of(events)
-    if end not in FAILURES:
-        assert "Everything received so far is kept" in ending.sentence
-
-
-@pytest.mark.parametrize("end", ["break", "end", "stall"])
+@pytest.mark.parametrize("end", ["break", "stall"])
 async def test_without_an_answer_the_sentence_says_what_to_do(
     connections: Connections, end: str
 ) -> None:
     """Nothing is kept, and nothing is said to be."""
     once = limits(retries=0, first_event=0.25, idle=0.25)
     events, _ = await after(connections, [wire.created()], end, once)
-    sentence = end_of(events).ending.sentence
-    assert "Everything received so far is kept" not in sentence
-    assert sentence.endswith("Try again.")
+    message = end_of(events).ending.message
+    assert "Everything received so far is kept" not in message
+    assert message.endswith("Try again.")
     assert end_of(events).output == ()
 
 
@@ -561,13 +429,8 @@ async def test_usage_of_a_failed_attempt_counts(connections: Connections) -> Non
     ("error", "attempts"),
     [
         (wire.error_flat("server_is_overloaded"), 2),
-        (wire.error_nested("server_is_overloaded"), 2),
-        (wire.error_nested("rate_limit_exceeded"), 2),
-        (wire.error_flat("invalid_prompt"), 1),
         (wire.error_nested("invalid_prompt"), 1),
-        (wire.error_nested("insufficient_quota"), 1),
         (wire.error_flat("odd_code"), 2),
-        (wire.error_nested("context_length_exceeded"), 1),
     ],
 )
 async def test_code_of_an_error_event_decides_about_a_retry(
@@ -581,49 +444,6 @@ async def test_code_of_an_error_event_decides_about_a_retry(
     said = notes_of(events)
     assert len(said) == attempts - 1
     assert all(line.endswith(SOON) for line in said)
-
-
-@pytest.mark.parametrize(
-    ("scenario", "ending", "reason"),
-    [
-        ("error-first", "error", "overloaded"),
-        ("json-error-200", "refused", "internal error"),
-    ],
-)
-async def test_error_as_first_event_is_retried_then_shown(
-    connections: Connections, sim: Simulator, scenario: str, ending: str, reason: str
-) -> None:
-    """Its code decides as in a stream; it is shown as the last attempt had it."""
-    request = asking(f"sim:{scenario}")
-    events = await report(connections, simulated(sim), request, TWICE)
-    assert len(sim.requests) == 2
-    assert log_of(events) == [f"noted: {REPORTED} {SOON}", f"run {ending}"]
-    assert reason in end_of(events).ending.sentence
-
-
-async def test_server_that_stays_silent_is_a_timeout(connections: Connections) -> None:
-    """The message says what it is."""
-    async with Upstream(silence) as upstream:
-        within = limits(retries=1, first_event=0.1)
-        events = await report(connections, upstream.endpoint, within=within)
-        assert len(upstream.requests) == 2
-    assert log_of(events) == [f"noted: {SILENT} {SOON}", "run first_event_timeout"]
-
-
-async def test_settings_that_cannot_be_used(connections: Connections) -> None:
-    """What was never sent is not sent again."""
-    events = await report(connections, Endpoint("nowhere", KEY), within=TWICE)
-    assert log_of(events) == ["run invalid"]
-
-
-async def test_failed_attempt_leaves_nothing(connections: Connections) -> None:
-    """What the answer reports is that of the attempt that brought it."""
-    answer = in_turn(streaming(wire.on_the_wire(wire.error_flat("slow_down"))), OK)
-    async with Upstream(answer) as upstream:
-        retried = await report(connections, upstream.endpoint, within=TWICE)
-    async with Upstream(OK) as upstream:
-        plain = await report(connections, upstream.endpoint, within=TWICE)
-    assert retried[1:] == plain
 
 
 LOADS = json.dumps(
@@ -653,5 +473,5 @@ async def test_server_that_goes_on_loading_is_named_so(
     monkeypatch.setattr("openai_responses.retries._MOST_LOADING", 0.03)
     events = await report_of(connections, replying(LOADS, 503), QUICK)
 
-    sentence = end_of(events).ending.sentence
-    assert sentence.startswith("The model's server is still loading the model.")
+    message = end_of(events).ending.message
+    assert message.startswith("The model's server is still loading the model.")

@@ -149,7 +149,7 @@ async def test_call_is_answered_and_the_answer_goes_on(
 @pytest.mark.parametrize("persists", [True, False])
 @pytest.mark.parametrize(
     ("scenario", "requests"),
-    [("tool", 2), ("tool-twice", 3), ("parallel", 2), ("tool-after-text", 2)],
+    [("tool-twice", 3), ("parallel", 2)],
 )
 async def test_every_request_begins_with_the_one_before(
     connections: Connections,
@@ -187,29 +187,6 @@ async def test_without_a_toolset_calls_stay_open(
         "function_call",
     ]
     assert len(sim.requests) == 1
-
-
-async def test_parallel_calls_run_at_once_and_are_sent_in_their_order(
-    connections: Connections, sim: Simulator
-) -> None:
-    """The first one ends last."""
-    second = asyncio.Event()
-
-    async def look(arguments: Json) -> str:
-        if arguments["city"] == "Zürich":
-            await second.wait()
-        second.set()
-        return str(arguments["city"])
-
-    toolset = Toolset(MemoryTools(get_weather=look))
-
-    events = await report_with_tools(
-        connections, simulated(sim), offering("sim:parallel"), toolset
-    )
-
-    assert outputs(events) == ["Zürich", "東京"]
-    sent = [i for i in sim.requests[1].body["input"] if is_call_output(i)]
-    assert [item["output"] for item in sent] == ["Zürich", "東京"]
 
 
 async def test_custom_tool_is_run_and_answered(
@@ -251,9 +228,6 @@ async def test_tool_that_fails_does_not_end_the_run(
     assert "hunter2" in "".join(lines)
 
 
-# ---------------------------------------------------------------- counts and limits
-
-
 async def test_usage_is_added_up_and_the_last_turns_is_known(
     connections: Connections, sim: Simulator
 ) -> None:
@@ -269,34 +243,14 @@ async def test_usage_is_added_up_and_the_last_turns_is_known(
     assert ended.last_usage == each[2] != ended.usage
 
 
-@pytest.mark.parametrize("rounds", [1, 2, 5])
-async def test_after_the_last_round_the_model_has_to_answer(
-    connections: Connections, sim: Simulator, rounds: int
-) -> None:
-    """Its open calls are answered, its tools stay, and it may call none."""
-    tools = MemoryTools()
-    toolset = Toolset(tools, budget=Budget(rounds + 1))
-
-    events = await report_with_tools(
-        connections, simulated(sim), offering("sim:tool-forever"), toolset
-    )
-
-    assert len(tools.called) == rounds
-    choices = [request.body.get("tool_choice") for request in sim.requests]
-    assert choices == [None] * (rounds + 1) + ["none"]
-    limit = "Error: get_weather was not run: the limit of tool rounds is reached."
-    assert sum(limit in output for output in outputs(events)) >= 1
-    assert limit in sim.requests[-1].body["input"][-1]["output"]
-    assert_prefixes(sim)
-    assert_all_answered(end_of(events))
-    assert end_of(events).ending.kind == "completed"
+# ---------------------------------------------------------------- counts and limits
 
 
 # ---------------------------------------------------------------- tool choice
 
 
 @pytest.mark.parametrize(
-    "choice", ["required", "auto", {"type": "function", "name": "get_weather"}]
+    "choice", ["required", {"type": "function", "name": "get_weather"}]
 )
 async def test_tool_that_has_to_be_called_is_called_once(
     connections: Connections, sim: Simulator, choice: Any

@@ -151,15 +151,6 @@ def test_last_answer_that_calls_all_the_same_ends_the_run() -> None:
     assert ended.ending.kind == "completed"
 
 
-def test_calls_beyond_the_limit_are_refused_in_their_order() -> None:
-    spender = Spender(Budget(calls=1), [call("1"), call("2")], [SAID])
-
-    spender.run()
-
-    assert spender.outputs == ["Rain.", "calls"]
-    assert spender.started == [True, False]
-
-
 def test_earlier_rounds_count_toward_the_budget() -> None:
     """The host has called again: the limit is reached before the first response."""
 

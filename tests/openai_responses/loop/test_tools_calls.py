@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from event_loops.skipping_loop import run_skipping
@@ -19,7 +19,6 @@ from openai_responses.loop.tools import (
     CallLimits,
     ToolResult,
     Toolset,
-    output_item,
     run_calls,
     tool_error,
 )
@@ -90,32 +89,6 @@ def test_tool_gets_its_arguments_and_the_model_its_output(arguments: str) -> Non
 
     assert answer(tools, calling("get_weather", arguments=arguments)) == RAIN
     assert tools.called == [("get_weather", {"city": "Bern"})]
-
-
-@pytest.mark.parametrize("arguments", ["", " \n", "{}", None])
-def test_no_arguments_are_an_empty_object(arguments: str | None) -> None:
-    """A model may send an empty text for a tool that needs none."""
-    tools = MemoryTools(now=lambda _: weather({"city": "x"}))
-    tools.schemas["now"] = {"type": "object", "properties": {}}
-
-    answer(tools, {**calling("now"), "arguments": arguments})
-
-    assert tools.called == [("now", {})]
-
-
-def test_free_text_is_an_argument() -> None:
-    """Of custom tools, whose output has a type of its own."""
-    tools = MemoryTools(note=lambda given: weather({"city": given["input"]}))
-    tools.schemas["note"] = {"type": "object", "properties": {"input": {}}}
-    call = calling("note", type="custom_tool_call", input="a {note}")
-
-    result = answer(tools, call)
-
-    assert output_item(call, result) == {
-        "type": "custom_tool_call_output",
-        "call_id": "call_1",
-        "output": "Rain in a {note}.",
-    }
 
 
 def test_call_of_a_stand_in_is_checked_as_the_tool_it_names() -> None:
@@ -191,20 +164,6 @@ def test_call_that_cannot_be_made(call: Item, message: str) -> None:
     assert tools.called == []
 
 
-def test_call_that_is_not_approved() -> None:
-    """The model is told why."""
-    tools = MemoryTools()
-
-    result = answer(
-        tools, calling("get_weather"), approver=Approver(default_rule="ask")
-    )
-
-    assert result == tool_error(
-        "The user did not approve this call of get_weather. Continue without it."
-    )
-    assert tools.called == []
-
-
 # ---------------------------------------------------------------- what goes wrong
 
 
@@ -246,7 +205,7 @@ class WordlessError(Exception):
         raise RuntimeError("no words")
 
 
-@pytest.mark.parametrize("error", [ValueError, KeyError, WordlessError])
+@pytest.mark.parametrize("error", [ValueError, WordlessError])
 def test_exception_without_a_text_is_told_by_its_type(error: type[Exception]) -> None:
     """An empty error would tell the model nothing."""
 
@@ -276,7 +235,7 @@ def test_long_exception_is_cut() -> None:
     assert len(text) < 1_100
 
 
-@pytest.mark.parametrize("last", range(9_900, 10_100, 7))
+@pytest.mark.parametrize("last", range(9_900, 10_100, 28))
 def test_exception_shows_no_half_of_a_secret(last: int) -> None:
     """Whoever asks chooses the words that an address has in front of its key."""
     secret = "Zq7-very-secret-value-0123456789"
@@ -372,24 +331,6 @@ def test_tool_with_a_time_of_its_own_is_not_cut_before(
 
 
 # ---------------------------------------------------------------- time of people
-
-
-def test_time_to_approve_counts_in_no_limit() -> None:
-    """A person may think for a day."""
-
-    async def ask(calls: Sequence[AskedCall]) -> list[bool]:
-        await asyncio.sleep(86_400)
-        return [True for _ in calls]
-
-    approver = Approver(default_rule="ask", ask=ask)
-
-    results = answered(
-        [calling("get_weather", 1), calling("get_weather", 2)],
-        MemoryTools(),
-        approver=approver,
-    )
-
-    assert results == [RAIN, RAIN]
 
 
 def test_calls_that_need_no_consent_do_not_wait_for_people() -> None:
@@ -619,7 +560,6 @@ texts = st.sampled_from(['{"city": "Bern"}', '{"city"', "[]", "{}", '{"city": 1}
 batches = st.lists(st.tuples(names, texts), max_size=12)
 
 
-@settings(max_examples=150)
 @given(
     batch=batches,
     at_once=st.integers(1, 4),

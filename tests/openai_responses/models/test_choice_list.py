@@ -64,22 +64,13 @@ def test_a_closed_circle_is_not_offered() -> None:
     [
         ("gpt-6.2-sol", True),
         ("gpt-9-nova", True),
-        ("o3-pro", True),
-        ("gpt-4.1-mini", True),
         ("chatgpt-5-latest", True),
         ("llama-3.3-70b", True),
-        ("my-azure-deployment", True),
         ("gpt-4o-audio-preview", False),
-        ("gpt-realtime", False),
         ("gpt-4o-mini-transcribe", False),
-        ("gpt-4o-search-preview", False),
         ("gpt-image-2.6-sunburst", False),
         ("tts-1", False),
-        ("text-embedding-3-large", False),
         ("omni-moderation-latest", False),
-        ("whisper-1", False),
-        ("dall-e-3", False),
-        ("sora-2", False),
         ("babbage-002", False),
         ("", False),
     ],
@@ -93,7 +84,7 @@ def test_only_chat_models_are_listed(name: str, chats: bool) -> None:
 
 @pytest.mark.parametrize(
     "answer",
-    [None, [], {}, {"data": None}, {"data": [None, 7, {}, {"id": 7}, {"id": "tts-1"}]}],
+    [None, {"data": None}, {"data": [None, 7, {}, {"id": 7}, {"id": "tts-1"}]}],
 )
 def test_an_answer_without_models(answer: object) -> None:
     """Other servers answer as they like."""
@@ -103,12 +94,10 @@ def test_an_answer_without_models(answer: object) -> None:
 @pytest.mark.parametrize(
     ("given", "day"),
     [
-        ("2026-12-11", "2026-12-11"),
         ("2026-12-11T00:00:00Z", "2026-12-11"),
         (None, ""),
         ("soon", ""),
         ("2026-13-40", ""),
-        (20261211, ""),
         (["2026-12-11"], ""),
         ("2026-12-11" * 10**5, "2026-12-11"),
     ],

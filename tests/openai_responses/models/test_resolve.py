@@ -31,18 +31,10 @@ SNAPSHOTS = [
         ("gpt-5-thinking-minimal", "gpt-5", "minimal"),
         ("gpt-5-thinking-high", "gpt-5", "high"),
         ("gpt-5-thinking-mini", "gpt-5-mini", None),
-        ("gpt-5-thinking-mini-minimal", "gpt-5-mini", "minimal"),
         ("gpt-5-thinking-mini-high", "gpt-5-mini", "high"),
-        ("gpt-5-thinking-nano", "gpt-5-nano", None),
-        ("gpt-5-thinking-nano-minimal", "gpt-5-nano", "minimal"),
-        ("o3-high", "o3", "high"),
         ("o3-mini-high", "o3-mini", "high"),
-        ("o4-mini-high", "o4-mini", "high"),
-        ("gpt-5.2-high", "gpt-5.2", "high"),
         ("gpt-5.2-thinking", "gpt-5.2", "medium"),
-        ("gpt-5.2-thinking-xhigh", "gpt-5.2", "xhigh"),
         ("gpt-5.1-instant", "gpt-5.1", "none"),
-        ("gpt-5.6-sol-xhigh", "gpt-5.6-sol", "xhigh"),
         ("gpt-5.6-high", "gpt-5.6", "high"),
         ("gpt-5.3-codex-xhigh", "gpt-5.3-codex", "xhigh"),
         ("gpt-5-2025-08-07-high", "gpt-5-2025-08-07", "high"),
@@ -64,16 +56,12 @@ def test_alias_names_a_model_and_an_effort(
     [
         "gpt-5.1-codex-max",  # a model, not an effort of gpt-5.1-codex
         "gpt-9-codex-max",  # so is one that is not known yet
-        "gpt-5-max",  # gpt-5 lacks these
         "gpt-5-none",
         "gpt-5.2-minimal",
-        "gpt-5-pro-low",
         "gpt-5-instant",
-        "gpt-4.1-high",
         "mistral-medium",  # a model of another vendor
         "ft:o4-mini-2025-04-16:us:terse-high",
         "gpt-9-thinking",
-        "-high",
         "",
     ],
 )
@@ -83,40 +71,33 @@ def test_other_names_are_sent_as_they_are(name: str) -> None:
     assert (model.id, model.effort) == (name, None)
 
 
-@pytest.mark.parametrize("model_id", sorted(CATALOG_FACTS))
-def test_a_real_id_wins(model_id: str) -> None:
+def test_a_real_id_wins() -> None:
     """Each id of the catalog is itself, and takes just its own efforts as a suffix."""
-    model = resolve_model(model_id)
-    assert (model.id, model.effort) == (model_id, None)
-    for effort in REASONING_EFFORTS:
-        suffixed = resolve_model(f"{model_id}-{effort}")
-        was_read = (suffixed.id, suffixed.effort) == (model_id, effort)
-        is_a_model = f"{model_id}-{effort}" in CATALOG_FACTS
-        unclear = f"{model_id}-{effort}".endswith("-codex-max")
-        assert was_read == (
-            model.takes_effort(effort) and not is_a_model and not unclear
-        )
+    for model_id in CATALOG_FACTS:
+        model = resolve_model(model_id)
+        assert (model.id, model.effort) == (model_id, None)
+        for effort in REASONING_EFFORTS:
+            name = f"{model_id}-{effort}"
+            is_another = name in CATALOG_FACTS or name.endswith("-codex-max")
+            is_read = model.takes_effort(effort) and not is_another
+            suffixed = resolve_model(name)
+            assert ((suffixed.id, suffixed.effort) == (model_id, effort)) == is_read
 
 
-@pytest.mark.parametrize(
-    ("model", "snapshot"), [*SNAPSHOTS, ("gpt-5.6-sol", "gpt-5.6")]
-)
-def test_dated_snapshot_or_short_id_is_sent_as_given(model: str, snapshot: str) -> None:
+def test_dated_snapshot_or_short_id_is_sent_as_given() -> None:
     """It goes to the API, while family and facts are the model's."""
-    resolved = resolve_model(snapshot)
-    assert resolved.id == snapshot
-    assert resolved.family == model
-    assert resolved.facts == resolve_model(model).facts
+    for model, snapshot in [*SNAPSHOTS, ("gpt-5.6-sol", "gpt-5.6")]:
+        resolved = resolve_model(snapshot)
+        assert (resolved.id, resolved.family) == (snapshot, model)
+        assert resolved.facts == resolve_model(model).facts
 
 
 @pytest.mark.parametrize(
     ("name", "family"),
     [
         ("gpt-5-thinking-high", "gpt-5"),
-        ("gpt-5-thinking-mini", "gpt-5-mini"),
         ("o3-2025-04-16", "o3"),
         ("gpt-5.6", "gpt-5.6-sol"),
-        ("gpt-5.6-sol-high", "gpt-5.6-sol"),
         ("gpt-5-auto", "gpt-6.1-sol"),
         ("gpt-7-sol-2027-02-03", "gpt-7-sol"),
         ("ft:gpt-4.1:us::abc", "ft:gpt-4.1:us::abc"),
@@ -139,13 +120,10 @@ def traits(model: ResolvedModel) -> str:
     ("name", "expected"),
     [
         ("gpt-5-next", "never reasoning summary verbosity functions vision"),
-        ("gpt-5.3-sol", "never reasoning summary verbosity functions vision"),
         ("gpt-6.1-x", "never reasoning summary verbosity functions vision"),
-        ("gpt-6.2-x", "never reasoning summary verbosity functions vision"),
         ("o5", "never reasoning summary functions vision"),
         ("o5-mini", "never reasoning summary functions vision"),
         ("gpt-4.5-preview", "always functions vision"),
-        ("gpt-3.5-turbo-instruct", "always functions vision"),
     ],
 )
 def test_unknown_ids_of_known_families(name: str, expected: str) -> None:
@@ -158,11 +136,9 @@ def test_unknown_ids_of_known_families(name: str, expected: str) -> None:
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        ("gpt-5.3-sol", ""),
         ("gpt-5.5-next", "all_turns"),
         ("gpt-5.9-sol", "all_turns appends_tools diagnostics"),
         ("gpt-6.1-x", "all_turns appends_tools diagnostics appends_configuration"),
-        ("gpt-7", "all_turns appends_tools diagnostics appends_configuration"),
         ("o5", ""),
         ("our-deployment", ""),
     ],
@@ -174,9 +150,7 @@ def test_unknown_ids_get_the_traits_of_their_version(name: str, expected: str) -
     assert names == expected.split()
 
 
-@pytest.mark.parametrize(
-    "name", ["llama3:8b", "gpt-oss-120b", "gpt-35-turbo", "our-deployment", "omni-1"]
-)
+@pytest.mark.parametrize("name", ["llama3:8b", "gpt-35-turbo", "omni-1"])
 def test_ids_that_say_nothing(name: str) -> None:
     """Nothing is sent that a plain model refuses, but an effort may be tried."""
     model = resolve_model(name)
@@ -190,7 +164,6 @@ def test_ids_that_say_nothing(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "like"),
     [
-        ("ft:gpt-4.1-2025-04-14:us::abc", "gpt-4.1"),
         ("ft:gpt-5.4-mini-2026-03-17:us:terse-high", "gpt-5.4-mini"),
         ("openai/gpt-5.6-sol", "gpt-5.6-sol"),
     ],
@@ -210,7 +183,6 @@ def test_wrapped_ids_have_the_facts_of_what_they_wrap(name: str, like: str) -> N
     ("name", "taken", "refused", "lowest"),
     [
         ("gpt-5", "minimal", "none", "minimal"),
-        ("gpt-5.2", "xhigh", "minimal", "none"),
         ("gpt-5-pro", "high", "medium", "high"),
         ("gpt-6.1-sol", "max", "none", "low"),
         ("o3", "low", "minimal", "low"),
@@ -233,15 +205,11 @@ def test_model_tells_which_efforts_it_takes(
     [
         ("gpt-5.6-sol", "GPT-5.6 Sol"),
         ("gpt-5.6-sol-high", "GPT-5.6 Sol (high)"),
-        ("gpt-5-thinking-mini-minimal", "GPT-5 mini (minimal)"),
         ("gpt-5.2-pro", "GPT-5.2 pro"),
-        ("gpt-7-chat-latest", "GPT-7 Chat"),
         ("gpt-5.3-codex", "GPT-5.3 Codex"),
         ("gpt-4o-mini", "GPT-4o mini"),
         ("gpt-5-2025-08-07", "GPT-5 (2025-08-07)"),
         ("gpt-5-2025-08-07-high", "GPT-5 (2025-08-07, high)"),
-        ("o3-high", "o3 (high)"),
-        ("chatgpt-5-latest", "chatgpt-5-latest"),
         ("gpt-6.1-sol-research", "GPT-6.1 Sol Research"),
     ],
 )
@@ -281,11 +249,8 @@ def test_no_name_raises(name: str) -> None:
     ("name", "id", "effort", "shown"),
     [
         ("gpt-6.1-sol-pro", "gpt-6.1-sol", None, "GPT-6.1 Sol pro"),
-        ("gpt-6.1-sol-pro-max", "gpt-6.1-sol", "max", "GPT-6.1 Sol pro (max)"),
         ("gpt-6.1-terra-pro-low", "gpt-6.1-terra", "low", "GPT-6.1 Terra pro (low)"),
-        ("gpt-6-astra-pro-xhigh", "gpt-6-astra", "xhigh", "GPT-6 Astra pro (xhigh)"),
         ("gpt-5.6-pro", "gpt-5.6", None, "GPT-5.6 pro"),
-        ("gpt-5.6-luna-pro-none", "gpt-5.6-luna", "none", "GPT-5.6 Luna pro (none)"),
     ],
 )
 def test_names_of_the_mode_pro(
@@ -302,14 +267,10 @@ def test_names_of_the_mode_pro(
     "name",
     [
         "gpt-5.2-pro",
-        "gpt-5.4-pro-high",
-        "o3-pro",
         "gpt-6.2-sol-pro",
         "gpt-6.1-sol-pro-none",
-        "gpt-6.1-sol",
         "gpt-7-sol-pro",
         "openai/gpt-6.1-sol-pro",
-        "my-gpt-pro",
         "gpt-pro",
         "ft:gpt-6.1-sol:us-pro",
     ],

@@ -27,13 +27,10 @@ def test_usage_of_the_api() -> None:
     [
         (None, None),
         ("x", None),
-        ([], None),
         ({}, Usage()),
-        ({"input_tokens": 3, "output_tokens": 4}, Usage(3, 4, 7)),
         ({"input_tokens": 3, "total_tokens": 9}, Usage(3, 0, 9)),
         ({"input_tokens": "x", "output_tokens": -4, "total_tokens": None}, Usage()),
         ({"input_tokens": "3", "output_tokens": 4.0}, Usage(3, 4, 7)),
-        ({"input_tokens": "3.0", "output_tokens": "-4"}, Usage(3, 0, 3)),
         (
             {"input_tokens": 3, "output_tokens": "nan", "total_tokens": 1e12},
             Usage(3, 0, 3),
@@ -44,7 +41,6 @@ def test_usage_of_the_api() -> None:
         ),
         ({"input_tokens": float("inf"), "output_tokens": "1" * 9_000}, Usage()),
         ({"input_tokens": 3, "input_tokens_details": None}, Usage(3, 0, 3)),
-        ({"output_tokens_details": {"reasoning_tokens": 2.5}}, Usage()),
         ({"input_tokens": 10**4_000, "output_tokens": 4}, Usage(0, 4, 4)),
     ],
 )
@@ -68,8 +64,6 @@ def test_each_count_of_a_sum_is_added_to_its_own() -> None:
     ("wire_usage", "cost"),
     [
         ({"cost": 0.00125}, 0.00125),
-        ({"cost": 0}, 0.0),
-        ({"cost": 1}, 1.0),
         ({"cost": {"total_cost": 0.5, "currency": "USD"}}, 0.5),
         (
             {
@@ -88,13 +82,10 @@ def test_each_count_of_a_sum_is_added_to_its_own() -> None:
             0.01,
         ),
         ({"cost": 0.01, "is_byok": True, "cost_details": None}, 0.01),
-        ({"cost": None}, None),
         ({"cost": True}, None),
         ({"cost": "0.1"}, None),
         ({"cost": -0.1}, None),
-        ({"cost": float("nan")}, None),
         ({"cost": float("inf")}, None),
-        ({"cost": 10**4_000}, None),
         ({"cost": 10**6}, None),
         ({"cost": {"total_cost": "x"}}, None),
         ({}, None),

@@ -4,7 +4,6 @@ from datetime import date
 
 import pytest
 
-from openai_responses.items import Item
 from openai_responses.models.facts import ModelPrices
 from openai_responses.models.resolve import resolve_model
 from openai_responses.models.usage import (
@@ -57,23 +56,6 @@ def test_an_unknown_price_makes_the_cost_unknown(prices: ModelPrices | None) -> 
     assert cost_of_run([USAGE], facts, output, TODAY) is None
 
 
-def test_searches_and_containers_have_a_fee() -> None:
-    """A container once, however often code runs in it; of file search it is unknown."""
-    output: list[Item] = [
-        {"type": "web_search_call"},
-        {"type": "web_search_call"},
-        {"type": "file_search_call"},
-        {"type": "code_interpreter_call", "container_id": "a"},
-        {"type": "code_interpreter_call", "container_id": "a"},
-        {"type": "code_interpreter_call", "container_id": "b"},
-        {"type": "message"},
-    ]
-    expected = 2 * 0.01 + 2 * 0.03
-    found = cost_of_run([Usage()], FACTS, output, TODAY)
-    assert found is not None
-    assert found.dollars == pytest.approx(expected)
-
-
 MILLION = Usage(input=200_000, output=100_000)
 """On gpt-6.1-sol 0.40 for the input and 1.00 for the output."""
 
@@ -82,16 +64,11 @@ MILLION = Usage(input=200_000, output=100_000)
     ("model", "tier", "expected"),
     [
         ("gpt-6.1-sol", "", 1.4),
-        ("gpt-6.1-sol", "default", 1.4),
         ("gpt-6.1-sol", "flex", 0.7),
         ("gpt-6.1-sol", "fast", 2.8),
-        ("gpt-6.1-sol", "priority", 2.8),
         ("gpt-6.1-sol", "ultrafast", 8.4),
         ("gpt-6.2-sol", "ultrafast", 4.2),
-        ("gpt-5.5", "priority", 10.0),
         ("gpt-6.1-sol", "scale", None),
-        ("gpt-6.1-sol", "tomorrow's tier", None),
-        ("gpt-6.1-terra", "ultrafast", None),
         ("gpt-5.4-nano", "fast", None),
     ],
 )
@@ -141,7 +118,6 @@ def test_each_response_has_its_own_tier() -> None:
     ("model", "host", "expected"),
     [
         ("gpt-6.1-sol", "eu.api.openai.com", 1.54),
-        ("gpt-6.1-sol", "us.api.openai.com", 1.54),
         ("gpt-6.1-sol", "api.openai.com", 1.4),
         ("gpt-6.1-sol", "eu.api.openai.com.example.org", 1.4),
         ("gpt-5.2", "eu.api.openai.com", 1.75),
@@ -158,7 +134,6 @@ def test_hosts_of_a_region_cost_more(model: str, host: str, expected: float) -> 
         (Usage(input=500, output=100, total=600), 1000, None, 60),
         (Usage(input=1500, output=100, total=1600), 1000, None, 100),
         (Usage(input=500, output=100, total=600), 1000, 800, 75),
-        (Usage(input=500, output=100, total=600), 1000, 2000, 60),
         (Usage(input=500, output=100, total=600), None, 800, 75),
         (Usage(total=600), None, None, 0),
         (None, 1000, 800, 0),
@@ -170,21 +145,3 @@ def test_window_fills_with_the_last_response(
     """The next request begins with its input and its output."""
     facts = FACTS._replace(context_window=window, max_input_tokens=most_input)
     assert window_share(last, facts) == share
-
-
-@pytest.mark.parametrize(
-    ("model", "tokens", "share"),
-    [
-        ("gpt-5.2", 271_000, 99),
-        ("gpt-5.4-mini", 136_000, 50),
-        ("gpt-5.6-sol", 922_000, 100),
-        ("gpt-6.1-sol", 461_000, 50),
-        ("gpt-6.2-sol", 461_000, 50),
-        ("gpt-4o", 64_000, 50),
-    ],
-)
-def test_a_model_is_full_when_it_takes_no_more_input(
-    model: str, tokens: int, share: int
-) -> None:
-    """With 271,000 tokens gpt-5.2 has room for 1,000, not for a third of 400,000."""
-    assert window_share(Usage(total=tokens), resolve_model(model).facts) == share

@@ -18,7 +18,7 @@ from openai_responses.repairs.chat_repairs import (
 )
 from openai_responses.repairs.finding import (
     MAX_REPAIRS,
-    Trial,
+    TriedRepair,
     blind_repair,
     find_repair,
     may_be_repaired,
@@ -27,7 +27,6 @@ from openai_responses.repairs.refusal import OwnTexts, named_subject
 from openai_responses.repairs.request_repairs import (
     LeaveOutField,
     LeaveOutParameter,
-    LeaveOutStrict,
     LeaveOutTool,
     LeaveOutToolChoice,
     LowerItems,
@@ -85,7 +84,6 @@ CLOCKS: Item = {
     "server_label": "clocks",
     "server_url": "https://x.example",
 }
-ATLAS: Item = {**CLOCKS, "server_label": "atlas"}
 WEB: Item = {"type": "web_search"}
 STORES: Item = {"type": "file_search", "vector_store_ids": ["vs_1234", "vs_5678"]}
 DRAW: Item = {"type": "image_generation", "size": "1x1"}
@@ -107,7 +105,7 @@ def asking(**fields: Any) -> ResponsesRequest:
     return ResponsesRequest(**(asked | fields))
 
 
-def find(error: ApiError, status: int = 400, **fields: Any) -> Trial | None:
+def find(error: ApiError, status: int = 400, **fields: Any) -> TriedRepair | None:
     """The first repair after a refusal."""
     sent = asking(**fields).sent()
     failure = Failure(status, error)
@@ -116,9 +114,9 @@ def find(error: ApiError, status: int = 400, **fields: Any) -> Trial | None:
 
 def repair_of(error: ApiError, status: int = 400, **fields: Any) -> Repair | None:
     """The repair after this refusal, which has a message."""
-    trial = find(error, status, **fields)
-    assert trial is None or trial.repair.message
-    return trial.repair if trial else None
+    tried = find(error, status, **fields)
+    assert tried is None or tried.repair.message
+    return tried.repair if tried else None
 
 
 def repaired(error: ApiError, **fields: Any) -> Item:
@@ -173,10 +171,6 @@ CODE_GONE = LeaveOutKind("code_interpreter_call", LAST)
             ApiError("unknown_parameter", param="input[5].status"),
             LeaveOutField("web_search_call", ("status",)),
         ),
-        (
-            words("Unknown parameter: 'input[5].status'."),
-            LeaveOutField("web_search_call", ("status",)),
-        ),
         (words("Missing required parameter: 'input[5].id'."), item(SEARCH)),
         (ApiError("invalid_value", param="input[1].summary"), item(THOUGHT)),
         (ApiError(None, None, "input[2].call_id"), item(CALL)),
@@ -190,7 +184,6 @@ CODE_GONE = LeaveOutKind("code_interpreter_call", LAST)
         ),
         (words("No tool output found for function call call_abcd."), item(CALL)),
         (words("Invalid 'input[5].id': 'ws_1234'. Use letters."), item(SEARCH)),
-        (ApiError("invalid_encrypted_content"), LeaveOutReasoning(LAST)),
         (
             words("Item 'fc_1234' of type 'function_call' was provided without its"),
             item(CALL),
@@ -213,7 +206,6 @@ CODE_GONE = LeaveOutKind("code_interpreter_call", LAST)
             LeaveOutReasoning(LAST),
         ),
         (words("Duplicate item found with id fc_1234. Remove"), item(CALL)),
-        (words("Container is expired."), CODE_GONE),
         (words("Expected container_id: cntr_1"), CODE_GONE),
         (ApiError(None, None, "tools[0].parameters"), tool(LOOK)),
         (words("Invalid schema for function 'look': type is not valid."), tool(LOOK)),
@@ -226,7 +218,6 @@ CODE_GONE = LeaveOutKind("code_interpreter_call", LAST)
         ),
         (ApiError("unknown_parameter", param="tools[2].filters"), tool(WEB)),
         (ApiError("unknown_parameter", param="tools[1].allowed_tools"), tool(CLOCKS)),
-        (ApiError("unknown_parameter", param="tools[0].strict"), LeaveOutStrict()),
         (
             ApiError(None, None, "reasoning.summary"),
             LeaveOutParameter("reasoning.summary", json_digest("auto")),
@@ -248,7 +239,6 @@ CODE_GONE = LeaveOutKind("code_interpreter_call", LAST)
             LeaveOutParameter("prompt_cache_key", json_digest("k")),
         ),
         (ApiError(param="tool_choice"), LeaveOutToolChoice()),
-        (ApiError(param="tool_choice.tools[0]"), LeaveOutToolChoice()),
         (ApiError(None, None, "include[0]"), LeaveOutParameter("include", INCLUDE)),
     ],
 )
@@ -262,11 +252,8 @@ def test_refusal_names_the_repair(error: ApiError, repair: Repair) -> None:
     [
         "store",
         "safety_identifier",
-        "max_output_tokens",
-        "max_tool_calls",
         "instructions",
         "moderation",
-        "prompt_cache_retention",
     ],
 )
 def test_refused_guard_parameter_is_not_repaired(name: str) -> None:
@@ -331,10 +318,10 @@ def repairs_in_turn(failure: Failure, **fields: Any) -> list[Repair]:
     request = asking(**fields)
     for done in range(9):
         sent = request.sent()
-        trial = find_repair(sent, failure, done) or blind_repair(sent, failure)
-        if trial is None:
+        tried = find_repair(sent, failure, done) or blind_repair(sent, failure)
+        if tried is None:
             break
-        repairs = (*request.repairs, trial.repair)
+        repairs = (*request.repairs, tried.repair)
         request = request.model_copy(update={"repairs": repairs})
     return list(request.repairs)
 
@@ -353,8 +340,7 @@ def test_unknown_refusal_is_met_with_plain_words_at_the_end() -> None:
 
 @pytest.mark.parametrize(
     ("status", "is_met"),
-    [(200, True), (400, True), (422, True)]
-    + [(status, False) for status in (401, 402, 403, 405, 413, 429, 451, 500, 503)],
+    [(200, True), (400, True), (422, True), (401, False), (429, False), (500, False)],
 )
 def test_plain_words_are_for_refusals_of_the_request(status: int, is_met: bool) -> None:
     """A stream refuses with a status of 200; a key that is wrong stays so."""
@@ -365,9 +351,9 @@ def test_effort_does_not_go_to_and_fro() -> None:
     """Each of two efforts is refused with the other as what there is."""
     lower = ReplaceEffort("none", "low")
     error = ApiError(message="Supported: 'none'.", param="reasoning.effort")
-    trial = find(error, reasoning={"effort": "low"})
-    assert trial
-    assert trial.repair == ReplaceEffort("low", "none")
+    tried = find(error, reasoning={"effort": "low"})
+    assert tried
+    assert tried.repair == ReplaceEffort("low", "none")
     repaired = asking(repairs=(lower,)).sent()
     again = find_repair(repaired, Failure(400, error))
     assert again
@@ -377,10 +363,10 @@ def test_effort_does_not_go_to_and_fro() -> None:
 @pytest.mark.parametrize(("pictures", "is_lasting"), [(1, True), (2, False)])
 def test_newest_of_several_pictures_is_a_guess(pictures: int, is_lasting: bool) -> None:
     """It must not cost the chat another one for good."""
-    trial = find(ApiError("invalid_image"), input=[USER, *[PICTURE] * pictures])
-    assert trial
-    assert trial.repair == SendAsText(item_names([PICTURE] * pictures)[-1])
-    assert trial.is_lasting is is_lasting
+    tried = find(ApiError("invalid_image"), input=[USER, *[PICTURE] * pictures])
+    assert tried
+    assert tried.repair == SendAsText(item_names([PICTURE] * pictures)[-1])
+    assert tried.is_lasting is is_lasting
 
 
 def test_unnamed_404_of_the_api_falls_back_to_plain_items() -> None:
@@ -405,43 +391,40 @@ def test_second_hosted_item_takes_its_kind_along() -> None:
     other = {**SEARCH, "id": "ws_5678"}
     items = [USER, SEARCH, other, other, USER]
     before = (item(SEARCH),)
-    trial = find(ApiError(param="input[1]"), input=items, repairs=before)
-    assert trial
-    assert trial.repair == LeaveOutKind("web_search_call", item_names(items)[-1])
+    tried = find(ApiError(param="input[1]"), input=items, repairs=before)
+    assert tried
+    assert tried.repair == LeaveOutKind("web_search_call", item_names(items)[-1])
 
 
 @pytest.mark.parametrize(
     ("error", "is_named"),
     [
         (ApiError(param="reasoning.summary"), True),
-        (ApiError(param="stream"), True),
         (ApiError(message="Use 'low'.", param="reasoning.effort"), True),
         (words("'Reasoning input items can only be provided' is gone"), False),
         (words("Unknown parameter: 'text.verbosity'."), False),
         (ApiError("unknown_parameter", param="input[5].status"), True),
         (words("Unknown parameter: 'input[5].status'"), False),
         (ApiError(param="tools[0]"), True),
-        (words("Error retrieving tool list from MCP server: 'clocks'."), False),
         (ApiError(param="input[5]"), False),
         (ApiError(param="reasoning.summary", is_relayed=True), False),
-        (ApiError(param="tools[0]", is_relayed=True), False),
     ],
 )
 def test_only_the_servers_own_param_names(error: ApiError, is_named: bool) -> None:
     """The words of a message may be the user's own, and a server may come back."""
-    trial = find(error)
-    assert trial is not None
-    assert trial.is_named is is_named
+    tried = find(error)
+    assert tried is not None
+    assert tried.is_named is is_named
 
 
 def test_field_that_a_person_may_have_chosen_is_not_named() -> None:
     """A picture's `detail` is a user's own."""
     error = ApiError("unknown_parameter", param="input[6].content[0].detail")
     picture = {**PICTURE, "content": [{**PICTURE["content"][0], "detail": "low"}]}
-    trial = find(error, input=[*INPUT[:6], picture, USER])
-    assert trial
-    assert trial.repair == LeaveOutField("message", ("content", "detail"))
-    assert not trial.is_named
+    tried = find(error, input=[*INPUT[:6], picture, USER])
+    assert tried
+    assert tried.repair == LeaveOutField("message", ("content", "detail"))
+    assert not tried.is_named
 
 
 def test_server_that_is_not_reached_may_be_back_soon() -> None:
@@ -455,10 +438,10 @@ def test_stream_that_cannot_be_read_says_nothing_about_others() -> None:
     """No server refused it: only this answer is asked for in one piece."""
     failure = MalformedEvent.failure
     assert find_repair(asking().sent(), failure) is None
-    trial = blind_repair(asking().sent(), failure)
-    assert trial
-    assert trial.repair == LeaveOutParameter("stream")
-    assert not trial.is_lasting
+    tried = blind_repair(asking().sent(), failure)
+    assert tried
+    assert tried.repair == LeaveOutParameter("stream")
+    assert not tried.is_lasting
 
 
 def test_subject_combines_index_and_name() -> None:
@@ -477,7 +460,6 @@ def test_subject_combines_index_and_name() -> None:
         ("none", "'minimal', 'low', 'medium', and 'high'", "minimal"),
         ("max", "'low', 'medium', and 'high'", "high"),
         ("minimal", "'none', 'low' and 'high'", "none"),
-        ("xhigh", "'high'", "high"),
         ("low", "", None),
     ],
 )
@@ -501,9 +483,9 @@ def test_plain_words_of_a_later_turn() -> None:
     """What came since the last time may be refused again."""
     before = PlainItems(item_names(HISTORY)[-1])
     more = [*HISTORY, THOUGHT, ANSWER, {**USER, "id": "x"}]
-    trial = find(words("It cannot be."), 422, input=more, repairs=(before,))
-    assert trial is not None
-    assert trial.repair == PlainItems(item_names(more)[-1])
+    tried = find(words("It cannot be."), 422, input=more, repairs=(before,))
+    assert tried is not None
+    assert tried.repair == PlainItems(item_names(more)[-1])
 
 
 def test_items_that_were_appended_become_fields() -> None:
@@ -536,6 +518,7 @@ def test_path_that_is_longer_than_any_makes_no_pattern() -> None:
     assert texts.could_say_parameter("reasoning.summary")
     assert not texts.could_say_parameter("reasoning.effort")
     assert texts.could_say_parameter("x" * 201)
+    assert not texts.could_say_parameter("x" * 200)
 
 
 def test_text_between_calls_and_outputs_moves_behind_them() -> None:
@@ -554,16 +537,10 @@ def test_text_between_calls_and_outputs_moves_behind_them() -> None:
     assert not isinstance(repair_of(error, input=moved), MoveMessages)
 
 
-@pytest.mark.parametrize(
-    ("status", "is_about_request"),
-    [
-        *((status, True) for status in (200, 400, 404, 410, 415, 422, 500, 503)),
-        *((status, False) for status in (301, 307, 401, 402, 403, 405, 407, 408, 409)),
-        *((status, False) for status in (413, 421, 423, 425, 429, 451, 499)),
-    ],
-)
-def test_status_says_whether_the_request_is_the_cause(
-    status: int, *, is_about_request: bool
-) -> None:
+def test_status_says_whether_the_request_is_the_cause() -> None:
     """A key, a proxy or a limit is not mended by another request, which is paid for."""
-    assert may_be_repaired(Failure(status, ApiError())) == is_about_request
+    about_the_request = {200, 400, 404, 410, 415, 422, 500, 503}
+    others = {301, 307, 401, 402, 403, 405, 407, 408, 409, 413, 421, 423, 425, 429, 451}
+    for status in {*about_the_request, *others, 499}:
+        expected = status in about_the_request
+        assert may_be_repaired(Failure(status, ApiError())) == expected, status

@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 
 from measures.work_count import count_work
 from openai_responses.errors import ApiError, Failure, read_api_error
-from openai_responses.repairs.finding import Trial, find_repair
+from openai_responses.repairs.finding import TriedRepair, find_repair
 from openai_responses.repairs.memory import (
     RepairMemory,
     RepairScope,
-    trials_that_helped,
+    repairs_that_helped,
 )
 from openai_responses.repairs.refusal import Refusal, SentRequest
 from openai_responses.repairs.request_repairs import sent_request
@@ -188,29 +188,31 @@ def refusals_of(words: str) -> Iterator[ApiError]:
     yield read_api_error({"detail": words})
 
 
-def tried_repairs(sent: SentRequest, error: ApiError) -> Iterator[tuple[Trial, Json]]:
+def tried_repairs(
+    sent: SentRequest, error: ApiError
+) -> Iterator[tuple[TriedRepair, Json]]:
     """Yield each repair of a refusal that stays, and the request that it makes."""
     repairs: list[Any] = []
     for done in range(6):
         now = sent_request(copy.deepcopy(sent.payload), repairs)
-        trial = find_repair(now, Failure(400, error), done)
-        if trial is None:
+        tried = find_repair(now, Failure(400, error), done)
+        if tried is None:
             return
-        repairs.append(trial.repair)
-        yield trial, sent_request(copy.deepcopy(sent.payload), repairs).payload
+        repairs.append(tried.repair)
+        yield tried, sent_request(copy.deepcopy(sent.payload), repairs).payload
 
 
 def assert_guarded(sent: SentRequest, error: ApiError) -> None:
     """No repair of this refusal changes a guard, nor a request of anybody else."""
     memory = RepairMemory()
-    trials = []
-    for trial, after in tried_repairs(sent, error):
-        trials.append(trial)
+    all_tried = []
+    for tried, after in tried_repairs(sent, error):
+        all_tried.append(tried)
         assert {key: after.get(key) for key in GUARDS} == GUARDS
         assert all(tool in sent.payload["tools"] for tool in after.get("tools", ()))
         assert after["model"] == "m"
-    for trial in trials_that_helped(trials):
-        memory.learn(RepairScope("account", "m", "user-1"), trial, _yes)
+    for tried in repairs_that_helped(all_tried):
+        memory.learn(RepairScope("account", "m", "user-1"), tried, _yes)
     assert memory.repairs(RepairScope("account", "m", "user-2")) == ()
 
 

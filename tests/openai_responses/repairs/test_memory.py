@@ -8,7 +8,7 @@ import pytest
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import ApiError
 from openai_responses.repairs.chat_repairs import LeaveOutItem, SendAsText
-from openai_responses.repairs.finding import Trial
+from openai_responses.repairs.finding import TriedRepair
 from openai_responses.repairs.memory import (
     DAY_SECONDS,
     MAX_FOR_ALL,
@@ -16,7 +16,7 @@ from openai_responses.repairs.memory import (
     MAX_USERS,
     RepairMemory,
     RepairScope,
-    trials_that_helped,
+    repairs_that_helped,
 )
 from openai_responses.repairs.request_repairs import (
     LeaveOutParameter,
@@ -47,9 +47,9 @@ def scope(
     return RepairScope(at.account(), model, user)
 
 
-def named(repair: Repair) -> Trial:
-    """Return a trial that may hold for all users."""
-    return Trial(repair, is_named=True, helped_at_once=True)
+def named(repair: Repair) -> TriedRepair:
+    """Return a tried that may hold for all users."""
+    return TriedRepair(repair, is_named=True, helped_at_once=True)
 
 
 def test_each_repair_is_remembered_once() -> None:
@@ -63,7 +63,7 @@ def test_each_repair_is_remembered_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("trial", "configured"),
+    ("tried", "configured"),
     [
         (named(NO_SUMMARY)._replace(is_named=False), True),
         (named(NO_SUMMARY)._replace(helped_at_once=False), True),
@@ -73,22 +73,24 @@ def test_each_repair_is_remembered_once() -> None:
     ids=["words", "did not help at once", "a choice", "an item of a chat"],
 )
 def test_repair_for_one_user_does_not_apply_to_others(
-    trial: Trial, configured: bool
+    tried: TriedRepair, configured: bool
 ) -> None:
     """All three conditions have to hold for all users."""
     memory = RepairMemory()
 
-    memory.learn(scope("user-1"), trial, yes if configured else no)
+    memory.learn(scope("user-1"), tried, yes if configured else no)
 
-    assert memory.repairs(scope("user-1")) == (trial.repair,)
+    assert memory.repairs(scope("user-1")) == (tried.repair,)
     assert memory.repairs(scope("user-2")) == ()
     assert memory.repairs(scope("")) == ()
 
 
 @pytest.mark.parametrize(
-    ("about", "trial", "is_configured"),
+    ("about", "tried", "is_configured"),
     [
-        pytest.param(scope(""), Trial(NO_SUMMARY), yes, id="a client nobody knows"),
+        pytest.param(
+            scope(""), TriedRepair(NO_SUMMARY), yes, id="a client nobody knows"
+        ),
         pytest.param(
             scope(),
             named(NO_STREAM)._replace(is_lasting=False),
@@ -101,15 +103,14 @@ def test_repair_for_one_user_does_not_apply_to_others(
             yes,
             id="a long name, which can come from a client",
         ),
-        pytest.param(scope("u" * 100_000), Trial(NO_STREAM), no, id="a long user id"),
     ],
 )
 def test_nothing_is_remembered(
-    about: RepairScope, trial: Trial, is_configured: Callable[[], bool]
+    about: RepairScope, tried: TriedRepair, is_configured: Callable[[], bool]
 ) -> None:
     memory = RepairMemory()
 
-    memory.learn(about, trial, is_configured)
+    memory.learn(about, tried, is_configured)
 
     assert memory.repairs(about) == ()
     assert memory._ends == {}
@@ -157,8 +158,8 @@ def test_repairs_of_one_user_are_bounded() -> None:
 
     for number in range(2_000):
         own = replace(ACCOUNT, api_key=f"sk-{number}")
-        trial = Trial(LeaveOutTool(f"{number:032x}"))
-        memory.learn(scope("user-1", at=own), trial, yes)
+        tried = TriedRepair(LeaveOutTool(f"{number:032x}"))
+        memory.learn(scope("user-1", at=own), tried, yes)
 
     assert memory.repairs(scope("user-2")) == (NO_STREAM,)
     assert sum(map(len, memory._ends.values())) <= MAX_FOR_ONE_USER + 1
@@ -170,7 +171,7 @@ def test_oldest_repair_is_forgotten_first() -> None:
     tools = [LeaveOutTool(f"{number:032x}") for number in range(MAX_FOR_ONE_USER + 1)]
 
     for tool in (*tools[:-2], tools[0], *tools[-2:]):
-        memory.learn(scope(), Trial(tool), no)
+        memory.learn(scope(), TriedRepair(tool), no)
 
     assert set(memory.repairs(scope())) == {*tools} - {tools[1]}
 
@@ -180,10 +181,10 @@ def test_user_who_is_known_displaces_nobody() -> None:
     memory = RepairMemory()
     users = [f"user-{number}" for number in range(MAX_USERS)]
     for user in (*users, users[-1]):
-        memory.learn(scope(user), Trial(NO_SUMMARY), no)
+        memory.learn(scope(user), TriedRepair(NO_SUMMARY), no)
     assert memory.repairs(scope(users[0])) == (NO_SUMMARY,)
 
-    memory.learn(scope("one more"), Trial(NO_SUMMARY), no)
+    memory.learn(scope("one more"), TriedRepair(NO_SUMMARY), no)
 
     known = [bool(memory.repairs(scope(user))) for user in (*users[:2], "one more")]
     assert known == [False, True, True]
@@ -195,7 +196,7 @@ def test_number_of_remembered_users_is_bounded() -> None:
 
     for number in range(2 * MAX_USERS):
         memory.learn(scope("admin"), named(LeaveOutTool(f"{number:032x}")), yes)
-        memory.learn(scope(f"user-{number}"), Trial(NO_SUMMARY), no)
+        memory.learn(scope(f"user-{number}"), TriedRepair(NO_SUMMARY), no)
 
     assert len(memory._ends) <= MAX_USERS
     assert len(memory.repairs(scope(""))) == MAX_FOR_ALL
@@ -230,16 +231,19 @@ OTHER = ApiError("bad", message="Nor that.")
 def test_refusal_that_follows_a_trial_judges_it(
     second: ApiError, confirmed: dict[Repair, bool]
 ) -> None:
-    """Only the last trial is seen to help at once."""
-    trials = [Trial(NO_SUMMARY, FIRST), Trial(LeaveOutTool("a"), second)]
+    """Only the last tried is seen to help at once."""
+    all_tried = [TriedRepair(NO_SUMMARY, FIRST), TriedRepair(LeaveOutTool("a"), second)]
 
-    helped = trials_that_helped(trials)
+    helped = repairs_that_helped(all_tried)
 
-    assert {trial.repair: trial.helped_at_once for trial in helped} == confirmed
+    assert {tried.repair: tried.helped_at_once for tried in helped} == confirmed
 
 
 def test_two_pictures_have_the_same_refusal() -> None:
     """Both were replaced because of it, so both count as helpful."""
-    trials = [Trial(SendAsText("a"), FIRST), Trial(SendAsText("b"), FIRST)]
+    all_tried = [
+        TriedRepair(SendAsText("a"), FIRST),
+        TriedRepair(SendAsText("b"), FIRST),
+    ]
 
-    assert len(trials_that_helped(trials)) == 2
+    assert len(repairs_that_helped(all_tried)) == 2

@@ -87,10 +87,8 @@ def api_parameters() -> set[str]:
     "body",
     [
         {"max_tokens": 50},
-        {"max_completion_tokens": 50},
         {"max_output_tokens": 50},
         {"max_output_tokens": 50, "max_tokens": 60, "max_completion_tokens": 70},
-        {"max_tokens": 50, "max_completion_tokens": 70},
         {"max_tokens": None, "max_completion_tokens": 50},
         {"max_output_tokens": "50"},
     ],
@@ -127,17 +125,12 @@ def test_null_or_invalid_value_leaves_room_for_the_settings() -> None:
     ("model", "effort", "taken"),
     [
         (PLAIN, None, True),
-        (UNKNOWN, None, True),
         (CHOOSING, None, True),
         (CHOOSING, "none", True),
-        (CHOOSING, "low", False),
         (DEEP, None, False),
         (DEEP, "none", True),
-        (DEEP, "high", False),
         (THINKING, None, False),
-        (THINKING, "none", False),
         (THINKING, "high", False),
-        ("gpt-5.1-high", None, False),
         ("gpt-5.6-sol-none", None, True),
     ],
 )
@@ -153,7 +146,6 @@ def test_sampling_is_sent_only_with_an_effort_that_allows_it(
     ("alias", "setting", "body", "effort"),
     [
         ("gpt-5.6-sol-high", None, {}, "high"),
-        ("gpt-5.6-sol-high", "low", {}, "low"),
         ("gpt-5.6-sol-high", "low", {"reasoning_effort": "medium"}, "medium"),
         ("gpt-5.6-sol", "low", {"reasoning": {"effort": "max"}}, "max"),
         (
@@ -162,12 +154,9 @@ def test_sampling_is_sent_only_with_an_effort_that_allows_it(
             {"reasoning": {"effort": "max"}, "reasoning_effort": "low"},
             "max",
         ),
-        ("gpt-5.6-sol", None, {"reasoning_effort": None}, None),
         ("gpt-5.6-sol", "low", {"reasoning_effort": ""}, "low"),
         ("gpt-5.6-sol", "low", {"reasoning_effort": " High "}, "high"),
         (THINKING, None, {"reasoning_effort": "none"}, None),
-        (THINKING, None, {"reasoning_effort": "xhigh"}, None),
-        (DEEP, None, {"reasoning_effort": "minimal"}, None),
         (PLAIN, None, {"reasoning_effort": "high"}, None),
         (THINKING, None, {"reasoning_effort": "max"}, "high"),
     ],
@@ -197,12 +186,10 @@ ALL = {"context": "all_turns"}
     ("model", "settings", "own", "reasoning"),
     [
         (DEEP, Settings(summary="auto"), {}, {"summary": "auto", **ALL}),
-        (DEEP, Settings("none", "auto"), {}, {"effort": "none", **ALL}),
         (CHOOSING, Settings(summary="auto"), {}, None),
         (CHOOSING, Settings("low", "auto"), {}, {"effort": "low", "summary": "auto"}),
         (PLAIN, Settings(summary="auto"), {}, None),
         ("gpt-6.1-sol", Settings(encrypted_reasoning=False), {}, None),
-        ("gpt-5.4-pro", Settings(), {}, ALL),
         ("gpt-5.2", Settings(), {}, None),
         ("gpt-6.1-sol-pro", Settings(), {}, {"mode": "pro", **ALL}),
         (
@@ -220,29 +207,20 @@ ALL = {"context": "all_turns"}
         (
             DEEP,
             Settings("low", "auto"),
-            {"summary": "concise"},
-            {"effort": "low", "summary": "concise", **ALL},
-        ),
-        (
-            DEEP,
-            Settings("low", "auto"),
             {"effort": None, "summary": None},
             {"effort": "low", "summary": "auto", **ALL},
         ),
     ],
     ids=[
         "summary",
-        "no summary without an effort",
         "does not think by itself",
         "thinks when asked to",
         "never thinks",
         "no context for what is not carried",
-        "context of a pro model",
         "no context before 5.4",
         "mode of a name",
         "mode and effort of a name",
         "context and mode of the caller",
-        "summary of the caller",
         "null is no choice",
     ],
 )
@@ -257,7 +235,7 @@ def test_reasoning_has_what_the_model_takes(
 
 
 @pytest.mark.parametrize(
-    ("model", "sent"), [(DEEP, True), (THINKING, True), (CODEX, False), (PLAIN, False)]
+    ("model", "sent"), [(DEEP, True), (CODEX, False), (PLAIN, False)]
 )
 @pytest.mark.parametrize(
     ("settings", "body"),
@@ -276,13 +254,6 @@ def test_verbosity_is_sent_to_models_that_have_it(
     assert payload(model, settings, **body).get("text") == expected
 
 
-def test_format_of_the_caller() -> None:
-    """Other keys of `text` are sent to any model."""
-    form = {"type": "json_object"}
-    sent = payload(CODEX, Settings(verbosity="low"), text={"format": form})
-    assert sent["text"] == {"format": form}
-
-
 def test_callers_objects_are_left_alone() -> None:
     """What was given is not changed."""
     body = {"text": {"verbosity": "low"}, "reasoning": {"effort": "low"}, "stop": "x"}
@@ -295,22 +266,10 @@ def test_callers_objects_are_left_alone() -> None:
     "key",
     [
         "messages",
-        "model_id",
         "seed",
-        "n",
-        "stop_tokens",
-        "logit_bias",
-        "presence_penalty",
-        "user",
-        "chat_id",
         "store",
         "background",
-        "conversation",
         "previous_response_id",
-        "prompt",
-        "input",
-        "instructions",
-        "include",
         "tools",
     ],
 )
@@ -327,24 +286,6 @@ def test_stop_only_sets_truncation(stop: object) -> None:
     assert payload(stop=stop, truncation="auto")["truncation"] == "auto"
 
 
-@pytest.mark.parametrize(
-    ("model", "encrypted", "sent"),
-    [(DEEP, True, True), (DEEP, False, False), (PLAIN, True, False)],
-)
-def test_reasoning_is_included_where_it_will_be_used(
-    model: str, encrypted: bool, sent: bool
-) -> None:
-    settings = Settings(encrypted_reasoning=encrypted)
-    assert ("include" in payload(model, settings)) is sent
-
-
-def test_items_are_sent_as_they_are() -> None:
-    """Their fields keep order, nulls and the bytes of their texts."""
-    item = {"type": "reasoning", "zeta": None, "encrypted_content": "gA==", "a": "é"}
-    built = build_request(resolve_model(DEEP), "", [item], {}, Settings())
-    assert json.dumps(built.payload()["input"]) == json.dumps([item])
-
-
 def test_request_without_an_item_is_refused() -> None:
     """There is a message for a chat without a message."""
     with pytest.raises(InvalidRequest, match="no message to answer"):
@@ -355,30 +296,20 @@ def test_request_without_an_item_is_refused() -> None:
     ("key", "value", "name"),
     [
         ("max_tokens", CANARY, "max_output_tokens"),
-        ("max_output_tokens", [CANARY], "max_output_tokens"),
         ("max_tokens", 0, "max_output_tokens"),
-        ("max_tokens", -1, "max_output_tokens"),
         ("max_tool_calls", {"a": CANARY}, "max_tool_calls"),
-        ("max_tool_calls", 0, "max_tool_calls"),
         ("metadata", {"a": [CANARY]}, "metadata"),
-        ("metadata", CANARY, "metadata"),
         ("metadata", {str(n): "x" for n in range(17)}, "metadata"),
         ("metadata", {"a": "x" * 513}, "metadata"),
         ("tool_choice", 7, "tool_choice"),
-        ("tool_choice", CANARY, "tool_choice"),
-        ("truncation", [CANARY], "truncation"),
         ("truncation", "start", "truncation"),
         ("service_tier", "gold", "service_tier"),
-        ("prompt_cache_key", "x" * 65, "prompt_cache_key"),
         ("prompt_cache_retention", "forever", "prompt_cache_retention"),
         ("safety_identifier", "x" * 129, "safety_identifier"),
         ("temperature", float("nan"), "temperature"),
         ("temperature", 99, "temperature"),
-        ("temperature", "hot", "temperature"),
         ("temperature", -0.1, "temperature"),
-        ("top_p", float("inf"), "top_p"),
         ("top_p", 7, "top_p"),
-        ("top_logprobs", 21, "top_logprobs"),
         ("context_management", [CANARY], "context_management"),
         ("parallel_tool_calls", "yes", "parallel_tool_calls"),
     ],
@@ -389,11 +320,11 @@ def test_value_that_no_api_takes(key: str, value: object, name: str) -> None:
     model = resolve_model(DEEP)
     built = build_request(model, "", ITEMS, body, Settings())
     assert built.payload() == payload(DEEP, None, reasoning_effort="none")
-    _, (sentence,) = unsent_parameters(body, built)
-    assert sentence.startswith(f"The setting {name} cannot be sent: ")
-    assert sentence.endswith(".")
-    assert "CANARY" not in sentence
-    assert "pydantic" not in sentence
+    _, (message,) = unsent_parameters(body, built)
+    assert message.startswith(f"The setting {name} cannot be sent: ")
+    assert message.endswith(".")
+    assert "CANARY" not in message
+    assert "pydantic" not in message
 
 
 @pytest.mark.parametrize(
@@ -401,8 +332,6 @@ def test_value_that_no_api_takes(key: str, value: object, name: str) -> None:
     [
         (DEEP, 1, 16),
         (DEEP, "5", 16),
-        (DEEP, 16, 16),
-        (DEEP, 128_000, 128_000),
         (DEEP, 10**12, 128_000),
         (PLAIN, 128_000, 16_384),
         (UNKNOWN, 10**6, 128_000),
@@ -416,12 +345,6 @@ def test_length_that_the_model_has(model: str, asked: object, sent: int) -> None
     assert built.max_output_tokens == sent
     _, notes = unsent_parameters({"max_tokens": asked}, built)
     assert bool(notes) == (str(asked) != str(sent))
-
-
-def test_unknown_field_is_refused() -> None:
-    """A request cannot be made with a parameter that does not exist."""
-    with pytest.raises(ValueError, match="extra"):
-        ResponsesRequest.model_validate({"model": "m", "input": ITEMS, "stop": "x"})
 
 
 _VALUES = st.recursive(

@@ -66,10 +66,8 @@ def test_parameters_rejected_by_the_model_are_named(
     [
         ("temperature", True),
         ("reasoning.effort", True),
-        ("text.verbosity", True),
         ("reasoning.depth", False),
         ("seed", False),
-        ("seed.effort", False),
         ("repairs", False),
         ("", False),
     ],

@@ -11,7 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from simulator.checks.schemas import check_schemas, check_size, find_lookaround
+from simulator.checks.schemas import check_schemas, find_lookaround
 from simulator.refusals import Refusal
 from strictness.forms import (
     argument_error,
@@ -62,18 +62,14 @@ def assert_strict(schema: Schema | None) -> None:
     check_schemas([{**FUNCTION, "parameters": schema}])
 
 
-@pytest.mark.parametrize("name", sorted(CORPUS.keys() - NOT_STRICT.keys()))
-def test_schema_of_the_corpus_becomes_strict(name: str) -> None:
-    made = strict_schema(CORPUS[name])
-
-    assert_strict(made)
-    assert made is not None
-    assert strict_schema(made) == made
-
-
-@pytest.mark.parametrize("name", NOT_STRICT)
-def test_exception_of_the_corpus_has_no_strict_form(name: str) -> None:
-    assert strict_schema(CORPUS[name]) is None
+def test_schemas_of_the_corpus_become_strict() -> None:
+    """All but the exceptions, each of which says why it has no strict form."""
+    for name, parameters in CORPUS.items():
+        made = strict_schema(parameters)
+        assert (made is None) == (name in NOT_STRICT), name
+        if made is not None:
+            assert_strict(made)
+            assert strict_schema(made) == made, name
 
 
 @pytest.mark.parametrize("tool", HARD, ids=lambda tool: tool["name"])
@@ -123,17 +119,15 @@ KEPT: list[Schema] = [
 """Schemas that are valid; the API takes them as they are."""
 
 
-@pytest.mark.parametrize("depth", [1, 3])
 @pytest.mark.parametrize("schema", KEPT, ids=repr)
-def test_a_valid_schema_is_kept(schema: Schema, depth: int) -> None:
+def test_a_valid_schema_is_kept(schema: Schema) -> None:
     """As it is, at every depth."""
+    inner = {"type": "array", "items": {"type": "array", "items": schema}}
     whole = {
-        **of(schema),
+        **of(inner),
         "$defs": {"Known": {"type": "string"}},
         "definitions": {"a/b": {}},
     }
-    for _ in range(depth - 1):
-        whole["properties"]["x"] = {"type": "array", "items": whole["properties"]["x"]}
 
     assert open_schema(whole) == whole
 
@@ -160,7 +154,6 @@ def test_a_valid_schema_is_kept(schema: Schema, depth: int) -> None:
         ({"pattern": r"(a)\1", "description": "A."}, {"description": "A."}),
         ({"pattern": "(" * 300}, {}),
         ({"pattern": "a" * 501}, {}),
-        ({"pattern": "a{99999999999}"}, {}),
         (
             {"patternProperties": {"(?!a)": {}, "a": {}}},
             {"patternProperties": {"a": {}}},
@@ -168,13 +161,12 @@ def test_a_valid_schema_is_kept(schema: Schema, depth: int) -> None:
         ({"$ref": "#/properties/x", "title": "Here"}, {"title": "Here"}),
         ({"$ref": "#/$defs/Known/properties/a"}, {}),
         ({"$ref": "#/$defs/Unknown"}, {}),
+        ({"$ref": "#/properties/x/anyOf/7", "anyOf": [{}]}, {"anyOf": [{}]}),
         ({"$ref": "#/$defs/" + "x" * 1_000}, {}),
         ({"$ref": "https://example.com/#/$defs/Known"}, {}),
         ({"$ref": ["#"]}, {}),
-        ({"x-order": 1, "$id": "a", 5: 6, None: 7}, {}),
         (True, True),
         ("string", {}),
-        (None, {}),
     ],
 )
 def test_keyword_with_a_refused_value_is_left_out(schema: Any, expected: Any) -> None:
@@ -192,15 +184,6 @@ def test_any_value_becomes_a_valid_schema(schema: Schema) -> None:
     Draft202012Validator.check_schema(made)
     assert not _is_refused(made)
     json.dumps(made, allow_nan=False)
-
-
-def test_corpus_is_whole() -> None:
-    """No two tools hide behind one name; each exception says why; few are builtin."""
-    assert all(NOT_STRICT.values())
-    assert len(NOT_STRICT.keys() & {tool["name"] for tool in BUILTIN}) == 3
-    assert len(CORPUS) == len(BUILTIN) + len(SAMPLES)
-    assert len(BUILTIN) >= 60
-    assert NOT_STRICT.keys() <= CORPUS.keys()
 
 
 @pytest.mark.parametrize(
@@ -309,7 +292,7 @@ def words(count: int, length: int = 4) -> Schema:
     return {"type": "string", "enum": [f"{n:0{length}}" for n in range(count)]}
 
 
-@pytest.mark.parametrize("count", [20, 100, 1_000, 5_001])
+@pytest.mark.parametrize("count", [20, 1_000, 5_001])
 @pytest.mark.parametrize("form", ["properties", "names", "values", "long values"])
 def test_schema_above_the_limits_is_not_strict(form: str, count: int) -> None:
     """What is larger is sent without strict mode; it would be refused."""
@@ -329,21 +312,6 @@ def test_schema_above_the_limits_is_not_strict(form: str, count: int) -> None:
 def test_ten_levels_are_strict_and_eleven_are_not() -> None:
     assert_strict(strict_schema(of(nested(9), "x")))
     assert strict_schema(of(nested(10), "x")) is None
-
-
-def test_simulator_refuses_oversized_schema() -> None:
-    """As the API does, in its words."""
-    whole = {**of(words(1_001), "x"), "additionalProperties": False}
-
-    assert "Expected at most 5000 object" in str(check_size(properties(5_001)))
-    assert check_size(properties(5_000)) is None
-    with pytest.raises(Refusal, match="Expected at most"):
-        check_schemas([{**FUNCTION, "parameters": whole}])
-
-
-def test_simulator_accepts_oversized_schema_without_strict_mode() -> None:
-    """The limits are those of strict mode."""
-    check_schemas([{**FUNCTION, "strict": False, "parameters": of(words(1_001), "x")}])
 
 
 @pytest.mark.parametrize(

@@ -47,11 +47,6 @@ def test_hosted_items_have_new_ids_that_stay() -> None:
     assert strip_for_replay(once) == once
 
 
-def test_item_without_an_id_gets_none() -> None:
-    """Nothing tells what kind of id it would have."""
-    assert "id" not in strip_for_replay({**SEARCH, "id": None})
-
-
 def test_approval_keeps_the_id_that_names_it() -> None:
     """The answer to it says so."""
     request = {
@@ -85,3 +80,11 @@ def test_text_beside_encrypted_reasoning_is_not_sent_again() -> None:
 
     assert replay_items({**sealed, "content": words}) == [sealed]
     assert replay_items({**sealed, "content": []}) == [{**sealed, "content": []}]
+
+
+def test_plain_reasoning_goes_back_as_it_was() -> None:
+    """Its server wants its text, but no empty encrypted content and no nulls."""
+    words = [{"type": "reasoning_text", "text": "So."}]
+    plain = {"type": "reasoning", "summary": [], "content": words}
+
+    assert replay_items({**plain, "status": None, "encrypted_content": ""}) == [plain]

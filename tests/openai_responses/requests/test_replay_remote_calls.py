@@ -104,7 +104,6 @@ def test_remote_name_is_stable_and_at_most_64_characters(
             {"type": "mcp_tool_execution_error", "content": "Unknown zone."},
             "Error: Unknown zone.",
         ),
-        ({"type": "http_error", "code": 502, "message": "Bad."}, "Error: Bad."),
         ("Bad.", "Error: Bad."),
         ({"type": "http_error", "code": 502}, "Error: the server did not say what"),
     ],

@@ -97,12 +97,6 @@ def test_each_function_that_can_be_is_strict() -> None:
     assert tools[3]["parameters"]["additionalProperties"] is False
 
 
-def test_function_keeps_its_own_strict_flag() -> None:
-    """Its word counts, as that of Open WebUI's dispatcher of tools."""
-    spec = {"name": "call_tool", "strict": True, "parameters": PARAMETERS}
-    assert responses_tools([spec])[0]["strict"] is True
-
-
 def test_custom_tool_and_its_grammar_become_flat() -> None:
     grammar = {"syntax": "lark", "definition": "start: /a/"}
     chat = {"name": "c", "format": {"type": "grammar", "grammar": grammar}}
@@ -183,27 +177,15 @@ def test_sent_name_does_not_depend_on_other_tools() -> None:
     assert among.own_name("unknown") == "unknown"
 
 
-def test_own_name_wins_over_what_another_becomes() -> None:
-    taken = ToolNames(("a.b",)).sent_name("a.b")
-    names = ToolNames(("a.b", taken))
-
-    assert names.sent_name(taken) == taken
-    assert names.sent_name("a.b") != taken
-    assert names.own_name(names.sent_name("a.b")) == "a.b"
-
-
 @pytest.mark.parametrize(
     ("called", "meant"),
     [
         ("functions.get_weather", "get_weather"),
         ("Get_Weather", "get_weather"),
-        ("functions.users.list", "users.list"),
         ("users_list", "users.list"),
         ("Users.List", "users.list"),
         ("look up", "look up"),
         ("look_up", "look_up"),
-        ("LOOK_UP", "LOOK_UP"),
-        ("weather", "weather"),
         ("Other", "Other"),
         (" get_weather", "get_weather"),
         ("\tfunctions.get_weather\n", "get_weather"),
@@ -247,7 +229,6 @@ def test_calls_of_a_history_get_allowed_names_and_ids() -> None:
         ({"arguments": None}, "{}"),
         ({}, "{}"),
         ({"arguments": {"city": "Zürich"}}, '{"city": "Zürich"}'),
-        ({"arguments": {}}, "{}"),
         ({"arguments": ["Bern"]}, '["Bern"]'),
     ],
 )
@@ -313,8 +294,6 @@ def test_choice_of_a_tool_in_another_form(choice: object, expected: object) -> N
     "choice",
     [
         None,
-        "auto",
-        "none",
         "required",
         FUNCTION,
         FILES,
@@ -333,7 +312,6 @@ def test_choice_in_the_form_of_the_api_stays(choice: object) -> None:
         ({"type": "function", "function": {"name": "gone"}}, "gone"),
         ({"type": "function", "name": "c"}, "c"),
         ({"type": "mcp", "server_label": "mails"}, "mails"),
-        ({"type": "image_generation"}, "image_generation"),
         ({"type": "allowed_tools", "tools": [{"type": "custom", "name": "x"}]}, "x"),
     ],
 )
@@ -345,14 +323,15 @@ def test_choice_of_a_missing_tool(choice: object, named: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "choice", [{"type": "function"}, {"type": "function", "name": 3}, {}]
+    "choice",
+    [{"type": "function"}, {"type": "function", "name": 3}, {"type": ["function"]}, {}],
 )
 def test_choice_that_names_no_tool_is_refused(choice: object) -> None:
     with pytest.raises(InvalidRequest, match=r"^The tool choice"):
         responses_tool_choice(choice, TOOLS, ToolNames())
 
 
-@pytest.mark.parametrize("choice", [None, 7, True, ["f"], 0.5], ids=repr)
+@pytest.mark.parametrize("choice", [None, 7, ["f"]], ids=repr)
 def test_choice_of_the_wrong_type_is_the_default(choice: object) -> None:
     """As with every parameter (docs/parameters.md)."""
     assert responses_tool_choice(choice, TOOLS, ToolNames()) is None
@@ -386,7 +365,6 @@ RETURNED: Item = {"type": "function_call_output", "call_id": "call_1", "output":
         (["list_ships"], "ships_1", "list_ships"),
         (["list_crews"], None, None),
         (["list_crews"], "list_crews", None),
-        ([], "ships_1", None),
         ([], None, None),
         ([["odd"], None], ["odd"], None),
     ],

@@ -2,18 +2,11 @@
 
 import asyncio
 import json
-import ssl
-import time
-from email.utils import formatdate
 
-import aiohttp
 import pytest
 from aiohttp import web
-from aiohttp.client_reqrep import ConnectionKey
-from aioresponses import aioresponses
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from yarl import URL
 
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import (
@@ -34,11 +27,9 @@ from upstream.server import (
     Upstream,
     ask,
     breaking,
-    free_port,
     hang_up,
     post,
     replying,
-    silence,
     stalling,
     started,
     streaming,
@@ -48,8 +39,6 @@ pytestmark = pytest.mark.asyncio
 
 CANARY = "sk-proj-CANARY123"
 
-
-NOWHERE_URL = "https://nowhere.invalid/v1/responses"
 
 ANSWER = replying('{"output": []}')
 
@@ -71,29 +60,6 @@ async def test_request_is_one_post_with_key_and_payload(
     assert upstream.bodies == [payload]
 
 
-async def test_headers_of_the_administrator_replace_ours(
-    connections: Connections,
-) -> None:
-    extra = {"authorization": "Basic 123", "X-Team": "a"}
-    async with Upstream(ANSWER) as upstream:
-        endpoint = Endpoint(
-            upstream.base_url, KEY, "org-1", project="proj_1", extra_headers=extra
-        )
-        await ask(connections, endpoint)
-        (request,) = upstream.requests
-    assert request.headers.getall("Authorization") == ["Basic 123"]
-    sent = {"X-Team": "a", "OpenAI-Organization": "org-1", "OpenAI-Project": "proj_1"}
-    assert sent.items() <= dict(request.headers).items()
-
-
-async def test_lone_surrogate_is_replaced(connections: Connections) -> None:
-    """Half a character of a broken paste does not stop the request."""
-    async with Upstream(ANSWER) as upstream:
-        payload = {"input": ["a\ud83d"]}
-        await ask(connections, upstream.endpoint, payload)
-    assert upstream.bodies == [{"input": ["a?"]}]
-
-
 async def test_leaving_early_closes_the_connection(connections: Connections) -> None:
     """An answer that no one reads is not computed any more."""
     async with Upstream(stalling(b": hello\n")) as upstream:
@@ -111,13 +77,10 @@ def error_body(**fields: str | None) -> str:
 @pytest.mark.parametrize(
     ("status", "text", "words"),
     [
-        (404, "<html>404</html>", "no Responses API at the address"),
         (429, error_body(type="insufficient_quota"), "credit"),
-        (503, "", "overloaded"),
         (400, error_body(code=CANARY, type=CANARY, param=CANARY), "HTTP 400. An admin"),
         (400, "[" * 70_000, "HTTP 400. An admin"),
         (400, b"\xff\xfe\x00", "HTTP 400. An admin"),
-        (400, "[]", "HTTP 400. An admin"),
     ],
 )
 async def test_bad_status_has_a_message_that_quotes_nothing(
@@ -152,19 +115,6 @@ async def test_refusal_in_pieces(connections: Connections) -> None:
         assert len(upstream.connections) == 1
 
 
-async def test_refusal_that_does_not_end(connections: Connections) -> None:
-    """It is given up after a moment; the status alone says enough."""
-
-    async def answer(request: web.Request) -> web.StreamResponse:
-        await (await started(request, 503)).write(b"{")
-        return await silence(request)
-
-    async with Upstream(answer) as upstream, asyncio.timeout(60):
-        with pytest.raises(ApiRefused, match="overloaded"):
-            await ask(connections, upstream.endpoint)
-        await upstream.left.wait()
-
-
 async def test_refusal_of_many_megabytes(connections: Connections) -> None:
     """Only its beginning is read; the rest is what fits into the network's buffers."""
     sent = 0
@@ -188,7 +138,6 @@ async def test_refusal_of_many_megabytes(connections: Connections) -> None:
     [
         ({}, None, None),
         ({"Retry-After": "7"}, 7.0, None),
-        ({"Retry-After": "0"}, 0.0, None),
         ({"Retry-After-Ms": "0"}, 0.0, None),
         ({"Retry-After": "0.25"}, 0.25, None),
         ({"Retry-After-Ms": "1500", "Retry-After": "7"}, 1.5, None),
@@ -253,14 +202,6 @@ async def refusal(connections: Connections, answer: Answerer) -> ApiRefused:
     return refused.value
 
 
-async def test_refusal_until_a_date(connections: Connections) -> None:
-    """The wait is counted from now on, and dates are whole seconds."""
-    then = formatdate(time.time() + 100, usegmt=True)
-    headers = {"Retry-After": then}
-    refused = await refusal(connections, replying("", 429, headers=headers))
-    assert 97 <= (refused.failure.retry_after or 0) <= 100
-
-
 @settings(max_examples=40)
 @given(
     st.dictionaries(
@@ -279,51 +220,6 @@ async def test_any_header_gives_a_bounded_wait(
     await connections.close()
     wait = retry_wait(RetryPolicy(3, 60), 0, refused.failure, jitter)
     assert wait is None or 0 <= wait <= 60
-
-
-async def test_refused_connection_names_the_server(connections: Connections) -> None:
-    with pytest.raises(ConnectionFailed, match=r"127\.0\.0\.1 cannot be reached"):
-        await ask(connections, Endpoint(f"http://127.0.0.1:{free_port()}/v1", KEY))
-
-
-async def test_plain_server_behind_https(connections: Connections) -> None:
-    """A server that speaks no TLS is told as that."""
-    async with Upstream(ANSWER) as upstream:
-        address = upstream.base_url.replace("http:", "https:")
-        with pytest.raises(ConnectionFailed, match=r"127\.0\.0\.1 does not use TLS"):
-            await ask(connections, Endpoint(address, KEY))
-
-
-NOWHERE = ConnectionKey("nowhere.invalid", 443, True, True, None, None, None)
-BROKEN_CERTIFICATE = ssl.SSLCertVerificationError(1, "self-signed certificate")
-
-
-@pytest.mark.parametrize(
-    ("failure", "words"),
-    [
-        (
-            aiohttp.ClientConnectorDNSError(NOWHERE, OSError(-2, "Name not known")),
-            "nowhere.invalid cannot be reached",
-        ),
-        (
-            aiohttp.ClientConnectorCertificateError(NOWHERE, BROKEN_CERTIFICATE),
-            "certificate of nowhere.invalid is not trusted",
-        ),
-        (aiohttp.ServerTimeoutError("Timeout"), "nowhere.invalid cannot be reached"),
-        (TimeoutError(), "nowhere.invalid cannot be reached"),
-        (OSError("No route to host"), "nowhere.invalid cannot be reached"),
-    ],
-)
-async def test_failures_that_no_server_can_make(
-    connections: Connections, failure: Exception, words: str
-) -> None:
-    """Unknown names, untrusted certificates and silence have messages."""
-    with aioresponses() as network:
-        network.post(NOWHERE_URL, exception=failure)
-        with pytest.raises(ConnectionFailed, match=words) as failed:
-            await ask(connections, Endpoint("https://nowhere.invalid/v1", KEY))
-    assert list(network.requests) == [("POST", URL(NOWHERE_URL))]
-    assert failed.value.__cause__ is None
 
 
 @pytest.mark.parametrize("key", ["sk-a\nsk-b", "sk-a\r\nX-Evil: 1", "sk-\x00"])
@@ -359,10 +255,7 @@ NO_API = "did not answer like the Responses API"
         (replying("<html>Hi</html>", 200, "text/html"), UnreadableAnswer, NO_API),
         (replying(""), UnreadableAnswer, NO_API),
         (replying("[]"), UnreadableAnswer, NO_API),
-        (replying("{}"), UnreadableAnswer, NO_API),
-        (replying('{"output": null}'), UnreadableAnswer, NO_API),
         (replying('{"choices": [], "error": null}'), UnreadableAnswer, NO_API),
-        (replying("[" * 100_000), UnreadableAnswer, NO_API),
         (replying('{"output":' + "[" * 500 + "]" * 500), UnreadableAnswer, NO_API),
         (replying(b"\xff\xff\xff"), UnreadableAnswer, NO_API),
     ],
@@ -373,10 +266,7 @@ NO_API = "did not answer like the Responses API"
         "a page",
         "nothing",
         "a list",
-        "an empty object",
-        "no output",
         "Chat Completions",
-        "brackets",
         "deep",
         "no UTF-8",
     ],
@@ -390,22 +280,11 @@ async def test_answer_that_is_none(
             await ask(connections, upstream.endpoint)
 
 
-async def test_error_with_status_200(connections: Connections) -> None:
-    """Some gateways do that; it is a failure with a code to go by."""
-    text = error_body(code="server_error")
-    async with Upstream(replying(text)) as upstream:
-        with pytest.raises(ApiRefused, match="internal error") as refused:
-            await ask(connections, upstream.endpoint)
-    assert (refused.value.status, refused.value.error.code) == (200, "server_error")
-    assert CANARY not in str(refused.value)
-
-
 @pytest.mark.parametrize(
     "body",
     [
         {"error": "No"},
         {"object": "error", "message": "No"},
-        {"type": "error", "message": "No"},
         {"object": "chat.completion", "error": {"message": "No"}},
     ],
 )
@@ -471,7 +350,7 @@ async def test_answer_without_a_body_is_worth_another_try(
     assert (refused.value.failure is not None) is may_pass
 
 
-@pytest.mark.parametrize("status", [201, 204, 206])
+@pytest.mark.parametrize("status", [204, 206])
 async def test_what_is_asked_for_comes_with_200(
     connections: Connections, status: int
 ) -> None:
@@ -520,18 +399,6 @@ async def test_server_that_never_shakes_hands(connections: Connections) -> None:
                     endpoint, "/responses", QUESTION, limits
                 ):
                     pass
-
-
-async def test_server_that_never_answers(connections: Connections) -> None:
-    """The limit for the first event ends that wait, and closes the connection."""
-    async with Upstream(silence) as upstream, asyncio.timeout(60):
-        limits = Deadlines(Timeouts(first_event=0.05))
-        request = connections.request(upstream.endpoint, "/responses", QUESTION, limits)
-        with pytest.raises(TimedOut) as late:
-            async with request:
-                pass
-        assert late.value.kind == "first_event_timeout"
-        await upstream.left.wait()
 
 
 async def test_limit_between_events_ends_a_silent_stream(

@@ -36,7 +36,6 @@ from upstream.server import (
     in_turn,
     post,
     replying,
-    streaming,
 )
 
 pytestmark = pytest.mark.asyncio
@@ -48,24 +47,19 @@ ERROR = json.dumps(
 ).encode()
 LABELS = (
     "text/event-stream",
-    "text/plain; charset=utf-8",
     "application/json",
-    "application/octet-stream",
     "text/html",
-    "text/event-stream, text/event-stream",
     "event stream",
     "",
     None,
 )
 
-bytewise = pytest.mark.parametrize("size", [1 << 20, 1], ids=["whole", "bytewise"])
-
 
 @asynccontextmanager
 async def serving(
-    body: bytes, label: str | None, size: int, *headers: tuple[str, str]
+    body: bytes, label: str | None, *headers: tuple[str, str]
 ) -> AsyncIterator[Endpoint]:
-    """Serve a body in chunks of a size, under headers as they are given."""
+    """Serve a body byte by byte, under headers as they are given."""
     head = [("Connection", "close"), *headers]
     if label is not None:
         head.append(("Content-Type", label))
@@ -76,8 +70,8 @@ async def serving(
     ) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(f"HTTP/1.1 200 OK\r\n{lines}\r\n".encode())
-        for at in range(0, len(body), size):
-            writer.write(body[at : at + size])
+        for at in range(len(body)):
+            writer.write(body[at : at + 1])
             await writer.drain()
             await asyncio.sleep(0)
         writer.close()
@@ -90,51 +84,57 @@ async def serving(
 # ----------------------------------------------------------------------- labels
 
 
-@bytewise
-@pytest.mark.parametrize("label", LABELS)
-@pytest.mark.parametrize("before", [b"", b"\xef\xbb\xbf", b"\n\r\n ", b": hi\n"])
+@pytest.mark.parametrize(
+    ("label", "before"),
+    [
+        *((label, b"") for label in LABELS),
+        *((None, before) for before in (b"\xef\xbb\xbf", b"\n\r\n ", b": hi\n")),
+    ],
+)
 async def test_stream_under_any_label(
-    connections: Connections, label: str | None, size: int, before: bytes
+    connections: Connections, label: str | None, before: bytes
 ) -> None:
-    async with serving(before + STREAM, label, size) as endpoint:
+    async with serving(before + STREAM, label) as endpoint:
         events = await report(connections, endpoint)
     assert end_of(events).ending.kind == "completed"
     assert answer_text(events) == ANSWER
     assert end_of(events).trace.skipped == {"empty": 5}
 
 
-@bytewise
-@pytest.mark.parametrize("label", LABELS)
-@pytest.mark.parametrize("before", [b"", b"\xef\xbb\xbf", b"\n\r\n  "])
+@pytest.mark.parametrize(
+    ("label", "before"),
+    [
+        *((label, b"") for label in LABELS),
+        *((None, before) for before in (b"\xef\xbb\xbf", b"\n\r\n  ")),
+    ],
+)
 async def test_whole_answer_under_any_label(
-    connections: Connections, label: str | None, size: int, before: bytes
+    connections: Connections, label: str | None, before: bytes
 ) -> None:
-    async with serving(before + WHOLE, label, size) as endpoint:
+    async with serving(before + WHOLE, label) as endpoint:
         events = await report(connections, endpoint)
     assert end_of(events).ending.kind == "completed"
     assert answer_text(events) == ANSWER
 
 
-@bytewise
 @pytest.mark.parametrize("label", LABELS)
 async def test_error_under_any_label(
-    connections: Connections, label: str | None, size: int
+    connections: Connections, label: str | None
 ) -> None:
     """It has the status 200, and it is told."""
-    async with serving(ERROR, label, size) as endpoint:
+    async with serving(ERROR, label) as endpoint:
         events = await report(connections, endpoint)
     assert end_of(events).ending.kind == "refused"
     assert end_of(events).ending.code == "insufficient_quota"
 
 
-@bytewise
-@pytest.mark.parametrize("label", LABELS)
-@pytest.mark.parametrize("page", [b"<html>Hi</html>", b"\n<!DOCTYPE html>", b"[]"])
+@pytest.mark.parametrize("label", ["text/event-stream", "text/html", None])
+@pytest.mark.parametrize("page", [b"\n<!DOCTYPE html>", b"[]"])
 async def test_page_under_any_label(
-    connections: Connections, label: str | None, size: int, page: bytes
+    connections: Connections, label: str | None, page: bytes
 ) -> None:
     """Nothing passes that would be asked for again."""
-    async with serving(page, label, size) as endpoint:
+    async with serving(page, label) as endpoint:
         events = await report(connections, endpoint, within=limits(2))
     assert [end_of(events).ending.kind] == ["unreadable"]
     assert len(events) == 1
@@ -195,13 +195,8 @@ def plain(body: bytes) -> bytes:
 
 PACKERS: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
     "gzip": ("gzip", gzip.compress),
-    "deflate": ("deflate", zlib.compress),
     "raw deflate": ("deflate", raw),
     "an old header": ("gzip", plain),
-    "an old header of another kind": ("br", plain),
-    "identity": ("identity", plain),
-    "none": ("none", plain),
-    "an empty header": ("", plain),
     "an unknown kind of text": ("utf-8", plain),
 }
 each_packing = pytest.mark.parametrize("packing", PACKERS)
@@ -213,27 +208,23 @@ def packed(body: bytes, packing: str) -> tuple[bytes, dict[str, str]]:
     return pack(body), {"Content-Encoding": encoding}
 
 
-@bytewise
 @each_packing
 @pytest.mark.parametrize("body", [STREAM, WHOLE], ids=["stream", "whole"])
 async def test_packed_answer_is_read(
-    connections: Connections, packing: str, size: int, body: bytes
+    connections: Connections, packing: str, body: bytes
 ) -> None:
     """Although it was not asked for."""
     content, headers = packed(body, packing)
-    async with serving(content, "text/plain", size, *headers.items()) as endpoint:
+    async with serving(content, "text/plain", *headers.items()) as endpoint:
         events = await report(connections, endpoint)
     assert end_of(events).ending.kind == "completed"
     assert answer_text(events) == ANSWER
 
 
-@each_packing
 @pytest.mark.parametrize("status", [200, 429])
-async def test_packed_refusal_is_read(
-    connections: Connections, packing: str, status: int
-) -> None:
+async def test_packed_refusal_is_read(connections: Connections, status: int) -> None:
     """Repairs and messages depend on its code."""
-    content, headers = packed(ERROR, packing)
+    content, headers = packed(ERROR, "gzip")
     answer = replying(content, status, "application/json", headers)
     async with Upstream(answer) as upstream:
         with pytest.raises(ApiRefused, match="no credit") as refused:
@@ -241,18 +232,15 @@ async def test_packed_refusal_is_read(
     assert refused.value.error.code == "insufficient_quota"
 
 
-@each_packing
-async def test_packed_answers_to_other_requests(
-    connections: Connections, packing: str
-) -> None:
+async def test_packed_answers_to_other_requests(connections: Connections) -> None:
     """The list of models, a container's file, an upload."""
     models = b'{"data": [{"id": "gpt-5.2"}]}'
     replies = [
         replying(content, 200, "application/json", headers)
         for content, headers in (
-            packed(models, packing),
-            packed(b'{"rain": 3}', packing),
-            packed(b'{"id": "file-1"}', packing),
+            packed(models, "gzip"),
+            packed(b'{"rain": 3}', "gzip"),
+            packed(b'{"id": "file-1"}', "gzip"),
         )
     ]
     limit = Deadlines(Timeouts())
@@ -289,7 +277,7 @@ async def test_packing_that_needs_a_package(
         assert end_of(events).ending.kind == "completed"
     else:
         assert len(events) == 1
-        assert "compressed answer" in end_of(events).ending.sentence
+        assert "compressed answer" in end_of(events).ending.message
 
 
 async def test_packed_event_is_shown_as_soon_as_it_is_there(
@@ -322,12 +310,9 @@ async def test_packed_event_is_shown_as_soon_as_it_is_there(
 
 
 @pytest.mark.parametrize("status", [200, 400])
-@pytest.mark.parametrize("body", [STREAM, WHOLE, ERROR], ids=["a", "b", "c"])
-async def test_unknown_kind_of_packing(
-    connections: Connections, status: int, body: bytes
-) -> None:
+async def test_unknown_kind_of_packing(connections: Connections, status: int) -> None:
     """An answer says so, at once; a refusal has its status, and may pass once."""
-    content = gzip.compress(body)
+    content = gzip.compress(STREAM)
     answer = replying(content, status, headers={"Content-Encoding": "compress"})
     async with Upstream(answer) as upstream:
         events = await report(connections, upstream.endpoint, within=limits(2))
@@ -335,11 +320,11 @@ async def test_unknown_kind_of_packing(
     ending = end_of(events).ending
     if status == 200:
         assert ending.kind == "unreadable"
-        assert "sent a compressed answer, which cannot be read" in ending.sentence
+        assert "sent a compressed answer, which cannot be read" in ending.message
         assert ending.fault.settings == ("base_url", "extra_headers")
     else:
         assert ending.kind == "refused"
-        assert "HTTP 400" in ending.sentence
+        assert "HTTP 400" in ending.message
 
 
 @pytest.mark.parametrize(
@@ -354,7 +339,7 @@ async def test_body_that_is_damaged(
     good = b"".join(map(packer.compress, beginning)) + packer.flush(zlib.Z_SYNC_FLUSH)
     headers = {"Content-Encoding": "gzip"}
     async with (
-        serving(good + b"\xff" * 20, None, 1, *headers.items()) as endpoint,
+        serving(good + b"\xff" * 20, None, *headers.items()) as endpoint,
         post(connections, endpoint) as opened,
     ):
         read = [(await opened.read_any())[:1] for _ in beginning]
@@ -386,17 +371,13 @@ async def test_reason_of_a_packed_stream_that_was_refused(
     ],
     ids=["a long line", "many lines"],
 )
-@pytest.mark.parametrize("status", [200, 429])
 async def test_long_headers_of_a_proxy(
-    connections: Connections, headers: list[tuple[str, str]], status: int
+    connections: Connections, headers: list[tuple[str, str]]
 ) -> None:
     """They are not read, so they must not end an answer."""
-    given = dict(headers)
-    body = WHOLE if status == 200 else ERROR
-    async with Upstream(replying(body, status, headers=given)) as upstream:
+    async with Upstream(replying(WHOLE, headers=dict(headers))) as upstream:
         events = await report(connections, upstream.endpoint)
-    kind = "completed" if status == 200 else "refused"
-    assert end_of(events).ending.kind == kind
+    assert end_of(events).ending.kind == "completed"
 
 
 @pytest.mark.parametrize(
@@ -415,9 +396,3 @@ async def test_headers_without_an_end(
     async with Upstream(answer) as upstream:
         events = await report(connections, upstream.endpoint)
     assert end_of(events).ending.kind == "unreachable"
-
-
-async def test_streaming_is_the_usual_case(connections: Connections) -> None:
-    """The tests above serve by hand; a server of aiohttp is read alike."""
-    events = await report_of(connections, streaming(STREAM))
-    assert answer_text(events) == ANSWER

@@ -137,11 +137,3 @@ async def test_limit_that_passed() -> None:
         async with scope:
             await asyncio.Event().wait()
     assert scope.expired()
-
-
-async def test_silence_is_limited_by_default_and_length_is_not() -> None:
-    """Silence always has a limit; a long answer has none."""
-    limits = Timeouts()
-    assert limits.first_event == limits.idle == 300.0
-    assert 0 < limits.connect < limits.first_event
-    assert limits.total == 0.0

@@ -9,7 +9,7 @@ import pytest
 import trustme
 
 from openai_responses.endpoint import Endpoint
-from openai_responses.errors import NO_FAULT, ConnectionFailed, SettingFault
+from openai_responses.errors import SettingFault
 from openai_responses.transport.connections import Connections
 from runs.against_server import CANARY, end_of, limits, report
 from upstream.certificates import bundle_of, server_side
@@ -105,19 +105,9 @@ async def test_refusing_proxy_is_named_without_its_password(
         events = await report(connections, through(with_password(proxy), base_url))
         assert upstream.requests == []
     ending = end_of(events).ending
-    assert "proxy" in ending.sentence
+    assert "proxy" in ending.message
     assert ending.fault.settings == ("proxy",)
     assert CANARY not in repr(events)
-
-
-async def test_proxy_that_is_not_there(connections: Connections) -> None:
-    """It is told as what it is, and not as a wrong address of the server."""
-    address = f"http://user:{CANARY}@127.0.0.1:{free_port()}"
-    with pytest.raises(ConnectionFailed, match="proxy") as refused:
-        await ask(connections, through(address))
-    assert refused.value.fault.settings == ("proxy",)
-    assert CANARY not in f"{refused.value} {refused.value!r}"
-    assert refused.value.__cause__ is None
 
 
 @pytest.mark.parametrize(
@@ -135,7 +125,7 @@ async def test_proxy_that_is_no_address(connections: Connections, proxy: str) ->
     assert CANARY not in repr(events)
 
 
-@pytest.mark.parametrize("name", ["HTTP_PROXY", "http_proxy", "ALL_PROXY"])
+@pytest.mark.parametrize("name", ["HTTP_PROXY", "ALL_PROXY"])
 async def test_proxy_of_the_environment(
     connections: Connections, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
@@ -144,20 +134,6 @@ async def test_proxy_of_the_environment(
         monkeypatch.setenv(name, proxy.address)
         assert await ask(connections, through("")) == {"output": []}
     assert len(proxy.requests) == 1
-
-
-async def test_proxy_of_the_environment_that_is_no_address(
-    connections: Connections, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The message says where it is: no setting is wrong."""
-    monkeypatch.setenv("HTTP_PROXY", f"socks5://{CANARY}:1")
-    async with Upstream(ANSWER) as upstream:
-        events = await report(connections, through("", upstream.base_url))
-        assert upstream.requests == []
-    ending = end_of(events).ending
-    assert "that this server's environment names" in ending.sentence
-    assert ending.fault == NO_FAULT
-    assert CANARY not in repr(events)
 
 
 async def test_proxy_of_the_administrator_wins(
@@ -174,7 +150,6 @@ async def test_proxy_of_the_administrator_wins(
 @pytest.mark.parametrize(
     ("name", "excepted"),
     [
-        ("NO_PROXY", "*"),
         ("no_proxy", "127.0.0.1"),
         ("NO_PROXY", "localhost,127.0.0.1:{port}"),
     ],

@@ -2,7 +2,6 @@
 
 import asyncio
 import gc
-import time
 import weakref
 from types import SimpleNamespace
 from typing import Any
@@ -46,18 +45,6 @@ async def test_what_a_session_keeps(
     await connections.close()
 
     assert told == [{"limit": 1000, "keepalive_timeout": 180, "ttl_dns_cache": 300}]
-
-
-async def test_connection_waits_for_the_next_question(
-    connections: Connections, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """People read an answer before they ask on; a new connection costs two round trips."""
-    async with Upstream(ANSWER) as upstream:
-        await ask(connections, upstream.endpoint)
-        later = time.monotonic() + 60
-        monkeypatch.setattr("aiohttp.connector.monotonic", lambda: later)
-        await ask(connections, upstream.endpoint)
-        assert len(upstream.connections) == 1
 
 
 async def test_idle_connections_are_closed(monkeypatch: pytest.MonkeyPatch) -> None:

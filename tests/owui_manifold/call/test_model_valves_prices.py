@@ -35,7 +35,6 @@ def test_text_that_is_no_table(text: str) -> None:
     "row",
     [
         "1",
-        "{}",
         '{"input": 1}',
         '{"input": 1, "output": -1}',
         '{"input": 1, "output": Infinity}',

@@ -29,7 +29,6 @@ async def names(**valves: Any) -> dict[str, str]:
 
 
 async def test_auto_is_the_newest_of_each_family() -> None:
-    """Next to names that are listed by hand."""
     listed = list(await names(MODEL_ID="gpt-4o, auto"))
     assert listed[0] == "gpt-4o"
     assert {"gpt-6.2-sol", "gpt-6.1-terra", "gpt-6-luna"} < set(listed)
@@ -51,13 +50,6 @@ async def test_auto_hides_what_the_key_cannot_use(
     assert "gpt-6.2-sol" not in listed
     assert "gpt-5.4-mini" in listed
     assert "gpt-6.1-sol" in listed
-
-
-async def test_without_a_key_nobody_is_asked() -> None:
-    """The catalog's own list is shown."""
-    assert "gpt-6.2-sol" in await names(
-        MODEL_ID="auto", EXPERT_JSON=expert(fetch_models=True)
-    )
 
 
 async def test_names_of_the_administrators_own() -> None:

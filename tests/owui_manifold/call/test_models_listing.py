@@ -27,18 +27,6 @@ async def settled(connections: Connections) -> None:
     await asyncio.gather(*connections._pool()._tasks)
 
 
-async def test_key_lists_its_chat_models(
-    sim: Simulator, connections: Connections
-) -> None:
-    """Chat models alone; another key may use others."""
-    full = await fetch_models(Endpoint(sim.base_url, sim.api_key), connections)
-    limited = Endpoint(sim.base_url, "sk-simulator-limited")
-    less = await fetch_models(limited, connections)
-
-    assert "gpt-6.1-sol" in full
-    assert set(less) < set(full)
-
-
 async def test_a_list_is_answered_from_memory(
     sim: Simulator, connections: Connections
 ) -> None:
@@ -188,8 +176,7 @@ async def test_slow_server_gets_a_guess_that_the_next_page_corrects(
 
 
 @pytest.mark.usefixtures("hurried")
-@pytest.mark.parametrize("refusals", [0, 3], ids=["slow", "down"])
-@pytest.mark.parametrize("make_redis", [None, Redis], ids=["one worker", "Redis"])
+@pytest.mark.parametrize(("refusals", "make_redis"), [(0, None), (3, Redis)])
 async def test_host_that_keeps_its_list_gets_no_guess(
     refusals: int,
     make_redis: type[Redis] | None,

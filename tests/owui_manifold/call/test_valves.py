@@ -19,37 +19,17 @@ PASSWORDS = {
 }
 
 
-def test_defaults_are_ready_for_a_key() -> None:
-    """Whoever pastes the file has only the key to set."""
-    valves = Valves()
-
-    assert valves.BASE_URL == "https://api.openai.com/v1"
-    assert valves.API_KEY == ""
-    assert valves.ENABLE_STREAM is True
-    assert valves.REASONING_SUMMARY == "auto"
-    assert valves.PERSIST_REASONING_TOKENS == "conversation"
-    assert valves.LOG_LEVEL == "INFO"
-
-
-def test_tools_have_limits_by_default() -> None:
-    """Ten rounds; calls that go on and on end at a hundred."""
-    valves = Valves()
-
-    assert valves.MAX_FUNCTION_CALL_LOOPS == 10
-    assert valves.MAX_TOOL_CALLS == 100
-
-
 def test_defaults_are_safe() -> None:
-    """Certificates are checked, and what the server says is believed."""
+    """Certificates are checked, and calls that go on and on end."""
     valves = Valves()
 
     assert valves.VERIFY_SSL is True
+    assert (valves.MAX_FUNCTION_CALL_LOOPS, valves.MAX_TOOL_CALLS) == (10, 100)
     assert valves.COMPATIBILITY == "auto"
     assert UserValves().SHOW_LOG_ON_ERROR is False
 
 
 def test_models_that_are_offered_exist() -> None:
-    """None of the defaults is an unknown id."""
     known = named_models(Valves())
     for name in Valves().MODEL_ID.split(","):
         assert resolve_model(name.strip(), known).facts.known_family
@@ -70,47 +50,17 @@ def test_every_valve_explains_itself(model: type[Valves | UserValves]) -> None:
     ("name", "sentence"),
     [
         ("VERIFY_SSL", "Default: on."),
-        ("SHOW_COST", "Default: off."),
-        ("MAX_OUTPUT_TOKENS", "Default: `0`."),
         ("PROXY", "Default: empty."),
     ],
 )
 def test_default_is_named_where_the_page_only_says_default(
     name: str, sentence: str
 ) -> None:
-    """In the last sentence of the help."""
     assert PROPERTIES[name]["description"].endswith(f" {sentence}")
 
     for model in (Valves, UserValves):
         for drawn in model.model_json_schema()["properties"].values():
             assert drawn["description"].count(" Default: ") == 1
-
-
-def test_administrator_reads_them_by_subject() -> None:
-    """The page shows them in the order of the class: the first day, then subjects."""
-    firsts = [
-        "API_KEY",
-        "BASE_URL",
-        "MODEL_ID",
-        "ENABLE_WEB_SEARCH",
-        "ENABLE_CODE_INTERPRETER",
-        "ENABLE_IMAGE_GENERATION",
-        "USER_MAY_CHANGE",
-        "SHOW_COST",
-    ]
-    assert list(PROPERTIES)[: len(firsts)] == firsts
-
-    subjects = [
-        "AUTH",
-        "MODEL_OVERRIDES_JSON",
-        "MAP_WEB_SEARCH",
-        "TOOL_APPROVAL",
-        "REASONING_SUMMARY",
-        "LOG_LEVEL",
-    ]
-    places = [list(PROPERTIES).index(name) for name in subjects]
-    assert places == sorted(places)
-    assert list(PROPERTIES)[-1] == "EXPERT_JSON"
 
 
 @pytest.mark.parametrize("model", [Valves, UserValves])
@@ -155,9 +105,7 @@ def test_no_secret_is_a_default(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ("sk-own", "sk-environment", "sk-own"),
         (" sk-own\n", "", "sk-own"),
-        ("", "sk-environment", "sk-environment"),
         (" ", " sk-environment ", "sk-environment"),
-        ("", "", ""),
     ],
 )
 def test_key_of_the_environment_is_the_fallback(
@@ -169,37 +117,13 @@ def test_key_of_the_environment_is_the_fallback(
     assert Valves(API_KEY=own).effective_key() == key
 
 
-def test_no_key_anywhere_is_an_empty_key() -> None:
-    """The variable may not be there at all."""
-    assert Valves().effective_key() == ""
-
-
 # ---------------------------------------------------------------- what people type
-
-
-@pytest.mark.parametrize(
-    ("valve", "typed", "stored"),
-    [
-        ("MAX_TOOL_CALLS", "7", 7),
-        ("VERIFY_SSL", "false", False),
-        ("SHOW_COST", "true", True),
-    ],
-)
-def test_text_from_the_page_is_converted(
-    valve: str, typed: str, stored: object
-) -> None:
-    """It sends a number as a text."""
-    assert Valves.model_validate({valve: typed}).model_dump()[valve] == stored
 
 
 @pytest.mark.parametrize(
     ("valve", "wrong"),
     [
         ("REASONING_SUMMARY", "long"),
-        ("LOG_LEVEL", "LOUD"),
-        ("MODEL_ID", None),
-        ("COMPATIBILITY", "loose"),
-        ("VERIFY_SSL", "perhaps"),
     ],
 )
 def test_value_that_nothing_stands_for_is_refused(valve: str, wrong: object) -> None:
@@ -216,12 +140,7 @@ def test_value_that_nothing_stands_for_is_refused(valve: str, wrong: object) -> 
     ("valve", "typed", "stored"),
     [
         ("MAX_TOOL_CALLS", 0, 1),
-        ("MAX_TOOL_CALLS", "1e9", 10_000),
-        ("MAX_FUNCTION_CALL_LOOPS", -3, 1),
-        ("TOOL_OUTPUT_CHARACTERS", 5, 1000),
-        ("MAX_OUTPUT_TOKENS", -1, 0),
         ("COMPACTION_TOKENS", "many", 0),
-        ("COMPACTION_TOKENS", float("nan"), 0),
         ("MAX_TOOL_CALLS", "", 100),
     ],
 )

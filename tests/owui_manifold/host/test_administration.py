@@ -36,7 +36,6 @@ class Administration:
 
 
 async def test_without_the_filter_nothing_is_asked(host: StandInHost) -> None:
-    """Other filters are not loaded."""
     host.filters.active = {"other": None}
     assert await active_administration(host_request()) is None
     assert await active_administration(None) is None

@@ -57,9 +57,7 @@ async def is_allowed(
 @pytest.mark.parametrize(
     "metadata",
     [
-        {},
         {"params": None},
-        {"params": {}},
         {"params": {"tool_approval_mode": "full"}},
     ],
 )
@@ -94,9 +92,7 @@ async def test_page_shows_the_hosts_card_with_the_call() -> None:
     "answer",
     [
         False,
-        None,
         1,
-        "true",
         {"error": "disconnected"},
         TimeoutError(),
         RuntimeError("the socket is gone"),

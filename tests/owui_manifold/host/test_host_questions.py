@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from calls.sample import call_of, host_context
+from manifold.preparation import offer_tools
 from openai_responses.items import Item
 from openai_responses.loop.tools import Toolset
 from owui_manifold.call.context import Caller
 from owui_manifold.call.valves import Valves
-from owui_manifold.prepare.hosted_tools import offer_tools
 from owui_manifold.prepare.request import call_toolset
 from runs.tools import CITY, calling
 from stand_in.host import StandInHost

@@ -125,7 +125,6 @@ async def test_tool_without_a_function_is_awaited(host: StandInHost) -> None:
 
 
 async def test_tool_of_the_browser_is_run_there(host: StandInHost) -> None:
-    """Through the event call, with its server."""
     shown: list[Json] = []
 
     async def event_call(event: Json) -> Any:
@@ -148,7 +147,6 @@ async def test_tool_of_the_browser_is_run_there(host: StandInHost) -> None:
 
 
 async def test_tool_of_a_browser_that_is_gone_fails(host: StandInHost) -> None:
-    """The model is told why."""
     direct = {"spec": {"parameters": CITY}, "direct": True}
 
     returned = await answer(host_tools({"look": direct}))
@@ -317,7 +315,6 @@ DISPATCHER: Json = {
 async def test_call_through_the_dispatcher_means_the_tool_it_names(
     arguments: Json, meant: tuple[str, Json] | None, host: StandInHost
 ) -> None:
-    """Or nothing; none of the dispatchers."""
     tools = host_tools(
         {
             "call_tool": DISPATCHER,
@@ -333,7 +330,6 @@ async def test_call_through_the_dispatcher_means_the_tool_it_names(
 async def test_tool_that_is_too_large_to_be_offered_cannot_be_called(
     name: str, host: StandInHost
 ) -> None:
-    """By its name or through another."""
     wide = {"type": "object", "properties": {"city": {"enum": [*range(100_000)]}}}
     huge = {**tool(look), "spec": {"name": "huge", "parameters": wide}}
     tools = host_tools({"call_tool": DISPATCHER, "huge": huge})
@@ -409,7 +405,6 @@ async def test_embeds_are_shown(host: StandInHost) -> None:
     ("name", "capabilities", "cites"),
     [
         ("fetch_url", None, True),
-        ("fetch_url", {"citations": True}, True),
         ("fetch_url", {"citations": False}, False),
         ("look", None, False),
     ],
@@ -459,11 +454,8 @@ async def test_error_of_a_server_is_a_failure(host: StandInHost) -> None:
         ('{"status": "FAILED"}', True),
         ('{"ok": false, "message": "no rain"}', True),
         ('{"status": "failed", "stdout": ""}\nThe user gets a.csv.', True),
-        ('{"stdout": ""}\nThe user gets a.csv.', False),
         ('{"success": false, "message": ""}', False),
         ('{"error": ""}', False),
-        ('{"error": 0, "status": "fine"}', False),
-        ('{"message": "no error"}', False),
         ("no error: it rains", False),
         ("[1, 2]", False),
     ],
@@ -523,7 +515,6 @@ async def test_keys_that_an_exception_may_quote_are_hidden(
 
 
 async def test_host_without_the_function_fails_the_call(host: StandInHost) -> None:
-    """The message says what is missing."""
     host.provide("utils.middleware")
     lines: list[str] = []
     toolset = Toolset(host_tools({"look": result("x")}), log=lines.append)

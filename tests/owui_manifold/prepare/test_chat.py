@@ -1,27 +1,26 @@
 """What one call of the pipe comes to, before anything is sent."""
 
+import json
 from typing import Any
 
 import pytest
 
 from calls.sample import IDS, MODEL, TOOL, call_of, chat, host_context
 from calls.valves import expert
+from manifold.learning import repair_scope
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item, message_text
 from openai_responses.loop.spending import Budget, EarlierSpending
-from openai_responses.repairs.finding import Trial
+from openai_responses.repairs.finding import TriedRepair
 from openai_responses.repairs.request_repairs import LeaveOutParameter, Repair
-from openai_responses.requests.build import ResponsesRequest
 from openai_responses.requests.replay import Origin, strip_for_replay
+from owui_chat.messages import LEFT_OUT
 from owui_chat.storage.markers import format_marker
 from owui_chat.storage.records import Record, message_key, write_records
 from owui_manifold.call.context import Caller
 from owui_manifold.call.valves import UserValves, Valves
 from owui_manifold.prepare.chat import build_chat_request
-from owui_manifold.prepare.request import (
-    is_as_configured,
-    repair_scope,
-)
+from owui_manifold.prepare.request import is_as_configured
 from owui_manifold.prepare.tasks import build_task_request
 from runs.sample import message, reasoning
 from stand_in.host import Row, StandInHost
@@ -31,7 +30,6 @@ pytestmark = pytest.mark.asyncio
 
 Json = dict[str, Any]
 ULID = "A" * 26
-NAMED = {"type": "function", "function": {"name": "get_weather"}}
 VALVES = Valves(BASE_URL="http://127.0.0.1:1", API_KEY="sk-1")
 TASK = Caller(MODEL, "user-1", "chat-1", "m-1", task="title_generation")
 SEALED = strip_for_replay(reasoning("1"))
@@ -46,9 +44,6 @@ def user(text: str) -> Item:
     """What the user said, as it is sent."""
     part = {"type": "input_text", "text": text}
     return {"type": "message", "role": "user", "content": [part]}
-
-
-SENT = ResponsesRequest(model="gpt-5.6-sol", input=[user("Sent")])
 
 
 def keep_reasoning(host: StandInHost, family: str = "gpt-5.6-sol") -> None:
@@ -179,40 +174,18 @@ async def test_reasoning_stays_here_when_it_must(
     assert is_included is (persist != "disabled")
 
 
-async def test_chat_of_somebody_else_resolves_nothing(host: StandInHost) -> None:
-    """A marker that was copied from there is only removed."""
-    keep_reasoning(host)
-    caller = Caller(MODEL, "user-2", "chat-1", "m-1", streams=True)
-    body = chat("Hi", format_marker("reasoning", ULID) + "Hello.", "And now?")
-
-    prepared = await build_chat_request(call_of(body, VALVES, caller))
-
-    assert prepared.stored is None
-    assert prepared.request.input[1] == strip_for_replay(message("1", "Hello."))
-
-
-async def test_tools_are_offered_in_the_form_of_the_api(host: StandInHost) -> None:
-    """`tool_choice` is in that form, too."""
-    sent = await payload(chat("Hi", tools=[TOOL], tool_choice=NAMED))
-
-    assert [tool["name"] for tool in sent["tools"]] == ["get_weather"]
-    assert sent["tool_choice"] == {"type": "function", "name": "get_weather"}
-
-
-@pytest.mark.parametrize("tools", [None, [], "none"])
-async def test_no_tools_are_not_offered(tools: object, host: StandInHost) -> None:
-    """An empty list would be refused with a choice."""
-    assert "tools" not in await payload(chat("Hi", tools=tools))
-
-
 async def test_task_is_one_short_request(host: StandInHost) -> None:
     """No tools, no memory, the lowest effort, no markers."""
     keep_reasoning(host)
     prompt = f"Make a title for: {format_marker('reasoning', ULID)}Hello."
     body = chat(prompt, tools=[TOOL], reasoning_effort="high", max_tokens=50)
 
-    prepared = await build_task_request(call_of(body, VALVES, TASK))
+    kept = {"get_weather": {"spec": TOOL["function"]}}
+    asked = call_of(body, VALVES, TASK, host=host_context(kept))
 
+    prepared = await build_task_request(asked)
+
+    assert prepared.toolset is None
     sent = prepared.request.payload()
     assert sent == {
         "model": "gpt-5.6-sol",
@@ -222,7 +195,7 @@ async def test_task_is_one_short_request(host: StandInHost) -> None:
         "reasoning": {"effort": "none"},
         "max_output_tokens": 50,
     }
-    assert prepared.stored is None
+    assert prepared.row is None
 
 
 async def test_earlier_refusal_holds_for_chats_and_tasks(host: StandInHost) -> None:
@@ -230,9 +203,9 @@ async def test_earlier_refusal_holds_for_chats_and_tasks(host: StandInHost) -> N
     learned: list[Repair] = [LeaveOutParameter("stream")]
     asked = call_of(chat("Hi"), VALVES)
     before = await build_chat_request(asked)
-    scope = repair_scope(asked, before.request.model)
+    scope = repair_scope(asked.endpoint, before.request.model, asked.caller.user_id)
     for repair in learned:
-        asked.capabilities.repairs.learn(scope, Trial(repair), never)
+        asked.capabilities.repairs.learn(scope, TriedRepair(repair), never)
 
     sent = (await build_chat_request(asked)).request.payload()
 
@@ -241,7 +214,6 @@ async def test_earlier_refusal_holds_for_chats_and_tasks(host: StandInHost) -> N
 
 
 async def test_valves_say_where_to_and_how_long(host: StandInHost) -> None:
-    """For chats and for tasks."""
     given = valves(
         EXPERT_JSON=expert(max_retries=4, idle_timeout_seconds=90), PROJECT="proj-1"
     )
@@ -257,11 +229,10 @@ async def test_valves_say_where_to_and_how_long(host: StandInHost) -> None:
         assert prepared.call.endpoint.project == "proj-1"
 
 
-@pytest.mark.parametrize("body", [chat(), {"model": MODEL}, {"messages": None}])
+@pytest.mark.parametrize("body", [chat(), {"messages": None}])
 async def test_empty_chat_gives_a_sentence(
     body: dict[str, Any], host: StandInHost
 ) -> None:
-    """There is nothing to answer."""
     with pytest.raises(InvalidRequest, match="no message to answer"):
         await build_chat_request(call_of(body, VALVES))
     with pytest.raises(InvalidRequest, match="no message to answer"):
@@ -269,7 +240,6 @@ async def test_empty_chat_gives_a_sentence(
 
 
 async def test_old_host_gives_a_sentence(host: StandInHost) -> None:
-    """For chats and for tasks."""
     host.provide("env", VERSION="0.6.40")
 
     with pytest.raises(InvalidRequest, match=r"needs Open WebUI 0\.11\.4"):
@@ -278,7 +248,7 @@ async def test_old_host_gives_a_sentence(host: StandInHost) -> None:
         await build_task_request(call_of(chat("Hi"), VALVES, TASK))
 
 
-@pytest.mark.parametrize("tools", [["get_weather"], ["other"], []])
+@pytest.mark.parametrize("tools", [["get_weather"], []])
 async def test_calls_of_a_chat_are_run_here(
     tools: list[str], host: StandInHost
 ) -> None:
@@ -290,6 +260,8 @@ async def test_calls_of_a_chat_are_run_here(
 
     assert prepared.toolset is not None
     assert prepared.toolset.runs_calls
+    # Of the rounds, the last one tells the model of the limit.
+    assert prepared.toolset.budget == Budget(rounds=11, calls=100)
 
 
 @pytest.mark.parametrize(("tool", "ours"), [("get_weather", True), ("other", False)])
@@ -385,17 +357,6 @@ async def test_limits_are_those_of_the_whole_answer(
     assert prepared.toolset.earlier == earlier
 
 
-async def test_task_runs_no_tools(host: StandInHost) -> None:
-    """Whatever the host could run."""
-    kept = {"get_weather": {"spec": TOOL["function"]}}
-
-    task = await build_task_request(
-        call_of(chat("Hi"), VALVES, TASK, host=host_context(kept))
-    )
-
-    assert task.toolset is None
-
-
 @pytest.mark.parametrize(
     ("model", "said_first", "verbosity"),
     [
@@ -461,16 +422,19 @@ async def test_messages_of_a_channel_are_no_instructions() -> None:
     ]
 
 
-@pytest.mark.parametrize("rounds", [1, 7])
 @pytest.mark.usefixtures("host")
-async def test_rounds_of_tools_are_the_setting_and_one_that_tells(rounds: int) -> None:
-    """In the last one the model hears of the limit."""
-    valves = Valves(API_KEY="sk-1", MAX_FUNCTION_CALL_LOOPS=rounds, MAX_TOOL_CALLS=9)
+async def test_an_agent_with_memories_tells_that_a_chat_was_cut() -> None:
+    """They come before its beginning."""
+    guide = {"systemPrompt": "", "initialMemories": ["The user sails."]}
+    valves = Valves(API_KEY="sk-1", AGENT_JSON=json.dumps({"guide": guide}))
+    caller = Caller("m.gpt5_function_calling", "user-1", "chat-1", "m-1")
 
-    prepared = await build_chat_request(call_of(chat("Hi"), valves))
+    prepared = await build_chat_request(call_of(chat(*["Hi"] * 8193), valves, caller))
 
-    assert prepared.toolset
-    assert prepared.toolset.budget == Budget(rounds=rounds + 1, calls=9)
+    texts = [message_text(item) for item in prepared.request.input[:3]]
+    assert "The user sails." in texts[1]
+    assert texts[2] == LEFT_OUT
+    assert LEFT_OUT in prepared.notices
 
 
 @pytest.mark.parametrize(

@@ -150,7 +150,6 @@ async def test_description_may_change_and_a_schema_begins_anew(talk: Talk) -> No
         ("f.gpt-5.6-sol", {}, ["configuration_update"]),
         ("f.gpt-5.4", {}, ["configuration_update", "additional_tools"]),
         (GROWING, {"COMPATIBILITY": "auto"}, ["instructions"]),
-        (GROWING, {"COMPATIBILITY": "strict"}, ["instructions"]),
     ],
 )
 async def test_unsupported_updates_are_put_into_the_request(

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from calls.outcomes import chunks_of, errors, statuses
+from calls.outcomes import chunks_of, statuses
 from calls.sample import IDS, USER, chat, valves_for
 from owui_manifold.pipe import Pipe
 from simulator import Simulator
@@ -50,29 +50,6 @@ async def test_a_chat_stays_with_its_model(
     assert again == ["GPT-6.1 Terra answers: it began this chat."]
 
 
-async def test_a_model_that_was_named_is_not_explained(
-    sim: Simulator, host: StandInHost
-) -> None:
-    """The person chose it."""
-    pipe = Pipe()
-    pipe.valves = valves_for(sim)
-    chunks = await chunks_of(pipe, chat("Hi"), __user__=USER, __metadata__=IDS)
-    assert statuses(chunks) == []
-
-
-async def test_model_without_a_successor_is_asked_as_it_is(
-    pipe: Pipe, sim: Simulator
-) -> None:
-    """It is asked for as it is; the message about the refusal names its successor."""
-    body = {**chat("Hi"), "model": "f.o1-pro"}
-    chunks = await chunks_of(pipe, body, __user__=USER, __metadata__=IDS)
-
-    [message] = errors(chunks)
-    assert message.startswith("The model o1-pro does not exist")
-    assert "OpenAI has shut it down and recommends GPT-5.6 Sol pro." in message
-    assert [request.status for request in sim.requests] == [404]
-
-
 GONE = '{"gpt-5-pro": {"shutdown": "2026-01-01"}}'
 
 
@@ -85,15 +62,6 @@ async def ask_named(
     body = {**chat("Hi"), "model": f"f.{model}"}
     chunks = await chunks_of(pipe, body, __user__=USER, __metadata__=IDS)
     return sim.requests[-1].body, statuses(chunks)
-
-
-async def test_name_asks_for_the_mode_pro(sim: Simulator, host: StandInHost) -> None:
-    """With an effort at its end."""
-    sent, lines = await ask_named(sim, "gpt-6.1-sol-pro-high")
-    assert sent["model"] == "gpt-6.1-sol"
-    assert sent["reasoning"]["mode"] == "pro"
-    assert sent["reasoning"]["effort"] == "high"
-    assert lines == []
 
 
 async def test_successor_of_a_pro_model_answers_in_the_mode_pro(

@@ -10,7 +10,6 @@ from calls.valves import expert
 from chats.long_chat import long_chat
 from openai_responses.items import Item
 from openai_responses.transport.connections import Connections
-from owui_chat.input.prefix import SAME_CONTEXT
 from owui_manifold.prepare.chat import build_chat_request
 from simulator import Simulator
 from stand_in.host import Row, StandInHost, render_system_prompt
@@ -51,32 +50,6 @@ async def test_injected_context_of_earlier_messages_is_replayed(
         ("S", ["<c/>\nrain?"]),
         ("S", ["<c/>\nrain?", "<d/>\nand snow?"]),
         ("S", ["hail?", "<d/>\nand snow?", "sun?"]),
-    ]
-
-
-FILE = "<context>" + "The clock is wound at noon. " * 40 + "</context>\n\n"
-
-
-async def test_text_of_a_file_is_sent_once(
-    sim: Simulator, host: StandInHost, connections: Connections
-) -> None:
-    """The host puts it in front of each question; it is whole again if the first goes."""
-    row_of(host, "rain?", "snow?")
-    await answered(asked_as(sim, "S", f"{FILE}<file/>\nrain?"), connections)
-    await answered(asked_as(sim, "S", "rain?", "No.", f"{FILE}snow?"), connections)
-    row_of(host, "rain?", "snow?", "sun?")
-    chat = ["rain?", "No.", "snow?", "No.", f"{FILE}sun?"]
-    await answered(asked_as(sim, "S", *chat), connections)
-    row_of(host, "hail?", "snow?", "fog?")
-    chat = ["hail?", "No.", "snow?", "No.", f"{FILE}fog?"]
-    await answered(asked_as(sim, "S", *chat), connections)
-
-    first = f"{FILE}<file/>\nrain?"
-    assert said_to(sim) == [
-        ("S", [first]),
-        ("S", [first, f"{SAME_CONTEXT}snow?"]),
-        ("S", [first, f"{SAME_CONTEXT}snow?", f"{SAME_CONTEXT}sun?"]),
-        ("S", ["hail?", f"{SAME_CONTEXT}snow?", f"{FILE}fog?"]),
     ]
 
 
@@ -130,7 +103,6 @@ async def test_name_of_a_user_takes_no_rule_away(
     ("model", "valve", "is_stable"),
     [
         (BOUND, "auto", True),
-        ("f.gpt-5.6-sol", "auto", True),
         (FREE, "auto", False),
         (FREE, "on", True),
         (BOUND, "off", False),

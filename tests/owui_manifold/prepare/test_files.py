@@ -11,7 +11,7 @@ from typing import Any, Self
 import pytest
 
 from calls.sample import call_of, chat, host_context
-from chats.pictures import BMP, JPEG, PDF, PIXEL, PNG, WEBP, data_url
+from chats.pictures import JPEG, PDF, PIXEL, PNG, WEBP, data_url
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item
 from owui_chat.messages import AssistantText, Attachment, ChatPart, UserMessage
@@ -209,18 +209,6 @@ async def test_stored_picture_is_read_back(host: StandInHost) -> None:
     assert await picture_part(PIXEL) == image
 
 
-@pytest.mark.parametrize(("content", "owner"), [(BMP, "user-1"), (PNG, "user-2")])
-async def test_other_pictures_become_words(
-    content: bytes, owner: str, host: StandInHost
-) -> None:
-    """A form that cannot be read, or a file of somebody else."""
-    file_id = host.files.add(content, "a", owner=owner)
-
-    part = await picture_part(f"/api/v1/files/{file_id}/content")
-
-    assert part["type"] == "input_text"
-
-
 # ------------------------------------------------------------------ in a request
 
 
@@ -312,19 +300,6 @@ async def test_detail_of_pictures_is_a_setting(host: StandInHost) -> None:
     assert [part["detail"] for part in parts] == ["low", "high"]
 
 
-async def test_oldest_pictures_beyond_the_limit_are_left_out(host: StandInHost) -> None:
-    """The oldest are left out, and the model is told."""
-    body = chat("?")
-    picture = {"type": "image_url", "image_url": {"url": PIXEL}}
-    body["messages"][0]["content"] = [picture] * 1501
-
-    built = await build_chat_request(call_of(body, valves()))
-
-    first, *others = built.request.input[0]["content"]
-    assert first["text"].startswith("[An image or file is left out")
-    assert [part["type"] for part in others] == ["input_image"] * 1500
-
-
 class StandInImage:
     """A picture of Pillow, as far as it is used."""
 
@@ -389,29 +364,3 @@ async def test_hosts_library_scales_pictures(
     monkeypatch.setitem(sys.modules, "PIL.Image", library)
 
     assert scale_image(base64.b64encode(content).decode()) == scaled
-
-
-async def test_pictures_of_a_tool_stay_in_its_output(host: StandInHost) -> None:
-    """Also where the host runs the tools: the made-up message is not sent."""
-    body = chat("?")
-    call = {"id": "1", "function": {"name": "look", "arguments": "{}"}}
-    words = "Here are the images from the tool results above. Please analyze them."
-    picture = {"type": "image_url", "image_url": {"url": PIXEL}}
-    body["messages"] += [
-        {"role": "assistant", "content": "", "tool_calls": [call]},
-        {"role": "tool", "tool_call_id": "1", "content": "A map"},
-        {"role": "user", "content": [{"type": "text", "text": words}, picture]},
-    ]
-
-    prepared = await build_chat_request(call_of(body, valves()))
-
-    output = {
-        "type": "function_call_output",
-        "call_id": "1",
-        "output": [
-            text("A map"),
-            {"type": "input_image", "detail": "auto", "image_url": PIXEL},
-        ],
-    }
-    assert len(prepared.request.input) == 3
-    assert prepared.request.input[-1] == output

@@ -51,7 +51,6 @@ def test_nothing_is_offered_unless_asked_for() -> None:
 def test_a_users_choice_wins(
     valves: dict[str, Any], user: dict[str, Any], tools: list[Any]
 ) -> None:
-    """As for every other setting that both have."""
     assert offered(valves, user) == tools
 
 
@@ -60,7 +59,6 @@ def test_a_users_choice_wins(
     [
         ("1g", {"type": "auto"}),
         ("4g", {"type": "auto", "memory_limit": "4g"}),
-        ("64g", {"type": "auto", "memory_limit": "64g"}),
     ],
 )
 def test_the_container_has_the_memory_that_is_paid_for(
@@ -92,10 +90,9 @@ def test_options_of_image_generation_are_sent(text: str, tool: dict[str, Any]) -
 
 
 @pytest.mark.parametrize(
-    "text", ["high", "[1]", "{", pytest.param("[" * 100_000, id="brackets")]
+    "text", ["high", "[1]", pytest.param("[" * 100_000, id="brackets")]
 )
 def test_unreadable_options_are_left_out(text: str) -> None:
-    """An administrator is told of it."""
     valves = {"ENABLE_IMAGE_GENERATION": True, "IMAGE_GENERATION_OPTIONS": text}
 
     assert offered(valves) == [{"type": "image_generation"}]

@@ -111,7 +111,6 @@ async def test_a_file_is_uploaded_once(
     [
         {"ENABLE_CODE_INTERPRETER": False},
         {"COMPATIBILITY": "auto"},  # another server
-        {"COMPATIBILITY": "strict"},
         {"body": {"tool_choice": "none"}},
     ],
 )
@@ -149,13 +148,14 @@ async def test_too_large_files_are_named_in_one_line(
     sizes = {"a.csv": 65 * 1024**2, "b.csv": 9} | {
         f"{letter}.bin": 60 * 1024**2 for letter in "cdefg"
     }
+    sizes["h.bin"] = 16 * 1024**2 - 9  # all that fit are 256 MB
     ids = [host.files.add(TABLE, name, size=size) for name, size in sizes.items()]
     attach(host, 0, *ids)
 
     prepared = await build_chat_request(asked(sim, "How many?"))
 
     names = [file.name for file in prepared.python_files]
-    assert names == ["b.csv", "c.bin", "d.bin", "e.bin", "f.bin"]
+    assert names == ["b.csv", "c.bin", "d.bin", "e.bin", "f.bin", "h.bin"]
     assert prepared.notices[-1] == (
         "Not copied to Python: a.csv (larger than 64 MB), g.bin (all files together "
         "exceed 256 MB)."

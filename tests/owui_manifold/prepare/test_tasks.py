@@ -18,22 +18,6 @@ TITLE = Caller(MODEL, "user-1", "chat-1", "m-1", task="title_generation")
 SUMMARY = TITLE._replace(task="context_compaction")
 MERGE = TITLE._replace(task="moa_response_generation")
 PROMPT = '### Task: a title. JSON format: { "title": "..." }'
-SMALL_TASKS = (
-    "title_generation",
-    "tags_generation",
-    "follow_up_generation",
-    "query_generation",
-    "autocomplete_generation",
-    "emoji_generation",
-    "image_prompt_generation",
-)
-OTHER_TASKS = (
-    "moa_response_generation",
-    "context_compaction",
-    "memory_review",
-    "function_calling",
-    "a task of another function",
-)
 
 
 async def sent(
@@ -65,15 +49,7 @@ async def test_tasks_go_to_the_small_model_of_openai(
     assert (await sent(given))["model"] == model
 
 
-@pytest.mark.parametrize("task", SMALL_TASKS)
-async def test_small_task_has_the_lowest_effort(task: str, host: StandInHost) -> None:
-    """Whatever the chat's model is set to."""
-    made = await sent({}, TITLE._replace(task=task), reasoning_effort="high")
-
-    assert (made["model"], made["reasoning"]) == ("gpt-6-luna", {"effort": "none"})
-
-
-@pytest.mark.parametrize("task", OTHER_TASKS)
+@pytest.mark.parametrize("task", ["context_compaction", "of another function"])
 async def test_other_task_is_done_by_the_model_that_was_asked(
     task: str, host: StandInHost
 ) -> None:
@@ -213,10 +189,14 @@ async def test_limit_of_answers_holds_for_other_tasks(
 # ---------------------------------------------------------------- how it is asked
 
 
-@pytest.mark.parametrize("caller", [TITLE, MERGE])
 @pytest.mark.parametrize(
-    ("wanted", "valve", "streams"),
-    [(True, True, True), (True, False, False), (False, True, False)],
+    ("caller", "wanted", "valve", "streams"),
+    [
+        (TITLE, True, True, True),
+        (MERGE, True, True, True),
+        (MERGE, True, False, False),
+        (TITLE, False, True, False),
+    ],
 )
 async def test_task_streams_where_its_caller_does(
     caller: Caller, wanted: bool, valve: bool, streams: bool, host: StandInHost
@@ -227,17 +207,12 @@ async def test_task_streams_where_its_caller_does(
     assert made["stream"] is streams
 
 
-async def test_task_asks_for_the_object_that_the_host_reads(host: StandInHost) -> None:
-    """Nothing can be around it."""
-    form = (await sent({}))["text"]["format"]
-    assert (form["type"], form["name"]) == ("json_schema", "title_generation")
-
-
 async def test_unknown_model_is_asked_without_structured_output(
     host: StandInHost,
 ) -> None:
-    """It may have no structured output."""
     assert "text" not in await sent({"TASK_MODEL": "tiny"})
+    form = (await sent({}))["text"]["format"]
+    assert (form["type"], form["name"]) == ("json_schema", "title_generation")
 
 
 SET_FOR_ANSWERS: dict[str, Any] = {
@@ -271,7 +246,6 @@ async def test_titles_ignore_invalid_settings(host: StandInHost) -> None:
 
 
 async def test_described_model_gets_its_lowest_effort(host: StandInHost) -> None:
-    """The lowest effort is the one that it has."""
     overrides = '{"mine": {"like": "gpt-5", "efforts": ["medium", "high"]}}'
     given = {"TASK_MODEL": "mine", "MODEL_OVERRIDES_JSON": overrides}
     assert (await sent(given))["reasoning"] == {"effort": "medium"}

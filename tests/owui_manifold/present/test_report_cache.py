@@ -93,7 +93,6 @@ async def test_an_answer_is_compared_with_the_one_before(
     [
         {"EXPERT_JSON": expert(prompt_cache_diagnostics=False)},
         {"COMPATIBILITY": "auto"},
-        {"COMPATIBILITY": "strict"},
         {"model": "f.gpt-5.4"},
         {"usage": {"response_id": "chatcmpl-1"}},
         {"usage": {"response_id": "resp_" + "1" * 300}},

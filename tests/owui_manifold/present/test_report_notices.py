@@ -123,12 +123,15 @@ async def test_shutdown_date_of_the_server_counts(pipe: Pipe) -> None:
 
 
 @pytest.mark.parametrize(
-    "model", ["gpt-image-1.5", "gpt-image-1.5-2025-12-16", "chatgpt-image-latest"]
+    "model",
+    [
+        "gpt-image-1.5",
+        "gpt-image-1.5-2025-12-16",
+    ],
 )
 async def test_shutdown_of_an_image_model_is_announced_to_administrators(
     pipe: Pipe, model: str
 ) -> None:
-    """Administrators are told once, in time."""
     options = {"IMAGE_GENERATION_OPTIONS": f'{{"model": "{model}"}}'}
     pipe.valves = pipe.valves.model_copy(update=options)
 
@@ -144,7 +147,7 @@ async def test_shutdown_of_an_image_model_is_announced_to_administrators(
 
 
 @pytest.mark.parametrize(
-    "options", ["", "no JSON", '{"model": 5}', '{"model": "gpt-image-2.6-flare"}']
+    "options", ["no JSON", '{"model": 5}', '{"model": "gpt-image-2.6-flare"}']
 )
 async def test_other_image_models_are_not_announced(pipe: Pipe, options: str) -> None:
     """A notice is only about a model that will be shut down."""
@@ -155,7 +158,6 @@ async def test_other_image_models_are_not_announced(pipe: Pipe, options: str) ->
 
 
 async def test_mistakes_in_valves_are_reported_to_administrators(pipe: Pipe) -> None:
-    """Only administrators can correct them."""
     prices = '{"one": {"input": 1, "output": 2}, "other": {"input": 1, "outpt": 2}}'
     wrong = {"USER_MAY_CHANGE": "efort", "CUSTOM_MODEL_PRICING_JSON": prices}
     pipe.valves = pipe.valves.model_copy(update=wrong)
@@ -289,11 +291,6 @@ async def test_refused_setting_leaves_the_last_line(pipe: Pipe) -> None:
     refused, finished = [line["description"] for line in shown]
     assert refused.startswith("No effect, because only administrators may change it")
     assert finished.startswith("Finished in")
-
-
-async def test_answer_without_news_has_no_notice(pipe: Pipe) -> None:
-    """Every answer would be below one otherwise."""
-    assert await lines(pipe) == []
 
 
 async def test_invalid_values_are_not_sent_and_logged_once(

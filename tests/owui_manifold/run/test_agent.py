@@ -20,8 +20,9 @@ Json = dict[str, Any]
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize("shows_cost", [True, False])
-@pytest.mark.parametrize("is_stopped", [True, False])
+@pytest.mark.parametrize(
+    ("is_stopped", "shows_cost"), [(True, True), (True, False), (False, True)]
+)
 async def test_only_a_stopped_run_reports_itself_to_the_page(
     is_stopped: bool,
     shows_cost: bool,

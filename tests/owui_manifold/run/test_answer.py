@@ -14,8 +14,7 @@ from calls.outcomes import NATIVE, chunks_of, errors, stored
 from calls.sample import IDS, MODEL, TOOL, call_of, chat, host_context, valves_for
 from calls.turns import row_of
 from calls.valves import expert
-from openai_responses.items import is_call
-from openai_responses.loop.events import RunDone, ToolOutput
+from openai_responses.loop.events import RunDone
 from openai_responses.requests.replay import strip_for_replay
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import ItemDone, TextDelta
@@ -33,15 +32,15 @@ from owui_manifold.pipe import Pipe
 from owui_manifold.prepare.chat import build_chat_request
 from owui_manifold.run.answer import answer_events
 from simulator import Simulator
-from stand_in.host import StandInHost, host_callable
+from stand_in.host import StandInHost
 from stand_in.signing import SIGN
 from upstream.server import Answerer, Upstream, in_turn, replying, until
 
 pytestmark = pytest.mark.asyncio
 
 
-PIXEL = "data:image/png;base64,iVBORw0KGgo="
 Pair = tuple[AnswerEvent, str]
+TEMPORARY = Caller(MODEL, "user-1", "temporary:1", "m-1", streams=True)
 
 
 async def all_told(call: CheckedCall, connections: Connections) -> list[Pair]:
@@ -90,12 +89,11 @@ async def test_marker_stands_before_the_first_text(
     assert len(record.origin.account) == 16
 
 
-@pytest.mark.parametrize("refusals", [0, 2])
 async def test_text_does_not_wait_for_the_host_to_store_what_its_marker_names(
-    refusals: int, sim: Simulator, host: StandInHost, connections: Connections
+    sim: Simulator, host: StandInHost, connections: Connections
 ) -> None:
     """The end waits, and tries again what was refused."""
-    host.chats.refusing = refusals
+    host.chats.refusing = 2
     host.chats.unlocked = asyncio.Event()
     shown: list[AnswerEvent] = []
 
@@ -169,12 +167,11 @@ async def test_answer_is_whole_where_the_host_stores_nothing(
     assert "Open WebUI could not store" in call.log.text()
 
 
-@pytest.mark.parametrize("refusals", [1, 3])
 async def test_refused_items_are_stored_by_the_end_of_the_answer(
-    refusals: int, sim: Simulator, host: StandInHost, connections: Connections
+    sim: Simulator, host: StandInHost, connections: Connections
 ) -> None:
     """Their marker is where it would have been."""
-    host.chats.refusing = refusals
+    host.chats.refusing = 3
     call = call_of(chat("Hi"), valves_for(sim))
 
     pairs = await all_told(call, connections)
@@ -190,7 +187,7 @@ async def test_refused_items_are_stored_by_the_end_of_the_answer(
 @pytest.mark.parametrize(
     "caller",
     [
-        Caller(MODEL, "user-1", "temporary:1", "m-1", streams=True),
+        TEMPORARY,
         Caller(MODEL, "user-1", "", "", streams=True),
         Caller(MODEL, "user-2", "chat-1", "m-1", streams=True),
     ],
@@ -239,16 +236,17 @@ async def test_answer_holds_its_own_items_where_the_valve_says_so(
 
 
 @pytest.mark.parametrize(
-    ("chat_id", "persist", "carried"),
+    ("caller", "persist", "carried"),
     [
-        ("temporary:1", "conversation", 1),
-        ("temporary:1", "response", 0),
-        ("", "conversation", 0),
-        ("chat-1", "conversation", 0),
+        (TEMPORARY, "conversation", 1),
+        (TEMPORARY._replace(task="title_generation"), "conversation", 0),
+        (TEMPORARY, "response", 0),
+        (TEMPORARY._replace(chat_id=""), "conversation", 0),
+        (TEMPORARY._replace(chat_id="chat-1"), "conversation", 0),
     ],
 )
 async def test_turns_are_carried_where_nothing_else_keeps_them(
-    chat_id: str,
+    caller: Caller,
     persist: str,
     carried: int,
     sim: Simulator,
@@ -257,30 +255,17 @@ async def test_turns_are_carried_where_nothing_else_keeps_them(
 ) -> None:
     """As long as the host reads the answer, and reasoning may be remembered."""
     valves = valves_for(sim, PERSIST_REASONING_TOKENS=persist)
-    caller = Caller(MODEL, "user-1", chat_id, "m-1", streams=True)
 
     pairs = await all_told(call_of(chat("Hi"), valves, caller), connections)
 
     assert [isinstance(event, TurnDetails) for event, _ in pairs].count(True) == carried
 
 
-async def test_a_task_carries_nothing(
+async def test_reasoning_that_is_not_kept_is_in_no_row(
     sim: Simulator, host: StandInHost, connections: Connections
 ) -> None:
-    """Its text becomes a title."""
-    caller = Caller(MODEL, "user-1", "temporary:1", "m-1", task="title_generation")
-
-    pairs = await all_told(call_of(chat("Hi"), valves_for(sim), caller), connections)
-
-    assert not any(isinstance(event, TurnDetails) for event, _ in pairs)
-
-
-@pytest.mark.parametrize("persist", ["response", "disabled"])
-async def test_reasoning_that_is_not_kept_is_in_no_row(
-    persist: str, sim: Simulator, host: StandInHost, connections: Connections
-) -> None:
     """No write has it, not even one that a later write replaces."""
-    valves = valves_for(sim, PERSIST_REASONING_TOKENS=persist)
+    valves = valves_for(sim, PERSIST_REASONING_TOKENS="response")
 
     await all_told(call_of(chat("sim:commentary"), valves), connections)
 
@@ -352,53 +337,6 @@ async def test_sources_of_an_agents_context_are_shown_once(
     assert len(cited) == (0 if continued else 1)
 
 
-def look(city: str) -> str:
-    """The weather."""
-    return f"Rain in {city}."
-
-
-def with_tool(scenario: str, sim: Simulator, **valves: Any) -> CheckedCall:
-    """A chat whose tool the pipe runs itself."""
-    tool = {"callable": host_callable(look), "spec": TOOL["function"]}
-    body = chat(f"sim:{scenario}", tools=[TOOL])
-    context = host_context({"get_weather": tool})
-    return call_of(body, valves_for(sim, **valves), host=context)
-
-
-@pytest.mark.parametrize("scenario", ["tool", "tool-twice", "parallel"])
-async def test_marker_behind_rounds_of_tools_names_all_that_waited(
-    scenario: str, sim: Simulator, host: StandInHost, connections: Connections
-) -> None:
-    """And no output and no words of a call: the chat has them."""
-    pairs = await all_told(with_tool(scenario, sim), connections)
-
-    assert any(isinstance(event, ToolOutput) for event, _ in pairs)
-    assert len(markers_of(pairs)) == 1
-    [record] = read_records(host.kept, SIGN).values()
-    ended = {e.output_index: e.item for e, _ in pairs if isinstance(e, ItemDone)}
-    items = [ended[index] for index in sorted(ended)]
-    waited = [strip_for_replay(item) for item in items if item["type"] != "message"]
-    in_card = {"name": None, "arguments": None}
-    expected = [{**item, **in_card} if is_call(item) else item for item in waited]
-    assert list(record.payload[: len(waited)]) == expected
-
-
-async def test_calls_that_no_text_follows_are_kept(
-    sim: Simulator, host: StandInHost, connections: Connections
-) -> None:
-    """No text follows them; their outputs are in the chat."""
-    pairs = await all_told(
-        with_tool("tool-forever", sim, MAX_FUNCTION_CALL_LOOPS=1), connections
-    )
-
-    event, line = pairs[-1]
-    assert isinstance(event, RunDone)
-    [named] = split_at_markers(line)
-    kept = read_records(host.kept, SIGN)[named.ulid].payload
-    calls = [item["call_id"] for item in kept if is_call(item)]
-    assert calls == [i["call_id"] for i in event.output if is_call(i)]
-
-
 THOUGHT = {
     "type": "reasoning",
     "id": "rs_1",
@@ -446,24 +384,6 @@ async def test_chat_remembers_a_repair_unless_its_own_words_asked_for_it(
 
     thoughts = [str(body["input"]).count("gAAAAABo") for body in upstream.bodies]
     assert thoughts == [0, 1, 0, 1 if is_remembered else 2]
-
-
-async def test_model_without_eyes_is_known_to_each_chat(
-    pipe: Pipe, sim: Simulator, host: StandInHost
-) -> None:
-    """It is the way of the model, not of a chat that has a row."""
-    picture = {"type": "image_url", "image_url": {"url": PIXEL}}
-    body = chat("Hi")
-    text = {"type": "text", "text": "What is it?"}
-    body["messages"][0]["content"] = [text, picture]
-    blind = refusing("image input is not supported", 500)
-    async with Upstream(in_turn(blind, response_of("A picture."))) as upstream:
-        pipe.valves = valves_for(sim, BASE_URL=upstream.base_url, ENABLE_STREAM=False)
-        for _ in range(2):
-            assert not errors(await chunks_of(pipe, body, **NATIVE))
-
-    pictures = ["data:image" in str(sent["input"]) for sent in upstream.bodies]
-    assert pictures == [True, False, False]
 
 
 async def test_files_are_fetched_in_half_of_the_silence_that_a_stream_may_have(

@@ -19,7 +19,7 @@ from owui_manifold.call.valves import Valves
 from owui_manifold.pipe import Pipe
 from owui_manifold.run.checkup import run_diagnostics
 from simulator import Simulator
-from stand_in.host import StandInHost, host_request
+from stand_in.host import StandInHost, close_connections, host_request
 from upstream.server import KEY, Upstream
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("host")]
@@ -238,7 +238,7 @@ async def checked(
     admin = {**USER, "role": "admin"}
     given: dict[str, Any] = {"__user__": admin, "__request__": request}
     chunks = await chunks_of(pipe, body, **given)
-    await pipe._connections.close()
+    await close_connections(pipe)
     return plain_text(chunks)
 
 
@@ -313,10 +313,6 @@ async def test_valves_that_keep_from_answers_are_named(
             "WEB_SEARCH_OPTIONS contains unknown names: alowed_domains. Known keys: ",
         ),
         (
-            {"ENABLE_WEB_SEARCH": True, "WEB_SEARCH_OPTIONS": "{"},
-            "WEB_SEARCH_OPTIONS is not a JSON object",
-        ),
-        (
             {"IMAGE_GENERATION_OPTIONS": '{"qualty": "high"}'},
             "IMAGE_GENERATION_OPTIONS contains unknown names: qualty. Known keys: ",
         ),
@@ -324,7 +320,6 @@ async def test_valves_that_keep_from_answers_are_named(
             {"MODEL_OVERRIDES_JSON": '{"mine": {"lik": "gpt-5.2"}}'},
             "the entry mine has the unknown key `lik` (known keys: ",
         ),
-        ({"MODEL_OVERRIDES_JSON": "["}, "MODEL_OVERRIDES_JSON is not a JSON object"),
         ({"EXTRA_HEADERS": '{"X": 1, "Key": "CANARY"}'}, "EXTRA_HEADERS is not a "),
         ({"API_KEY": ""}, "This pipe has no API key yet."),
         ({"BASE_URL": "ftp://a.example"}, "correct BASE_URL in the valves"),
@@ -344,7 +339,6 @@ async def test_list_always_appears(
 
 
 async def test_two_mistakes_are_two_lines(host: StandInHost, sim: Simulator) -> None:
-    """One does not hide the other."""
     text = await checked(host, sim, EXTRA_HEADERS="[", AGENT_JSON="[", API_KEY="")
 
     lines = [line for line in text.splitlines() if line.startswith("- ❌")]
@@ -357,13 +351,12 @@ async def test_two_mistakes_are_two_lines(host: StandInHost, sim: Simulator) -> 
     assert sim.requests == []
 
 
-@pytest.mark.parametrize("command", ["/Check", " /CHECK\n"])
-async def test_command_of_a_telephone(sim: Simulator, command: str) -> None:
+async def test_command_of_a_telephone(sim: Simulator) -> None:
     """It writes a capital letter; a model would be asked what that means."""
     pipe = Pipe()
     pipe.valves = valves_for(sim)
     admin = {**USER, "role": "admin"}
-    chunks = await chunks_of(pipe, chat(command), __user__=admin)
+    chunks = await chunks_of(pipe, chat(" /Check\n"), __user__=admin)
     assert "Result: " in plain_text(chunks)
 
 
@@ -476,7 +469,6 @@ async def test_filter_for_administrators_that_is_not_asked(
     [
         ("title_generation", '{"title": "Setup check"}'),
         ("tags_generation", ""),
-        ("follow_up_generation", ""),
     ],
 )
 async def test_tasks_about_a_check_ask_no_model(

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from calls.outcomes import (
-    advice,
     chunks_of,
     closings,
     errors,
@@ -154,17 +153,6 @@ def tool_row() -> Json:
         "spec": TOOL["function"],
         "type": "function",
     }
-
-
-async def test_failed_answer_counts(
-    limited: Pipe, administration: Filter, sim: Simulator
-) -> None:
-    """With what the API told of it."""
-    chunks = await chunks_of(limited, chat("sim:incomplete"), **NATIVE)
-
-    [row] = await counted(administration)
-    assert "length limit" in advice(chunks)
-    assert row.output == usage_of(sim)[0]["output_tokens"]
 
 
 async def test_stopped_answer_is_estimated(
@@ -439,12 +427,9 @@ async def test_usage_tells_people_their_own_sums(
     assert "secret" not in text
 
 
-@pytest.mark.parametrize("command", ["/usage", "/usage 7d csv"])
-async def test_tasks_about_usage_ask_no_model(
-    command: str, limited: Pipe, sim: Simulator
-) -> None:
+async def test_tasks_about_usage_ask_no_model(limited: Pipe, sim: Simulator) -> None:
     """The host takes the command itself as the title."""
-    metadata = {"task_body": {"messages": chat(command)["messages"]}}
+    metadata = {"task_body": {"messages": chat("/usage 7d csv")["messages"]}}
     given: dict[str, Any] = {**NATIVE, "__metadata__": metadata}
     body = {**chat("Write a title."), "stream": False}
     result: Any = await limited.pipe(body, **given, __task__="title_generation")
@@ -521,23 +506,20 @@ async def test_an_address_draws_nothing_in_the_table(
         assert text.count("```") == 2
 
 
-async def test_usage_is_answered_without_a_stream(limited: Pipe) -> None:
-    """A client over HTTP gets the same."""
-    result = await result_of(limited, chat("/usage"), **{**NATIVE, "__metadata__": {}})
-
-    text = result["choices"][0]["message"]["content"]
-    assert "Your use (UTC)" in text
-
-
 # ---------------------------------------------------------------- whose account is gone
 
 
 @pytest.mark.usefixtures("database")
-@pytest.mark.parametrize("is_counted", [False, True])
 @pytest.mark.parametrize(
-    "account",
-    [(USER, None), (USER, USER), (USER, OSError("the database is away")), ({}, None)],
-    ids=["gone", "there", "unknown for now", "nobody in particular"],
+    ("is_counted", "account"),
+    [
+        (False, (USER, None)),
+        (True, (USER, None)),
+        (True, (USER, USER)),
+        (False, (USER, OSError("the database is away"))),
+        (False, ({}, None)),
+    ],
+    ids=["gone", "gone, counted", "there", "unknown for now", "nobody in particular"],
 )
 async def test_answer_ends_with_its_round_once_its_user_is_gone(
     is_counted: bool,

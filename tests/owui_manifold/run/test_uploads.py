@@ -49,7 +49,6 @@ def uploaded(sim: Simulator) -> Json:
     [
         (500, r"^a\.csv could not be copied to Python", True),
         (403, r"cannot upload files for Python.* Open WebUI then reads a\.csv", False),
-        (404, r"cannot upload files for Python", False),
         (501, r"cannot upload files for Python", False),
     ],
 )

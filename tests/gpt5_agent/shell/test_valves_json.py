@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from gpt5_agent.shell.json_valves import read_valve_settings
-from gpt5_agent.shell.valves import AgentExpertSettings, Valves
+from gpt5_agent.shell.valves import Valves, read_valve_settings
+from settings.expert_keys import AgentExpertKeys
 from toolbox.sandbox.options import SandboxOptions
 
 
@@ -13,14 +13,14 @@ def test_empty_valves_are_the_defaults() -> None:
     """Nothing is wrong with them."""
     settings = read_valve_settings(Valves())
 
-    assert settings.expert == AgentExpertSettings()
+    assert settings.expert == AgentExpertKeys()
     assert settings.sandbox == SandboxOptions()
     assert settings.problems == ()
 
 
 def test_one_retry_by_default() -> None:
     """As specified; the pipe has two."""
-    assert AgentExpertSettings().max_retries == 1
+    assert AgentExpertKeys().max_retries == 1
 
 
 def test_keys_hold_beside_the_defaults_of_others() -> None:
@@ -31,7 +31,7 @@ def test_keys_hold_beside_the_defaults_of_others() -> None:
 
     settings = read_valve_settings(valves)
 
-    assert settings.expert == AgentExpertSettings(max_retries=4)
+    assert settings.expert == AgentExpertKeys(max_retries=4)
     assert settings.sandbox == SandboxOptions(seconds=60, wheels="/srv/wheels")
 
 

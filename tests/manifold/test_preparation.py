@@ -1,6 +1,6 @@
 """The input of a chat, as far as one request takes it."""
 
-from manifold.history import fit_history
+from manifold.preparation import fit_history
 from openai_responses.items import Item
 
 LONG = "begin " + "x" * 5000 + " end"

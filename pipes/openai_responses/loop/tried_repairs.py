@@ -1,26 +1,26 @@
 """Follows the repairs of a run until the server accepts a request."""
 
 from openai_responses.loop.events import RunDone, RunEvent, Status
-from openai_responses.repairs.finding import Trial
-from openai_responses.repairs.memory import trials_that_helped
+from openai_responses.repairs.finding import TriedRepair
+from openai_responses.repairs.memory import repairs_that_helped
 from openai_responses.transport.stream import ItemAdded
 
 
-class RunTrials:
-    """The repairs on trial in a run."""
+class TriedRepairs:
+    """The repairs that a run tries."""
 
     def __init__(self) -> None:
         """Begin a run."""
-        self.confirmed: list[Trial] = []
+        self.confirmed: list[TriedRepair] = []
         """Those that helped, in their order, over all responses of the run."""
-        self._open: list[Trial] = []
+        self._open: list[TriedRepair] = []
         """Those of a request that the server has not accepted yet."""
 
-    def note(self, event: RunEvent) -> list[Trial]:
-        """Note an event; return the trials that it shows to have helped."""
+    def note(self, event: RunEvent) -> list[TriedRepair]:
+        """Note an event; return the repairs that it shows to have helped."""
         if isinstance(event, Status):
-            if event.trial:
-                self._open.append(event.trial)
+            if event.tried:
+                self._open.append(event.tried)
             return []
         # A thought may begin in an answer that ends as a refusal.
         is_answered = not isinstance(event, ItemAdded)
@@ -28,7 +28,7 @@ class RunTrials:
             is_answered = event.ending.kind in ("completed", "incomplete")
         if not self._open or not is_answered:
             return []
-        helped = trials_that_helped(self._open)
+        helped = repairs_that_helped(self._open)
         self.confirmed += helped
         self._open = []
         return helped

@@ -1,0 +1,78 @@
+"""Each name of Open WebUI that is looked up has its promise, of which a host is asked."""
+
+import ast
+from collections.abc import Iterator
+
+from hosts.promises import PIPES, PROMISED
+from test_layers import HOST_MODULE, HOST_NAME_MODULES
+
+RETURNED = "utils.filter:FilterContext."
+"""What a call returns is looked up by nobody."""
+
+
+def host_names(source: str) -> set[str]:
+    """The names of Open WebUI that `source` looks up, with what it takes from them."""
+    return {
+        name
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        for name in names_within(node)
+    }
+
+
+def names_within(function: ast.AST) -> Iterator[str]:
+    """The same for one function, whose variables may hold what was looked up."""
+    nodes = list(ast.walk(function))
+    held = {ast.unparse(node): name(node) for node in nodes if is_look_up(node)}
+    for node in nodes:
+        if isinstance(node, ast.Assign) and is_look_up(node.value):
+            held[ast.unparse(node.targets[0])] = name(node.value)
+    taken = [
+        (held[ast.unparse(node.value)], node.attr)
+        for node in nodes
+        if isinstance(node, ast.Attribute) and ast.unparse(node.value) in held
+    ]
+    yield from (f"{holder}.{attribute}" for holder, attribute in taken)
+    yield from set(held.values()) - {holder for holder, _ in taken}
+
+
+def is_look_up(node: ast.AST) -> bool:
+    """Whether this is a call of `host_name`."""
+    return isinstance(node, ast.Call) and ast.unparse(node.func) == "host_name"
+
+
+def name(call: ast.AST) -> str:
+    """What is looked up, as PROMISED spells it; only literals can be checked here."""
+    assert isinstance(call, ast.Call)
+    module, attribute = map(ast.literal_eval, call.args)
+    return f"{module}:{attribute}"
+
+
+def test_every_name_has_its_row() -> None:
+    """A new name needs a promise, and a row that no test needs goes."""
+    modules = sorted(HOST_NAME_MODULES - {HOST_MODULE})
+    paths = [PIPES / module.replace(".", "/") for module in modules]
+    sources = [path.with_suffix(".py").read_text() for path in paths]
+
+    looked_up = {row for row in PROMISED if not row.startswith(RETURNED)}
+    assert set().union(*map(host_names, sources)) == looked_up
+
+
+def test_host_names_lists_every_form_of_use() -> None:
+    """Called at once, kept in a variable, or used as they are."""
+    source = """
+async def many():
+    files = host_name("models.files", "Files")
+    await files.insert(1)
+    files.get(2)
+    form = host_name("models.files", "FileForm")
+    return form(host_name("env", "VERSION"), host_name("config", "A").b)
+
+async def other(files):
+    files.not_the_hosts()
+"""
+
+    assert host_names(source) == {
+        *("models.files:Files.insert", "models.files:Files.get"),
+        *("models.files:FileForm", "env:VERSION", "config:A.b"),
+    }
