@@ -334,7 +334,7 @@ def test_carrier_is_an_empty_thought() -> None:
     [
         ([FIRST, SAID], "I look it up.\n\nIt rains."),
         ([message("1", "Hm.", "commentary"), SAID], "It rains."),
-        ([message("1", "Hm.", "commentary")], "Hm."),
+        ([reasoning("1"), message("1", "Hm.", "commentary")], "Hm."),
         ([reasoning("1"), message("1", TAGGED)], "It rains."),
         ([reasoning("1")], ""),
     ],

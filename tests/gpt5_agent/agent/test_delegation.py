@@ -119,6 +119,7 @@ def test_task_is_a_run_of_its_own() -> None:
     assert offered == ["get_weather"]
     _, asked = crew.requests
     assert not asked.own_tools.asks_in_chat
+    assert not asked.own_tools.delegates  # else one question could start any number
     assert "another agent" in str(crew.asked["north"].request.instructions)
     assert metadata_of(events).usage == Usage(40, 20, 60)
     assert metadata_of(events).rounds == 2
